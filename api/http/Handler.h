@@ -1,0 +1,114 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <istream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/Clock.h"
+
+namespace hearth::api {
+
+/// One HTTP request whose head is complete and has passed the guards. Lives for one handle().
+class Request {
+public:
+    virtual ~Request() = default;
+
+    virtual const std::string& method() const = 0;
+    /// Percent-decoded path, without the query; never holds NUL. "/v1/pools".
+    virtual const std::string& path() const = 0;
+    /// The path as sent, without the query: what segments are split from before decoding.
+    virtual const std::string& rawPath() const = 0;
+    /// The value of a query parameter, decoded; nullopt where absent.
+    virtual std::optional<std::string> query(std::string_view name) const = 0;
+    /// All query parameters in order, decoded.
+    virtual const std::vector<std::pair<std::string, std::string>>& queryAll() const = 0;
+    /// A header by case-insensitive name; nullopt where absent.
+    virtual std::optional<std::string> header(std::string_view name) const = 0;
+    /// The peer's address without port, "127.0.0.1".
+    virtual const std::string& peer() const = 0;
+    virtual bool peerIsLoopback() const = 0;
+    /// "req_" and 128 random bits, also sent as X-Request-Id; goes into logs and problem details.
+    virtual const std::string& id() const = 0;
+    /// 32 hex digits: from a valid traceparent, else new.
+    virtual const std::string& traceId() const = 0;
+    /// When the head was complete: the start of every ledger.
+    virtual TimePoint startedAt() const = 0;
+    /// The declared body length; nullopt when chunked; 0 without a body.
+    virtual std::optional<std::uint64_t> contentLength() const = 0;
+    /// The whole body. Throws Error(PayloadTooLarge) past `limit` bytes, Error(Deadline) when the
+    /// client is too slow.
+    virtual std::string readBody(std::size_t limit) = 0;
+    /// Streams the body: up to `size` bytes into `out`, 0 at its end; the same errors.
+    virtual std::size_t readSome(char* out, std::size_t size) = 0;
+    /// Stopped when the server shuts down.
+    virtual std::stop_token stopToken() const = 0;
+    /// Whether the client has closed its side; costs one system call.
+    virtual bool clientGone() const = 0;
+    /// Tells the front which route took the request, so that its metrics name it even when the
+    /// handler throws. A Router calls it; others may ignore it.
+    virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
+};
+
+/// The sending side of an answer that has left its worker thread: a quiet stream costs no thread.
+/// The front's epoll thread writes it out. Thread-safe; held by the producer as shared_ptr.
+class Stream {
+public:
+    virtual ~Stream() = default;
+    /// Queues bytes (already framed, e.g. an SSE event; chunked coding is the front's affair).
+    /// False once the client is gone or finish() was called; the bytes are then dropped.
+    virtual bool send(std::string bytes) = 0;
+    /// Bytes queued and not yet taken by the kernel. A producer holds back above kHighWater.
+    virtual std::size_t pending() const = 0;
+    /// Ends the answer cleanly after what is queued.
+    virtual void finish() = 0;
+    virtual bool closed() const = 0;
+    /// Called from the front's thread each time pending() falls to below kLowWater after it was
+    /// above kHighWater; must not block. Set before the first send.
+    virtual void onDrained(std::function<void()> callback) = 0;
+    /// Called once from the front's thread when the client has gone or the stream has ended; must
+    /// not block. Called at once if that has already happened.
+    virtual void onClosed(std::function<void()> callback) = 0;
+
+    static constexpr std::size_t kHighWater = 256U << 10U;
+    static constexpr std::size_t kLowWater = 64U << 10U;
+};
+
+/// Writes a body piece by piece while the worker thread stays with it (downloads). `write` blocks
+/// while the client is slow and throws when it is gone or past its deadline.
+using BodyWriter = std::function<void(const std::function<void(std::string_view)>& write)>;
+/// Receives the stream after the head has been sent. Must not block for long.
+using StreamStarter = std::function<void(std::shared_ptr<Stream>)>;
+
+/// What a handler answers. Header values with control characters make the front throw.
+struct Response {
+    int status = 200;
+    std::vector<std::pair<std::string, std::string>> headers;  ///< but Content-Length and the like
+    std::variant<std::string, BodyWriter, StreamStarter> body;
+    /// With a BodyWriter: its length if known (else chunked).
+    std::optional<std::uint64_t> length;
+    /// With a StreamStarter: sent after this much silence ("" for none), e.g. ": keepalive\n\n".
+    std::string keepalive;
+    std::chrono::seconds keepalive_after{15};
+    /// The route's template for metrics ("/v1/pools/{pool}"); never the raw path.
+    std::string route;
+};
+
+/// Answers requests; called by many worker threads at once. Whatever it throws is turned into an
+/// answer by the one catch in the front: Error as problem details, the rest as Internal.
+class Handler {
+public:
+    virtual ~Handler() = default;
+    virtual Response handle(Request& request) = 0;
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/http/Handler.h"
+#include "base/Error.h"
+
+namespace hearth::api {
+
+/// Which request a problem belongs to.
+struct ProblemContext {
+    std::string instance;  ///< the path, as sent
+    std::string request_id;
+    std::string trace_id;
+};
+ProblemContext problemContext(const Request& request);
+
+/// A failure that has no ErrorCode because only HTTP knows it (405, 408, 417, ...).
+struct HttpProblem {
+    int status = 400;
+    std::string_view error_code;  ///< "METHOD_NOT_ALLOWED"
+    std::string_view title;
+    std::string message;
+    bool retryable = false;
+    std::optional<std::chrono::seconds> retry_after;
+    std::string hint;
+};
+
+/// RFC 9457 problem details as API.md writes them, with Retry-After where there is a delay and
+/// WWW-Authenticate on 401.
+Response problem(const Error& error, const ProblemContext& context);
+Response problem(const HttpProblem& problem, const ProblemContext& context);
+
+}  // namespace hearth::api

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/http/Handler.h"
+
+namespace hearth::api {
+
+/// The values of a pattern's `{name}` parts in one request, percent-decoded.
+struct RouteParams {
+    std::vector<std::pair<std::string, std::string>> values;
+
+    /// The value of `{name}`; empty where the pattern has no such part.
+    std::string param(std::string_view name) const;
+};
+
+using RouteHandler = std::function<Response(Request&, const RouteParams&)>;
+
+/// One line of the table.
+struct Route {
+    enum class Kind { Literal, Param, Rest };
+    struct Segment {
+        Kind kind;
+        std::string text;  ///< the literal, or the name of the part
+    };
+
+    std::string method;
+    std::string pattern;
+    RouteHandler handler;
+    std::vector<Segment> segments;
+};
+
+/// What a path matched.
+struct RouteMatch {
+    const Route* route = nullptr;
+    RouteParams params;
+
+    std::string param(std::string_view name) const { return params.param(name); }
+};
+
+/// A table of method and pattern. "/v1/pools/{pool}" matches segment by segment; a part takes
+/// exactly one segment that is not empty, decoded by itself, so an encoded slash stays inside it.
+/// A last "{path...}" takes all that is left, slashes included, at least the slash before it (so it
+/// may be empty); it is up to the handler to refuse "..". A literal wins over a part, a part over
+/// the rest. Filled before serving; then read by many threads.
+class Router {
+public:
+    /// Throws std::invalid_argument on a malformed pattern or one that stands twice.
+    void add(std::string method, std::string pattern, RouteHandler handler);
+
+    /// The route of this method and raw (still encoded) path. HEAD finds GET where there is no HEAD.
+    std::optional<RouteMatch> match(std::string_view method, std::string_view raw_path) const;
+    /// The methods that the path answers, sorted; empty if there is no such path.
+    std::vector<std::string> allowed(std::string_view raw_path) const;
+
+    /// Calls the handler and names the route in the response. An unknown path throws
+    /// Error(NotFound); another method is answered 405 with Allow, OPTIONS 204 with Allow.
+    Response handle(Request& request) const;
+
+    const std::vector<Route>& routes() const { return routes_; }
+
+private:
+    std::vector<Route> routes_;  ///< most specific first
+};
+
+}  // namespace hearth::api

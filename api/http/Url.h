@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::api {
+
+/// Decodes %XX; with `plus`, also '+' to a blank. nullopt on a bad escape or on a decoded NUL.
+std::optional<std::string> percentDecode(std::string_view text, bool plus = false);
+/// Encodes all but unreserved characters, and '/' unless `keep_slash`.
+std::string percentEncode(std::string_view text, bool keep_slash = false);
+
+using QueryParams = std::vector<std::pair<std::string, std::string>>;
+/// "a=1&b=x%20y" in order; nullopt on a bad escape or a decoded NUL.
+std::optional<QueryParams> parseQuery(std::string_view text);
+
+/// ASCII only, whatever the locale.
+bool equalsIgnoreCase(std::string_view a, std::string_view b) noexcept;
+std::string toLower(std::string_view text);
+/// Without blanks and tabs at both ends.
+std::string_view trim(std::string_view text) noexcept;
+
+}  // namespace hearth::api

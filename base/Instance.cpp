@@ -1,0 +1,55 @@
+#include "base/Instance.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kRunRoot = "/run/hearth";
+constexpr std::size_t kNameDigits = 12;
+
+void makeDirectory(const std::string& path, mode_t mode) {
+    if (::mkdir(path.c_str(), mode) != 0) {
+        if (errno != EEXIST) throwErrno("mkdir", path);
+        return;
+    }
+    if (::chmod(path.c_str(), mode) != 0) throwErrno("chmod", path);  // mkdir obeys the umask
+}
+
+}  // namespace
+
+Instance openInstance(const std::string& data_dir) {
+    std::filesystem::create_directories(std::filesystem::path(data_dir).parent_path());
+    // Others may pass through: inside a user namespace root is a stranger on the host and must
+    // reach the images below.
+    makeDirectory(data_dir, 0711);
+    Instance instance;
+    instance.data_dir = std::filesystem::canonical(data_dir).string();
+    instance.name = toHex(sha256(instance.data_dir)).substr(0, kNameDigits);
+    makeDirectory(kRunRoot, 0755);
+    instance.run_dir = std::string(kRunRoot) + "/" + instance.name;
+    makeDirectory(instance.run_dir, 0755);
+    return instance;
+}
+
+Fd lockInstance(const Instance& instance) {
+    const std::string path = instance.run_dir + "/lock";
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) throwErrno("open", path);
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) throwErrno("flock", path);
+        throw Error(ErrorCode::Conflict, "another hearth serve uses this data directory")
+            .hint("stop it first, or choose another one with --data-dir");
+    }
+    return fd;
+}
+
+}  // namespace hearth

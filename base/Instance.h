@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "base/Fd.h"
+
+namespace hearth {
+
+/// One server's own name on this machine: derived from the real path of its data directory, so
+/// that servers and tests run side by side and a sweep touches only its own things.
+struct Instance {
+    std::string name;      ///< 12 hex digits
+    std::string data_dir;  ///< real path
+    std::string run_dir;   ///< /run/hearth/<name>, on tmpfs: gone with the machine
+};
+
+/// Creates the data directory (0711) if need be and derives the instance from it.
+Instance openInstance(const std::string& data_dir);
+
+/// Holds `<run_dir>/lock` for the life of the process, so that no second server uses the data.
+/// Throws Error(Conflict) when another one does. The descriptor keeps the lock.
+Fd lockInstance(const Instance& instance);
+
+}  // namespace hearth

@@ -1,0 +1,165 @@
+#include "base/Json.h"
+
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+#include <vector>
+
+#include "base/Error.h"
+
+namespace hearth {
+namespace {
+
+/// Builds the value while it checks the limits, so that a hostile document is refused before it
+/// has cost memory. Interface: nlohmann's SAX events.
+class StrictBuilder final : public nlohmann::json_sax<Json> {
+public:
+    explicit StrictBuilder(const JsonLimits& limits) : limits_(limits) {}
+
+    bool null() override { return put(Json(nullptr)); }
+    bool boolean(bool value) override { return put(Json(value)); }
+    bool number_integer(number_integer_t value) override { return put(Json(value)); }
+    bool number_unsigned(number_unsigned_t value) override { return put(Json(value)); }
+    bool number_float(number_float_t value, const string_t&) override { return put(Json(value)); }
+    bool string(string_t& value) override { return put(Json(std::move(value))); }
+    bool binary(binary_t&) override { return false; }
+
+    bool start_object(std::size_t) override { return open(Json::object()); }
+    bool start_array(std::size_t) override { return open(Json::array()); }
+    bool end_object() override { return close(); }
+    bool end_array() override { return close(); }
+
+    bool key(string_t& value) override {
+        if (value.find('\0') != std::string::npos) return fail("a key holds a NUL character");
+        Level& level = levels_.back();
+        if (!level.keys.insert(value).second) return fail("the key \"" + value + "\" stands twice");
+        if (level.keys.size() > limits_.members) return fail("an object has too many members");
+        level.key = std::move(value);
+        return true;
+    }
+
+    bool parse_error(std::size_t position, const std::string&,
+                     const nlohmann::detail::exception&) override {
+        return fail("not valid JSON at byte " + std::to_string(position));
+    }
+
+    Json take() { return std::move(root_); }
+    const std::string& problem() const { return problem_; }
+
+private:
+    struct Level {
+        Json value;
+        std::string key;
+        std::unordered_set<std::string> keys;
+    };
+
+    bool fail(std::string problem) {
+        if (problem_.empty()) problem_ = std::move(problem);
+        return false;
+    }
+
+    bool count() {
+        return ++values_ <= limits_.values || fail("the document has too many values");
+    }
+
+    bool put(Json value) { return count() && attach(std::move(value)); }
+
+    bool open(Json value) {
+        if (levels_.size() >= limits_.depth) return fail("the document is nested too deeply");
+        if (!count()) return false;
+        levels_.push_back({std::move(value), {}, {}});
+        return true;
+    }
+
+    bool close() {
+        Json value = std::move(levels_.back().value);
+        levels_.pop_back();
+        return attach(std::move(value));
+    }
+
+    bool attach(Json value) {
+        if (levels_.empty()) {
+            root_ = std::move(value);
+        } else if (Level& level = levels_.back(); level.value.is_array()) {
+            level.value.push_back(std::move(value));
+        } else {
+            // Keys are known to be unique: append without the linear search of operator[].
+            level.value.get_ref<Json::object_t&>().Container::emplace_back(std::move(level.key),
+                                                                           std::move(value));
+        }
+        return true;
+    }
+
+    const JsonLimits& limits_;
+    std::vector<Level> levels_;
+    std::size_t values_ = 0;
+    Json root_;
+    std::string problem_;
+};
+
+/// Length of the valid UTF-8 sequence at the start of `s`, 0 if there is none.
+std::size_t sequenceLength(std::string_view s) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+    const auto follows = [&](std::size_t i) { return i < s.size() && (byte(i) & 0xC0U) == 0x80U; };
+    const unsigned char first = byte(0);
+    if (first < 0x80) return 1;
+    if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+    if (first >= 0xE0 && first <= 0xEF) {
+        if (!follows(1) || !follows(2)) return 0;
+        if (first == 0xE0 && byte(1) < 0xA0) return 0;   // overlong
+        if (first == 0xED && byte(1) >= 0xA0) return 0;  // surrogates
+        return 3;
+    }
+    if (first >= 0xF0 && first <= 0xF4) {
+        if (!follows(1) || !follows(2) || !follows(3)) return 0;
+        if (first == 0xF0 && byte(1) < 0x90) return 0;
+        if (first == 0xF4 && byte(1) >= 0x90) return 0;
+        return 4;
+    }
+    return 0;
+}
+
+}  // namespace
+
+Json parseJson(std::string_view text, const JsonLimits& limits) {
+    if (text.size() > limits.bytes) {
+        throw Error(ErrorCode::PayloadTooLarge,
+                    "the JSON document is larger than " + std::to_string(limits.bytes) + " bytes");
+    }
+    StrictBuilder builder(limits);
+    if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
+        throw Error(ErrorCode::InvalidArgument,
+                    builder.problem().empty() ? "not valid JSON" : builder.problem());
+    }
+    return builder.take();
+}
+
+std::string dumpJson(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string toUtf8(std::string_view bytes) {
+    std::string out;
+    out.reserve(bytes.size());
+    while (!bytes.empty()) {
+        const std::size_t length = sequenceLength(bytes);
+        if (length == 0) {
+            out.append("\xEF\xBF\xBD");
+            bytes.remove_prefix(1);
+        } else {
+            out.append(bytes.substr(0, length));
+            bytes.remove_prefix(length);
+        }
+    }
+    return out;
+}
+
+bool isUtf8(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const std::size_t length = sequenceLength(bytes);
+        if (length == 0) return false;
+        bytes.remove_prefix(length);
+    }
+    return true;
+}
+
+}  // namespace hearth

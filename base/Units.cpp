@@ -1,0 +1,113 @@
+#include "base/Units.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace hearth {
+namespace {
+
+/// Reads a plain decimal number ("12", "1.5"); leaves the rest in `text`.
+std::optional<double> takeNumber(std::string_view& text) {
+    if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value,
+                                              std::chars_format::fixed);
+    if (error != std::errc{}) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return value;
+}
+
+struct Suffix {
+    std::string_view text;
+    double factor;
+};
+
+constexpr std::array<Suffix, 10> kByteSuffixes{{{"Ki", 1024.0},
+                                                {"Mi", 1048576.0},
+                                                {"Gi", 1073741824.0},
+                                                {"Ti", 1099511627776.0},
+                                                {"k", 1e3},
+                                                {"K", 1e3},
+                                                {"M", 1e6},
+                                                {"G", 1e9},
+                                                {"T", 1e12},
+                                                {"", 1.0}}};
+
+// Longer suffixes before their prefixes: "ms" before "m".
+constexpr std::array<Suffix, 5> kTimeSuffixes{
+    {{"ms", 1.0}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
+
+constexpr double kMaxDurationMillis = 3650.0 * 86400e3;  // ten years
+
+}  // namespace
+
+std::optional<std::uint64_t> parseBytes(std::string_view text) {
+    const std::optional<double> number = takeNumber(text);
+    if (!number) return std::nullopt;
+    for (const Suffix& suffix : kByteSuffixes) {
+        if (text != suffix.text) continue;
+        const double bytes = *number * suffix.factor;
+        if (bytes != std::floor(bytes) || bytes > 9e15) return std::nullopt;
+        return static_cast<std::uint64_t>(bytes);
+    }
+    return std::nullopt;
+}
+
+std::string formatBytes(std::uint64_t bytes) {
+    static constexpr std::array<std::pair<const char*, unsigned>, 4> kUnits{
+        {{"Ti", 40}, {"Gi", 30}, {"Mi", 20}, {"Ki", 10}}};
+    for (const auto& [name, shift] : kUnits) {
+        if (bytes != 0 && (bytes & ((1ULL << shift) - 1)) == 0) {
+            return std::to_string(bytes >> shift) + name;
+        }
+    }
+    return std::to_string(bytes);
+}
+
+std::optional<std::uint32_t> parseMilliCpu(std::string_view text) {
+    const std::optional<double> number = takeNumber(text);
+    if (!number) return std::nullopt;
+    const double milli = text == "m" ? *number : *number * 1000;
+    if (!(text.empty() || text == "m") || milli != std::floor(milli) || milli > 1e6) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint32_t>(milli);
+}
+
+std::string formatMilliCpu(std::uint32_t milli) {
+    return milli % 1000 == 0 ? std::to_string(milli / 1000) : std::to_string(milli) + "m";
+}
+
+std::optional<std::chrono::milliseconds> parseDuration(std::string_view text) {
+    if (text == "0") return std::chrono::milliseconds(0);
+    double total = 0;
+    if (text.empty()) return std::nullopt;
+    while (!text.empty()) {
+        const std::optional<double> number = takeNumber(text);
+        if (!number) return std::nullopt;
+        bool known = false;
+        for (const Suffix& suffix : kTimeSuffixes) {
+            if (!text.starts_with(suffix.text)) continue;
+            total += *number * suffix.factor;
+            text.remove_prefix(suffix.text.size());
+            known = true;
+            break;
+        }
+        if (!known) return std::nullopt;
+    }
+    if (total > kMaxDurationMillis) return std::nullopt;
+    return std::chrono::milliseconds(static_cast<std::int64_t>(total));
+}
+
+std::string formatDuration(std::chrono::milliseconds d) {
+    const std::int64_t ms = d.count();
+    if (ms == 0) return "0";
+    if (ms % 3'600'000 == 0) return std::to_string(ms / 3'600'000) + "h";
+    if (ms % 60'000 == 0) return std::to_string(ms / 60'000) + "m";
+    if (ms % 1000 == 0) return std::to_string(ms / 1000) + "s";
+    return std::to_string(ms) + "ms";
+}
+
+}  // namespace hearth

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Json.h"
+#include "controller/Principal.h"
+#include "controller/Workspaces.h"
+
+namespace hearth::controller {
+
+/// What `POST …/executions` and `run` parse into. Exactly one of argv, command, code.
+struct ExecutionRequest {
+    std::vector<std::string> argv;
+    std::optional<std::string> command;
+    std::optional<std::string> code;
+    std::string language;  ///< with code; empty: "python" where the image has it, else its first
+    std::string cwd;
+    std::map<std::string, std::string> env;
+    std::optional<std::string> stdin_bytes;  ///< given at once, then closed
+    bool stdin_open = false;                 ///< more comes by writeStdin()
+    std::chrono::milliseconds timeout = std::chrono::seconds(60);  ///< up to 24 h
+    std::uint64_t output_limit = 1U << 20U;                        ///< 1 KiB to 16 MiB
+    bool background = false;
+    std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
+    std::string idempotency_key;
+    std::string fingerprint;
+    TimePoint started_at{};
+};
+
+struct ExecutionView {
+    std::string id;
+    std::string workspace_id;
+    std::string tenant;
+    std::string pool;
+    std::string language;  ///< "" for a command
+    std::string status;    ///< ok, failed, timeout, oom, killed, lost, running
+    std::optional<int> exit_code;
+    std::optional<std::string> signal;  ///< "KILL"
+    std::string stdout_bytes;  ///< as kept: head and tail; may hold any bytes
+    std::string stderr_bytes;
+    bool truncated = false;
+    std::uint64_t dropped_bytes = 0;
+    std::optional<Json> error;  ///< {"name", "message", "traceback"}: untrusted text
+    std::string started_at;
+    std::optional<double> duration_ms;  ///< none while running
+    std::uint64_t cpu_ms = 0;
+    std::uint64_t peak_memory_bytes = 0;
+    std::string interpreter = "cold";  ///< how the code was run; "" for a command
+    bool background = false;
+    std::optional<ClaimLedger> claim;  ///< one shot only
+    bool replayed = false;
+};
+
+/// A piece of output in order; `offset` counts bytes over both channels.
+struct OutputChunk {
+    std::uint64_t offset = 0;
+    int channel = 1;  ///< 1 stdout, 2 stderr
+    std::string bytes;
+};
+
+/// One execution, running or ended; shared by everyone who looks at it. Thread-safe.
+class Execution {
+public:
+    virtual ~Execution() = default;
+    virtual const std::string& id() const = 0;
+    virtual ExecutionView view() const = 0;
+    virtual bool finished() const = 0;
+    /// Blocks until it has finished or `timeout` has passed; true if finished.
+    virtual bool wait(std::chrono::milliseconds timeout) = 0;
+    /// The next piece at or after `offset` (a larger offset in the answer means that bytes between
+    /// were dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.
+    virtual std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const = 0;
+    /// `changed` is called after each new output and at the end, from any thread; must not block.
+    /// The subscription ends with the returned object.
+    virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
+};
+
+/// Starts and finds executions, scoped to the principal's tenant like Workspaces. Thread-safe.
+class Executions {
+public:
+    virtual ~Executions() = default;
+    /// Sends the work to the agent; it may already have finished when this returns.
+    virtual std::shared_ptr<Execution> start(const Principal& who, const std::string& workspace,
+                                             const ExecutionRequest& request) = 0;
+    /// One shot: claims a workspace that ends with the execution.
+    virtual std::shared_ptr<Execution> startOneShot(const Principal& who,
+                                                    const WorkspaceRequest& where,
+                                                    const ExecutionRequest& request) = 0;
+    /// Also ended ones, for an hour after their workspace's end, and across restarts.
+    virtual std::shared_ptr<Execution> find(const Principal& who, const std::string& id) = 0;
+    /// Those of one workspace, newest first.
+    virtual std::vector<ExecutionView> list(const Principal& who, const std::string& workspace) = 0;
+    /// "INT", "TERM", "KILL", … Error(Conflict) if it has ended.
+    virtual void signal(const Principal& who, const std::string& id, std::string_view name) = 0;
+    virtual void resize(const Principal& who, const std::string& id, unsigned columns,
+                        unsigned rows) = 0;
+    /// Error(Conflict) unless it was started with stdin_open (or a PTY) and runs.
+    virtual void writeStdin(const Principal& who, const std::string& id, std::string_view bytes,
+                            bool close) = 0;
+    /// Kills the whole tree; idempotent.
+    virtual void kill(const Principal& who, const std::string& id) = 0;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Json.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::controller {
+
+enum class OnEmpty { Queue, Create, Fail };
+
+/// What a manifest declares (DESIGN section 9), validated, with its defaults filled in.
+struct PoolSpec {
+    // template
+    std::string image;
+    pool::SandboxLimits limits;
+    pool::Storage storage = pool::Storage::Disk;
+    std::string network = "None";
+    // warm
+    std::uint32_t warm_min = 2;
+    std::uint32_t warm_max = 20;
+    std::uint32_t parallel_creates = 2;
+    std::chrono::milliseconds max_age = std::chrono::hours(24);
+    // onEmpty
+    OnEmpty on_empty = OnEmpty::Queue;
+    std::chrono::milliseconds max_wait = std::chrono::seconds(30);
+    std::uint32_t max_queue = 64;
+    // lifecycle
+    std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
+    std::chrono::milliseconds max_lifetime = std::chrono::hours(4);
+    // limits
+    std::uint32_t max_members = 100;
+    std::uint32_t per_tenant = 10;
+
+    bool operator==(const PoolSpec&) const = default;
+};
+
+/// A declared pool: the object that SpecStore keeps.
+struct Pool {
+    std::string name;
+    PoolSpec spec;
+    Json document;  ///< `{apiVersion, kind, metadata, spec}` as accepted, defaults filled in
+    std::int64_t generation = 1;        ///< rises when the spec changes
+    std::int64_t resource_version = 1;  ///< rises with every change
+    std::int64_t created_unix_ms = 0;
+    bool deleting = false;  ///< its sandboxes are being ended
+};
+
+/// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
+/// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that DESIGN names and this
+/// version cannot honour yet (gpu, schedules, sizing Predictive, network other than None,
+/// onIdle Pause, runtimeClass) are Error(Unsupported) unless they hold their default.
+Pool parsePool(const Json& document);
+
+/// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,
+/// no aliases. `source` is the file's name in messages.
+std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source);
+
+/// The document of a pool with every default written out.
+Json poolDocument(const std::string& name, const PoolSpec& spec);
+
+}  // namespace hearth::controller

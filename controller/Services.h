@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/Clock.h"
+#include "base/Json.h"
+#include "controller/Events.h"
+#include "controller/Executions.h"
+#include "controller/Pools.h"
+#include "controller/Tokens.h"
+#include "controller/Workspaces.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+
+#include <functional>
+
+namespace hearth::controller {
+
+/// What the protocol surfaces (REST, MCP) stand on: references to the services that main() built.
+/// All outlive the surfaces.
+struct Services {
+    Pools& pools;
+    Workspaces& workspaces;
+    Executions& executions;
+    Events& events;
+    Tokens& tokens;
+    metrics::Metrics& metrics;
+    metrics::Log& log;
+    const Clock& clock;
+    /// The document of GET /v1/capabilities: runtime, isolation in force, images, languages.
+    std::function<Json()> capabilities;
+    /// 32 random bytes kept in the data directory: signs links, cursors and session ids.
+    const std::string& secret_key;
+};
+
+}  // namespace hearth::controller

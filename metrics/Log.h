@@ -1,0 +1,45 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace hearth::metrics {
+
+enum class LogLevel { Debug, Info, Warn, Error };
+
+/// One `key=value` of a log line. Never user code, output or secrets.
+struct LogField {
+    std::string_view key;
+    std::string value;
+
+    LogField(std::string_view k, std::string_view v) : key(k), value(v) {}
+    LogField(std::string_view k, const char* v) : key(k), value(v) {}
+    LogField(std::string_view k, const std::string& v) : key(k), value(v) {}
+    template <typename T>
+        requires std::is_arithmetic_v<T>
+    LogField(std::string_view k, T v) : key(k), value(std::to_string(v)) {}
+};
+
+/// Structured log: one event per line, `time level event key=value …`, written to a descriptor in
+/// one write so that lines of several threads never mix. Values with blanks, quotes or control
+/// characters are quoted and escaped, so no value can forge a line. Thread-safe.
+class Log {
+public:
+    /// Does not own `fd`.
+    explicit Log(int fd = 2, LogLevel least = LogLevel::Info) : fd_(fd), least_(least) {}
+
+    void debug(std::string_view event, std::initializer_list<LogField> fields = {});
+    void info(std::string_view event, std::initializer_list<LogField> fields = {});
+    void warn(std::string_view event, std::initializer_list<LogField> fields = {});
+    void error(std::string_view event, std::initializer_list<LogField> fields = {});
+
+private:
+    void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
+
+    int fd_;
+    LogLevel least_;
+};
+
+}  // namespace hearth::metrics

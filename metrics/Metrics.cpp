@@ -1,0 +1,243 @@
+#include "metrics/Metrics.h"
+
+#include <prometheus/text_serializer.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <sstream>
+
+#include "metrics/ProcessStats.h"
+
+namespace hearth::metrics {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildGauge;
+using prometheus::BuildHistogram;
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+// A warm claim takes some 100 us, a cold one up to minutes: one scale covers both.
+const Buckets kClaimBuckets{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                            0.1,    0.25,    0.5,    1,     2.5,    5,     10,   30,    60};
+const Buckets kWorkBuckets{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                           0.5,    1,     2.5,    5,     10,   30,    60,   300};
+const Buckets kStartBuckets{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
+
+constexpr std::array<const char*, 7> kStates{"creating", "warming",  "ready", "claimed",
+                                             "draining", "condemned", "failed"};
+constexpr std::array<const char*, 12> kReasons{"deleted", "idle",     "lifetime", "schedule",
+                                               "lost",    "failed",   "shrink",   "age",
+                                               "replaced", "preempted", "drain",   "shutdown"};
+
+template <typename Metric>
+void removePool(prometheus::Family<Metric>& family, const std::string& pool) {
+    // Family has no look-up by partial labels: what Collect() shows is asked back by its labels.
+    for (const prometheus::MetricFamily& collected : family.Collect()) {
+        for (const prometheus::ClientMetric& metric : collected.metric) {
+            prometheus::Labels labels;
+            bool ours = false;
+            for (const prometheus::ClientMetric::Label& label : metric.label) {
+                labels[label.name] = label.value;
+                ours = ours || (label.name == "pool" && label.value == pool);
+            }
+            if (!ours) continue;
+            if constexpr (std::is_same_v<Metric, prometheus::Histogram>) {
+                family.Remove(&family.Add(labels, Buckets{}));
+            } else {
+                family.Remove(&family.Add(labels));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+#define HEARTH_FAMILY(build, name, help) build().Name("hearth_" name).Help(help).Register(registry_)
+
+Metrics::Metrics()
+    : pool_sandboxes_(HEARTH_FAMILY(BuildGauge, "pool_sandboxes", "Sandboxes by state")),
+      pool_desired_(
+          HEARTH_FAMILY(BuildGauge, "pool_desired_sandboxes", "Warm sandboxes asked for")),
+      claims_(HEARTH_FAMILY(BuildCounter, "claims_total", "Claims by source and result")),
+      claim_duration_(HEARTH_FAMILY(BuildHistogram, "claim_duration_seconds",
+                                    "Time from the request to the bound workspace")),
+      claim_stage_(HEARTH_FAMILY(BuildHistogram, "claim_stage_seconds", "Time of each stage")),
+      claim_queue_depth_(HEARTH_FAMILY(BuildGauge, "claim_queue_depth", "Claims that wait")),
+      claim_queue_(HEARTH_FAMILY(BuildHistogram, "claim_queue_seconds", "Time claims waited")),
+      pool_exhausted_(HEARTH_FAMILY(BuildCounter, "pool_exhausted_total",
+                                    "Claims that found no warm sandbox")),
+      sandbox_start_(HEARTH_FAMILY(BuildHistogram, "sandbox_start_seconds",
+                                   "Time from create to a ready agent")),
+      sandbox_failures_(HEARTH_FAMILY(BuildCounter, "sandbox_failures_total",
+                                      "Sandboxes that failed, by reason")),
+      reclaims_(HEARTH_FAMILY(BuildCounter, "reclaims_total", "Ended sandboxes by reason")),
+      reclaim_lag_(HEARTH_FAMILY(BuildHistogram, "reclaim_lag_seconds",
+                                 "Time from the deadline to the end")),
+      workspaces_(HEARTH_FAMILY(BuildGauge, "workspaces", "Active workspaces")),
+      executions_(HEARTH_FAMILY(BuildCounter, "executions_total", "Executions by status")),
+      execution_duration_(
+          HEARTH_FAMILY(BuildHistogram, "execution_duration_seconds", "Time the work ran")),
+      execution_overhead_(HEARTH_FAMILY(BuildHistogram, "execution_overhead_seconds",
+                                        "Time the server added to the work")),
+      reconciles_(HEARTH_FAMILY(BuildCounter, "reconcile_total", "Reconciliations by result")),
+      reconcile_duration_(
+          HEARTH_FAMILY(BuildHistogram, "reconcile_duration_seconds", "Time of a reconciliation")),
+      workqueue_depth_(HEARTH_FAMILY(BuildGauge, "workqueue_depth", "Keys that wait for a worker")),
+      workqueue_retries_(
+          HEARTH_FAMILY(BuildCounter, "workqueue_retries_total", "Keys put back after a failure")),
+      http_(HEARTH_FAMILY(BuildHistogram, "http_request_duration_seconds",
+                          "Time of HTTP requests by route")),
+      http_refused_(HEARTH_FAMILY(BuildCounter, "http_connections_refused_total",
+                                  "Connections and requests refused before routing")),
+      mcp_(HEARTH_FAMILY(BuildCounter, "mcp_requests_total", "MCP requests")),
+      double_bind_(HEARTH_FAMILY(BuildCounter, "double_bind_refused_total",
+                                 "Binds that an agent refused because another claim holds it")),
+      build_info_(HEARTH_FAMILY(BuildGauge, "build_info", "Always 1; the labels tell")) {
+    workqueue_depth_.Add({});
+    workqueue_retries_.Add({});
+    double_bind_.Add({});
+    build_info_.Add({{"version", HEARTH_VERSION}}).Set(1);
+    for (const char* reason : {"head", "body", "first_byte", "limit", "per_address", "malformed"}) {
+        http_refused_.Add({{"reason", reason}});
+    }
+    for (const char* result : {"ok", "error"}) reconciles_.Add({{"kind", "pool"}, {"result", result}});
+}
+
+#undef HEARTH_FAMILY
+
+void Metrics::bornPool(const std::string& pool) {
+    for (const char* state : kStates) pool_sandboxes_.Add({{"pool", pool}, {"state", state}});
+    for (const char* reason : kReasons) reclaims_.Add({{"pool", pool}, {"reason", reason}});
+    for (const char* source : {"warm", "cold"}) {
+        for (const char* result : {"ok", "error"}) {
+            claims_.Add({{"pool", pool}, {"source", source}, {"result", result}});
+        }
+        claim_duration_.Add({{"pool", pool}, {"source", source}}, kClaimBuckets);
+    }
+    for (const char* stage : {"queue", "pick", "bind"}) {
+        claim_stage_.Add({{"pool", pool}, {"stage", stage}}, kClaimBuckets);
+    }
+    pool_desired_.Add({{"pool", pool}});
+    claim_queue_depth_.Add({{"pool", pool}});
+    claim_queue_.Add({{"pool", pool}}, kClaimBuckets);
+    pool_exhausted_.Add({{"pool", pool}});
+    workspaces_.Add({{"pool", pool}});
+    sandbox_start_.Add({{"pool", pool}}, kStartBuckets);
+    reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets);
+    execution_overhead_.Add({{"pool", pool}}, kWorkBuckets);
+}
+
+void Metrics::forgetPool(const std::string& pool) {
+    removePool(pool_sandboxes_, pool);
+    removePool(pool_desired_, pool);
+    removePool(claims_, pool);
+    removePool(claim_duration_, pool);
+    removePool(claim_stage_, pool);
+    removePool(claim_queue_depth_, pool);
+    removePool(claim_queue_, pool);
+    removePool(pool_exhausted_, pool);
+    removePool(sandbox_start_, pool);
+    removePool(sandbox_failures_, pool);
+    removePool(reclaims_, pool);
+    removePool(reclaim_lag_, pool);
+    removePool(workspaces_, pool);
+    removePool(executions_, pool);
+    removePool(execution_duration_, pool);
+    removePool(execution_overhead_, pool);
+}
+
+void Metrics::claim(const std::string& pool, std::string_view source, std::string_view result,
+                    double seconds) {
+    const std::string from(source);
+    claims_.Add({{"pool", pool}, {"source", from}, {"result", std::string(result)}}).Increment();
+    claim_duration_.Add({{"pool", pool}, {"source", from}}, kClaimBuckets).Observe(seconds);
+}
+
+void Metrics::claimStage(const std::string& pool, std::string_view stage, double seconds) {
+    claim_stage_.Add({{"pool", pool}, {"stage", std::string(stage)}}, kClaimBuckets)
+        .Observe(seconds);
+}
+
+void Metrics::claimQueued(const std::string& pool, double seconds) {
+    claim_queue_.Add({{"pool", pool}}, kClaimBuckets).Observe(seconds);
+}
+
+void Metrics::claimQueueDepth(const std::string& pool, double depth) {
+    claim_queue_depth_.Add({{"pool", pool}}).Set(depth);
+}
+
+void Metrics::poolExhausted(const std::string& pool) {
+    pool_exhausted_.Add({{"pool", pool}}).Increment();
+}
+
+void Metrics::poolSandboxes(const std::string& pool, std::string_view state, double count) {
+    pool_sandboxes_.Add({{"pool", pool}, {"state", std::string(state)}}).Set(count);
+}
+
+void Metrics::poolDesired(const std::string& pool, double count) {
+    pool_desired_.Add({{"pool", pool}}).Set(count);
+}
+
+void Metrics::workspaces(const std::string& pool, double count) {
+    workspaces_.Add({{"pool", pool}}).Set(count);
+}
+
+void Metrics::sandboxStart(const std::string& pool, double seconds) {
+    sandbox_start_.Add({{"pool", pool}}, kStartBuckets).Observe(seconds);
+}
+
+void Metrics::sandboxFailure(const std::string& pool, std::string_view reason) {
+    sandbox_failures_.Add({{"pool", pool}, {"reason", std::string(reason)}}).Increment();
+}
+
+void Metrics::reclaim(const std::string& pool, std::string_view reason, double lag_seconds) {
+    reclaims_.Add({{"pool", pool}, {"reason", std::string(reason)}}).Increment();
+    reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets).Observe(lag_seconds);
+}
+
+void Metrics::execution(const std::string& pool, std::string_view language,
+                        std::string_view status, double seconds, double overhead_seconds) {
+    const std::string lang(language);
+    executions_.Add({{"pool", pool}, {"language", lang}, {"status", std::string(status)}})
+        .Increment();
+    execution_duration_.Add({{"pool", pool}, {"language", lang}}, kWorkBuckets).Observe(seconds);
+    execution_overhead_.Add({{"pool", pool}}, kWorkBuckets).Observe(overhead_seconds);
+}
+
+void Metrics::reconcile(std::string_view kind, std::string_view result, double seconds) {
+    const std::string what(kind);
+    reconciles_.Add({{"kind", what}, {"result", std::string(result)}}).Increment();
+    reconcile_duration_.Add({{"kind", what}}, kWorkBuckets).Observe(seconds);
+}
+
+void Metrics::workQueueDepth(double depth) { workqueue_depth_.Add({}).Set(depth); }
+void Metrics::workQueueRetry() { workqueue_retries_.Add({}).Increment(); }
+
+void Metrics::http(const std::string& route, std::string_view method, int code, double seconds) {
+    http_.Add({{"route", route}, {"method", std::string(method)}, {"code", std::to_string(code)}},
+              kWorkBuckets)
+        .Observe(seconds);
+}
+
+void Metrics::httpRefused(std::string_view reason) {
+    http_refused_.Add({{"reason", std::string(reason)}}).Increment();
+}
+
+void Metrics::mcp(std::string_view method, std::string_view tool, std::string_view result) {
+    mcp_.Add({{"method", std::string(method)},
+              {"tool", std::string(tool)},
+              {"result", std::string(result)}})
+        .Increment();
+}
+
+void Metrics::doubleBindRefused() { double_bind_.Add({}).Increment(); }
+
+std::string Metrics::render() {
+    std::ostringstream out;
+    prometheus::TextSerializer().Serialize(out, registry_.Collect());
+    out << renderProcessStats();
+    return out.str();
+}
+
+}  // namespace hearth::metrics

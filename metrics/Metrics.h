@@ -1,0 +1,87 @@
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <string>
+#include <string_view>
+
+namespace hearth::metrics {
+
+/// Every series that the program exports (API.md, "Metrics"), in one place. Labels are bounded:
+/// never an id. Thread-safe.
+///
+/// Counters and histograms are met where the thing happens; the gauges of pool and workspace
+/// counts are set by the reconciler each time it has looked.
+class Metrics {
+public:
+    Metrics();
+    Metrics(const Metrics&) = delete;
+    Metrics& operator=(const Metrics&) = delete;
+
+    /// Creates all series of a pool at zero, so that a rate over them has a beginning.
+    void bornPool(const std::string& pool);
+    /// Removes the series of a deleted pool.
+    void forgetPool(const std::string& pool);
+
+    void claim(const std::string& pool, std::string_view source, std::string_view result,
+               double seconds);
+    void claimStage(const std::string& pool, std::string_view stage, double seconds);
+    void claimQueued(const std::string& pool, double seconds);
+    void claimQueueDepth(const std::string& pool, double depth);
+    void poolExhausted(const std::string& pool);
+    void poolSandboxes(const std::string& pool, std::string_view state, double count);
+    void poolDesired(const std::string& pool, double count);
+    void workspaces(const std::string& pool, double count);
+    void sandboxStart(const std::string& pool, double seconds);
+    void sandboxFailure(const std::string& pool, std::string_view reason);
+    void reclaim(const std::string& pool, std::string_view reason, double lag_seconds);
+    void execution(const std::string& pool, std::string_view language, std::string_view status,
+                   double seconds, double overhead_seconds);
+    void reconcile(std::string_view kind, std::string_view result, double seconds);
+    void workQueueDepth(double depth);
+    void workQueueRetry();
+    void http(const std::string& route, std::string_view method, int code, double seconds);
+    void httpRefused(std::string_view reason);
+    void mcp(std::string_view method, std::string_view tool, std::string_view result);
+    void doubleBindRefused();
+
+    /// The Prometheus text format 0.0.4, with `process_*` read now.
+    std::string render();
+
+private:
+    template <typename T>
+    using Family = prometheus::Family<T>;
+
+    prometheus::Registry registry_{prometheus::Registry::InsertBehavior::Throw};
+    Family<prometheus::Gauge>& pool_sandboxes_;
+    Family<prometheus::Gauge>& pool_desired_;
+    Family<prometheus::Counter>& claims_;
+    Family<prometheus::Histogram>& claim_duration_;
+    Family<prometheus::Histogram>& claim_stage_;
+    Family<prometheus::Gauge>& claim_queue_depth_;
+    Family<prometheus::Histogram>& claim_queue_;
+    Family<prometheus::Counter>& pool_exhausted_;
+    Family<prometheus::Histogram>& sandbox_start_;
+    Family<prometheus::Counter>& sandbox_failures_;
+    Family<prometheus::Counter>& reclaims_;
+    Family<prometheus::Histogram>& reclaim_lag_;
+    Family<prometheus::Gauge>& workspaces_;
+    Family<prometheus::Counter>& executions_;
+    Family<prometheus::Histogram>& execution_duration_;
+    Family<prometheus::Histogram>& execution_overhead_;
+    Family<prometheus::Counter>& reconciles_;
+    Family<prometheus::Histogram>& reconcile_duration_;
+    Family<prometheus::Gauge>& workqueue_depth_;
+    Family<prometheus::Counter>& workqueue_retries_;
+    Family<prometheus::Histogram>& http_;
+    Family<prometheus::Counter>& http_refused_;
+    Family<prometheus::Counter>& mcp_;
+    Family<prometheus::Counter>& double_bind_;
+    Family<prometheus::Gauge>& build_info_;
+};
+
+}  // namespace hearth::metrics

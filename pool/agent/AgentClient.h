@@ -1,0 +1,252 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Error.h"
+#include "base/Fd.h"
+#include "base/Json.h"
+
+namespace hearth::agent {
+
+class Connection;
+class Poller;
+
+/// What an agent refused, with its code of PROTOCOL.md ("BOUND_ELSEWHERE", "NOT_FOUND", …).
+class AgentError : public std::runtime_error {
+public:
+    AgentError(std::string code, const std::string& message, Json details)
+        : std::runtime_error(message), code_(std::move(code)), details_(std::move(details)) {}
+    const std::string& code() const noexcept { return code_; }
+    const Json& details() const noexcept { return details_; }
+
+private:
+    std::string code_;
+    Json details_;
+};
+
+/// The agent is not there any more, broke the protocol or did not answer in time. The sandbox
+/// must not be trusted again.
+class AgentLost : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+struct Deadlines {
+    TimePoint expires_at{};  ///< zero: never
+    std::chrono::milliseconds idle_timeout{0};  ///< zero: never
+    TimePoint idle_at{};     ///< when it will be idle if nothing happens; zero: running or never
+};
+
+/// What an agent says about its one bind.
+struct Binding {
+    std::string claim_id;
+    std::uint32_t attempt = 0;
+    std::uint64_t epoch = 0;
+    std::string tenant;
+    std::string workspace_id;
+    std::string fingerprint;
+    std::map<std::string, std::string> labels;
+    Json note;
+    TimePoint bound_at{};
+};
+
+struct KnownExecution {
+    std::string id;
+    std::string fingerprint;
+    bool running = false;
+    bool background = false;
+    TimePoint started_at{};
+};
+
+struct Hello {
+    std::string version;
+    std::uint64_t highest_epoch = 0;
+    std::optional<Binding> binding;
+    Deadlines deadlines;
+    TimePoint last_activity{};
+    std::uint32_t running = 0;
+    std::vector<KnownExecution> executions;
+    std::vector<std::string> languages;
+};
+
+struct BindRequest {
+    std::uint64_t epoch = 0;
+    std::string claim_id;
+    std::uint32_t attempt = 1;
+    std::string tenant;
+    std::string workspace_id;
+    std::string fingerprint;
+    std::map<std::string, std::string> labels;
+    Json note = Json::object();
+    std::map<std::string, std::string> env;
+    std::map<std::string, std::string> secrets;
+    Deadlines deadlines;
+};
+
+struct BindReply {
+    bool repeated = false;
+    std::uint32_t attempt = 0;
+    std::string workspace_id;
+    TimePoint bound_at{};
+};
+
+struct ExecRequest {
+    std::string id;
+    std::string fingerprint;
+    /// Exactly one of: argv, command (by /bin/sh -c), language and code.
+    std::vector<std::string> argv;
+    std::string command;
+    std::string language;
+    std::string code;
+    std::string cwd;
+    std::map<std::string, std::string> env;
+    bool stdin_open = false;
+    std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
+    std::chrono::milliseconds timeout{0};
+    std::uint64_t output_limit = 1U << 20U;
+    bool background = false;
+};
+
+struct ExecResult {
+    std::string status;  ///< ok, failed, timeout, killed
+    int exit_code = 0;
+    int signal = 0;
+    TimePoint started_at{};
+    TimePoint ended_at{};
+    std::uint64_t cpu_ms = 0;
+    std::uint64_t max_rss_bytes = 0;
+    std::uint64_t output_bytes = 0;
+    std::uint64_t dropped_bytes = 0;
+    std::string report;  ///< untrusted JSON text left by the language's runner, or empty
+};
+
+/// Receives one execution. Called from whichever thread reads the connection, one call at a time,
+/// never while a lock of the client is held; must not block. `lost` and `exited` are the last
+/// call; exactly one of them comes.
+class ExecSink {
+public:
+    virtual ~ExecSink() = default;
+    virtual void started(TimePoint at, bool repeated) = 0;
+    /// `offset` is the place of `bytes` in the one sequence over both channels. `channel`: 1, 2.
+    virtual void output(int channel, std::uint64_t offset, std::string_view bytes) = 0;
+    virtual void exited(const ExecResult& result) = 0;
+    /// The stream ended without a result: refused (`error` set) or the agent was lost (empty).
+    virtual void lost(const std::optional<AgentError>& error) = 0;
+};
+
+/// A way back into a running execution on the control connection. Thread-safe.
+class ExecHandle {
+public:
+    virtual ~ExecHandle() = default;
+    /// Blocks while the agent takes no more, up to `timeout`; throws AgentLost, Error(Deadline).
+    virtual void writeStdin(std::string_view bytes, std::chrono::milliseconds timeout) = 0;
+    virtual void closeStdin() = 0;
+};
+
+struct FileStat {
+    std::string path;
+    std::string type;  ///< file, directory, symlink, other
+    std::uint64_t size = 0;
+    unsigned mode = 0;
+    std::int64_t modified_unix_ms = 0;
+    std::string target;  ///< of a symlink
+    std::string etag;
+};
+
+struct FileList {
+    std::vector<FileStat> items;
+    std::string next;  ///< pass as `after`; empty at the end
+};
+
+/// The server's side of one sandbox's agent: the control connection, and data connections made on
+/// demand (one is kept for reuse while the workspace is busy). Every method is thread-safe and
+/// blocks for its answer up to its timeout. The thread that asks reads the answer itself (leader and
+/// followers); while nobody waits, the Poller's thread owns the connection.
+///
+/// Throws AgentError for what the agent refused, AgentLost when it is gone, late or malformed.
+class AgentClient {
+public:
+    using Connect = std::function<Fd()>;
+
+    /// `connect` makes a new connection to the agent (ContainerRuntime::connect). `on_lost` is
+    /// called once, from any thread, when the control connection ends. Blocks for the hello.
+    AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
+                std::chrono::milliseconds timeout, std::function<void()> on_lost);
+    ~AgentClient();
+    AgentClient(const AgentClient&) = delete;
+    AgentClient& operator=(const AgentClient&) = delete;
+
+    /// What the agent said when the control connection began.
+    const Hello& hello() const { return hello_; }
+    bool lost() const;
+
+    BindReply bind(const BindRequest& request, std::chrono::milliseconds timeout);
+    /// nullopt leaves a deadline as it is. In force in the agent when this returns.
+    Deadlines setDeadlines(std::uint64_t epoch, std::optional<TimePoint> expires_at,
+                           std::optional<std::chrono::milliseconds> idle_timeout);
+    TimePoint touch();
+    /// Returns when the request has been sent; the sink hears the rest. The sink is kept until its
+    /// last call.
+    std::shared_ptr<ExecHandle> exec(const ExecRequest& request, std::shared_ptr<ExecSink> sink);
+    std::shared_ptr<ExecHandle> attach(const std::string& id, std::uint64_t offset,
+                                       std::shared_ptr<ExecSink> sink);
+    /// Lets this thread read the connection until `done` is true or the deadline passes: the way to
+    /// wait for a sink without a hand-off between threads. `done` is asked after every frame and
+    /// must be cheap and thread-safe.
+    void drive(const std::function<bool()>& done, std::chrono::milliseconds timeout);
+    void signal(const std::string& id, std::string_view name);
+    void resize(const std::string& id, unsigned columns, unsigned rows);
+    void forget(const std::string& id);
+    void drain(std::uint64_t epoch);
+
+    /// Files, on a data connection. Paths are relative to the workspace.
+    FileStat stat(const std::string& path);
+    /// Calls `begin` with the file's stat, then `chunk` for each piece; stops early when `chunk` gives false.
+    void readFile(const std::string& path, std::uint64_t offset, std::uint64_t length,
+                  const std::function<void(const FileStat&)>& begin,
+                  const std::function<bool(std::string_view)>& chunk);
+    /// `next` fills a buffer and gives the bytes, 0 at the end; the file appears whole or not at
+    /// all. An exception from `next` leaves nothing.
+    FileStat writeFile(const std::string& path, std::optional<unsigned> mode,
+                       const std::function<std::size_t(char*, std::size_t)>& next);
+    FileList list(const std::string& path, bool recursive, std::size_t limit,
+                  const std::string& after);
+    void makeDirectory(const std::string& path);
+    void move(const std::string& from, const std::string& to);
+    void remove(const std::string& path, bool recursive);
+    /// Regular files written since, at most `limit`.
+    std::vector<FileStat> changes(TimePoint since, std::size_t limit);
+    /// Bytes of the workspace's file system: total, used.
+    std::pair<std::uint64_t, std::uint64_t> diskUsage();
+
+private:
+    struct Impl;
+    Hello hello_;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// The one thread that reads every agent connection on which nobody waits. Outlives all clients.
+class Poller {
+public:
+    Poller();
+    ~Poller();
+    Poller(const Poller&) = delete;
+    Poller& operator=(const Poller&) = delete;
+
+private:
+    friend class Connection;
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hearth::agent

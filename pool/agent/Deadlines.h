@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace hearth::agent {
+
+/// When a sandbox ends on its own: its lifetime, and idleness. Idle means that no execution runs and
+/// nothing counted as activity for the idle timeout. Nanoseconds of CLOCK_BOOTTIME, 0 is never.
+/// Pure arithmetic; not thread-safe.
+class Deadlines {
+public:
+    /// The server goes first, this much later the agent does it itself.
+    static constexpr std::int64_t kGraceNs = 2'000'000'000;
+
+    void setExpiresAt(std::int64_t at_ns) noexcept { expires_at_ns_ = std::max<std::int64_t>(at_ns, 0); }
+    void setIdleTimeout(std::int64_t ms) noexcept {
+        idle_timeout_ms_ = std::clamp<std::int64_t>(ms, 0, kMaxIdleMs);
+    }
+
+    void touch(std::int64_t now_ns) noexcept { last_activity_ns_ = std::max(last_activity_ns_, now_ns); }
+    void started(std::int64_t now_ns) noexcept {
+        ++running_;
+        touch(now_ns);
+    }
+    void ended(std::int64_t now_ns) noexcept {
+        if (running_ > 0) --running_;
+        touch(now_ns);
+    }
+
+    std::int64_t expiresAtNs() const noexcept { return expires_at_ns_; }
+    std::int64_t idleTimeoutMs() const noexcept { return idle_timeout_ms_; }
+    std::int64_t lastActivityNs() const noexcept { return last_activity_ns_; }
+    int running() const noexcept { return running_; }
+
+    /// When it will have been idle for the timeout, if nothing happens before; 0 while something
+    /// runs, or for never.
+    std::int64_t idleAtNs() const noexcept {
+        if (running_ > 0 || idle_timeout_ms_ == 0) return 0;
+        return last_activity_ns_ + idle_timeout_ms_ * 1'000'000;
+    }
+
+    /// When the agent ends the sandbox itself; 0 for never.
+    std::int64_t endsAtNs() const noexcept {
+        const std::int64_t idle = idleAtNs();
+        std::int64_t first = expires_at_ns_;
+        if (idle != 0 && (first == 0 || idle < first)) first = idle;
+        return first == 0 || first > INT64_MAX - kGraceNs ? 0 : first + kGraceNs;
+    }
+
+private:
+    static constexpr std::int64_t kMaxIdleMs = 1'000LL * 60 * 60 * 24 * 365 * 10;
+
+    std::int64_t expires_at_ns_ = 0;
+    std::int64_t idle_timeout_ms_ = 0;
+    std::int64_t last_activity_ns_ = 0;
+    int running_ = 0;
+};
+
+}  // namespace hearth::agent

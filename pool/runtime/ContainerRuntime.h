@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Fd.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::pool {
+
+/// One sandbox as a runtime finds it, also after a restart of the server.
+struct SandboxInfo {
+    SandboxId id;
+    bool alive = false;  ///< its first process (the agent) runs
+    std::map<std::string, std::string> labels;
+    std::int64_t created_unix_ms = 0;
+};
+
+/// What a sandbox uses now, read on the host where tenant code cannot lie.
+struct SandboxUsage {
+    std::uint64_t cpu_ns = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_peak_bytes = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t oom_kills = 0;
+};
+
+/// What isolation is really in force; shown by GET /v1/capabilities and `hearth doctor`.
+struct RuntimeFacts {
+    std::string name;     ///< "oci", "fake"
+    std::string version;  ///< of the program that makes containers
+    bool user_namespaces = false;
+    bool seccomp = false;
+    std::string cgroup;                ///< "v1", "v2", "none"
+    std::vector<std::string> holes;    ///< known unfixed CVEs of that version
+    std::vector<std::string> images;   ///< images that are ready
+};
+
+/// Makes and ends sandboxes. Knows nothing of pools, tenants or HTTP. Thread-safe: calls for
+/// different sandboxes may run at once, each blocks until done. Failures: Error for what a client
+/// may see (DiskFull, Unsupported, NotFound for an image), std::system_error and
+/// std::runtime_error for the rest.
+class ContainerRuntime {
+public:
+    virtual ~ContainerRuntime() = default;
+
+    /// Starts a sandbox whose agent listens. On failure nothing of it is left.
+    virtual void create(const SandboxId& id, const SandboxSpec& spec) = 0;
+    /// Ends the sandbox and removes everything of it; knows nothing but the id and may be repeated.
+    virtual void destroy(const SandboxId& id) = 0;
+    /// Everything of this instance that exists, whole or in pieces.
+    virtual std::vector<SandboxInfo> list() = 0;
+    /// A new stream connection to the sandbox's agent. Throws if it is not there.
+    virtual Fd connect(const SandboxId& id) = 0;
+    /// nullopt if it is gone.
+    virtual std::optional<SandboxUsage> usage(const SandboxId& id) = 0;
+    /// The manifest digest of an image that is ready to be used; unpacks it if need be (may take
+    /// long). Throws Error(NotFound) with a hint for a name that is not there.
+    virtual std::string resolveImage(const std::string& name) = 0;
+    /// Removes every kernel object of this instance that belongs to none of `keep`.
+    virtual void sweep(const std::vector<SandboxId>& keep) = 0;
+    virtual RuntimeFacts facts() = 0;
+};
+
+}  // namespace hearth::pool

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/Clock.h"
+#include "pool/runtime/ContainerRuntime.h"
+
+namespace hearth::pool {
+
+class FakeAgent;
+
+/// Sandboxes without containers, for tests and simulation (`--runtime fake`): each is an agent in
+/// this process that speaks the real protocol over real sockets. Executions echo: argv ["echo", …]
+/// or a command "echo …" prints its words, "cat" copies its input, "sleep N" ends after N seconds
+/// of the clock or when killed, "exit N" exits so, "flood N" writes N bytes, anything else prints itself. Files are held
+/// in memory. Faults are asked for by the methods below. Thread-safe.
+class FakeRuntime final : public ContainerRuntime {
+public:
+    explicit FakeRuntime(const Clock& clock);
+    ~FakeRuntime() override;
+
+    void create(const SandboxId& id, const SandboxSpec& spec) override;
+    void destroy(const SandboxId& id) override;
+    std::vector<SandboxInfo> list() override;
+    Fd connect(const SandboxId& id) override;
+    std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    std::string resolveImage(const std::string& name) override;
+    void sweep(const std::vector<SandboxId>& keep) override;
+    RuntimeFacts facts() override;
+
+    /// The next `count` calls of create() throw.
+    void failCreates(unsigned count);
+    /// create() takes this long from now on (real time).
+    void slowCreates(std::chrono::milliseconds by);
+    /// The sandbox's agent disappears as if its container had died.
+    void kill(const SandboxId& id);
+    /// The sandbox's agent stops answering.
+    void hang(const SandboxId& id);
+    std::size_t running() const;
+    std::size_t created() const;
+
+private:
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;        // guarded by mutex_
+    std::map<SandboxId, SandboxInfo> infos_;                        // guarded by mutex_
+    unsigned failing_ = 0;                                          // guarded by mutex_
+    std::chrono::milliseconds slow_{0};                             // guarded by mutex_
+    std::size_t created_ = 0;                                       // guarded by mutex_
+};
+
+}  // namespace hearth::pool

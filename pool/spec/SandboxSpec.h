@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace hearth::pool {
+
+/// Where a workspace's files live: a loop-mounted ext4 image (hard size, cheap to end) or a tmpfs
+/// (counts as the sandbox's memory).
+enum class Storage { Disk, Memory };
+
+/// What one sandbox may use. All hard limits, enforced by the kernel.
+struct SandboxLimits {
+    std::uint32_t milli_cpu = 1000;
+    std::uint64_t memory_bytes = 512ULL << 20U;
+    std::uint32_t pids = 128;
+    std::uint64_t workspace_bytes = 256ULL << 20U;
+    std::uint64_t tmp_bytes = 64ULL << 20U;
+
+    bool operator==(const SandboxLimits&) const = default;
+};
+
+/// Everything a runtime needs to make one sandbox; nothing in it depends on which runtime it is.
+struct SandboxSpec {
+    std::string image;         ///< a name under `<data>/images`
+    std::string image_digest;  ///< the manifest digest to use ("sha256:…"); empty: what is there now
+    SandboxLimits limits;
+    Storage storage = Storage::Disk;
+    /// Kept with the sandbox and given back by list(), also after a restart: pool, generation.
+    std::map<std::string, std::string> labels;
+};
+
+/// "sb_" and 32 hex digits. Every kernel object of a sandbox is named after instance and id.
+using SandboxId = std::string;
+
+}  // namespace hearth::pool
