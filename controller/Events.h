@@ -15,14 +15,14 @@ namespace hearth::controller {
 /// "sandbox.ready", "sandbox.failed", "pool.degraded", "execution.finished", …
 struct Event {
     std::uint64_t id = 0;  ///< increasing, also across restarts
-    std::string time;
-    std::string type;
-    std::string resource;
-    std::string pool;
-    std::string tenant;  ///< empty: not a tenant's; seen by operators only
-    std::string reason;
-    std::string message;
-    std::string trace_id;
+    std::string time{};
+    std::string type{};
+    std::string resource{};
+    std::string pool{};
+    std::string tenant{};  ///< empty: not a tenant's; seen by operators only
+    std::string reason{};
+    std::string message{};
+    std::string trace_id{};
 };
 
 struct EventQuery {
@@ -37,7 +37,8 @@ class Events {
 public:
     virtual ~Events() = default;
     virtual std::vector<Event> list(const Principal& who, const EventQuery& query) = 0;
-    /// `changed` is called after each new event, from any thread; must not block.
+    /// `changed` is called after each new event, from any thread; must not block, and may still be
+    /// under way when the subscription has just ended: it owns what it touches (Subscribers.h).
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
 };
 

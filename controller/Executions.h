@@ -78,8 +78,9 @@ public:
     /// The next piece at or after `offset` (a larger offset in the answer means that bytes between
     /// were dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.
     virtual std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const = 0;
-    /// `changed` is called after each new output and at the end, from any thread; must not block.
-    /// The subscription ends with the returned object.
+    /// `changed` is called after each new output and at the end, from any thread; must not block, and
+    /// may still be under way when the subscription has just ended: it owns what it touches
+    /// (base/Subscribers.h). The subscription ends with the returned object.
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
 };
 

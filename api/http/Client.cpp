@@ -322,14 +322,13 @@ bool Client::fill(Wait timeout) {
         buffer_.erase(0, taken_);
         taken_ = 0;
     }
-    const std::size_t old = buffer_.size();
-    buffer_.resize(old + kReadSize);
+    if (!scratch_) scratch_ = std::make_unique_for_overwrite<char[]>(kReadSize);
     ssize_t got = 0;
     do {
-        got = ::recv(fd_.get(), buffer_.data() + old, kReadSize, 0);
+        got = ::recv(fd_.get(), scratch_.get(), kReadSize, 0);
     } while (got < 0 && errno == EINTR);
     const int error = errno;
-    buffer_.resize(old + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got > 0) buffer_.append(scratch_.get(), static_cast<std::size_t>(got));
     if (got > 0) answered_ = true;
     if (got >= 0) return got > 0;
     if (error == EAGAIN) throw tooSlow();

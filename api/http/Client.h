@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -110,6 +111,7 @@ private:
     Fd fd_;
     Wait applied_{-1};
     bool answered_ = false;    ///< a byte of the present answer has arrived
+    std::unique_ptr<char[]> scratch_;
     std::string buffer_;       ///< received and not yet taken: from taken_ on
     std::size_t taken_ = 0;
 };

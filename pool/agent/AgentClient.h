@@ -41,6 +41,10 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// Apart in the linker from what the program inside calls by the same names (BindLock.h, Deadlines.h);
+/// no file may include both.
+inline namespace client {
+
 struct Deadlines {
     TimePoint expires_at{};  ///< zero: never
     std::chrono::milliseconds idle_timeout{0};  ///< zero: never
@@ -59,6 +63,8 @@ struct Binding {
     Json note;
     TimePoint bound_at{};
 };
+
+}  // namespace client
 
 struct KnownExecution {
     std::string id;
@@ -131,8 +137,8 @@ struct ExecResult {
 };
 
 /// Receives one execution. Called from whichever thread reads the connection, one call at a time,
-/// never while a lock of the client is held; must not block. `lost` and `exited` are the last
-/// call; exactly one of them comes.
+/// never while a lock of the client is held; must not block and must not ask the same client
+/// (std::logic_error). `lost` and `exited` are the last call; exactly one of them comes.
 class ExecSink {
 public:
     virtual ~ExecSink() = default;
@@ -149,6 +155,7 @@ class ExecHandle {
 public:
     virtual ~ExecHandle() = default;
     /// Blocks while the agent takes no more, up to `timeout`; throws AgentLost, Error(Deadline).
+    /// Input to an execution that has ended goes nowhere.
     virtual void writeStdin(std::string_view bytes, std::chrono::milliseconds timeout) = 0;
     virtual void closeStdin() = 0;
 };
@@ -179,9 +186,13 @@ public:
     using Connect = std::function<Fd()>;
 
     /// `connect` makes a new connection to the agent (ContainerRuntime::connect). `on_lost` is
-    /// called once, from any thread, when the control connection ends. Blocks for the hello.
+    /// called once, from any thread (also before the constructor has returned), when the control
+    /// connection ends or the agent breaks the protocol; not if the constructor throws, and not for
+    /// the destructor. Blocks for the hello. `timeout` is also that of calls that take none.
     AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
                 std::chrono::milliseconds timeout, std::function<void()> on_lost);
+    /// Ends the connections; sinks still open hear `lost`. When it returns nothing is called any more,
+    /// unless it was called by a sink or `on_lost` itself.
     ~AgentClient();
     AgentClient(const AgentClient&) = delete;
     AgentClient& operator=(const AgentClient&) = delete;
@@ -196,20 +207,24 @@ public:
                            std::optional<std::chrono::milliseconds> idle_timeout);
     TimePoint touch();
     /// Returns when the request has been sent; the sink hears the rest. The sink is kept until its
-    /// last call.
+    /// last call. If this throws, the sink hears nothing. Output beyond `output_limit` is taken at
+    /// 1 MiB/s only.
     std::shared_ptr<ExecHandle> exec(const ExecRequest& request, std::shared_ptr<ExecSink> sink);
     std::shared_ptr<ExecHandle> attach(const std::string& id, std::uint64_t offset,
-                                       std::shared_ptr<ExecSink> sink);
+                                       std::shared_ptr<ExecSink> sink,
+                                       std::uint64_t output_limit = 1U << 20U);
     /// Lets this thread read the connection until `done` is true or the deadline passes: the way to
-    /// wait for a sink without a hand-off between threads. `done` is asked after every frame and
-    /// must be cheap and thread-safe.
+    /// wait for a sink without a hand-off between threads. `done` is asked after whatever was read
+    /// and must be cheap and thread-safe. Returns at the deadline too; throws AgentLost when the
+    /// connection ended and `done` is still false.
     void drive(const std::function<bool()>& done, std::chrono::milliseconds timeout);
     void signal(const std::string& id, std::string_view name);
     void resize(const std::string& id, unsigned columns, unsigned rows);
     void forget(const std::string& id);
     void drain(std::uint64_t epoch);
 
-    /// Files, on a data connection. Paths are relative to the workspace.
+    /// Files, on a data connection. Paths are relative to the workspace. Without progress for 10 s
+    /// they throw Error(Deadline) and give up that data connection only.
     FileStat stat(const std::string& path);
     /// Calls `begin` with the file's stat, then `chunk` for each piece; stops early when `chunk` gives false.
     void readFile(const std::string& path, std::uint64_t offset, std::uint64_t length,

@@ -42,6 +42,14 @@ public:
         put(channel, bytes);
     }
 
+    /// A copy of another log goes on at `offset`: what lies between was dropped there.
+    void skipTo(std::uint64_t offset) {
+        if (offset <= total_) return;
+        reach(limit_);
+        total_ = offset;
+        skipped_to_ = offset;
+    }
+
     /// The next kept bytes at or behind `from`, at most `max` of them and of one channel; empty
     /// bytes at the end.
     Chunk read(std::uint64_t from, std::size_t max) const {
@@ -59,11 +67,14 @@ public:
     /// How many bytes were ever written: the offset of the next one.
     std::uint64_t total() const noexcept { return total_; }
     /// How many of them are no longer kept.
-    std::uint64_t dropped() const noexcept { return total_ > limit_ ? total_ - limit_ : 0; }
+    std::uint64_t dropped() const noexcept { return total_ > head_ ? tailBegin() - head_ : 0; }
     std::size_t limit() const noexcept { return limit_; }
 
 private:
-    std::uint64_t tailBegin() const noexcept { return std::max<std::uint64_t>(head_, dropped() + head_); }
+    std::uint64_t tailBegin() const noexcept {
+        return std::max({static_cast<std::uint64_t>(head_), skipped_to_,
+                         total_ > limit_ ? total_ - head_ : 0});
+    }
 
     /// Where a byte lies: the head in place, the tail as a ring behind it.
     std::size_t position(std::uint64_t offset) const noexcept {
@@ -127,6 +138,7 @@ private:
     std::size_t head_;
     std::size_t limit_;
     std::uint64_t total_ = 0;
+    std::uint64_t skipped_to_ = 0;  ///< end of the last gap that skipTo() made
     std::string bytes_;
     std::vector<std::uint64_t> stderr_;  ///< one bit for each byte
 };

@@ -15,6 +15,7 @@
 #include "base/Instance.h"
 #include "base/Json.h"
 #include "metrics/Log.h"
+#include "pool/launcher/Messages.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool {
@@ -35,51 +36,58 @@ struct LauncherOptions {
 /// died.
 class LauncherClient {
 public:
-    /// Forks the launcher. Call as root, while the process has one thread and before it drops its
-    /// privileges. The launcher ends when the returned socket is closed.
+    /// Makes the directories of the instance (sockets, marks and state belong to the server's user)
+    /// and forks the launcher. Call as root, while the process has one thread and before it drops its
+    /// privileges. The launcher ends when the returned socket is closed; what it runs then has five
+    /// seconds more.
     static Fd forkLauncher(const LauncherOptions& options);
 
     /// Takes the socket of forkLauncher(). `on_death` is called once, from an own thread, if the
     /// launcher dies first.
     LauncherClient(Fd socket, metrics::Log& log, std::function<void()> on_death);
+    /// Closes the socket and waits for the launcher's end, a few seconds at most.
     ~LauncherClient();
     LauncherClient(const LauncherClient&) = delete;
     LauncherClient& operator=(const LauncherClient&) = delete;
 
-    struct Found {
-        SandboxId id;
-        bool alive = false;
-        std::map<std::string, std::string> labels;
-        std::int64_t created_unix_ms = 0;
-    };
+    using Found = launcher::Found;
 
     /// `listen` becomes the agent's descriptor 3; it is only borrowed.
     void create(const SandboxId& id, const SandboxSpec& spec, int listen);
     void destroy(const SandboxId& id);
     std::vector<Found> list();
+    /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that this
+    /// launcher made and was not told to destroy: `keep` may be older than that one.
     void sweep(const std::vector<SandboxId>& keep);
     /// Unpacks `<data>/images/<name>` by digest unless that is done; gives the digest.
     std::string prepareImage(const std::string& name);
     /// Program version, cgroup layout, what is in force; see RuntimeFacts.
     Json facts();
 
+    /// The launcher's process; 0 until it is ready.
+    int pid();
+
 private:
     struct Pending {
         bool done = false;
-        Json reply;
+        launcher::Reply reply;
     };
 
-    Json call(Json request, int fd = -1);
+    Json call(launcher::RequestBody body, int fd = -1);
     void readLoop();
+    void deliver(launcher::Reply reply);
+    void waitEnd();
 
     Fd socket_;
     metrics::Log& log_;
     std::function<void()> on_death_;
     std::mutex mutex_;
     std::condition_variable answered_;
-    std::uint64_t next_ = 1;                    // guarded by mutex_
+    std::uint64_t next_ = 1;                     // guarded by mutex_
     std::map<std::uint64_t, Pending*> pending_;  // guarded by mutex_
-    bool dead_ = false;                         // guarded by mutex_
+    bool dead_ = false;                          // guarded by mutex_
+    bool closing_ = false;                       // guarded by mutex_
+    int pid_ = 0;                                // guarded by mutex_
     std::jthread reader_;
 };
 

@@ -208,7 +208,8 @@ private:
         char* end = nullptr;
         out = Value(Value::Kind::Double);
         out.double_ = std::strtod(digits.c_str(), &end);
-        return end == digits.c_str() + digits.size();
+        const bool finite = out.double_ <= 1.7e308 && out.double_ >= -1.7e308;
+        return finite && end == digits.c_str() + digits.size();
     }
 
     bool hex4(std::uint32_t& out) {

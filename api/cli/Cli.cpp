@@ -1,0 +1,140 @@
+#include "api/cli/Cli.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <system_error>
+
+#include "api/cli/Remote.h"
+#include "base/Error.h"
+
+namespace hearth::cli {
+namespace {
+
+std::string overview(const std::vector<Command>& commands) {
+    std::string text =
+        "Hearth keeps containers warm and hands each request an isolated workspace.\n\n"
+        "usage: hearth COMMAND [flags]\n\ncommands:\n";
+    for (const Command& command : commands) {
+        std::string line = "  " + command.spec.name;
+        line.resize(std::max<std::size_t>(line.size() + 2, 14), ' ');
+        text += line + command.spec.summary + "\n";
+    }
+    text +=
+        "\n`hearth help COMMAND` says more. Clients use HEARTH_URL and HEARTH_TOKEN; every flag has\n"
+        "its HEARTH_<FLAG>.\n"
+        "exit status: 0 ok, 1 failure, 2 wrong usage, 3 not found, 4 server unreachable;\n"
+        "`hearth run` exits with the program's own.\n";
+    return text;
+}
+
+const Command& findCommand(const std::vector<Command>& commands, const std::string& name) {
+    std::vector<std::string> names{"help"};
+    for (const Command& command : commands) {
+        if (command.spec.name == name) return command;
+        names.push_back(command.spec.name);
+    }
+    const auto near = suggestion(name, names);
+    throw UsageError("unknown command \"" + name + "\"",
+                     near ? "did you mean `hearth " + *near + "`?" : "see `hearth help`");
+}
+
+int dispatch(const std::vector<std::string>& arguments, const Program& program,
+             const Console& console, const Environment& environment) {
+    const std::vector<Command> commands = allCommands();
+    const std::string name = arguments.empty() ? "" : arguments[0];
+    if (name.empty()) {
+        console.err << overview(commands);
+        return kUsage;
+    }
+    if (name == "--version" || name == "version") {
+        console.out << "hearth " << HEARTH_VERSION << '\n';
+        return kOk;
+    }
+    if (name == "help" || name == "--help" || name == "-h") {
+        if (arguments.size() > 1) {
+            console.out << helpText(findCommand(commands, arguments[1]).spec);
+        } else {
+            console.out << overview(commands);
+        }
+        return kOk;
+    }
+    const Command& command = findCommand(commands, name);
+    const Options options =
+        Options::parse(command.spec, {arguments.begin() + 1, arguments.end()}, environment);
+    if (options.help()) {
+        console.out << helpText(command.spec);
+        return kOk;
+    }
+    return command.run({options, console, environment, program});
+}
+
+int statusOf(const Error& error) {
+    switch (error.code()) {
+        case ErrorCode::NotFound:
+        case ErrorCode::Gone:
+            return kNotFound;
+        case ErrorCode::Unavailable:
+            return kUnreachable;
+        default:
+            return kFailure;
+    }
+}
+
+}  // namespace
+
+int runCommand(const std::vector<std::string>& arguments, const Program& program,
+               const Console& console, const Environment& environment) {
+    try {
+        return dispatch(arguments, program, console, environment);
+    } catch (const UsageError& e) {
+        console.error(e.what(), e.hint());
+        return kUsage;
+    } catch (const RemoteError& e) {
+        console.error(e.what(), e.hint());
+        return e.status() == 404 || e.status() == 410 ? kNotFound : kFailure;
+    } catch (const Error& e) {
+        std::string message = e.what();
+        for (const FieldError& field : e.fields()) {
+            message += "; " + field.pointer + ": " + field.reason;
+        }
+        const bool unreachable = e.code() == ErrorCode::Unavailable;
+        console.error(message, e.hint().empty() && unreachable
+                                   ? "is the server running? see `hearth doctor` and --url"
+                                   : e.hint());
+        return statusOf(e);
+    } catch (const std::exception& e) {
+        console.error(e.what());
+        return kFailure;
+    }
+}
+
+int runCommand(int argc, char** argv, const Program& program) {
+    // A reader that goes away (`hearth get … | head`) is an error of a write, not a death.
+    std::signal(SIGPIPE, SIG_IGN);
+    const bool colour = std::getenv("NO_COLOR") == nullptr;
+    const Console console{std::cout, std::cerr, colour && ::isatty(STDOUT_FILENO) == 1,
+                          colour && ::isatty(STDERR_FILENO) == 1};
+    const Environment environment = [](const std::string& name) -> std::optional<std::string> {
+        const char* value = std::getenv(name.c_str());
+        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    };
+    const int status = runCommand(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
+                                  program, console, environment);
+    std::cout.flush();
+    return status;
+}
+
+int runCommand(int argc, char** argv, const std::function<int(const ServeConfig&)>& serve) {
+    return runCommand(argc, argv, Program{serve, {}});
+}
+
+std::vector<Command> allCommands() {
+    return {makeServe(),  makeRun(),       makeOpen(),   makeGet(),   makeApply(),
+            makeDelete(), makeDrain(),     makeToken(),  makeMcp(),   makeMcpConfig(),
+            makeConfig(), makeDoctor(),    makeBench()};
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,211 @@
+#include "api/cli/ConfigFile.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "api/cli/TextFile.h"
+#include "api/http/Url.h"
+#include "base/Ids.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::size_t kMaxFile = 1U << 20U;
+constexpr std::size_t kLeastToken = 16;
+
+/// Reads one document; knows its file's name, so that each error names the place.
+class ConfigReader {
+public:
+    using Reader = std::function<void(const YAML::Node&, const std::string&)>;
+
+    ConfigReader(std::string name, std::string directory, ServeConfig& config)
+        : name_(std::move(name)), directory_(std::move(directory)), config_(config) {}
+
+    void read(const YAML::Node& root) {
+        if (root.IsNull()) return;
+        const std::map<std::string, Reader> keys = {
+            {"listen", text(config_.listen)},
+            {"opsListen", text(config_.ops_listen)},
+            {"dataDir", path(config_.data_dir)},
+            {"pools", [this](const auto& n, const auto& k) {
+                 list(config_.pools)(n, k);
+                 for (std::string& file : config_.pools.value) file = resolved(file);
+             }},
+            {"runtime", [this](const auto& n, const auto& k) {
+                 config_.runtime = setting(runtimeFromName(scalar(n, k), at(n) + " " + k), n);
+             }},
+            {"ociRuntime", text(config_.oci_runtime)},
+            {"user", text(config_.user)},
+            {"defaultPool", text(config_.default_pool)},
+            {"tokens", [this](const auto& n, const auto& k) { tokens(n, k); }},
+            {"allowedHosts", list(config_.allowed_hosts)},
+            {"allowedOrigins", list(config_.allowed_origins)},
+            {"workers", [this](const auto& n, const auto& k) { workers(n, k); }},
+            {"logLevel", text(config_.log_level)},
+            {"shutdown", [this](const auto& n, const auto& k) { shutdown(n, k); }},
+        };
+        std::vector<std::string> known;
+        for (const auto& [key, reader] : keys) known.push_back(key);
+        eachKey(root, known, "the file", [&](const std::string& key, const YAML::Node& value) {
+            keys.at(key)(value, key);
+        });
+    }
+
+private:
+    std::string at(const YAML::Node& node) const {
+        return name_ + ":" + std::to_string(node.Mark().line + 1);
+    }
+    [[noreturn]] void fail(const YAML::Node& node, const std::string& what,
+                           const std::string& hint) const {
+        throw UsageError(at(node) + ": " + what, hint);
+    }
+    template <typename T>
+    Setting<T> setting(T value, const YAML::Node& node) const {
+        return {std::move(value), Source::File, at(node)};
+    }
+    std::string resolved(const std::string& file) const {
+        const std::filesystem::path relative(file);
+        return relative.is_absolute() ? file : (std::filesystem::path(directory_) / file).string();
+    }
+
+    void eachKey(const YAML::Node& map, const std::vector<std::string>& known,
+                 const std::string& where,
+                 const std::function<void(const std::string&, const YAML::Node&)>& visit) const {
+        if (!map.IsMap()) fail(map, where + " is no mapping", "write `key: value` lines");
+        std::set<std::string> seen;
+        for (const auto& entry : map) {
+            const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+            if (std::ranges::find(known, key) == known.end()) {
+                const auto near = suggestion(key, known);
+                fail(entry.first, "unknown key \"" + key + "\"",
+                     near ? "did you mean " + *near + "?" : "`hearth config` lists the keys");
+            }
+            if (!seen.insert(key).second) {
+                fail(entry.first, "the key \"" + key + "\" is given twice", "give it once");
+            }
+            visit(key, entry.second);
+        }
+    }
+
+    std::string scalar(const YAML::Node& node, const std::string& key) const {
+        if (!node.IsScalar()) fail(node, key + " is no text", "write `" + key + ": VALUE`");
+        return node.Scalar();
+    }
+    Reader text(Setting<std::string>& target) {
+        return [this, &target](const YAML::Node& node, const std::string& key) {
+            target = setting(scalar(node, key), node);
+        };
+    }
+    Reader path(Setting<std::string>& target) {
+        return [this, &target](const YAML::Node& node, const std::string& key) {
+            target = setting(resolved(scalar(node, key)), node);
+        };
+    }
+    Reader list(Setting<std::vector<std::string>>& target) {
+        return [this, &target](const YAML::Node& node, const std::string& key) {
+            if (!node.IsSequence()) fail(node, key + " is no list", "write `" + key + ": [A, B]`");
+            std::vector<std::string> items;
+            for (const YAML::Node& item : node) items.push_back(scalar(item, key));
+            target = setting(std::move(items), node);
+        };
+    }
+    void workers(const YAML::Node& node, const std::string& key) {
+        std::uint32_t count = 0;
+        if (!node.IsScalar() || !YAML::convert<std::uint32_t>::decode(node, count) || count < 1 ||
+            count > 1024) {
+            fail(node, key + " is no number from 1 to 1024", "16 is enough for most");
+        }
+        config_.workers = setting(count, node);
+    }
+    void shutdown(const YAML::Node& node, const std::string& key) {
+        eachKey(node, {"warm"}, key, [this](const std::string& inner, const YAML::Node& value) {
+            config_.shutdown_warm = setting(
+                shutdownWarmFromName(scalar(value, inner), at(value) + " shutdown.warm"), value);
+        });
+    }
+    void tokens(const YAML::Node& node, const std::string& key) {
+        if (!node.IsSequence()) {
+            fail(node, key + " is no list", "write `- {name: ci, role: user, sha256: HEX}` lines");
+        }
+        std::vector<TokenConfig> all;
+        for (const YAML::Node& item : node) {
+            all.push_back(token(item));
+            const auto same = [&](const TokenConfig& t) { return t.name == all.back().name; };
+            if (std::ranges::count_if(all, same) > 1) {
+                fail(item, "a second token named \"" + all.back().name + "\"", "rename it");
+            }
+        }
+        config_.tokens = setting(std::move(all), node);
+    }
+    TokenConfig token(const YAML::Node& node) const {
+        TokenConfig token;
+        eachKey(node, {"name", "tenant", "role", "sha256", "tokenFile"}, "a token",
+                [&](const std::string& key, const YAML::Node& value) {
+                    const std::string given = scalar(value, key);
+                    if (key == "name") token.name = given;
+                    if (key == "tenant") token.tenant = given;
+                    if (key == "role") token.role = role(value, given);
+                    if (key == "sha256") token.sha256 = api::toLower(given);
+                    if (key == "tokenFile") token.token_file = resolved(given);
+                });
+        if (token.name.empty() || token.tenant.empty()) {
+            fail(node, "a token has no name or no tenant", "name it after who holds it");
+        }
+        if (token.sha256.empty() == token.token_file.empty()) {
+            fail(node, "token \"" + token.name + "\" needs exactly one of sha256 and tokenFile",
+                 "`printf %s \"$TOKEN\" | sha256sum` gives the hash");
+        }
+        if (!token.token_file.empty()) {
+            const std::string text = readTextFile(token.token_file, 4096);
+            const std::size_t end = text.find_last_not_of(" \t\r\n");
+            const std::string secret = end == std::string::npos ? "" : text.substr(0, end + 1);
+            if (secret.size() < kLeastToken) {
+                fail(node, "the token in " + token.token_file + " is shorter than 16 characters",
+                     "`openssl rand -hex 32` makes a good one");
+            }
+            token.sha256 = toHex(sha256(secret));
+        }
+        if (token.sha256.size() != 64 ||
+            token.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
+            fail(node, "the sha256 of token \"" + token.name + "\" is not 64 hex digits",
+                 "`printf %s \"$TOKEN\" | sha256sum` gives it");
+        }
+        return token;
+    }
+    controller::Role role(const YAML::Node& node, const std::string& name) const {
+        if (name == "user") return controller::Role::User;
+        if (name == "operator") return controller::Role::Operator;
+        if (name == "admin") return controller::Role::Admin;
+        fail(node, "unknown role \"" + name + "\"", "use user, operator or admin");
+    }
+
+    std::string name_;
+    std::string directory_;
+    ServeConfig& config_;
+};
+
+}  // namespace
+
+void readConfigText(const std::string& text, const std::string& name, const std::string& directory,
+                    ServeConfig& config) {
+    YAML::Node root;
+    try {
+        root = YAML::Load(text);
+    } catch (const YAML::ParserException& e) {
+        throw UsageError(name + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg,
+                         "the file is no valid YAML");
+    }
+    ConfigReader(name, directory, config).read(root);
+}
+
+void readConfigFile(const std::string& path, ServeConfig& config) {
+    const std::string text = readTextFile(path, kMaxFile);
+    const auto directory = std::filesystem::absolute(path).parent_path();
+    readConfigText(text, path, directory.string(), config);
+}
+
+}  // namespace hearth::cli

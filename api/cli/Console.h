@@ -1,0 +1,52 @@
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::cli {
+
+/// Where a command writes. Answers go to `out`, everything about them to `err`. Not thread-safe.
+struct Console {
+    std::ostream& out;
+    std::ostream& err;
+    bool out_colour = false;
+    bool err_colour = false;
+
+    /// "error: …" and, on its own line, "  hint: …".
+    void error(std::string_view message, std::string_view hint = {}) const;
+    /// A remark that is not the answer.
+    void note(std::string_view message) const;
+};
+
+enum class Colour { Plain, Red, Green, Yellow, Dim };
+/// `text` in that colour, or as it is with `enabled` false.
+std::string coloured(std::string_view text, Colour colour, bool enabled);
+/// What a foreign text may show on a terminal: control characters become '?', so that no value can
+/// move the cursor or forge a line.
+std::string printable(std::string_view text);
+
+/// Rows under headings, columns as wide as their widest cell. Cells are made printable.
+class Table {
+public:
+    enum class Align { Left, Right };
+
+    explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
+    /// Columns without a word are left-aligned.
+    Table& align(std::vector<Align> columns) {
+        columns_ = std::move(columns);
+        return *this;
+    }
+    /// Missing cells are shown as "-", and so are empty ones.
+    void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    bool empty() const { return rows_.empty(); }
+    std::string text() const;
+
+private:
+    std::vector<std::string> headings_;
+    std::vector<Align> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace hearth::cli

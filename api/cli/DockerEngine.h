@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/cli/Options.h"
+#include "api/http/Client.h"
+#include "base/Json.h"
+
+namespace hearth::cli {
+
+/// DOCKER_HOST as a URL of api::Client; "unix:///var/run/docker.sock" where it is not set.
+std::string dockerUrl(const Environment& environment);
+
+/// The few calls of the Docker Engine API that `bench --against docker` measures. Throws Error for
+/// whatever the Engine refuses. Not thread-safe.
+class DockerEngine {
+public:
+    struct ExecResult {
+        std::string out;
+        std::string err;
+        int exit_code = 0;
+    };
+
+    explicit DockerEngine(const std::string& url);
+
+    /// "28.2.2 (API 1.50)".
+    std::string version();
+    /// Makes the image `reference` ("name:tag") of a directory's tree, streamed through tar.
+    void importImage(const std::string& directory, const std::string& reference);
+    void removeImage(const std::string& reference);
+    /// A running container without network that only sleeps. Gives its id.
+    std::string startContainer(const std::string& image);
+    void removeContainer(const std::string& id);
+    /// As `docker exec` does: create, start, read the stream to its end, inspect.
+    ExecResult exec(const std::string& id, const std::vector<std::string>& argv);
+    /// As `docker cp` does.
+    void putArchive(const std::string& id, const std::string& directory, std::string archive);
+    std::string getArchive(const std::string& id, const std::string& path);
+
+private:
+    Json call(const std::string& method, const std::string& target, const Json& body = nullptr);
+    std::string prefix();
+
+    api::Client kept_;
+    api::Client streams_;  ///< the Engine takes the connection of a stream over and closes it
+    std::string prefix_;
+};
+
+}  // namespace hearth::cli

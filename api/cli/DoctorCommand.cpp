@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/cli/Command.h"
+#include "api/cli/HostChecks.h"
+#include "api/cli/ToolChecks.h"
+
+namespace hearth::cli {
+namespace {
+
+const char* levelName(Level level) {
+    switch (level) {
+        case Level::Ok:
+            return "ok";
+        case Level::Warn:
+            return "warn";
+        case Level::Fail:
+            return "fail";
+    }
+    return "fail";
+}
+
+Colour levelColour(Level level) {
+    if (level == Level::Ok) return Colour::Green;
+    return level == Level::Warn ? Colour::Yellow : Colour::Red;
+}
+
+void print(const Console& console, const Findings& findings) {
+    std::size_t widest = 0;
+    for (const Finding& f : findings) widest = std::max(widest, f.name.size());
+    for (const Finding& f : findings) {
+        std::string tag = "[" + std::string(levelName(f.level)) + "]";
+        tag.resize(6, ' ');
+        std::string name = printable(f.name);
+        name.resize(widest, ' ');
+        console.out << coloured(tag, levelColour(f.level), console.out_colour) << ' ' << name
+                    << "  " << printable(f.message) << '\n';
+        if (!f.fix.empty()) {
+            console.out << std::string(widest + 9, ' ') << "fix: " << printable(f.fix) << '\n';
+        }
+    }
+}
+
+int doctor(const Invocation& call) {
+    const ServeConfig config = loadServeConfig(call.options);
+    Findings findings = checkTools(config);
+    for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
+    for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
+    findings.push_back(checkDocker(call.environment));
+    const auto count = [&](Level level) { return std::ranges::count(findings, level, &Finding::level); };
+    const auto failed = count(Level::Fail);
+    if (call.options.on("json")) {
+        Json checks = Json::array();
+        for (const Finding& f : findings) {
+            checks.push_back({{"level", levelName(f.level)},
+                              {"name", f.name},
+                              {"message", f.message},
+                              {"fix", f.fix.empty() ? Json(nullptr) : Json(f.fix)}});
+        }
+        call.console.out << Json{{"ok", failed == 0}, {"checks", checks}}.dump(2) << '\n';
+    } else {
+        print(call.console, findings);
+        call.console.out << '\n'
+                         << count(Level::Ok) << " ok, " << count(Level::Warn) << " warnings, "
+                         << failed << " failed\n";
+    }
+    return failed == 0 ? kOk : kFailure;
+}
+
+}  // namespace
+
+Command makeDoctor() {
+    std::vector<Flag> flags = serveFlags();
+    flags.push_back(Flag{.name = "json", .help = "Print JSON"});
+    return {{.name = "doctor",
+             .arguments = "",
+             .summary = "Check everything that serving needs, and say how to mend what is missing.",
+             .details = "Takes the settings of `serve`, so that it looks at what would be used. Exits\n"
+                        "with 1 when something has failed; warnings do not count.",
+             .flags = std::move(flags)},
+            doctor};
+}
+
+}  // namespace hearth::cli

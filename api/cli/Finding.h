@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hearth::cli {
+
+enum class Level { Ok, Warn, Fail };
+
+/// One thing that `hearth doctor` looked at.
+struct Finding {
+    Level level = Level::Ok;
+    std::string name;     ///< "cgroups"
+    std::string message;  ///< what was found
+    std::string fix;      ///< a command or a sentence; empty when all is well
+};
+
+using Findings = std::vector<Finding>;
+
+}  // namespace hearth::cli

@@ -1,0 +1,176 @@
+#include <nlohmann/json.hpp>
+
+#include "api/cli/Command.h"
+#include "api/cli/Remote.h"
+#include "api/cli/Views.h"
+#include "api/http/Url.h"
+
+namespace hearth::cli {
+namespace {
+
+CommandSpec spec() {
+    std::vector<Flag> flags = {
+        Flag{.name = "output",
+             .letter = 'o',
+             .value = "FORMAT",
+             .help = "table or json",
+             .fallback = "table"},
+        Flag{.name = "workspace",
+             .letter = 'w',
+             .value = "ID",
+             .help = "The workspace of executions and files"},
+        Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "Only sandboxes of this pool"},
+        Flag{.name = "follow",
+             .letter = 'f',
+             .help = "Go on with new events",
+             .environment = false},
+    };
+    return {
+        .name = "get",
+        .arguments = "WHAT [NAME]",
+        .summary = "Show what the server has.",
+        .details = "  hearth get pools              hearth get pool NAME\n"
+                   "  hearth get workspaces         hearth get workspace ID\n"
+                   "  hearth get sandboxes [-p P]   hearth get sandbox ID\n"
+                   "  hearth get executions -w ID   hearth get execution ID\n"
+                   "  hearth get files -w ID\n"
+                   "  hearth get events [--follow]\n"
+                   "  hearth get capabilities",
+        .flags = withClientFlags(std::move(flags)),
+        .least = 1,
+        .most = 2,
+    };
+}
+
+struct Kind {
+    const char* one;
+    const char* many;
+    const char* target;  ///< of the list
+    TableOf table;
+};
+
+const std::vector<Kind>& kinds() {
+    static const std::vector<Kind> kKinds = {
+        {"pool", "pools", "/v1/pools", poolTable},
+        {"workspace", "workspaces", "/v1/workspaces", workspaceTable},
+        {"sandbox", "sandboxes", "/v1/sandboxes", sandboxTable},
+        {"execution", "executions", "", executionTable},
+        {"file", "files", "", fileTable},
+    };
+    return kKinds;
+}
+
+bool wantsJson(const Options& options) {
+    const std::string format = options.get("output", "table");
+    if (format != "table" && format != "json") {
+        throw UsageError("--output is \"" + format + "\"", "use table or json");
+    }
+    return format == "json";
+}
+
+std::string workspaceTarget(const Options& options, const std::string& what) {
+    const auto workspace = options.get("workspace");
+    if (!workspace) throw UsageError("whose " + what + "?", "give --workspace ID");
+    return "/v1/workspaces/" + api::percentEncode(*workspace) + "/" + what;
+}
+
+int getList(const Invocation& call, const Kind& kind) {
+    const bool json = wantsJson(call.options);
+    Remote remote(call.options);
+    std::string target = kind.target;
+    if (target.empty()) target = workspaceTarget(call.options, kind.many);
+    if (target == "/v1/sandboxes") {
+        if (const auto pool = call.options.get("pool")) {
+            target = "/v1/pools/" + api::percentEncode(*pool) + "/sandboxes";
+        }
+    }
+    if (kind.table == fileTable) target += "?path=.&recursive=true";
+    const std::vector<Json> items = remote.list(target);
+    if (json) {
+        call.console.out << Json{{"items", items}}.dump(2) << '\n';
+    } else if (items.empty()) {
+        call.console.note("no " + std::string(kind.many));
+    } else {
+        call.console.out << kind.table(items, SystemClock().wall());
+    }
+    return kOk;
+}
+
+int getOne(const Invocation& call, const Kind& kind) {
+    const bool json = wantsJson(call.options);
+    Remote remote(call.options);
+    const Json item = remote.get("/v1/" + std::string(kind.many) + "/" +
+                                 api::percentEncode(call.options.positional()[1]));
+    if (json) {
+        call.console.out << item.dump(2) << '\n';
+    } else {
+        call.console.out << fieldList(item);
+    }
+    return kOk;
+}
+
+int getEvents(const Invocation& call) {
+    const bool json = wantsJson(call.options);
+    Remote remote(call.options);
+    if (!call.options.on("follow")) {
+        const std::vector<Json> items = remote.list("/v1/events");
+        if (json) {
+            call.console.out << Json{{"items", items}}.dump(2) << '\n';
+        } else if (items.empty()) {
+            call.console.note("no events");
+        } else {
+            call.console.out << eventTable(items, SystemClock().wall());
+        }
+        return kOk;
+    }
+    api::ClientRequest request;
+    request.target = "/v1/events";
+    remote.events(request, [&](const SseEvent& event) {
+        const Json item = parseJson(event.data);
+        if (item.is_object()) {
+            call.console.out << (json ? dumpJson(item) : eventLine(item)) << '\n' << std::flush;
+        }
+        return call.console.out.good();
+    });
+    return kOk;
+}
+
+int get(const Invocation& call) {
+    const std::string& what = call.options.positional()[0];
+    const bool named = call.options.positional().size() > 1;
+    if (call.options.on("follow") && what != "events") {
+        throw UsageError("--follow goes with events", "hearth get events --follow");
+    }
+    if (what == "events" || what == "capabilities") {
+        if (named) throw UsageError("\"" + what + "\" takes no name", "leave it out");
+        if (what == "events") return getEvents(call);
+        const Json answer = Remote(call.options).get("/v1/capabilities");
+        call.console.out << (wantsJson(call.options) ? answer.dump(2) + "\n" : fieldList(answer));
+        return kOk;
+    }
+    std::vector<std::string> words{"events", "capabilities"};
+    for (const Kind& kind : kinds()) {
+        if (what == kind.one || what == kind.many) {
+            if (named && kind.table == fileTable) {
+                throw UsageError("files are listed, not shown", "leave the name out");
+            }
+            if (named) return getOne(call, kind);
+            if (what == kind.one) {
+                throw UsageError("which " + what + "?", "give its name, or say " +
+                                                            std::string(kind.many));
+            }
+            return getList(call, kind);
+        }
+        words.emplace_back(kind.one);
+        words.emplace_back(kind.many);
+    }
+    const auto near = suggestion(what, words);
+    throw UsageError("there is no \"" + what + "\" to get",
+                     near ? "did you mean " + *near + "?" : "see `hearth get --help`");
+}
+
+}  // namespace
+
+Command makeGet() { return {spec(), get}; }
+
+}  // namespace hearth::cli

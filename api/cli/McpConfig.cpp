@@ -1,0 +1,99 @@
+#include "api/cli/McpConfig.h"
+
+#include <nlohmann/json.hpp>
+
+#include "api/cli/Options.h"
+#include "base/Json.h"
+
+namespace hearth::cli {
+namespace {
+
+/// The server's entry for a client that reads JSON. `token` is how that client names the variable.
+Json httpEntry(const std::string& url, const std::string& token) {
+    Json entry = {{"type", "http"}, {"url", url + "/mcp"}};
+    if (!token.empty()) entry["headers"] = {{"Authorization", "Bearer " + token}};
+    return entry;
+}
+
+Json stdioEntry(const std::string& url, const std::string& token) {
+    Json entry = {{"command", "hearth"}, {"args", {"mcp"}}, {"env", {{"HEARTH_URL", url}}}};
+    if (!token.empty()) entry["env"]["HEARTH_TOKEN"] = token;
+    return entry;
+}
+
+std::string servers(const char* key, const Json& entry) {
+    return Json{{key, {{"hearth", entry}}}}.dump(2) + "\n";
+}
+
+/// A JSON string without a slash escape is a TOML basic string.
+std::string quoted(const std::string& text) { return Json(text).dump(); }
+
+std::string codexToml(bool http, const std::string& url, bool with_token) {
+    std::string text = "[mcp_servers.hearth]\n";
+    if (http) {
+        text += "url = " + quoted(url + "/mcp") + "\n";
+        if (with_token) text += "bearer_token_env_var = \"HEARTH_TOKEN\"\n";
+        return text;
+    }
+    text += "command = \"hearth\"\nargs = [\"mcp\"]\n";
+    if (with_token) text += "env_vars = [\"HEARTH_TOKEN\"]\n";
+    return text + "\n[mcp_servers.hearth.env]\nHEARTH_URL = " + quoted(url) + "\n";
+}
+
+std::string vscodeJson(bool http, const std::string& url, bool with_token) {
+    const std::string token = with_token ? "${input:hearth-token}" : "";
+    Json entry = http ? httpEntry(url, token) : stdioEntry(url, token);
+    if (!http) entry["type"] = "stdio";
+    Json document = {{"servers", {{"hearth", std::move(entry)}}}};
+    if (with_token) {
+        document["inputs"] = Json::array({{{"type", "promptString"},
+                                           {"id", "hearth-token"},
+                                           {"description", "Hearth token"},
+                                           {"password", true}}});
+    }
+    return document.dump(2) + "\n";
+}
+
+}  // namespace
+
+McpConfig makeMcpConfig(const std::string& client, const std::string& transport,
+                        const std::string& url, bool with_token) {
+    if (!transport.empty() && transport != "http" && transport != "stdio") {
+        throw UsageError("--transport is \"" + transport + "\"", "use http or stdio");
+    }
+    std::string base = url;
+    while (base.ends_with('/')) base.pop_back();
+    const bool http = transport != "stdio";
+    if (client == "claude") {
+        if (transport == "http") {
+            throw UsageError("Claude Desktop's file takes stdio servers only",
+                             "leave --transport out, or add " + base + "/mcp as a connector");
+        }
+        return {servers("mcpServers", stdioEntry(base, with_token ? "YOUR-TOKEN" : "")),
+                "claude_desktop_config.json (Settings, Developer, Edit Config)",
+                with_token ? "replace YOUR-TOKEN: this client has no variables" : ""};
+    }
+    if (client == "claude-code") {
+        const std::string token = with_token ? "${HEARTH_TOKEN}" : "";
+        return {servers("mcpServers", http ? httpEntry(base, token) : stdioEntry(base, token)),
+                ".mcp.json of the project", ""};
+    }
+    if (client == "cursor") {
+        const std::string token = with_token ? "${env:HEARTH_TOKEN}" : "";
+        return {servers("mcpServers", http ? httpEntry(base, token) : stdioEntry(base, token)),
+                "~/.cursor/mcp.json, or .cursor/mcp.json of the project", ""};
+    }
+    if (client == "vscode") {
+        return {vscodeJson(http, base, with_token), ".vscode/mcp.json of the workspace", ""};
+    }
+    if (client == "codex") {
+        return {codexToml(http, base, with_token), "~/.codex/config.toml", ""};
+    }
+    const auto near =
+        suggestion(client, {"claude", "claude-code", "cursor", "vscode", "codex"});
+    throw UsageError("the client \"" + client + "\" is unknown",
+                     near ? "did you mean " + *near + "?"
+                          : "use claude, claude-code, cursor, vscode or codex");
+}
+
+}  // namespace hearth::cli

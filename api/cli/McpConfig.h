@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+namespace hearth::cli {
+
+/// What to paste into an MCP client's configuration.
+struct McpConfig {
+    std::string text;    ///< JSON, or TOML for codex; ends with a line break
+    std::string file;    ///< where it goes
+    std::string remark;  ///< may be empty
+};
+
+/// `client`: claude, claude-code, cursor, vscode, codex. `transport`: http, stdio or empty for the
+/// client's best. With `with_token` the client sends a bearer token, which it takes from its own
+/// environment or asks for. Throws UsageError for anything else.
+McpConfig makeMcpConfig(const std::string& client, const std::string& transport,
+                        const std::string& url, bool with_token);
+
+}  // namespace hearth::cli

@@ -1,0 +1,153 @@
+#include "api/cli/Remote.h"
+
+#include "api/http/Url.h"
+#include "base/Error.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr const char* kDefaultUrl = "http://127.0.0.1:8080";
+
+api::ClientOptions clientOptions(const std::string& token) {
+    api::ClientOptions options;
+    // A claim may wait in the pool's queue, a drain for every sandbox.
+    options.timeout = std::chrono::minutes(5);
+    options.headers.emplace_back("User-Agent", "hearth/" HEARTH_VERSION);
+    if (!token.empty()) options.headers.emplace_back("Authorization", "Bearer " + token);
+    return options;
+}
+
+std::string textOf(const Json& document, const char* key) {
+    const auto it = document.find(key);
+    return it != document.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+RemoteError remoteError(int status, std::string_view body) {
+    Json problem;
+    try {
+        problem = parseJson(body);
+    } catch (const Error&) {
+        problem = nullptr;  // a proxy's page, perhaps: the status says enough
+    }
+    if (!problem.is_object()) {
+        return {status, "the server answered with status " + std::to_string(status),
+                "is this a Hearth server? see --url", ""};
+    }
+    std::string message = textOf(problem, "detail");
+    if (message.empty()) message = textOf(problem, "message");
+    if (message.empty()) message = textOf(problem, "title");
+    if (message.empty()) message = "the server answered with status " + std::to_string(status);
+    if (const auto errors = problem.find("errors"); errors != problem.end() && errors->is_array()) {
+        for (const Json& error : *errors) {
+            if (!error.is_object()) continue;
+            const std::string pointer = textOf(error, "pointer");
+            message += "; " + pointer + (pointer.empty() ? "" : ": ") + textOf(error, "reason");
+        }
+    }
+    std::string hint = textOf(problem, "hint");
+    if (hint.empty() && status == 401) {
+        hint = "set HEARTH_TOKEN or give --token; `hearth token create` makes one";
+    }
+    if (const auto after = problem.find("retryAfterSeconds");
+        after != problem.end() && after->is_number()) {
+        hint += (hint.empty() ? "" : "; ") + ("try again in " + after->dump() + " s");
+    }
+    if (const std::string id = textOf(problem, "requestId"); !id.empty() && status >= 500) {
+        hint += (hint.empty() ? "" : "; ") + ("the server's log knows it as " + id);
+    }
+    return {status, message, hint, textOf(problem, "errorCode")};
+}
+
+std::vector<Flag> clientFlags() {
+    return {Flag{.name = "url",
+                 .value = "URL",
+                 .help = "The server",
+                 .fallback = kDefaultUrl},
+            Flag{.name = "token", .value = "TOKEN", .help = "The bearer token"}};
+}
+
+std::vector<Flag> withClientFlags(std::vector<Flag> flags) {
+    for (Flag& flag : clientFlags()) flags.push_back(std::move(flag));
+    return flags;
+}
+
+Remote::Remote(const Options& options)
+    : Remote(options.get("url", kDefaultUrl), options.get("token", "")) {}
+
+Remote::Remote(const std::string& url, const std::string& token)
+    : token_(token), client_(url, clientOptions(token)) {}
+
+Json Remote::get(const std::string& target) { return send("GET", target).body; }
+
+std::vector<Json> Remote::list(const std::string& target) {
+    std::vector<Json> items;
+    std::string cursor;
+    do {
+        std::string page = target + (target.find('?') == std::string::npos ? "?" : "&") + "limit=200";
+        if (!cursor.empty()) page += "&cursor=" + api::percentEncode(cursor);
+        const Json answer = get(page);
+        if (!answer.is_object() || !answer.contains("items") || !answer["items"].is_array()) {
+            throw Error(ErrorCode::Internal, "the server's list has no items");
+        }
+        for (const Json& item : answer["items"]) items.push_back(item);
+        cursor = textOf(answer, "nextCursor");
+    } while (!cursor.empty());
+    return items;
+}
+
+Answer Remote::send(const std::string& method, const std::string& target, const Json& body,
+                    api::ClientHeaders headers) {
+    api::ClientRequest request;
+    request.method = method;
+    request.target = target;
+    request.headers = std::move(headers);
+    if (!body.is_null()) {
+        request.headers.emplace_back("Content-Type", "application/json");
+        request.body = dumpJson(body);
+    }
+    const api::ClientResponse response = client_.request(request);
+    if (response.status >= 400) throw remoteError(response.status, response.body);
+    Answer answer{response.status, nullptr};
+    if (!response.body.empty()) {
+        constexpr JsonLimits kOurServers{
+            .bytes = 256U << 20U, .depth = 64, .values = 2'000'000, .members = 10'000};
+        answer.body = parseJson(response.body, kOurServers);
+    }
+    return answer;
+}
+
+std::string Remote::raw(const std::string& method, const std::string& target, std::string body) {
+    api::ClientRequest request;
+    request.method = method;
+    request.target = target;
+    if (method != "GET") request.headers.emplace_back("Content-Type", "application/octet-stream");
+    request.body = std::move(body);
+    api::ClientResponse response = client_.request(request);
+    if (response.status >= 400) throw remoteError(response.status, response.body);
+    return std::move(response.body);
+}
+
+void Remote::events(api::ClientRequest request,
+                    const std::function<bool(const SseEvent&)>& on_event) {
+    request.headers.emplace_back("Accept", "text/event-stream");
+    request.timeout = std::chrono::milliseconds(0);
+    SseReader reader(on_event);
+    int status = 0;
+    std::string refusal;
+    client_.stream(
+        request,
+        [&](std::string_view piece) {
+            if (status < 400) return reader.feed(piece);
+            refusal.append(piece);
+            return refusal.size() < (1U << 20U);
+        },
+        [&](const api::ClientResponse& head) {
+            status = head.status;
+            return true;
+        });
+    if (status >= 400) throw remoteError(status, refusal);
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,145 @@
+#include <unistd.h>
+
+
+#include "api/cli/Command.h"
+#include "api/cli/InputPump.h"
+#include "api/cli/Interrupt.h"
+#include "api/cli/RunOutput.h"
+#include "api/cli/RunRequest.h"
+#include "base/Error.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr int kReconnects = 20;
+constexpr std::chrono::milliseconds kReconnectPause{500};
+
+CommandSpec spec() {
+    const auto own = [](const char* name, char letter, const char* value, const char* help,
+                        bool repeats = false) {
+        return Flag{.name = name,
+                    .letter = letter,
+                    .value = value,
+                    .help = help,
+                    .repeats = repeats,
+                    .environment = false};
+    };
+    std::vector<Flag> flags = {
+        own("code", 'c', "CODE", "The code to run"),
+        own("command", 0, "LINE", "A shell command to run instead"),
+        own("language", 'l', "NAME", "The code's language; else by the script's extension"),
+        own("env", 'e', "K=V", "A variable for the program", true),
+        own("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
+        own("stdin", 'i', "", "Send standard input to the program"),
+        Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
+        Flag{.name = "workspace",
+             .letter = 'w',
+             .value = "ID",
+             .help = "Run in this workspace; else a one shot in a fresh one"},
+        Flag{.name = "timeout",
+             .letter = 't',
+             .value = "DURATION",
+             .help = "When to kill it",
+             .fallback = "60s"},
+        Flag{.name = "json", .help = "Print the execution as JSON instead of its output"},
+    };
+    return {
+        .name = "run",
+        .arguments = "[SCRIPT | -] [-- ARG…]",
+        .summary = "Run code, a script or a command in a sandbox and stream its output.",
+        .details = "  hearth run -l python -c 'print(1)'\n"
+                   "  hearth run script.py               the language goes by the extension\n"
+                   "  hearth run script.py -- a b        with arguments\n"
+                   "  echo 'print(1)' | hearth run -l python -\n"
+                   "  hearth run --command 'echo hi | wc -c'\n"
+                   "  hearth run -- ls -l                an argument vector, no shell\n\n"
+                   "Exits with the program's own status; 124 when it timed out, 128 + N when signal\n"
+                   "N ended it (137 when it ran out of memory). Ctrl-C kills it.",
+        .flags = withClientFlags(std::move(flags)),
+        .least = 0,
+        .most = 1,
+        .rest = true,
+    };
+}
+
+/// Follows one execution to its end, over lost connections.
+class Follower {
+public:
+    /// `input`: null unless the program reads standard input.
+    Follower(Remote& remote, RunOutput& output, Interrupt& interrupt, InputPump* input)
+        : remote_(remote), output_(output), interrupt_(interrupt), input_(input) {}
+
+    void follow(const RunRequest& request) {
+        api::ClientRequest post;
+        post.method = "POST";
+        post.target = request.target;
+        post.headers = {{"Content-Type", "application/json"},
+                        {"Idempotency-Key", request.idempotency_key}};
+        post.body = dumpJson(request.body);
+        attempt(post);
+        for (int i = 0; i < kReconnects && !output_.finished(); ++i) {
+            ::usleep(std::chrono::microseconds(kReconnectPause).count());
+            if (output_.executionId().empty()) {
+                attempt(post);  // the key makes the server answer with the first one's execution
+                continue;
+            }
+            api::ClientRequest again;
+            again.target = "/v1/executions/" + output_.executionId() + "/events";
+            if (!last_id_.empty()) again.headers.emplace_back("Last-Event-ID", last_id_);
+            attempt(again);
+        }
+        if (!output_.finished()) {
+            throw Error(ErrorCode::Unavailable, "the connection was lost before the end")
+                .hint("the execution may still run: hearth get execution " +
+                      output_.executionId());
+        }
+    }
+
+private:
+    void attempt(const api::ClientRequest& request) {
+        try {
+            remote_.events(request, [&](const SseEvent& event) {
+                connected_ = true;
+                last_id_ = event.id;
+                output_.take(event);
+                if (!output_.executionId().empty()) {
+                    interrupt_.target(output_.executionId());
+                    if (input_ != nullptr) input_->start(output_.executionId());
+                }
+                return !output_.finished();
+            });
+            connected_ = true;
+        } catch (const Error& e) {
+            // A server that never answered is told at once; a lost one may come back.
+            if (e.code() != ErrorCode::Unavailable || !connected_) throw;
+        }
+    }
+
+    Remote& remote_;
+    RunOutput& output_;
+    Interrupt& interrupt_;
+    InputPump* input_;
+    std::string last_id_;
+    bool connected_ = false;
+};
+
+int run(const Invocation& call) {
+    Remote remote(call.options);
+    const RunRequest request = makeRunRequest(call.options);
+    for (const auto& [target, bytes] : request.uploads) remote.raw("PUT", target, bytes);
+    const bool json = call.options.on("json");
+    RunOutput output(call.console, json);
+    Interrupt interrupt(remote);
+    std::optional<InputPump> input;
+    if (call.options.on("stdin")) input.emplace(remote);
+    Follower(remote, output, interrupt, input ? &*input : nullptr).follow(request);
+    input.reset();
+    if (json) call.console.out << output.result().dump(2) << '\n' << std::flush;
+    return interrupt.happened() ? 130 : output.exitStatus();
+}
+
+}  // namespace
+
+Command makeRun() { return {spec(), run}; }
+
+}  // namespace hearth::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api/cli/Console.h"
+#include "api/cli/Sse.h"
+#include "base/Json.h"
+
+namespace hearth::cli {
+
+/// What a terminal shows of one execution: takes its events, writes its output as it comes and
+/// knows how it ended. Not thread-safe.
+class RunOutput {
+public:
+    /// `quiet`: only collects, for --json.
+    RunOutput(const Console& console, bool quiet) : console_(console), quiet_(quiet) {}
+
+    /// Throws Error(Internal) for an event that is not as API.md says.
+    void take(const SseEvent& event);
+
+    bool finished() const { return !result_.is_null(); }
+    /// Empty until the server has named it.
+    const std::string& executionId() const { return id_; }
+    /// The execution as the `exit` event carried it.
+    const Json& result() const { return result_; }
+    /// The program's own status, or what stands for how it ended.
+    int exitStatus() const;
+
+private:
+    void explainEnd() const;
+
+    const Console& console_;
+    bool quiet_;
+    std::string id_;
+    Json result_ = nullptr;
+    std::string stderr_tail_;
+};
+
+/// The exit status for an execution object: its exit code, 128 + N for a signal, 124 for a timeout,
+/// 137 out of memory or killed, 1 where the sandbox was lost.
+int exitStatusOf(const Json& execution);
+
+}  // namespace hearth::cli

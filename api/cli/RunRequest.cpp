@@ -1,0 +1,152 @@
+#include "api/cli/RunRequest.h"
+
+#include <array>
+#include <filesystem>
+
+#include "api/cli/TextFile.h"
+#include "api/http/Url.h"
+#include "base/Ids.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::size_t kMaxScript = 4U << 20U;
+
+struct Language {
+    std::string_view extension;
+    std::string_view name;
+    std::string_view interpreter;  ///< for a script with arguments
+};
+
+constexpr std::array<Language, 8> kLanguages = {{
+    {".py", "python", "python3"},
+    {".sh", "sh", "sh"},
+    {".bash", "bash", "bash"},
+    {".js", "node", "node"},
+    {".mjs", "node", "node"},
+    {".rb", "ruby", "ruby"},
+    {".pl", "perl", "perl"},
+    {".lua", "lua", "lua"},
+}};
+
+const Language* findLanguage(const std::string& path) {
+    const std::string extension = std::filesystem::path(path).extension().string();
+    for (const Language& language : kLanguages) {
+        if (language.extension == extension) return &language;
+    }
+    return nullptr;
+}
+
+Json inlineFile(const std::string& path, const std::string& bytes) {
+    if (isUtf8(bytes)) return {{"path", path}, {"text", bytes}};
+    return {{"path", path}, {"base64", base64Encode(bytes)}};
+}
+
+Json variables(const Options& options) {
+    Json env = Json::object();
+    for (const std::string& pair : options.all("env")) {
+        const std::size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string::npos) {
+            throw UsageError("--env \"" + pair + "\" is no variable", "write --env NAME=VALUE");
+        }
+        env[pair.substr(0, equals)] = pair.substr(equals + 1);
+    }
+    return env;
+}
+
+/// A script with arguments is a file and an argument vector; code alone has none.
+void scriptWithArguments(const Options& options, const std::string& script, RunRequest& request) {
+    const Language* language = findLanguage(script);
+    if (language == nullptr || script == "-" || options.get("language")) {
+        throw UsageError("no interpreter is known for " + script + " with arguments",
+                         "give an argument vector: hearth run -- PROGRAM ARG…");
+    }
+    const std::string name = std::filesystem::path(script).filename().string();
+    const std::string bytes = readTextFile(script, kMaxScript);
+    request.body["argv"] = Json::array({language->interpreter, name});
+    for (const std::string& argument : options.rest()) request.body["argv"].push_back(argument);
+    if (const auto workspace = options.get("workspace")) {
+        request.uploads.emplace_back("/v1/workspaces/" + api::percentEncode(*workspace) +
+                                         "/files/" + api::percentEncode(name),
+                                     bytes);
+    } else {
+        request.body["files"] = Json::array({inlineFile(name, bytes)});
+    }
+}
+
+void whatToRun(const Options& options, RunRequest& request) {
+    const auto code = options.get("code");
+    const auto command = options.get("command");
+    const bool script = !options.positional().empty();
+    const bool arguments = !options.rest().empty();
+    const int given = (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) +
+                      (arguments && !script ? 1 : 0);
+    if (given != 1) {
+        throw UsageError(given == 0 ? "nothing to run" : "more than one thing to run",
+                         "give one of -c CODE, --command LINE, a SCRIPT, or -- PROGRAM ARG…");
+    }
+    if (options.get("language") && !code && !script) {
+        throw UsageError("--language goes with code", "give -c CODE or a SCRIPT");
+    }
+    Json& body = request.body;
+    if (command) {
+        body["command"] = *command;
+    } else if (script && arguments) {
+        scriptWithArguments(options, options.positional()[0], request);
+    } else if (code || script) {
+        const std::string text =
+            code ? *code : readTextFile(options.positional()[0], kMaxScript);
+        if (!isUtf8(text)) {
+            throw UsageError("the code is not UTF-8", "for a binary use `hearth run -- PROGRAM`");
+        }
+        body["code"] = text;
+        std::string language = options.get("language", "");
+        if (language.empty() && script) language = languageOf(options.positional()[0]);
+        if (language.empty() && script && options.positional()[0] != "-") {
+            throw UsageError("the language of " + options.positional()[0] + " is unknown",
+                             "give -l LANGUAGE");
+        }
+        if (!language.empty()) body["language"] = language;
+    } else {
+        body["argv"] = options.rest();
+    }
+}
+
+}  // namespace
+
+std::string languageOf(const std::string& path) {
+    const Language* language = findLanguage(path);
+    return language == nullptr ? std::string() : std::string(language->name);
+}
+
+RunRequest makeRunRequest(const Options& options) {
+    RunRequest request;
+    request.body = Json::object();
+    request.idempotency_key = newId("run_");
+    whatToRun(options, request);
+    if (const auto workspace = options.get("workspace")) {
+        if (options.source("pool") == Source::Flag) {
+            throw UsageError("--pool and --workspace exclude each other",
+                             "a workspace already has its pool");
+        }
+        request.target = "/v1/workspaces/" + api::percentEncode(*workspace) + "/executions";
+    } else {
+        request.target = "/v1/executions";
+        if (const auto pool = options.get("pool")) request.body["pool"] = *pool;
+    }
+    if (Json env = variables(options); !env.empty()) request.body["env"] = std::move(env);
+    if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;
+    if (const auto timeout = options.duration("timeout")) {
+        request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
+    }
+    if (options.on("stdin")) {
+        if (!options.positional().empty() && options.positional()[0] == "-") {
+            throw UsageError("standard input cannot be both code and input",
+                             "put the code into a file");
+        }
+        request.body["stdinOpen"] = true;
+    }
+    return request;
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/cli/Remote.h"
+
+namespace hearth::cli {
+
+/// What `hearth run` asks of the server.
+struct RunRequest {
+    std::string target;  ///< where to POST
+    Json body;
+    std::string idempotency_key;  ///< fresh, so that the request may be sent again
+    /// Files to PUT into an existing workspace first: target and bytes.
+    std::vector<std::pair<std::string, std::string>> uploads;
+};
+
+/// Makes the request from flags and arguments; reads the script. With --stdin the program's input
+/// stays open for InputPump. Throws UsageError where they do not say exactly one thing to run.
+RunRequest makeRunRequest(const Options& options);
+
+/// The language of a file by its extension ("python" for "x.py"); empty where unknown.
+std::string languageOf(const std::string& path);
+
+}  // namespace hearth::cli

@@ -1,0 +1,251 @@
+#include "api/cli/ServeConfig.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "api/cli/ConfigFile.h"
+#include "api/cli/Console.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::string_view kKnownLevels[] = {"debug", "info", "warn", "error"};
+
+const char* runtimeName(RuntimeChoice runtime) {
+    switch (runtime) {
+        case RuntimeChoice::Auto:
+            return "auto";
+        case RuntimeChoice::Oci:
+            return "oci";
+        case RuntimeChoice::Fake:
+            return "fake";
+    }
+    return "auto";
+}
+
+const char* warmName(ShutdownWarm warm) {
+    return warm == ShutdownWarm::Keep ? "Keep" : "Destroy";
+}
+
+const char* roleName(controller::Role role) {
+    switch (role) {
+        case controller::Role::User:
+            return "user";
+        case controller::Role::Operator:
+            return "operator";
+        case controller::Role::Admin:
+            return "admin";
+    }
+    return "user";
+}
+
+/// Lays one flag, from wherever it was given, over a setting; `parse` throws UsageError itself.
+template <typename T, typename Parse>
+void overlay(const Options& options, const std::string& flag, Setting<T>& setting, Parse parse) {
+    const Source source = options.source(flag);
+    if (source == Source::Default) return;
+    const std::string origin =
+        source == Source::Flag ? "--" + flag : environmentName(flag);
+    setting = {parse(origin), source, origin};
+}
+
+void overlayText(const Options& options, const std::string& flag, Setting<std::string>& setting) {
+    overlay(options, flag, setting, [&](const std::string&) { return *options.get(flag); });
+}
+
+void overlayList(const Options& options, const std::string& flag,
+                 Setting<std::vector<std::string>>& setting) {
+    overlay(options, flag, setting, [&](const std::string&) { return options.all(flag); });
+}
+
+std::string joined(const std::vector<std::string>& items) {
+    std::string text;
+    for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+    return text;
+}
+
+void checkAddress(const Setting<std::string>& setting, const std::string& key) {
+    if (parseListenAddress(setting.value)) return;
+    throw UsageError((setting.origin.empty() ? key : setting.origin) + " is \"" + setting.value +
+                         "\", which is no address",
+                     "write HOST:PORT, as 127.0.0.1:8080 or [::1]:8080");
+}
+
+/// Calls `visit` with each setting's name, value as JSON and the setting itself.
+template <typename Visit>
+void eachSetting(const ServeConfig& config, const Visit& visit) {
+    Json tokens = Json::array();
+    for (const TokenConfig& token : config.tokens.value) {
+        Json entry = {{"name", token.name},
+                      {"tenant", token.tenant},
+                      {"role", roleName(token.role)}};
+        if (!token.token_file.empty()) entry["tokenFile"] = token.token_file;
+        tokens.push_back(std::move(entry));
+    }
+    visit("listen", Json(config.listen.value), config.listen);
+    visit("opsListen", Json(config.ops_listen.value), config.ops_listen);
+    visit("dataDir", Json(config.data_dir.value), config.data_dir);
+    visit("pools", Json(config.pools.value), config.pools);
+    visit("runtime", Json(runtimeName(config.runtime.value)), config.runtime);
+    visit("ociRuntime", Json(config.oci_runtime.value), config.oci_runtime);
+    visit("user", Json(config.user.value), config.user);
+    visit("defaultPool", Json(config.default_pool.value), config.default_pool);
+    visit("tokens", tokens, config.tokens);
+    visit("allowedHosts", Json(config.allowed_hosts.value), config.allowed_hosts);
+    visit("allowedOrigins", Json(config.allowed_origins.value), config.allowed_origins);
+    visit("workers", Json(config.workers.value), config.workers);
+    visit("logLevel", Json(config.log_level.value), config.log_level);
+    visit("shutdown.warm", Json(warmName(config.shutdown_warm.value)), config.shutdown_warm);
+}
+
+std::string cell(const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_array()) return value.dump();
+    std::vector<std::string> items;
+    for (const Json& item : value) {
+        items.push_back(item.is_string() ? item.get<std::string>()
+                                         : item["name"].get<std::string>() + " (" +
+                                               item["role"].get<std::string>() + " of " +
+                                               item["tenant"].get<std::string>() + ")");
+    }
+    return joined(items);
+}
+
+}  // namespace
+
+std::vector<Flag> serveFlags() {
+    const auto flag = [](const char* name, const char* value, const char* help,
+                         const char* fallback) {
+        return Flag{.name = name, .value = value, .help = help, .fallback = fallback};
+    };
+    std::vector<Flag> flags = {
+        flag("listen", "ADDRESS", "Where REST and MCP are served", "127.0.0.1:8080"),
+        flag("ops-listen", "ADDRESS", "Where /metrics, /healthz and /readyz are served",
+             "127.0.0.1:9464"),
+        flag("data-dir", "DIR", "Where state and images are kept", "/var/lib/hearth"),
+        flag("config", "FILE", "A YAML file of settings, under flags and environment", ""),
+        flag("pools", "FILE", "A manifest of pools to declare at start", ""),
+        flag("runtime", "NAME", "What makes the sandboxes: auto, oci or fake", "auto"),
+        flag("oci-runtime", "PROGRAM", "The OCI runtime's program", "runc"),
+        flag("user", "NAME", "The user that the server runs as beside its launcher", "hearth"),
+        flag("default-pool", "NAME", "The pool of requests that name none", "the oldest"),
+        flag("allowed-hosts", "HOST", "A further Host that requests may name", ""),
+        flag("allowed-origins", "ORIGIN", "An Origin whose pages may call the server", ""),
+        flag("workers", "N", "Threads that answer requests", "16"),
+        flag("log-level", "LEVEL", "debug, info, warn or error", "info"),
+        flag("shutdown-warm", "WHAT", "Destroy or Keep warm sandboxes at the end", "Destroy"),
+    };
+    for (Flag& f : flags) {
+        f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins";
+    }
+    return flags;
+}
+
+ServeConfig loadServeConfig(const Options& options) {
+    ServeConfig config;
+    if (const auto file = options.get("config")) readConfigFile(*file, config);
+    overlayText(options, "listen", config.listen);
+    overlayText(options, "ops-listen", config.ops_listen);
+    overlayText(options, "data-dir", config.data_dir);
+    overlayList(options, "pools", config.pools);
+    overlay(options, "runtime", config.runtime, [&](const std::string& origin) {
+        return runtimeFromName(*options.get("runtime"), origin);
+    });
+    overlayText(options, "oci-runtime", config.oci_runtime);
+    overlayText(options, "user", config.user);
+    overlayText(options, "default-pool", config.default_pool);
+    overlayList(options, "allowed-hosts", config.allowed_hosts);
+    overlayList(options, "allowed-origins", config.allowed_origins);
+    overlay(options, "workers", config.workers, [&](const std::string&) {
+        return static_cast<std::uint32_t>(options.number("workers", 16, 1, 1024));
+    });
+    overlayText(options, "log-level", config.log_level);
+    overlay(options, "shutdown-warm", config.shutdown_warm, [&](const std::string& origin) {
+        return shutdownWarmFromName(*options.get("shutdown-warm"), origin);
+    });
+    checkAddress(config.listen, "listen");
+    checkAddress(config.ops_listen, "opsListen");
+    if (std::ranges::find(kKnownLevels, config.log_level.value) == std::end(kKnownLevels)) {
+        throw UsageError(config.log_level.origin + " is \"" + config.log_level.value + "\"",
+                         "use debug, info, warn or error");
+    }
+    if (config.data_dir.value.empty()) {
+        throw UsageError(config.data_dir.origin + " is empty", "name a directory");
+    }
+    return config;
+}
+
+RuntimeChoice runtimeFromName(const std::string& name, const std::string& origin) {
+    if (name == "auto") return RuntimeChoice::Auto;
+    if (name == "oci") return RuntimeChoice::Oci;
+    if (name == "fake") return RuntimeChoice::Fake;
+    throw UsageError(origin + " is \"" + name + "\"", "use auto, oci or fake");
+}
+
+ShutdownWarm shutdownWarmFromName(const std::string& name, const std::string& origin) {
+    if (name == "Destroy") return ShutdownWarm::Destroy;
+    if (name == "Keep") return ShutdownWarm::Keep;
+    throw UsageError(origin + " is \"" + name + "\"", "use Destroy or Keep");
+}
+
+bool ListenAddress::loopback() const {
+    return host.starts_with("127.") || host == "::1" || host == "localhost";
+}
+
+std::optional<ListenAddress> parseListenAddress(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    std::string_view host = text.substr(0, colon);
+    const std::string_view port = text.substr(colon + 1);
+    if (host.starts_with('[') && host.ends_with(']')) {
+        host = host.substr(1, host.size() - 2);
+        if (host.find(':') == std::string_view::npos) return std::nullopt;
+    } else if (host.find(':') != std::string_view::npos) {
+        return std::nullopt;
+    }
+    if (host.empty() || host.find_first_of("[]/ \t") != std::string_view::npos) return std::nullopt;
+    ListenAddress address{std::string(host), 0};
+    const auto [end, error] =
+        std::from_chars(port.data(), port.data() + port.size(), address.port);
+    if (error != std::errc{} || end != port.data() + port.size()) return std::nullopt;
+    // "127.evil.example" is a name, and who knows where it leads.
+    if (address.host.starts_with("127.") &&
+        address.host.find_first_not_of("0123456789.") != std::string::npos) {
+        return std::nullopt;
+    }
+    return address;
+}
+
+void checkExposure(const ServeConfig& config, bool has_tokens) {
+    if (has_tokens) return;
+    for (const auto& [key, setting] :
+         {std::pair<std::string, const Setting<std::string>&>{"listen", config.listen},
+          {"opsListen", config.ops_listen}}) {
+        const auto address = parseListenAddress(setting.value);
+        if (address && address->loopback()) continue;
+        throw UsageError(
+            "refusing to listen on " + setting.value + " (" + key +
+                ") without a token: whoever reaches it could run code here",
+            "make one with `hearth token create --role admin`, or listen on 127.0.0.1");
+    }
+}
+
+Json configDocument(const ServeConfig& config) {
+    Json document = Json::object();
+    eachSetting(config, [&](const char* name, const Json& value, const auto& setting) {
+        document[name] = {{"value", value}, {"source", sourceName(setting.source)}};
+        if (!setting.origin.empty()) document[name]["origin"] = setting.origin;
+    });
+    return document;
+}
+
+std::string configTable(const ServeConfig& config) {
+    Table table({"SETTING", "VALUE", "SOURCE", "ORIGIN"});
+    eachSetting(config, [&](const char* name, const Json& value, const auto& setting) {
+        table.add({name, cell(value), std::string(sourceName(setting.source)), setting.origin});
+    });
+    return table.text();
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/cli/Options.h"
+#include "base/Json.h"
+#include "controller/Principal.h"
+
+namespace hearth::cli {
+
+/// A value and where it came from.
+template <typename T>
+struct Setting {
+    T value;
+    Source source = Source::Default;
+    std::string origin = {};  ///< "--listen", "HEARTH_LISTEN", "/etc/hearth.yaml:3"; empty for a default
+
+    const T& operator*() const { return value; }
+};
+
+enum class RuntimeChoice { Auto, Oci, Fake };
+/// What becomes of warm sandboxes when the server stops.
+enum class ShutdownWarm { Destroy, Keep };
+
+/// A static token of the configuration file. Only its hash is kept.
+struct TokenConfig {
+    std::string name;
+    std::string tenant = "default";
+    controller::Role role = controller::Role::User;
+    std::string sha256;      ///< 64 hex digits
+    std::string token_file;  ///< where the token itself was read from; empty if the hash was given
+};
+
+/// Everything `hearth serve` runs by: flags over environment over one YAML file over defaults.
+struct ServeConfig {
+    Setting<std::string> listen{"127.0.0.1:8080"};
+    Setting<std::string> ops_listen{"127.0.0.1:9464"};
+    Setting<std::string> data_dir{"/var/lib/hearth"};
+    Setting<std::vector<std::string>> pools{{}};  ///< manifest files
+    Setting<RuntimeChoice> runtime{RuntimeChoice::Auto};
+    Setting<std::string> oci_runtime{"runc"};
+    Setting<std::string> user{"hearth"};
+    Setting<std::string> default_pool{""};  ///< empty: the oldest pool
+    Setting<std::vector<TokenConfig>> tokens{{}};
+    Setting<std::vector<std::string>> allowed_hosts{{}};
+    Setting<std::vector<std::string>> allowed_origins{{}};
+    Setting<std::uint32_t> workers{16};
+    Setting<std::string> log_level{"info"};  ///< debug, info, warn, error
+    Setting<ShutdownWarm> shutdown_warm{ShutdownWarm::Destroy};
+};
+
+/// The flags of `serve` and `config`.
+std::vector<Flag> serveFlags();
+
+/// Reads the file that --config names, if any, and lays environment and flags over it. Throws
+/// UsageError for a wrong value (naming its flag, variable, or file and line) and for an unknown
+/// key, std::system_error for a file that cannot be read.
+ServeConfig loadServeConfig(const Options& options);
+/// The same from a text instead of a file; `name` stands for it in messages. Paths in it are
+/// relative to `directory`.
+void readConfigText(const std::string& text, const std::string& name, const std::string& directory,
+                    ServeConfig& config);
+
+/// An address to listen on.
+struct ListenAddress {
+    std::string host;  ///< without brackets
+    std::uint16_t port = 0;
+
+    bool loopback() const;
+};
+/// "127.0.0.1:8080", "[::1]:8080", "localhost:0"; nullopt for anything else.
+std::optional<ListenAddress> parseListenAddress(std::string_view text);
+
+/// Refuses (UsageError) to serve other machines without knowing who asks: an address that is not
+/// loopback needs a token. `has_tokens`: whether configuration or data directory hold any.
+void checkExposure(const ServeConfig& config, bool has_tokens);
+
+/// The effective configuration: `{"listen": {"value", "source", "origin"}, …}`. Hashes of tokens
+/// are not shown.
+Json configDocument(const ServeConfig& config);
+/// The same as a table.
+std::string configTable(const ServeConfig& config);
+
+}  // namespace hearth::cli

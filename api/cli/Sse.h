@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace hearth::cli {
+
+/// One event of a text/event-stream.
+struct SseEvent {
+    std::string id;    ///< the last id seen, also of an earlier event
+    std::string type;  ///< "message" where the server named none
+    std::string data;  ///< lines joined by '\n'
+};
+
+/// Cuts a text/event-stream, given in pieces of any size, into events. Comments are skipped. Not
+/// thread-safe.
+class SseReader {
+public:
+    /// False from `on_event` ends the reading.
+    explicit SseReader(std::function<bool(const SseEvent&)> on_event)
+        : on_event_(std::move(on_event)) {}
+
+    /// False once on_event has said so. Throws Error(Internal) on an event larger than 64 MiB.
+    bool feed(std::string_view piece);
+    const std::string& lastId() const { return id_; }
+
+private:
+    bool line(std::string_view text);
+
+    std::function<bool(const SseEvent&)> on_event_;
+    std::string buffer_;
+    std::string id_;
+    std::string type_;
+    std::string data_;
+    bool has_data_ = false;
+};
+
+}  // namespace hearth::cli

@@ -1,0 +1,200 @@
+#include "api/cli/ToolChecks.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <tuple>
+
+#include "api/cli/Capture.h"
+#include "api/cli/DockerEngine.h"
+#include "api/http/Client.h"
+#include "base/Error.h"
+#include "base/Fd.h"
+
+namespace hearth::cli {
+namespace {
+
+Finding ok(std::string name, std::string message) {
+    return {Level::Ok, std::move(name), std::move(message), {}};
+}
+
+bool exists(const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+}
+
+std::string firstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+Finding checkProgram(const std::string& program, const std::string& version_flag,
+                     const std::string& why, const std::string& package) {
+    const auto found = capture({program, version_flag});
+    if (!found) {
+        return {Level::Fail, program, "is missing: " + why, "apt-get install -y " + package};
+    }
+    return ok(program, found->text.empty() ? "present" : firstLine(found->text));
+}
+
+Finding checkRuntime(const ServeConfig& config) {
+    const std::string& program = *config.oci_runtime;
+    const auto found = capture({program, "--version"});
+    if (!found) {
+        return {Level::Fail, program, "is missing: it makes the containers",
+                "apt-get install -y runc; or name another with --oci-runtime"};
+    }
+    if (found->text.starts_with("runc ")) return judgeRunc(firstLine(found->text));
+    return ok(program, firstLine(found->text));
+}
+
+Finding checkAgent() {
+    std::error_code error;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+    const auto agent = self.parent_path() / "hearth-agent";
+    if (!error && exists(agent)) return ok("agent", agent.string());
+    return {Level::Fail, "agent", "hearth-agent does not lie beside " + self.string(),
+            "cmake --build BUILD-DIRECTORY --target hearth-agent"};
+}
+
+Finding checkUser(const ServeConfig& config) {
+    if (::getpwnam(config.user->c_str()) != nullptr) return ok("user", *config.user);
+    return {Level::Fail, "user", "there is no user \"" + *config.user + "\" for the server",
+            "useradd --system --no-create-home --shell /usr/sbin/nologin " + *config.user};
+}
+
+Finding checkImage(const ServeConfig& config) {
+    const auto image = std::filesystem::path(*config.data_dir) / "images" / "python";
+    if (exists(image / "index.json")) return ok("image python", image.string());
+    return {Level::Fail, "image python", "no OCI layout at " + image.string(),
+            "./run prepares it, or sandbox_images/build"};
+}
+
+/// Whether a server could listen there now.
+bool addressFree(const ListenAddress& address) {
+    const bool six = address.host.find(':') != std::string::npos;
+    const Fd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) throwErrno("socket");
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (six) {
+        sockaddr_in6 where{};
+        where.sin6_family = AF_INET6;
+        where.sin6_port = htons(address.port);
+        ::inet_pton(AF_INET6, address.host.c_str(), &where.sin6_addr);
+        return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)) == 0;
+    }
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_port = htons(address.port);
+    const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
+    ::inet_pton(AF_INET, host.c_str(), &where.sin_addr);
+    return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)) == 0;
+}
+
+/// The status of a GET, 0 where nobody answers in time.
+int statusAt(const std::string& address, const std::string& target) {
+    api::ClientOptions options;
+    options.connect_timeout = std::chrono::milliseconds(1000);
+    options.timeout = std::chrono::milliseconds(3000);
+    try {
+        return api::Client("http://" + address, options).get(target).status;
+    } catch (const Error&) {
+        return 0;  // what is asked here
+    }
+}
+
+}  // namespace
+
+Finding judgeRunc(const std::string& version_text) {
+    int major = 0;
+    int minor = 0;
+    int patch = 0;
+    const std::size_t start = version_text.find_first_of("0123456789");
+    if (start == std::string::npos || std::sscanf(version_text.c_str() + start, "%d.%d.%d", &major,
+                                                  &minor, &patch) != 3) {
+        return {Level::Warn, "runc", "its version cannot be read from \"" + version_text + "\"", ""};
+    }
+    const auto version = std::make_tuple(major, minor, patch);
+    // Debian 12 carries the fix of CVE-2024-21626 in 1.1.5+ds1-1+deb12u1, which it does not show.
+    const bool debian = version_text.find("+ds") != std::string::npos;
+    if (version < std::make_tuple(1, 1, 12) && !debian) {
+        return {Level::Fail, "runc", version_text + " leaks host descriptors (CVE-2024-21626)",
+                "apt-get update && apt-get install -y runc"};
+    }
+    const bool fixed = version >= std::make_tuple(1, 4, 0) ||
+                       (minor == 3 && patch >= 3) || (minor == 2 && patch >= 8);
+    if (!fixed) {
+        return {Level::Warn, "runc",
+                version_text + " has known holes: CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 " +
+                    "(user namespaces, which Hearth always uses, keep them from the host's root)",
+                "install runc 1.2.8, 1.3.3 or 1.4.0 and name it with --oci-runtime; use only images "
+                "you trust until then"};
+    }
+    return ok("runc", version_text);
+}
+
+Findings checkTools(const ServeConfig& config) {
+    Findings findings;
+    if (::geteuid() == 0) {
+        findings.push_back(ok("root", "yes"));
+    } else {
+        findings.push_back({Level::Fail, "root", "the launcher makes containers as root",
+                            "run it with sudo; the server itself runs as " + *config.user});
+    }
+    findings.push_back(checkRuntime(config));
+    findings.push_back(
+        checkProgram("mkfs.ext4", "-V", "it makes the file systems of workspaces", "e2fsprogs"));
+    findings.push_back(checkProgram("umoci", "--version", "it unpacks images", "umoci"));
+    findings.push_back(checkAgent());
+    findings.push_back(checkUser(config));
+    findings.push_back(checkImage(config));
+    return findings;
+}
+
+Findings checkServer(const ServeConfig& config) {
+    Findings findings;
+    bool serving = false;
+    for (const auto& [name, setting, target] :
+         {std::make_tuple("listen", &config.listen, "/openapi.json"),
+          std::make_tuple("ops-listen", &config.ops_listen, "/healthz")}) {
+        const auto address = parseListenAddress(setting->value);
+        if (address && addressFree(*address)) {
+            findings.push_back(ok(name, setting->value + " is free"));
+        } else if (const int status = statusAt(setting->value, target); status != 0) {
+            serving = true;
+            findings.push_back(ok(name, setting->value + " is served"));
+        } else {
+            findings.push_back({Level::Fail, name,
+                                setting->value + " is taken by another program or not ours",
+                                "`ss -ltnp` shows who; or choose another with --" +
+                                    std::string(name)});
+        }
+    }
+    const int ready = serving ? statusAt(*config.ops_listen, "/readyz") : 0;
+    if (!serving) {
+        findings.push_back({Level::Warn, "server", "none runs on " + *config.listen,
+                            "hearth serve, or ./run"});
+    } else if (ready == 200) {
+        findings.push_back(ok("server", "ready"));
+    } else {
+        findings.push_back({Level::Warn, "server", "runs and is not ready",
+                            "curl http://" + *config.ops_listen + "/readyz says why"});
+    }
+    return findings;
+}
+
+Finding checkDocker(const Environment& environment) {
+    const std::string url = dockerUrl(environment);
+    try {
+        return ok("docker", DockerEngine(url).version() + " at " + url);
+    } catch (const std::exception&) {
+        return {Level::Warn, "docker",
+                "no Engine answers at " + url + "; only `bench --against docker` needs one",
+                "apt-get install -y docker.io, or set DOCKER_HOST"};
+    }
+}
+
+}  // namespace hearth::cli

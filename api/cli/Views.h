@@ -1,0 +1,30 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Json.h"
+
+namespace hearth::cli {
+
+// What `hearth get` shows of the server's objects. They tolerate missing fields: an older or newer
+// server may leave some out.
+using TableOf = std::string (*)(const std::vector<Json>& items, WallTime now);
+std::string poolTable(const std::vector<Json>& items, WallTime now);
+std::string workspaceTable(const std::vector<Json>& items, WallTime now);
+std::string sandboxTable(const std::vector<Json>& items, WallTime now);
+std::string executionTable(const std::vector<Json>& items, WallTime now);
+std::string fileTable(const std::vector<Json>& items, WallTime now);
+std::string eventTable(const std::vector<Json>& items, WallTime now);
+std::string tokenTable(const std::vector<Json>& items, WallTime now);
+
+/// One event as one line.
+std::string eventLine(const Json& event);
+/// One object as aligned `path  value` lines, nested keys joined by dots.
+std::string fieldList(const Json& object);
+/// "5s", "12m", "3h", "2d" between an RFC 3339 time and `now`, either way round; "-" for no time.
+std::string age(const std::string& time, WallTime now);
+
+}  // namespace hearth::cli

@@ -1,0 +1,46 @@
+#include "api/http/Connection.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+namespace hearth::api {
+
+Connection::Readiness Connection::check(const FrontOptions& options, const Clock& clock) {
+    if (wrong != nullptr) return Readiness::Bad;
+    if (!head_done) {
+        const HeadScanner::Result found = scanner.scan(input.view(), options.head);
+        if (found == HeadScanner::Result::Incomplete) return Readiness::Waiting;
+        if (found == HeadScanner::Result::Bad) {
+            wrong = "a line does not end with CRLF, or the head is too large";
+            return Readiness::Bad;
+        }
+        const std::size_t end = scanner.end();
+        scanner.reset();
+        wrong = head.parse(input.view().substr(0, end), options.head);
+        if (wrong != nullptr) return Readiness::Bad;
+        input.take(end);
+        head_done = true;
+        head_at = clock.now();
+    }
+    const bool eager = !head.chunked && !head.expect_continue &&
+                       head.content_length <= options.eager_body;
+    return eager && input.size() < head.content_length ? Readiness::Waiting : Readiness::Ready;
+}
+
+Connection::Received Connection::receive() {
+    std::array<char, 16U << 10U> scratch;
+    while (true) {
+        const ssize_t got = ::recv(fd.get(), scratch.data(), scratch.size(), 0);
+        if (got > 0) {
+            input.append({scratch.data(), static_cast<std::size_t>(got)});
+            return Received::Some;
+        }
+        if (got == 0) return Received::End;
+        if (errno == EINTR) continue;
+        return errno == EAGAIN ? Received::Nothing : Received::End;
+    }
+}
+
+}  // namespace hearth::api

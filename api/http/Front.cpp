@@ -1,0 +1,123 @@
+#include "api/http/Front.h"
+
+#include <Poco/Exception.h>
+#include <Poco/Net/ServerSocket.h>
+#include <Poco/Net/SocketAddress.h>
+#include <Poco/Runnable.h>
+#include <Poco/ThreadPool.h>
+#include <fcntl.h>
+
+#include <stdexcept>
+
+#include "api/http/Core.h"
+#include "api/http/HeadQueue.h"
+#include "api/http/Loop.h"
+#include "api/http/Worker.h"
+#include "base/Error.h"
+
+namespace hearth::api {
+namespace {
+
+constexpr int kBacklog = 1024;
+
+std::vector<std::string> allowedHosts(const FrontOptions& options) {
+    std::vector<std::string> hosts = options.hosts;
+    hosts.insert(hosts.end(), {"localhost", "127.0.0.1", "[::1]"});
+    if (const std::optional<std::string> own = hostOf(options.listen)) {
+        // A wildcard address is no name that a client should use.
+        if (*own != "0.0.0.0" && *own != "[::]") hosts.push_back(*own);
+    }
+    return hosts;
+}
+
+/// A worker as Poco's thread pool runs it.
+class WorkerThread final : public Poco::Runnable {
+public:
+    WorkerThread(Core& core, HeadQueue& queue, Loop& loop) : worker_(core, queue, loop) {}
+    void run() override { worker_.run(); }
+
+private:
+    Worker worker_;
+};
+
+}  // namespace
+
+struct Front::Inner {
+    Inner(FrontOptions given, Handler& handler, metrics::Metrics& metrics, metrics::Log& log,
+          const Clock& clock)
+        : options(std::move(given)),
+          core{options, handler, metrics, log, clock,
+               HostRules(options.check_host, allowedHosts(options), options.origins)},
+          queue(options.queue) {}
+
+    void listen();
+
+    FrontOptions options;
+    Core core;
+    HeadQueue queue;
+    Poco::Net::ServerSocket socket;
+    Poco::Net::SocketAddress bound;
+    std::unique_ptr<Loop> loop;
+    std::vector<std::unique_ptr<WorkerThread>> workers;
+    std::unique_ptr<Poco::ThreadPool> threads;
+    bool stopped = false;
+};
+
+void Front::Inner::listen() {
+    try {
+        const Poco::Net::SocketAddress address(options.listen);
+        socket.bind(address, true, false);
+        socket.listen(kBacklog);
+        socket.setBlocking(false);
+        socket.setNoDelay(true);  // Linux: accepted sockets inherit it
+        bound = socket.address();
+    } catch (const Poco::Exception& e) {
+        throwErrno(e.code() != 0 ? e.code() : EINVAL, "listen on", options.listen);
+    }
+    const int fd = socket.impl()->sockfd();
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) throwErrno("fcntl");
+}
+
+Front::Front(FrontOptions options, Handler& handler, metrics::Metrics& metrics, metrics::Log& log,
+             const Clock& clock)
+    : inner_(std::make_unique<Inner>(std::move(options), handler, metrics, log, clock)) {}
+
+Front::~Front() { stop(); }
+
+void Front::start() {
+    Inner& in = *inner_;
+    if (in.loop || in.stopped) throw std::logic_error("the front was started before");
+    in.listen();
+    in.loop = std::make_unique<Loop>(in.core, in.queue, in.socket.impl()->sockfd());
+    const int count = static_cast<int>(in.options.workers);
+    in.threads = std::make_unique<Poco::ThreadPool>(in.options.name, count, count, 60,
+                                                    static_cast<int>(in.options.worker_stack));
+    for (int i = 0; i < count; ++i) {
+        in.workers.push_back(std::make_unique<WorkerThread>(in.core, in.queue, *in.loop));
+        in.threads->start(*in.workers.back(), in.options.name + "-worker");
+    }
+    in.loop->start();
+    in.core.log.info("http.listening",
+                     {{"listener", in.options.name}, {"address", in.bound.toString()}});
+}
+
+std::string Front::address() const { return inner_->bound.host().toString(); }
+std::uint16_t Front::port() const { return inner_->bound.port(); }
+
+void Front::stop() {
+    Inner& in = *inner_;
+    if (in.stopped || !in.loop) return;
+    in.stopped = true;
+    in.core.stopping.store(true);
+    in.core.stop.request_stop();
+    in.loop->beginStop();
+    in.queue.close();
+    in.threads->joinAll();
+    in.loop->join();
+    in.socket.close();
+}
+
+std::size_t Front::connections() const { return inner_->core.connections.load(); }
+std::size_t Front::streams() const { return inner_->core.streams.load(); }
+
+}  // namespace hearth::api

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/Url.h"
+
+namespace hearth::api {
+
+struct HeadLimits {
+    std::size_t bytes = 16U << 10U;
+    std::size_t line = 8U << 10U;
+    std::size_t fields = 64;
+};
+
+/// Finds the end of a request head in bytes as they arrive; each byte is looked at once.
+class HeadScanner {
+public:
+    enum class Result { Incomplete, Complete, Bad };
+
+    /// `bytes` starts at the head and holds at least what the last call saw.
+    Result scan(std::string_view bytes, const HeadLimits& limits);
+    /// The length of the head with its empty line; valid once Complete.
+    std::size_t end() const { return seen_; }
+    void reset() { *this = {}; }
+
+private:
+    std::size_t seen_ = 0;
+    std::size_t line_at_ = 0;
+    bool first_line_ = true;
+};
+
+/// A parsed request head. Strict: what two parsers could read in two ways is refused, so that no
+/// proxy in front of us can be made to disagree with us. Holds views into its own bytes.
+class RequestHead {
+public:
+    struct Field {
+        std::string_view name;
+        std::string_view value;
+    };
+
+    RequestHead() = default;
+    RequestHead(const RequestHead&) = delete;
+    RequestHead& operator=(const RequestHead&) = delete;
+
+    /// Takes a whole head. Returns what is wrong with it, or nullptr.
+    const char* parse(std::string_view bytes, const HeadLimits& limits);
+
+    const Field* find(std::string_view name) const;
+    std::size_t count(std::string_view name) const;
+
+    std::string method;
+    std::string raw_path;
+    std::string path;
+    QueryParams query;
+    std::string host;  ///< without the port, lower case
+    std::vector<Field> fields;
+    bool http11 = true;
+    bool keep_alive = true;
+    bool chunked = false;
+    bool expect_continue = false;
+    bool expect_other = false;
+    std::uint64_t content_length = 0;
+
+private:
+    const char* parseLine(std::string_view line);
+    const char* parseField(std::string_view line);
+    const char* parseFraming();
+    void parseConnection();
+
+    std::string bytes_;
+};
+
+/// The host of "host", "host:port", "[v6]" or "[v6]:port" in lower case; nullopt if malformed.
+std::optional<std::string> hostOf(std::string_view authority);
+
+/// Whether every character may stand in a method or a header name, and there is one.
+bool isToken(std::string_view text) noexcept;
+
+}  // namespace hearth::api

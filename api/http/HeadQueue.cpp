@@ -1,0 +1,72 @@
+#include "api/http/HeadQueue.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cstdint>
+
+#include "base/Error.h"
+
+namespace hearth::api {
+
+HeadQueue::HeadQueue(std::size_t limit)
+    : limit_(limit), kick_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)) {
+    if (!kick_) throwErrno("eventfd");
+}
+
+bool HeadQueue::push(Connection* connection) {
+    bool free_worker = false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_ || queue_.size() >= limit_) return false;
+        queue_.push_back(connection);
+        size_.store(queue_.size());
+        free_worker = idle_ >= queue_.size();
+    }
+    if (free_worker) {
+        arrived_.notify_one();
+    } else if (lingering_.load() > 0) {
+        const std::uint64_t one = 1;
+        // Fails only when the counter is full, and then a kick is already there.
+        static_cast<void>(::write(kick_.get(), &one, sizeof(one)) == sizeof(one));
+    }
+    return true;
+}
+
+Connection* HeadQueue::pop() {
+    std::unique_lock lock(mutex_);
+    ++idle_;
+    arrived_.wait(lock, [&] { return closed_ || !queue_.empty(); });
+    --idle_;
+    if (queue_.empty()) return nullptr;
+    Connection* connection = queue_.front();
+    queue_.pop_front();
+    size_.store(queue_.size());
+    return connection;
+}
+
+void HeadQueue::close() {
+    {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+    }
+    arrived_.notify_all();
+}
+
+bool HeadQueue::linger(int fd, int wait_ms) {
+    lingering_.fetch_add(1);
+    bool readable = false;
+    while (!waiting()) {
+        std::array<pollfd, 2> entries{{{fd, POLLIN, 0}, {kick_.get(), POLLIN, 0}}};
+        const int ready = ::poll(entries.data(), entries.size(), wait_ms);
+        readable = ready > 0 && entries[0].revents != 0;
+        if (readable || ready <= 0) break;
+        std::uint64_t kicks = 0;
+        static_cast<void>(::read(kick_.get(), &kicks, sizeof(kicks)));
+    }
+    lingering_.fetch_sub(1);
+    return readable;
+}
+
+}  // namespace hearth::api

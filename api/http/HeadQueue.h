@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+
+#include "base/Fd.h"
+
+namespace hearth::api {
+
+struct Connection;
+
+/// Connections with a whole request, on their way to the workers. Bounded. Thread-safe.
+class HeadQueue {
+public:
+    explicit HeadQueue(std::size_t limit);
+
+    /// False when full or closed; the connection is then still the caller's.
+    bool push(Connection* connection);
+    /// Waits; nullptr once closed and empty.
+    Connection* pop();
+    /// Nothing goes in any more; what is in is still handed out.
+    void close();
+    /// Whether a connection waits for a worker. No lock.
+    bool waiting() const { return size_.load() > 0; }
+
+    /// Waits up to `wait` for `fd` to become readable; gives up early when a connection waits and
+    /// no idle worker is there to take it. True when readable (or hung up).
+    bool linger(int fd, int wait_ms);
+
+private:
+    const std::size_t limit_;
+    Fd kick_;
+    std::mutex mutex_;
+    std::condition_variable arrived_;
+    std::deque<Connection*> queue_;
+    std::size_t idle_ = 0;
+    bool closed_ = false;
+    std::atomic<std::size_t> size_{0};
+    std::atomic<std::size_t> lingering_{0};
+};
+
+}  // namespace hearth::api

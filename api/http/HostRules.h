@@ -1,0 +1,33 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/http/Head.h"
+
+namespace hearth::api {
+
+/// Which Host and Origin a request may carry: the defence against DNS rebinding and foreign web
+/// pages. Immutable.
+class HostRules {
+public:
+    enum class Verdict { Allowed, BadHost, BadOrigin };
+
+    /// Host names without port; whole origins ("https://app.example") beyond those of the hosts.
+    /// With `enabled` false everything is allowed.
+    HostRules(bool enabled, const std::vector<std::string>& hosts,
+              const std::vector<std::string>& origins);
+
+    Verdict check(const RequestHead& head) const;
+    bool hostAllowed(const std::string& host) const { return hosts_.contains(host); }
+    /// "null", an unknown scheme and anything that is not exactly an origin are refused.
+    bool originAllowed(std::string_view origin) const;
+
+private:
+    bool enabled_;
+    std::set<std::string, std::less<>> hosts_;
+    std::set<std::string, std::less<>> origins_;
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "api/http/Connection.h"
+#include "api/http/Core.h"
+#include "api/http/Exchange.h"
+#include "api/http/HeadQueue.h"
+#include "api/http/Problem.h"
+#include "api/http/Wire.h"
+
+namespace hearth::api {
+
+/// The thread that accepts and owns every connection that no worker has: it reads heads, keeps
+/// idle connections, writes streams and finishes long answers, each with its deadline.
+class Loop final : public StreamHost {
+public:
+    /// `listener` must be non-blocking and outlive the loop.
+    Loop(Core& core, HeadQueue& queue, int listener);
+
+    void start();
+    /// A worker is done with a connection and touches it no more. Any thread.
+    void giveBack(Connection& connection, Connection::Next next);
+    void streamDone(std::uint64_t connection) override;
+    /// Accepts and reads no more; streams and answers under way go on. Any thread.
+    void beginStop();
+    /// To be called when all workers have ended: waits for the streams and ends the thread.
+    void join();
+
+private:
+    using Place = Connection::Place;
+
+    void run();
+    void wake();
+    int waitTime();
+    void takePosted();
+    void takeBack(Connection& connection);
+    void handle(Connection& connection, std::uint32_t events);
+    /// Runs `work` on a connection; an exception costs that connection only.
+    template <typename Work>
+    void guard(Connection& connection, Work work);
+
+    void acceptAll();
+    void admit(Fd fd, std::string peer, bool loopback);
+    void refuse(Fd fd, std::string_view reason);
+    void pauseAccepting();
+
+    void park(Connection& connection);
+    void readable(Connection& connection);
+    /// Dispatches what is complete, refuses what is bad, arms the right deadline for the rest.
+    void advance(Connection& connection);
+    void dispatch(Connection& connection);
+    void reject(Connection& connection, const HttpProblem& why, std::string_view reason);
+    void flush(Connection& connection);
+    void writeStream(Connection& connection);
+    void endStream(Connection& connection, bool clean);
+    /// Before the descriptor is closed or used again: senders must not reach it any more.
+    void cutOff(const std::shared_ptr<DetachedStream>& stream);
+    void discard(Connection& connection);
+    void sayGoodbye(Connection& connection);
+    void close(Connection& connection);
+
+    void fireTimers();
+    void timeout(Connection& connection, TimePoint now);
+    void setDeadline(Connection& connection, TimePoint deadline);
+    void arm(Connection& connection, std::uint32_t events);
+    void stopReading();
+    void cutAll();
+
+    Core& core_;
+    HeadQueue& queue_;
+    int listener_;
+    Fd epoll_;
+    Fd wake_;
+    bool accepting_ = true;
+    TimePoint accept_again_{TimePoint::max()};
+    std::uint64_t next_id_ = 2;  ///< 0 is the listener, 1 the wake-up
+    std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+    std::map<std::string, std::size_t, std::less<>> per_address_;
+    using Timer = std::pair<TimePoint, std::uint64_t>;
+    std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+    IdSource ids_;
+    DateLine date_;
+    bool stopping_ = false;
+    TimePoint cut_at_{TimePoint::max()};
+
+    std::mutex mutex_;
+    std::vector<Connection*> returned_;     ///< under mutex_
+    std::vector<std::uint64_t> done_;       ///< under mutex_
+    bool stop_asked_ = false;               ///< under mutex_
+    bool quit_asked_ = false;               ///< under mutex_
+    bool quitting_ = false;
+    std::jthread thread_;
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,306 @@
+#include "api/http/Worker.h"
+
+#include <algorithm>
+#include <array>
+
+#include "api/http/Problem.h"
+#include "api/http/SocketWriter.h"
+#include "base/Error.h"
+
+namespace hearth::api {
+namespace {
+
+using Next = Connection::Next;
+
+constexpr std::array<std::string_view, 7> kMethods{"GET",   "HEAD",   "POST",   "PUT",
+                                                   "PATCH", "DELETE", "OPTIONS"};
+constexpr std::chrono::milliseconds kDrainTime{1'000};
+/// Small bodies are copied behind their head: one buffer is cheaper than two.
+constexpr std::size_t kJoinUpTo = 4096;
+
+}  // namespace
+
+void Worker::run() {
+    while (Connection* connection = queue_.pop()) serve(*connection);
+}
+
+void Worker::serve(Connection& connection) {
+    while (true) {
+        given_away_ = false;
+        Next next = Next::Abort;
+        try {
+            next = answer(connection);
+        } catch (const ClientGone&) {
+            next = Next::Abort;  // counted with the code of its answer
+        } catch (const std::exception& e) {
+            core_.log.error("http.answer_failed", {{"peer", connection.peer}, {"error", e.what()}});
+        }
+        if (given_away_) return;
+        if (next != Next::Park || !another(connection)) {
+            loop_.giveBack(connection, next);
+            return;
+        }
+    }
+}
+
+bool Worker::another(Connection& connection) {
+    if (core_.stopping.load() || queue_.waiting()) return false;
+    const auto ready = [&] {
+        return connection.check(core_.options, core_.clock) == Connection::Readiness::Ready;
+    };
+    if (!connection.input.empty() && ready()) return true;
+    if (!queue_.linger(connection.fd.get(), static_cast<int>(core_.options.linger.count()))) {
+        return false;
+    }
+    return connection.receive() == Connection::Received::Some && ready();
+}
+
+Next Worker::answer(Connection& connection) {
+    connection.head_done = false;  // it is taken: what comes next in the input is another one
+    Exchange exchange(connection, core_, ids_);
+    connection.keep = connection.head.keep_alive && !core_.stopping.load();
+    connection.peer_may_send = false;
+    Response response = guarded(exchange, connection);
+    if (std::holds_alternative<StreamStarter>(response.body) && connection.head.method != "HEAD" &&
+        core_.streams.fetch_add(1) >= core_.options.streams) {
+        core_.streams.fetch_sub(1);
+        core_.metrics.httpRefused("streams");
+        const std::string route = response.route;
+        response = problem(Error(ErrorCode::Unavailable, "too many streams are open")
+                               .retryAfter(std::chrono::seconds(5)),
+                           problemContext(exchange));
+        response.route = route;
+    }
+    return send(exchange, connection, response);
+}
+
+Response Worker::ask(Exchange& exchange, const Connection& connection) {
+    switch (core_.rules.check(connection.head)) {
+        case HostRules::Verdict::BadHost:
+            core_.metrics.httpRefused("host");
+            throw Error(ErrorCode::Forbidden, "this server does not answer for that Host")
+                .hint("Use localhost, or allow the name in the server's configuration");
+        case HostRules::Verdict::BadOrigin:
+            core_.metrics.httpRefused("origin");
+            throw Error(ErrorCode::Forbidden, "this Origin may not call the server")
+                .hint("Allow the origin in the server's configuration");
+        case HostRules::Verdict::Allowed:
+            break;
+    }
+    if (connection.head.expect_other) {
+        HttpProblem why;
+        why.status = 417;
+        why.error_code = "EXPECTATION_FAILED";
+        why.title = "Expectation failed";
+        why.message = "only 100-continue can be expected";
+        return problem(why, problemContext(exchange));
+    }
+    return core_.handler.handle(exchange);
+}
+
+/// The one catch: whatever a handler throws becomes an answer.
+Response Worker::guarded(Exchange& exchange, const Connection& connection) {
+    const auto internal = [&](const char* what) {
+        core_.log.error("http.handler_failed", {{"request", exchange.id()},
+                                                {"method", exchange.method()},
+                                                {"route", exchange.route()},
+                                                {"error", what}});
+        return problem(Error(ErrorCode::Internal, "the server failed to answer this request"),
+                       problemContext(exchange));
+    };
+    try {
+        return ask(exchange, connection);
+    } catch (const Error& e) {
+        return problem(e, problemContext(exchange));
+    } catch (const std::exception& e) {
+        return internal(e.what());
+    } catch (...) {
+        return internal("something that is no exception");
+    }
+}
+
+Framing Worker::framing(const Exchange& exchange, const Connection& connection) {
+    Framing framing;
+    framing.request_id = exchange.id();
+    framing.date_line = date_.at(core_.clock.wall());
+    framing.http11 = connection.head.http11;
+    framing.keep_alive = connection.keep;
+    return framing;
+}
+
+void Worker::count(const Exchange& exchange, const Response& response) {
+    const std::string& route = response.route.empty() ? exchange.route() : response.route;
+    const bool known =
+        std::find(kMethods.begin(), kMethods.end(), exchange.method()) != kMethods.end();
+    core_.metrics.http(route.empty() ? "other" : route,
+                       known ? std::string_view(exchange.method()) : "_OTHER", response.status,
+                       toSeconds(core_.clock.now() - exchange.startedAt()));
+}
+
+Next Worker::send(Exchange& exchange, Connection& connection, Response& response) {
+    const BodyReader& body = exchange.body();
+    if (core_.stopping.load()) connection.keep = false;
+    if (body.broken() || (!body.finished() &&
+                          (body.awaited() || body.remaining() > core_.options.drain_body))) {
+        connection.keep = false;
+        connection.peer_may_send = true;
+    }
+    try {
+        // Checked before anything is sent, so that a bad header can still become an answer.
+        checkResponse(response);
+    } catch (const std::invalid_argument& e) {
+        core_.log.error("http.bad_response", {{"request", exchange.id()}, {"error", e.what()}});
+        if (std::holds_alternative<StreamStarter>(response.body) &&
+            connection.head.method != "HEAD") {
+            core_.streams.fetch_sub(1);
+        }
+        response = problem(Error(ErrorCode::Internal, "the server failed to answer this request"),
+                           problemContext(exchange));
+    }
+    if (const auto* writer = std::get_if<BodyWriter>(&response.body)) {
+        return sendPieces(exchange, connection, response, *writer);
+    }
+    if (const auto* starter = std::get_if<StreamStarter>(&response.body)) {
+        return sendStream(exchange, connection, response, *starter);
+    }
+    return sendWhole(exchange, connection, response, std::get<std::string>(response.body));
+}
+
+Next Worker::sendWhole(Exchange& exchange, Connection& connection, const Response& response,
+                       std::string_view body) {
+    Framing frame = framing(exchange, connection);
+    if (!bodiless(response.status)) frame.length = body.size();
+    std::string head = renderHead(response, frame);
+    if (bodiless(response.status) || connection.head.method == "HEAD") body = {};
+    if (body.size() <= kJoinUpTo) {
+        head.append(body);
+        body = {};
+    }
+    count(exchange, response);
+    SocketWriter writer(connection.fd.get(), core_.options, core_.clock);
+    std::size_t taken = writer.tryWrite(head, body);
+    if (taken == head.size() + body.size()) return settle(exchange, connection);
+    if (!exchange.body().finished()) {
+        writer.write(std::string_view(head).substr(std::min(taken, head.size())),
+                     body.substr(taken - std::min(taken, head.size())));
+        return settle(exchange, connection);
+    }
+    // The loop writes the rest: a slow reader costs no worker.
+    connection.output.assign(head.substr(std::min(taken, head.size())));
+    connection.output.append(body.substr(taken - std::min(taken, head.size())));
+    connection.output_at = 0;
+    return Next::Flush;
+}
+
+Next Worker::sendPieces(Exchange& exchange, Connection& connection, Response& response,
+                        const BodyWriter& body) {
+    const bool silent = bodiless(response.status) || connection.head.method == "HEAD";
+    Framing frame = framing(exchange, connection);
+    frame.length = response.length;
+    frame.chunked = !response.length && connection.head.http11 && !bodiless(response.status);
+    if (!response.length && !connection.head.http11) {
+        connection.keep = false;
+        frame.keep_alive = false;
+    }
+    SocketWriter writer(connection.fd.get(), core_.options, core_.clock);
+    std::string head = renderHead(response, frame);
+    std::uint64_t written = 0;
+    bool begun = false;
+    const auto write = [&](std::string_view piece) {
+        if (piece.empty()) return;
+        written += piece.size();
+        if (response.length && written > *response.length) {
+            throw std::length_error("the body is longer than was said");
+        }
+        std::string front = std::exchange(head, {});
+        begun = true;
+        if (frame.chunked) front.append(chunkLine(piece.size()));
+        writer.write(front, piece, frame.chunked ? "\r\n" : "");
+    };
+    if (!silent) {
+        try {
+            body(write);
+            if (response.length && written < *response.length) {
+                throw std::length_error("the body is shorter than was said");
+            }
+        } catch (const ClientGone&) {
+            count(exchange, response);
+            return Next::Abort;
+        } catch (const std::exception& e) {
+            if (begun) {
+                core_.log.error("http.body_failed",
+                                {{"request", exchange.id()}, {"error", e.what()}});
+                count(exchange, response);
+                return Next::Abort;  // the client sees that the body is not whole
+            }
+            const auto* known = dynamic_cast<const Error*>(&e);
+            if (known == nullptr) {
+                core_.log.error("http.handler_failed",
+                                {{"request", exchange.id()}, {"error", e.what()}});
+            }
+            const std::string route = response.route;
+            response = problem(known != nullptr
+                                   ? *known
+                                   : Error(ErrorCode::Internal,
+                                           "the server failed to answer this request"),
+                               problemContext(exchange));
+            response.route = route;
+            return sendWhole(exchange, connection, response, std::get<std::string>(response.body));
+        }
+    }
+    count(exchange, response);
+    writer.write(head, frame.chunked && !silent ? "0\r\n\r\n" : "");
+    return settle(exchange, connection);
+}
+
+Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& response,
+                        const StreamStarter& starter) {
+    Framing frame = framing(exchange, connection);
+    frame.chunked = connection.head.http11 && !bodiless(response.status);
+    if (!connection.head.http11) connection.keep = frame.keep_alive = false;
+    const std::string head = renderHead(response, frame);
+    count(exchange, response);
+    SocketWriter writer(connection.fd.get(), core_.options, core_.clock);
+    if (connection.head.method == "HEAD") {
+        writer.write(head);
+        return settle(exchange, connection);
+    }
+    try {
+        writer.write(head);
+    } catch (const ClientGone&) {
+        core_.streams.fetch_sub(1);
+        return Next::Abort;
+    }
+    if (settle(exchange, connection) != Next::Park) connection.keep = false;
+    DetachedStream::Settings settings;
+    settings.chunked = frame.chunked;
+    settings.limit = core_.options.stream_buffer;
+    settings.keepalive = response.keepalive;
+    settings.keepalive_after = response.keepalive_after;
+    settings.stall = core_.options.write_stall;
+    const auto stream = std::make_shared<DetachedStream>(
+        connection.fd.get(), connection.id, loop_, core_.clock, std::move(settings));
+    connection.stream = stream;
+    const std::string id = exchange.id();
+    given_away_ = true;
+    loop_.giveBack(connection, Next::Stream);  // from here on neither connection nor exchange
+    try {
+        starter(stream);
+    } catch (const std::exception& e) {
+        core_.log.error("http.stream_failed", {{"request", id}, {"error", e.what()}});
+        stream->finish();
+    }
+    return Next::Stream;
+}
+
+Next Worker::settle(Exchange& exchange, Connection& connection) {
+    BodyReader& body = exchange.body();
+    if (connection.keep && !body.finished() &&
+        !body.drain(core_.options.drain_body, kDrainTime)) {
+        connection.keep = false;
+        connection.peer_may_send = true;
+    }
+    return connection.keep ? Next::Park : Next::Close;
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/mcp/JsonRpc.h"
+
+namespace hearth::mcp {
+
+/// What is wrong with a tool's arguments under its input schema, one sentence each; empty if
+/// nothing is. Knows the keywords that our schemas use: type, enum, minimum, maximum, minLength,
+/// maxLength, minItems, maxItems, items, properties, required, additionalProperties.
+std::vector<std::string> argumentProblems(const Json& schema, const Json& arguments);
+
+/// Typed reading of arguments that have passed argumentProblems().
+class Arguments {
+public:
+    explicit Arguments(Json values) : values_(std::move(values)) {}
+
+    bool has(const std::string& name) const { return member(values_, name) != nullptr; }
+    std::optional<std::string> text(const std::string& name) const;
+    std::string textOr(const std::string& name, std::string fallback) const;
+    std::optional<std::uint64_t> number(const std::string& name) const;
+    std::optional<std::chrono::milliseconds> seconds(const std::string& name) const;
+    bool flag(const std::string& name) const;
+    std::map<std::string, std::string> textMap(const std::string& name) const;
+    const Json& values() const { return values_; }
+    /// A digest of all arguments, so that a repeated idempotency key can be told from a reused one.
+    std::string fingerprint() const;
+
+private:
+    Json values_;
+};
+
+}  // namespace hearth::mcp

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/mcp/JsonRpc.h"
+#include "base/Error.h"
+
+namespace hearth::mcp {
+
+/// The most characters of text one tool result carries: what clients pass to a model unharmed.
+constexpr std::size_t kTextCap = 24'000;
+/// The largest image that is given as an image, raw.
+constexpr std::size_t kImageCap = 700'000;
+
+/// What a tool answers: content blocks for the model, and whether it went wrong.
+struct ToolResult {
+    Json content = Json::array();
+    bool is_error = false;
+
+    ToolResult& text(std::string_view text);
+    ToolResult& image(std::string_view bytes, const std::string& mime);
+    /// A file's bytes as an embedded resource.
+    ToolResult& blob(const std::string& uri, std::string_view bytes, const std::string& mime);
+    /// The result object of tools/call.
+    Json message() const;
+};
+
+ToolResult textResult(std::string_view text);
+/// A failure in words that tell the model what to do next.
+ToolResult errorResult(const Error& error);
+
+/// Text cut to `cap` bytes, head and tail kept; valid UTF-8 whatever the bytes.
+struct Clipped {
+    std::string text;
+    std::size_t head = 0;  ///< raw bytes before the gap
+    std::size_t left_out = 0;
+};
+Clipped clip(std::string_view bytes, std::size_t cap);
+/// The longest prefix of at most `size` bytes that ends between two characters.
+std::string_view prefixOf(std::string_view bytes, std::size_t size);
+
+/// The media type of an image by its first bytes; nullopt if it is none that clients show.
+std::optional<std::string> imageType(std::string_view bytes);
+
+}  // namespace hearth::mcp

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/mcp/JsonRpc.h"
+
+namespace hearth::mcp {
+
+/// The revisions with a handshake and a session, newest first. Their places are part of session
+/// ids: add at the end only what is older, never reorder.
+constexpr std::array<std::string_view, 5> kLegacyVersions = {
+    "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"};
+/// The first revision without them.
+constexpr std::string_view kFirstModern = "2026-07-28";
+/// The one revision that has JSON-RPC batches.
+constexpr std::string_view kBatchVersion = "2025-03-26";
+
+bool isLegacyVersion(std::string_view version);
+/// What `initialize` answers: the version asked for if it is a legacy one, else the newest.
+std::string_view negotiate(std::string_view requested);
+
+/// How one POST body (or one line of stdio) is to be treated.
+struct Classified {
+    enum class Kind {
+        Legacy,   ///< `messages`: handshake and session
+        Modern,   ///< `messages.front()`: a request with a valid envelope, version `version`
+        Dropped,  ///< a modern notification: accepted, nothing to do
+        Refused,  ///< `error`, with HTTP `status` and `id`
+    };
+    Kind kind = Kind::Legacy;
+    std::vector<Message> messages;
+    bool batch = false;
+    std::string version;
+    int status = 200;
+    Json id;
+    RpcError error;
+};
+
+/// Decides the era of one request from its body; the MCP-Protocol-Version header (nullopt on stdio
+/// and where absent) is only cross-checked. The single place that tells the eras apart.
+Classified classify(const Json& body, const std::optional<std::string>& version_header);
+
+}  // namespace hearth::mcp

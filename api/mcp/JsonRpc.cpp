@@ -1,0 +1,79 @@
+#include "api/mcp/JsonRpc.h"
+
+#include <utility>
+
+namespace hearth::mcp {
+namespace {
+
+bool isId(const Json& value) { return value.is_string() || value.is_number_integer(); }
+
+Message invalid(Message message, std::string problem) {
+    message.kind = MessageKind::Invalid;
+    message.problem = std::move(problem);
+    return message;
+}
+
+}  // namespace
+
+Message readMessage(const Json& body) {
+    Message message;
+    if (!body.is_object()) return invalid(message, "a message must be a JSON object");
+    const Json* id = member(body, "id");
+    if (id != nullptr) {
+        if (!isId(*id)) return invalid(message, "id must be a string or an integer");
+        message.id = *id;
+    }
+    if (stringMember(body, "jsonrpc") != "2.0") {
+        return invalid(std::move(message), "jsonrpc must be \"2.0\"");
+    }
+    const Json* method = member(body, "method");
+    if (method == nullptr) {
+        if (member(body, "result") == nullptr && member(body, "error") == nullptr) {
+            return invalid(std::move(message), "method is missing");
+        }
+        message.kind = MessageKind::Response;
+        return message;
+    }
+    if (!method->is_string()) return invalid(std::move(message), "method must be a string");
+    message.method = method->get<std::string>();
+    if (const Json* params = member(body, "params")) {
+        if (!params->is_object()) return invalid(std::move(message), "params must be an object");
+        message.params = *params;
+    }
+    message.kind = id != nullptr ? MessageKind::Request : MessageKind::Notification;
+    return message;
+}
+
+Json resultMessage(const Json& id, Json result) {
+    Json message = {{"jsonrpc", "2.0"}, {"id", id}};
+    message["result"] = std::move(result);
+    return message;
+}
+
+Json errorMessage(const Json& id, const RpcError& error) {
+    Json message = {{"jsonrpc", "2.0"}};
+    if (!id.is_null()) message["id"] = id;
+    message["error"] = {{"code", error.code}, {"message", error.message}};
+    if (!error.data.is_null()) message["error"]["data"] = error.data;
+    return message;
+}
+
+Json notificationMessage(const std::string& method, Json params) {
+    Json message = {{"jsonrpc", "2.0"}, {"method", method}};
+    message["params"] = std::move(params);
+    return message;
+}
+
+const Json* member(const Json& value, const std::string& key) {
+    if (!value.is_object()) return nullptr;
+    const auto found = value.find(key);
+    return found == value.end() ? nullptr : &*found;
+}
+
+std::optional<std::string> stringMember(const Json& value, const std::string& key) {
+    const Json* found = member(value, key);
+    if (found == nullptr || !found->is_string()) return std::nullopt;
+    return found->get<std::string>();
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,153 @@
+#include "api/mcp/RunText.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "base/Units.h"
+
+namespace hearth::mcp {
+namespace {
+
+using controller::ExecutionView;
+
+std::string duration(double ms) {
+    std::array<char, 48> text{};
+    if (ms < 1'000) {
+        std::snprintf(text.data(), text.size(), "%.1f ms", ms);
+    } else {
+        std::snprintf(text.data(), text.size(), "%.2f s", ms / 1'000);
+    }
+    return text.data();
+}
+
+void addSection(std::string& out, std::string_view name, std::string_view text) {
+    out += "\n--- " + std::string(name) + " ---\n";
+    out += text;
+    if (out.ends_with('\n')) out.pop_back();
+}
+
+std::string statusHint(const ExecutionView& view) {
+    if (view.status == "timeout") {
+        return "The time limit ended it; give a greater timeout_s, or background=true.";
+    }
+    if (view.status == "oom") return "It ran out of memory; use less or a pool with more.";
+    if (view.status == "lost") {
+        return "Its sandbox died with its files; open a new workspace with workspace_open.";
+    }
+    if (view.status == "running") {
+        return "run_status run_id=" + view.id + " wait_s=20 waits for it and gives its output.";
+    }
+    return {};
+}
+
+/// What the language's runner reported and stderr does not say already. Untrusted text.
+std::string errorText(const ExecutionView& view) {
+    if (!view.error || !view.stderr_bytes.empty()) return {};
+    const std::string traceback = stringMember(*view.error, "traceback").value_or("");
+    if (!traceback.empty()) return clip(traceback, 4'000).text;
+    return clip(stringMember(*view.error, "name").value_or("error") + ": " +
+                    stringMember(*view.error, "message").value_or(""),
+                1'000)
+        .text;
+}
+
+}  // namespace
+
+std::string runStatusLine(const ExecutionView& view) {
+    std::string text = view.status;
+    if (view.exit_code) text += ", exit " + std::to_string(*view.exit_code);
+    if (view.signal) text += ", signal " + *view.signal;
+    if (view.duration_ms) text += ", " + duration(*view.duration_ms);
+    if (view.peak_memory_bytes >= 1U << 20U) {
+        text += ", peak " + std::to_string(view.peak_memory_bytes >> 20U) + " MiB";
+    }
+    text += "; run_id " + view.id;
+    if (view.claim) {
+        text += "; one-shot sandbox " + view.claim->source + " in " + duration(view.claim->total_ms);
+    } else if (!view.workspace_id.empty()) {
+        text += "; workspace_id " + view.workspace_id;
+    }
+    if (view.replayed) text += "; the run of the earlier call with this key";
+    return text;
+}
+
+ToolResult runResult(const ExecutionView& view) {
+    // Each channel may use what the other leaves; stderr is promised a third.
+    const std::size_t room = kTextCap - 1'000;
+    const std::size_t for_stderr =
+        std::max(room / 3, room - std::min(room, view.stdout_bytes.size()));
+    const std::size_t for_stdout = room - std::min(for_stderr, view.stderr_bytes.size());
+    const Clipped out = clip(view.stdout_bytes, for_stdout);
+    const Clipped err = clip(view.stderr_bytes, for_stderr);
+
+    std::string text = runStatusLine(view);
+    if (const std::string hint = statusHint(view); !hint.empty()) text += "\n" + hint;
+    if (view.truncated) {
+        text += "\n" + std::to_string(view.dropped_bytes) +
+                " bytes of output were too many to keep; write large output to a file.";
+    }
+    if (out.left_out > 0 || err.left_out > 0) {
+        const std::size_t since = view.stderr_bytes.empty() && !view.truncated ? out.head : 0;
+        text += "\nOutput is shortened; run_status run_id=" + view.id +
+                " since=" + std::to_string(since) + " gives the rest.";
+    }
+    if (!out.text.empty()) addSection(text, "stdout", out.text);
+    if (!err.text.empty()) addSection(text, "stderr", err.text);
+    if (const std::string error = errorText(view); !error.empty()) {
+        addSection(text, "error", error);
+    }
+    if (view.stdout_bytes.empty() && view.stderr_bytes.empty() && view.status != "running") {
+        text += "\n(no output)";
+    }
+    ToolResult result = textResult(text);
+    result.is_error = view.status == "lost";
+    return result;
+}
+
+ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since) {
+    // Whether it had finished is asked first, so that "no more" is never said too early.
+    const ExecutionView view = execution.view();
+    const bool finished = view.status != "running";
+    std::string body;
+    std::uint64_t next = since;
+    int channel = 0;
+    std::size_t used = 0;
+    const std::size_t room = kTextCap - 1'000;
+    while (used < room) {
+        const auto chunk = execution.read(next, room - used);
+        if (!chunk) break;
+        const std::uint64_t gap = chunk->offset > next ? chunk->offset - next : 0;
+        std::string_view bytes = chunk->bytes;
+        if (chunk->offset < next) {
+            bytes.remove_prefix(std::min<std::size_t>(bytes.size(), next - chunk->offset));
+        }
+        if (bytes.empty()) break;
+        bytes = prefixOf(bytes, room - used);
+        if (gap > 0) body += "\n[… " + std::to_string(gap) + " bytes were not kept …]\n";
+        if (chunk->channel != channel) {
+            channel = chunk->channel;
+            if (!body.empty() && !body.ends_with('\n')) body += '\n';
+            body += channel == 2 ? "--- stderr ---\n" : "--- stdout ---\n";
+        }
+        body += toUtf8(bytes);
+        next = std::max(next, chunk->offset) + bytes.size();
+        used += bytes.size();
+    }
+    const bool more = execution.read(next, 1).has_value();
+    std::string text = runStatusLine(view) + "\noutput from byte " + std::to_string(since) +
+                       " to " + std::to_string(next);
+    if (more) {
+        text += "; more: since=" + std::to_string(next);
+    } else if (finished) {
+        text += "; that is all";
+    } else {
+        text += "; still running: go on with since=" + std::to_string(next);
+    }
+    if (!body.empty()) text += "\n" + body;
+    ToolResult result = textResult(text);
+    result.is_error = view.status == "lost";
+    return result;
+}
+
+}  // namespace hearth::mcp

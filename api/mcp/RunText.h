@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "api/mcp/Content.h"
+#include "controller/Executions.h"
+
+namespace hearth::mcp {
+
+/// The status of an execution on one line: "ok, exit 0, 3.1 ms; run_id ex_…".
+std::string runStatusLine(const controller::ExecutionView& view);
+/// An execution as a model reads it best: status line, stdout, stderr; capped at kTextCap with the
+/// way to the rest.
+ToolResult runResult(const controller::ExecutionView& view);
+/// A running or ended execution's output from `since` on (bytes over both channels), capped.
+ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since);
+
+}  // namespace hearth::mcp

@@ -1,0 +1,75 @@
+#include "api/mcp/Session.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "api/mcp/Era.h"
+#include "base/Ids.h"
+
+namespace hearth::mcp {
+namespace {
+
+constexpr char kLayout = 1;
+constexpr std::size_t kRandomSize = 12;
+constexpr std::size_t kBodySize = 2 + 8 + kRandomSize;
+constexpr std::size_t kTagSize = 16;
+
+std::string digestBytes(const Digest& digest, std::size_t size) {
+    return {digest.begin(), digest.begin() + static_cast<std::ptrdiff_t>(size)};
+}
+
+}  // namespace
+
+SessionIds::SessionIds(std::string_view secret_key, const Clock& clock)
+    : key_(digestBytes(hmacSha256(secret_key, "mcp session"), 32)), clock_(clock) {}
+
+std::string SessionIds::sign(std::string_view body, std::string_view tenant) const {
+    std::string text(body);
+    text += tenant;
+    return digestBytes(hmacSha256(key_, text), kTagSize);
+}
+
+std::string SessionIds::issue(std::string_view tenant, std::string_view protocol_version) {
+    const auto place =
+        std::find(kLegacyVersions.begin(), kLegacyVersions.end(), negotiate(protocol_version)) -
+        kLegacyVersions.begin();
+    std::string body{kLayout, static_cast<char>(place)};
+    const auto issued = static_cast<std::uint64_t>(toUnixMillis(clock_.wall()));
+    for (int shift = 56; shift >= 0; shift -= 8) body += static_cast<char>(issued >> shift & 0xFF);
+    std::array<char, kRandomSize> noise{};
+    randomBytes(noise.data(), noise.size());
+    body.append(noise.data(), noise.size());
+    return base64UrlEncode(body + sign(body, tenant));
+}
+
+std::optional<std::string_view> SessionIds::check(std::string_view id,
+                                                  std::string_view tenant) const {
+    std::string bytes;
+    if (!base64UrlDecode(id, bytes) || bytes.size() != kBodySize + kTagSize) return std::nullopt;
+    const std::string_view body(bytes.data(), kBodySize);
+    const std::string_view tag(bytes.data() + kBodySize, kTagSize);
+    if (!constantTimeEqual(tag, sign(body, tenant))) return std::nullopt;
+    const auto place = static_cast<unsigned char>(body[1]);
+    if (body[0] != kLayout || place >= kLegacyVersions.size()) return std::nullopt;
+    std::uint64_t issued = 0;
+    for (std::size_t i = 2; i < 10; ++i) issued = issued << 8U | static_cast<unsigned char>(body[i]);
+    if (clock_.wall() > fromUnixMillis(static_cast<std::int64_t>(issued)) + kMaxAge) {
+        return std::nullopt;
+    }
+    const std::lock_guard lock(mutex_);
+    if (revoked_.contains(id)) return std::nullopt;
+    return kLegacyVersions[place];
+}
+
+void SessionIds::revoke(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    if (!revoked_.insert(id).second) return;
+    order_.push_back(id);
+    if (order_.size() > kMaxRevoked) {
+        revoked_.erase(order_.front());
+        order_.pop_front();
+    }
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/Clock.h"
+
+namespace hearth::mcp {
+
+/// Makes and checks session ids that describe themselves: layout version, protocol version, time
+/// of issue and random bits, signed with the server's key and bound to a tenant. Any server with
+/// the same key accepts them, so clients live on across restarts. Thread-safe.
+///
+/// Only ended sessions are remembered: the last kMaxRevoked of them, in memory. After a restart an
+/// ended session would be accepted again; it carries no right of its own, so nothing is gained.
+class SessionIds {
+public:
+    SessionIds(std::string_view secret_key, const Clock& clock);
+
+    /// A new id for a legacy protocol version, visible ASCII.
+    std::string issue(std::string_view tenant, std::string_view protocol_version);
+    /// The protocol version of a good id; nullopt for one that is malformed, another tenant's,
+    /// older than kMaxAge or ended.
+    std::optional<std::string_view> check(std::string_view id, std::string_view tenant) const;
+    /// Ends a session that check() accepts.
+    void revoke(const std::string& id);
+
+    static constexpr std::size_t kMaxRevoked = 10'000;
+    static constexpr std::chrono::hours kMaxAge{24 * 90};
+
+private:
+    std::string sign(std::string_view body, std::string_view tenant) const;
+
+    const std::string key_;
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    std::set<std::string, std::less<>> revoked_;  ///< guarded by mutex_
+    std::deque<std::string> order_;               ///< of revoked_, oldest first; guarded by mutex_
+};
+
+}  // namespace hearth::mcp

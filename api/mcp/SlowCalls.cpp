@@ -1,0 +1,158 @@
+#include "api/mcp/SlowCalls.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace hearth::mcp {
+namespace {
+
+constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(60);
+
+/// The stream of one HTTP answer, shared by the calls of a batch; finished with the last.
+class Answer {
+public:
+    explicit Answer(std::shared_ptr<api::Stream> stream) : stream_(std::move(stream)) {}
+    Answer(const Answer&) = delete;
+    Answer& operator=(const Answer&) = delete;
+    ~Answer() { stream_->finish(); }
+
+    api::Stream& stream() { return *stream_; }
+
+private:
+    std::shared_ptr<api::Stream> stream_;
+};
+
+}  // namespace
+
+using StopCallback = std::stop_callback<std::function<void()>>;
+
+struct Followed {
+    SlowCall call;
+    std::shared_ptr<Answer> answer;
+    TimePoint progress_at{};  ///< when the next progress is due without any news
+    TimePoint reported_at{};
+    std::int64_t progress = 0;
+    bool due = true;
+    std::shared_ptr<void> subscription;
+    std::unique_ptr<StopCallback> on_stop;
+};
+
+std::string sseEvent(const Json& message) {
+    return "event: message\ndata: " + dumpJson(message) + "\n\n";
+}
+
+void SlowCalls::Inbox::mark(std::uint64_t id) {
+    const std::lock_guard lock(mutex);
+    if (std::find(dirty.begin(), dirty.end(), id) == dirty.end()) dirty.push_back(id);
+    changed.notify_one();
+}
+
+SlowCalls::SlowCalls(const Clock& clock)
+    : clock_(clock), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+
+void SlowCalls::follow(std::shared_ptr<api::Stream> stream, std::vector<SlowCall> calls,
+                       const std::stop_token& stop) {
+    const auto answer = std::make_shared<Answer>(std::move(stream));
+    for (SlowCall& call : calls) {
+        const std::uint64_t id = next_id_++;
+        auto followed = std::make_shared<Followed>();
+        followed->call = std::move(call);
+        followed->answer = answer;
+        followed->progress_at = clock_.now();
+        const std::shared_ptr<Inbox> inbox = inbox_;
+        const std::function<void()> wake = [inbox, id] { inbox->mark(id); };
+        followed->subscription = followed->call.pending.execution->subscribe(wake);
+        answer->stream().onClosed(wake);
+        followed->on_stop = std::make_unique<StopCallback>(stop, [inbox, id] {
+            const std::lock_guard lock(inbox->mutex);
+            inbox->stopping = true;
+            inbox->changed.notify_one();
+        });
+        followed->call.call->onCancel(
+            [wake, cancel = followed->call.pending.cancel] {
+                cancel();
+                wake();
+            });
+        ++count_;
+        {
+            const std::lock_guard lock(inbox_->mutex);
+            inbox_->arrived.emplace_back(id, std::move(followed));
+            inbox_->dirty.push_back(id);
+        }
+        inbox_->changed.notify_one();
+    }
+}
+
+void SlowCalls::loop(const std::stop_token& stop) {
+    while (true) {
+        std::vector<std::uint64_t> dirty;
+        bool stopping = false;
+        {
+            std::unique_lock lock(inbox_->mutex);
+            inbox_->changed.wait_for(lock, stop, untilNext(), [this] {
+                return !inbox_->dirty.empty() || !inbox_->arrived.empty() || inbox_->stopping;
+            });
+            stopping = stop.stop_requested() || inbox_->stopping;
+            dirty.swap(inbox_->dirty);
+            for (auto& [id, followed] : inbox_->arrived) followed_.emplace(id, std::move(followed));
+            inbox_->arrived.clear();
+            inbox_->stopping = false;
+        }
+        const TimePoint now = clock_.now();
+        for (auto it = followed_.begin(); it != followed_.end();) {
+            Followed& one = *it->second;
+            const PendingCall& pending = one.call.pending;
+            const bool timer = now >= one.progress_at || (pending.until && now >= *pending.until);
+            const bool news = std::find(dirty.begin(), dirty.end(), it->first) != dirty.end();
+            if ((news || timer || stopping) && !look(one, stopping)) {
+                it = followed_.erase(it);
+                --count_;
+            } else {
+                ++it;
+            }
+        }
+        if (stop.stop_requested()) return;
+    }
+}
+
+bool SlowCalls::look(Followed& followed, bool stopping) {
+    const SlowCall& call = followed.call;
+    api::Stream& stream = followed.answer->stream();
+    if (call.call->cancelled() || stream.closed()) return false;
+    const TimePoint now = clock_.now();
+    if (stopping || call.pending.ready(now)) {
+        stream.send(sseEvent(call.answer()));
+        return false;
+    }
+    const bool first = followed.progress == 0;
+    if (first || now - followed.reported_at >= kProgressLeast) {
+        if (!call.progress_token.is_null()) {
+            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+                now - call.started_at).count();
+            followed.progress = std::max(followed.progress + 1, std::int64_t{seconds});
+            stream.send(sseEvent(notificationMessage(
+                "notifications/progress",
+                {{"progressToken", call.progress_token},
+                 {"progress", followed.progress},
+                 {"message", "running for " + std::to_string(seconds) + " s"}})));
+        }
+        followed.reported_at = now;
+        followed.progress_at = now + kProgressEvery;
+    }
+    return true;
+}
+
+std::chrono::nanoseconds SlowCalls::untilNext() const {
+    std::chrono::nanoseconds least = kLongest;
+    const TimePoint now = clock_.now();
+    for (const auto& [id, one] : followed_) {
+        least = std::min<std::chrono::nanoseconds>(least, one->progress_at - now);
+        if (const auto& until = one->call.pending.until) {
+            least = std::min<std::chrono::nanoseconds>(least, *until - now);
+        }
+    }
+    return std::max<std::chrono::nanoseconds>(least, std::chrono::milliseconds(1));
+}
+
+}  // namespace hearth::mcp

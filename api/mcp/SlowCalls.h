@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "api/mcp/Calls.h"
+#include "api/mcp/Tools.h"
+
+namespace hearth::mcp {
+
+/// "event: message" with one JSON message.
+std::string sseEvent(const Json& message);
+
+/// A tool call that has outlived its worker thread.
+struct SlowCall {
+    Json id;
+    Json progress_token;  ///< null: none given
+    PendingCall pending;
+    std::shared_ptr<Call> call;
+    TimePoint started_at{};
+    /// Makes the answering message; called at most once, never after a cancellation.
+    std::function<Json()> answer;
+};
+
+/// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by the
+/// executions themselves, by cancellation and by timers. Sends notifications/progress to those
+/// that gave a token. Thread-safe.
+///
+/// A client that goes away does not cancel its calls; they only stop being followed. When the
+/// server stops, each call is answered with what there is, and its execution lives on.
+class SlowCalls {
+public:
+    explicit SlowCalls(const Clock& clock);
+    SlowCalls(const SlowCalls&) = delete;
+    SlowCalls& operator=(const SlowCalls&) = delete;
+
+    /// Follows `calls` on `stream`, which is finished after the last of them. `stop` is the
+    /// server's.
+    void follow(std::shared_ptr<api::Stream> stream, std::vector<SlowCall> calls,
+                const std::stop_token& stop);
+    /// How many calls are followed now.
+    std::size_t count() const { return count_; }
+
+    static constexpr std::chrono::seconds kProgressEvery{10};
+    static constexpr std::chrono::seconds kProgressLeast{1};
+
+private:
+    /// What callbacks of foreign threads reach: it outlives this object for as long as they do.
+    struct Inbox {
+        std::mutex mutex;
+        std::condition_variable_any changed;
+        std::vector<std::uint64_t> dirty;                                  ///< guarded by mutex
+        std::vector<std::pair<std::uint64_t, std::shared_ptr<struct Followed>>> arrived;  ///< same
+        bool stopping = false;                                             ///< guarded by mutex
+
+        void mark(std::uint64_t id);
+    };
+
+    void loop(const std::stop_token& stop);
+    /// Answers, reports or leaves the call; false when it is done with.
+    bool look(Followed& followed, bool stopping);
+    std::chrono::nanoseconds untilNext() const;
+
+    const Clock& clock_;
+    std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
+    std::atomic<std::uint64_t> next_id_{1};
+    std::atomic<std::size_t> count_{0};
+    std::jthread thread_;
+};
+
+}  // namespace hearth::mcp

@@ -1,0 +1,162 @@
+#include "api/mcp/RunText.h"
+#include "api/mcp/Tools.h"
+
+namespace hearth::mcp {
+namespace {
+
+using controller::Execution;
+using controller::ExecutionRequest;
+using controller::Services;
+
+constexpr std::int64_t kMaxTimeout = 86'400;
+
+[[noreturn]] void refuseArgument(const std::string& what) {
+    throw Error(ErrorCode::InvalidArgument, what);
+}
+
+void checkCombination(const Arguments& arguments) {
+    if (arguments.has("code") == arguments.has("command")) {
+        refuseArgument("give exactly one of code and command");
+    }
+    if (arguments.has("workspace_id") && (arguments.has("pool") || arguments.has("image"))) {
+        refuseArgument("pool and image are for a run without workspace_id");
+    }
+    if (arguments.has("workspace_id") && arguments.has("command") && arguments.has("language")) {
+        refuseArgument("language goes with code, not with command");
+    }
+}
+
+ExecutionRequest executionRequest(const CallContext& call, const Arguments& arguments) {
+    ExecutionRequest request;
+    request.command = arguments.text("command");
+    request.code = arguments.text("code");
+    if (request.code) request.language = arguments.textOr("language", "");
+    request.cwd = arguments.textOr("cwd", "");
+    request.env = arguments.textMap("env");
+    request.stdin_bytes = arguments.text("stdin");
+    request.timeout = arguments.seconds("timeout_s").value_or(std::chrono::seconds(60));
+    request.background = arguments.flag("background");
+    request.idempotency_key = arguments.textOr("idempotency_key", "");
+    if (!request.idempotency_key.empty()) request.fingerprint = arguments.fingerprint();
+    request.started_at = call.started_at;
+    return request;
+}
+
+void writeFiles(const Services& services, const CallContext& call, const std::string& workspace,
+                const std::vector<controller::InlineFile>& files) {
+    for (const controller::InlineFile& file : files) {
+        std::size_t taken = 0;
+        services.workspaces.writeFile(call.who, workspace, file.path, std::nullopt,
+                                      [&](char* out, std::size_t size) {
+                                          const std::size_t n =
+                                              file.bytes.copy(out, size, taken);
+                                          taken += n;
+                                          return n;
+                                      });
+    }
+}
+
+std::shared_ptr<Execution> startRun(const Services& services, const CallContext& call,
+                                    const Arguments& arguments) {
+    const ExecutionRequest request = executionRequest(call, arguments);
+    const std::vector<controller::InlineFile> files = inlineFiles(arguments);
+    if (const auto workspace = arguments.text("workspace_id")) {
+        writeFiles(services, call, *workspace, files);
+        return services.executions.start(call.who, *workspace, request);
+    }
+    controller::WorkspaceRequest where;
+    where.pool = arguments.text("pool");
+    where.image = arguments.text("image");
+    where.language = arguments.text("language");
+    where.files = files;
+    where.started_at = call.started_at;
+    return services.executions.startOneShot(call.who, where, request);
+}
+
+ToolOutcome run(const Services& services, const CallContext& call, const Arguments& arguments) {
+    checkCombination(arguments);
+    std::shared_ptr<Execution> execution = startRun(services, call, arguments);
+    if (arguments.flag("background")) return runResult(execution->view());
+    PendingCall pending;
+    pending.execution = execution;
+    pending.finish = [execution] { return runResult(execution->view()); };
+    pending.cancel = [&services, who = call.who, id = execution->id()] {
+        services.executions.kill(who, id);
+    };
+    return pending;
+}
+
+ToolOutcome runStatus(const Services& services, const CallContext& call,
+                      const Arguments& arguments) {
+    const std::string id = arguments.textOr("run_id", "");
+    const std::shared_ptr<Execution> execution = services.executions.find(call.who, id);
+    if (const auto signal = arguments.text("signal"); signal && !execution->finished()) {
+        services.executions.signal(call.who, id, *signal);
+    }
+    const std::optional<std::uint64_t> since = arguments.number("since");
+    PendingCall pending;
+    pending.execution = execution;
+    pending.until = call.started_at + arguments.seconds("wait_s").value_or(std::chrono::seconds(0));
+    pending.finish = [execution, since] {
+        return since ? runOutputFrom(*execution, *since) : runResult(execution->view());
+    };
+    pending.cancel = [] {};
+    return pending;
+}
+
+Json runSchema() {
+    return objectSchema(
+        {{"code", stringParam("Source code to run in a fresh interpreter. This or command.")},
+         {"language", stringParam("Of the code, e.g. \"python\"; without it the image's first.")},
+         {"command", stringParam("A shell command line, run by sh. This or code.")},
+         {"workspace_id", stringParam("Where to run; without it in a fresh sandbox that is "
+                                      "destroyed afterwards with its files.")},
+         {"timeout_s", numberParam("Kill it after so many seconds; 60 unless told. Many clients "
+                                   "give up after 60 s: use background for longer work.",
+                                   1, kMaxTimeout)},
+         {"stdin", stringParam("Given to standard input.", 0)},
+         {"env", textMapParam("Environment variables for this run.")},
+         {"cwd", stringParam("Directory to run in, relative to the workspace.")},
+         {"files", filesParam("Files to write before the run.")},
+         {"background", boolParam("Return at once with a run_id for run_status.")},
+         {"pool", stringParam("Without workspace_id: the pool to take a sandbox from.")},
+         {"image", stringParam("Without workspace_id: picks a pool of this image.")},
+         {"idempotency_key", stringParam("Repeating the call with the same key runs nothing "
+                                         "twice.")}});
+}
+
+}  // namespace
+
+std::vector<Tool> runTools(const Services& services) {
+    std::vector<Tool> tools;
+    tools.push_back(
+        {"run", "Run code or a command",
+         "Runs code or a shell command in a sandbox and gives status, stdout and stderr. Without "
+         "workspace_id it is a one shot: nothing is left behind. With it, files stay for later "
+         "runs; variables do not. Fetch files that a run made with file_get. Pools: {pools}.",
+         runSchema(), toolHints(false, true, false),
+         [&services](const CallContext& call, const Arguments& arguments) {
+             return run(services, call, arguments);
+         }});
+    tools.push_back(
+        {"run_status", "Look at a run",
+         "Gives the state and output of a run: of one in the background, of one still going, or "
+         "the rest of a long output.",
+         objectSchema(
+             {{"run_id", stringParam("The id that run gave, \"ex_…\".")},
+              {"wait_s", numberParam("Wait up to so many seconds for it to finish.", 0, 300)},
+              {"since", integerParam("Give the output from this byte on (stdout and stderr "
+                                     "counted together).",
+                                     0, 1LL << 40)},
+              {"signal", Json{{"type", "string"},
+                              {"description", "Send it this signal first."},
+                              {"enum", {"INT", "TERM", "KILL"}}}}},
+             {"run_id"}),
+         toolHints(false, false, true),
+         [&services](const CallContext& call, const Arguments& arguments) {
+             return runStatus(services, call, arguments);
+         }});
+    return tools;
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,246 @@
+#include "api/rest/Answers.h"
+
+namespace hearth::rest {
+namespace {
+
+Schema text() { return Schema::string(); }
+Schema textOrNull() { return Schema::string().nullable(); }
+Schema time() { return Schema::string(kDateTime); }
+Schema timeOrNull() { return Schema::string(kDateTime).nullable(); }
+
+Schema ledgerSchema() {
+    return Schema::object()
+        .required("source", Schema::oneOf({"warm", "cold"}))
+        .required("queueMs", Schema::number())
+        .required("pickMs", Schema::number())
+        .required("bindMs", Schema::number())
+        .required("totalMs", Schema::number())
+        .describe("Where the time of the claim went")
+        .named("ClaimLedger");
+}
+
+Schema limitsSchema() {
+    return Schema::object()
+        .required("cpu", Schema::number().describe("Cores"))
+        .required("memoryBytes", Schema::integer())
+        .required("pids", Schema::integer())
+        .required("workspaceBytes", Schema::integer())
+        .required("tmpBytes", Schema::integer())
+        .named("Limits");
+}
+
+Schema conditionSchema() {
+    return Schema::object()
+        .required("type", Schema::oneOf({"Ready", "Progressing", "Degraded"}))
+        .required("status", Schema::oneOf({"True", "False"}))
+        .required("reason", text())
+        .required("message", text())
+        .required("lastTransitionTime", timeOrNull())
+        .named("Condition");
+}
+
+Schema tokenFields() {
+    return Schema::object()
+        .required("id", text())
+        .required("name", text())
+        .required("tenant", text())
+        .required("role", Schema::oneOf({"user", "operator", "admin"}))
+        .required("createdAt", textOrNull())
+        .required("expiresAt", textOrNull())
+        .required("source", Schema::oneOf({"config", "store"}));
+}
+
+}  // namespace
+
+Schema workspaceSchema() {
+    return Schema::object()
+        .required("id", text().example("ws_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
+        .required("pool", text())
+        .required("sandboxId", text())
+        .required("phase", Schema::oneOf({"Pending", "Active", "Reclaiming", "Gone"}))
+        .required("tenant", text())
+        .required("name", textOrNull())
+        .required("labels", Schema::map(kLabelKey, text()))
+        .required("root", text())
+        .required("createdAt", time())
+        .required("lastActiveAt", time())
+        .required("idleExpiresAt", timeOrNull().describe("null while something runs"))
+        .required("expiresAt", timeOrNull())
+        .required("gpus", Schema::array(text()))
+        .required("network", text())
+        .required("limits", limitsSchema())
+        .optional("claim", ledgerSchema())
+        .optional("traceId", text())
+        .named("Workspace");
+}
+
+Schema executionSchema() {
+    Schema error = Schema::object();
+    error.optional("name", text())
+        .optional("message", text())
+        .optional("traceback", text())
+        .open()
+        .nullable()
+        .describe("An uncaught exception of the code; untrusted text");
+    Schema result = Schema::object();
+    result.optional("main", Schema::boolean())
+        .optional("mime", Schema::map(kArgument, Schema::any()))
+        .named("Result");
+    Schema artifact = Schema::object();
+    artifact.open().named("Artifact");
+    return Schema::object()
+        .required("id", text().example("ex_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
+        .required("workspaceId", text())
+        .required("language", textOrNull().describe("null for a command"))
+        .required("status",
+                  Schema::oneOf({"ok", "failed", "timeout", "oom", "killed", "lost", "running"})
+                      .describe("A program that fails is still HTTP 200"))
+        .required("exitCode", Schema::integer().nullable())
+        .required("signal", textOrNull())
+        .required("stdout", text().describe("Bytes that are not UTF-8 are U+FFFD"))
+        .required("stderr", text())
+        .required("truncated", Schema::boolean())
+        .required("droppedBytes", Schema::integer())
+        .required("results", Schema::array(result))
+        .required("error", error)
+        .required("artifacts", Schema::array(artifact))
+        .required("background", Schema::boolean())
+        .required("startedAt", time())
+        .required("durationMs", Schema::number().nullable())
+        .required("usage", Schema::object()
+                               .required("cpuMs", Schema::integer())
+                               .required("peakMemoryBytes", Schema::integer()))
+        .required("interpreter", textOrNull().describe("How code was run: zygote, cold, context"))
+        .optional("claim", ledgerSchema())
+        .optional("traceId", text())
+        .named("Execution");
+}
+
+Schema poolSchema() {
+    Schema metadata = Schema::object();
+    metadata.required("name", text())
+        .required("generation", Schema::integer())
+        .required("resourceVersion", text().describe("Also the ETag; for If-Match"))
+        .required("createdAt", time())
+        .required("deleting", Schema::boolean())
+        .open();
+    Schema spec = Schema::object();
+    spec.open().describe("The declared spec with every default filled in");
+    Schema count = Schema::integer();
+    return Schema::object()
+        .required("apiVersion", text())
+        .required("kind", text())
+        .required("metadata", metadata)
+        .required("spec", spec)
+        .required("status", Schema::object()
+                                .required("observedGeneration", count)
+                                .required("ready", count)
+                                .required("claimed", count)
+                                .required("creating", count)
+                                .required("draining", count)
+                                .required("failed", count)
+                                .required("desired", count)
+                                .required("waiting", count)
+                                .required("conditions", Schema::array(conditionSchema())))
+        .named("Pool");
+}
+
+Schema sandboxSchema() {
+    return Schema::object()
+        .required("id", text())
+        .required("pool", text())
+        .required("phase", Schema::oneOf({"Creating", "Warming", "Ready", "Claimed", "Draining",
+                                          "Failed", "Gone"}))
+        .required("generation", Schema::integer())
+        .required("workspaceId", textOrNull())
+        .required("tenant", textOrNull())
+        .required("createdAt", time())
+        .required("readyAt", timeOrNull())
+        .required("image", text())
+        .required("runtime", text())
+        .named("Sandbox");
+}
+
+Schema eventSchema() {
+    return Schema::object()
+        .required("id", Schema::integer())
+        .required("time", time())
+        .required("type", text().example("workspace.reclaimed"))
+        .required("resource", text())
+        .required("pool", textOrNull())
+        .required("tenant", textOrNull())
+        .required("reason", textOrNull())
+        .required("message", text())
+        .required("traceId", textOrNull())
+        .named("Event");
+}
+
+Schema tokenSchema() { return tokenFields().named("Token"); }
+
+Schema newTokenSchema() {
+    return tokenFields()
+        .required("token", text().describe("Shown this once; only its hash is kept"))
+        .named("NewToken");
+}
+
+Schema usageSchema() {
+    return Schema::object()
+        .required("cpuMs", Schema::integer())
+        .required("memoryBytes", Schema::integer())
+        .required("memoryPeakBytes", Schema::integer())
+        .required("processes", Schema::integer())
+        .required("diskBytes", Schema::integer())
+        .required("diskLimitBytes", Schema::integer())
+        .required("gpus", Schema::array(text()))
+        .named("Usage");
+}
+
+Schema fileEntrySchema() {
+    return Schema::object()
+        .required("path", text())
+        .required("type", Schema::oneOf({"file", "directory", "symlink", "other"}))
+        .required("size", Schema::integer())
+        .required("mode", text().example("0644"))
+        .required("modifiedAt", time())
+        .optional("target", text().describe("Of a symbolic link"))
+        .named("FileEntry");
+}
+
+Schema problemSchema() {
+    return Schema::object()
+        .required("type", text().example("urn:hearth:pool-exhausted"))
+        .required("title", text())
+        .required("status", Schema::integer())
+        .required("detail", text())
+        .optional("instance", text())
+        .required("errorCode", text().example("POOL_EXHAUSTED"))
+        .required("code", Schema::integer())
+        .required("message", text())
+        .required("retryable", Schema::boolean())
+        .optional("retryAfterSeconds", Schema::integer())
+        .optional("hint", text())
+        .optional("reason", text().describe("With 410: why it ended"))
+        .optional("endedAt", time())
+        .optional("requestId", text())
+        .optional("traceId", text())
+        .optional("errors", Schema::array(Schema::object()
+                                              .required("pointer", text())
+                                              .required("reason", text())))
+        .describe("RFC 9457 problem details")
+        .named("Problem");
+}
+
+Schema endedSchema() {
+    return Schema::object()
+        .required("ended", Schema::integer().describe("How many sandboxes were ended"))
+        .named("Ended");
+}
+
+Schema listSchema(Schema item, std::string name) {
+    return Schema::object()
+        .required("items", Schema::array(std::move(item)))
+        .required("nextCursor", textOrNull().describe("For `cursor`; null at the end"))
+        .named(std::move(name));
+}
+
+}  // namespace hearth::rest

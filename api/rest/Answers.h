@@ -1,0 +1,25 @@
+#pragma once
+
+#include "api/rest/Schema.h"
+
+namespace hearth::rest {
+
+// The shapes of what Views writes. The unit tests hold every answer against them.
+
+Schema workspaceSchema();
+Schema executionSchema();
+Schema poolSchema();
+Schema sandboxSchema();
+Schema eventSchema();
+Schema tokenSchema();
+/// A token as it is answered once, with the token itself.
+Schema newTokenSchema();
+Schema usageSchema();
+Schema fileEntrySchema();
+Schema problemSchema();
+/// `{"ended": 3}`.
+Schema endedSchema();
+/// A page of `item`, standing in the document as `name`.
+Schema listSchema(Schema item, std::string name);
+
+}  // namespace hearth::rest

@@ -1,0 +1,66 @@
+#include "api/rest/ByteRange.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/http/Url.h"
+
+namespace hearth::rest {
+namespace {
+
+std::optional<std::uint64_t> number(std::string_view text, int base = 10) {
+    std::uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+    if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+    return value;
+}
+
+}  // namespace
+
+ByteRange parseRange(std::string_view header, std::uint64_t size) {
+    const ByteRange whole{ByteRange::Kind::Whole, 0, size};
+    constexpr std::string_view kUnit = "bytes=";
+    if (header.size() <= kUnit.size() ||
+        !api::equalsIgnoreCase(header.substr(0, kUnit.size()), kUnit)) {
+        return whole;
+    }
+    const std::string_view range = api::trim(header.substr(kUnit.size()));
+    const std::size_t dash = range.find('-');
+    if (dash == std::string_view::npos || range.find(',') != std::string_view::npos) return whole;
+    const std::string_view first_text = api::trim(range.substr(0, dash));
+    const std::string_view last_text = api::trim(range.substr(dash + 1));
+    const std::optional<std::uint64_t> first = number(first_text);
+    const std::optional<std::uint64_t> last = number(last_text);
+
+    if (first_text.empty()) {  // the last N bytes
+        if (!last) return whole;
+        const std::uint64_t length = std::min(*last, size);
+        if (length == 0) return {ByteRange::Kind::Unsatisfiable, 0, 0};
+        return {ByteRange::Kind::Part, size - length, length};
+    }
+    if (!first || (!last_text.empty() && !last) || (last && *last < *first)) return whole;
+    if (*first >= size) return {ByteRange::Kind::Unsatisfiable, 0, 0};
+    const std::uint64_t end = last ? std::min(*last, size - 1) : size - 1;
+    return {ByteRange::Kind::Part, *first, end - *first + 1};
+}
+
+bool etagMatches(std::string_view header, std::string_view etag) {
+    while (!header.empty()) {
+        const std::size_t comma = header.find(',');
+        std::string_view tag = api::trim(header.substr(0, comma));
+        if (tag.starts_with("W/")) tag.remove_prefix(2);
+        if (tag == "*" || tag == etag) return true;
+        header = comma == std::string_view::npos ? std::string_view{} : header.substr(comma + 1);
+    }
+    return false;
+}
+
+std::optional<unsigned> parseMode(std::string_view text) {
+    if (text.size() < 3 || text.size() > 4) return std::nullopt;
+    const std::optional<std::uint64_t> mode = number(text, 8);
+    if (!mode || *mode > 0777U) return std::nullopt;
+    return static_cast<unsigned>(*mode);
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "base/Json.h"
+
+namespace hearth::rest {
+
+/// An OpenAPI document as one HTML page that needs nothing else: no script, no outside asset. All
+/// text is escaped. Pure.
+std::string docsPage(const Json& open_api);
+
+/// `text` with the characters that mean something in HTML escaped, also in attributes.
+std::string escapeHtml(std::string_view text);
+
+}  // namespace hearth::rest

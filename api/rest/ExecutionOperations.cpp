@@ -1,0 +1,308 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "api/http/Url.h"
+#include "api/rest/Answers.h"
+#include "api/rest/ExecutionStream.h"
+#include "api/rest/Requests.h"
+#include "api/rest/Sse.h"
+#include "api/rest/Tables.h"
+#include "api/rest/Views.h"
+
+namespace hearth::rest {
+namespace {
+
+using controller::Execution;
+using controller::Services;
+
+constexpr std::chrono::milliseconds kSlice{1000};
+constexpr std::int64_t kLongestWait = 24 * 3600;
+
+const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", "USR1",
+                                        "USR2", "ALRM", "TERM", "STOP", "CONT", "TSTP", "WINCH"};
+
+constexpr const char* kStreamText =
+    "Events: `started`; `stdout` and `stderr` with `{\"text\"}`, or `{\"base64\"}` where the bytes "
+    "are not UTF-8, and `droppedBytes` where output before it was not kept; `error` with the "
+    "uncaught exception; `exit`, always last, with the Execution. The id of a piece of output is "
+    "the byte offset behind it, counted over both channels, so `Last-Event-ID` resumes exactly "
+    "behind what was received, also after a restart of the server.";
+
+Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
+    Operation op;
+    op.method = std::move(method);
+    op.pattern = std::move(pattern);
+    op.id = std::move(id);
+    op.summary = std::move(summary);
+    op.tag = "Executions";
+    op.problems = {ErrorCode::NotFound, ErrorCode::Gone};
+    return op;
+}
+
+/// N of "Prefer: wait=N"; nullopt where absent or malformed: a preference is never an error.
+std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
+    const std::string prefer = request.header("Prefer").value_or("");
+    std::string_view rest = prefer;
+    while (!rest.empty()) {
+        const std::size_t end = rest.find_first_of(",;");
+        const std::string_view word = api::trim(rest.substr(0, end));
+        rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+        const std::size_t equals = word.find('=');
+        if (equals == std::string_view::npos ||
+            !api::equalsIgnoreCase(api::trim(word.substr(0, equals)), "wait")) {
+            continue;
+        }
+        std::string_view number = api::trim(word.substr(equals + 1));
+        if (number.size() >= 2 && number.front() == '"' && number.back() == '"') {
+            number = number.substr(1, number.size() - 2);
+        }
+        std::int64_t seconds = -1;
+        const auto [stop, error] =
+            std::from_chars(number.data(), number.data() + number.size(), seconds);
+        if (error == std::errc{} && stop == number.data() + number.size() && seconds >= 0) {
+            return std::chrono::seconds(std::min(seconds, kLongestWait));
+        }
+    }
+    return std::nullopt;
+}
+
+/// Waits until the execution has ended, the client's patience has, the client has gone or the
+/// server stops. The execution goes on in any case.
+bool waitFor(const Services& services, Execution& execution, const api::Request& request,
+             std::optional<std::chrono::seconds> patience) {
+    const TimePoint begin = services.clock.now();
+    while (!execution.finished()) {
+        std::chrono::milliseconds slice = kSlice;
+        if (patience) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+                *patience - (services.clock.now() - begin));
+            if (left <= std::chrono::milliseconds::zero()) return false;
+            slice = std::min(slice, left);
+        }
+        if (execution.wait(slice)) return true;
+        if (request.stopToken().stop_requested() || request.clientGone()) return false;
+    }
+    return true;
+}
+
+api::Response streamResponse(const std::shared_ptr<Execution>& execution,
+                             ExecutionStream::Options options) {
+    return sseResponse([execution, options](std::shared_ptr<api::Stream> stream) {
+        ExecutionStream::start(execution, std::move(stream), options);
+    });
+}
+
+/// The answer to a POST that has started `execution`: a stream, 202, or the result.
+api::Response answer(const Services& services, const Call& call,
+                     const std::shared_ptr<Execution>& execution, bool background) {
+    const std::string trace_id = call.request.traceId();
+    const std::optional<std::chrono::seconds> patience = preferredWait(call.request);
+    api::Response response;
+    if (wantsEventStream(call.request)) {
+        response = streamResponse(execution, {std::nullopt, trace_id});
+    } else {
+        const bool ended =
+            background ? execution->finished()
+                       : waitFor(services, *execution, call.request, patience);
+        response = jsonResponse(executionJson(execution->view(), trace_id),
+                                ended && !background ? 200 : 202);
+        if (patience && !background) {
+            response.headers.emplace_back("Preference-Applied",
+                                          "wait=" + std::to_string(patience->count()));
+        }
+    }
+    response.headers.emplace_back("Location", "/v1/executions/" + execution->id());
+    if (execution->view().replayed) {
+        response.headers.emplace_back("Idempotency-Replayed", "true");
+    }
+    return response;
+}
+
+controller::ExecutionRequest readRequest(const Call& call) {
+    controller::ExecutionRequest request = readExecutionRequest(call.body);
+    request.idempotency_key = call.idempotency_key;
+    request.fingerprint = call.fingerprint;
+    request.started_at = call.request.startedAt();
+    return request;
+}
+
+/// What both ways to start an execution declare.
+Operation startOperation(std::string pattern, std::string id, std::string summary) {
+    Operation op = operation("POST", std::move(pattern), std::move(id), std::move(summary));
+    op.description = std::string(
+                         "Waits for the end; a program that fails is still 200 with its status. "
+                         "With `background`, or when `Prefer: wait=N` runs out, 202; nothing is "
+                         "killed by that, nor by a client that goes away. With `Accept: "
+                         "text/event-stream` the answer streams. ") +
+                     kStreamText;
+    op.idempotent = true;
+    op.body_kind = Body::Json;
+    op.parameters = {idempotencyKeyParameter(),
+                     headerParameter("Prefer", Schema::string(), "wait=N: 202 after N seconds")};
+    op.answers = {{200, "It has ended", executionSchema(), {}},
+                  {200, "The stream", {}, "text/event-stream"},
+                  {202, "It runs; Location names it", executionSchema(), {}}};
+    op.problems = {ErrorCode::NotFound,
+                   ErrorCode::IdempotencyInFlight,
+                   ErrorCode::Gone,
+                   ErrorCode::PayloadTooLarge,
+                   ErrorCode::IdempotencyMismatch,
+                   ErrorCode::Unsupported,
+                   ErrorCode::SandboxLost};
+    return op;
+}
+
+Operations startOperations(const Services& services) {
+    Operations all;
+    Operation in_workspace = startOperation("/v1/workspaces/{workspace}/executions", "execute",
+                                            "Run a command or code in a workspace");
+    in_workspace.body = executionRequestSchema();
+    in_workspace.handle = [&services](Call& call) {
+        const controller::ExecutionRequest request = readRequest(call);
+        return answer(services, call,
+                      services.executions.start(call.who, call.param("workspace"), request),
+                      request.background);
+    };
+    all.push_back(std::move(in_workspace));
+
+    Operation one_shot = startOperation("/v1/executions", "executeOnce",
+                                        "Run in a workspace of its own, which ends with it");
+    one_shot.body = oneShotRequestSchema();
+    one_shot.problems.insert(one_shot.problems.end(),
+                             {ErrorCode::InvalidSpec, ErrorCode::PoolExhausted,
+                              ErrorCode::QuotaExceeded, ErrorCode::PoolDegraded});
+    one_shot.handle = [&services](Call& call) {
+        const controller::ExecutionRequest request = readRequest(call);
+        controller::WorkspaceRequest where = readOneShotWorkspace(call.body);
+        where.idempotency_key = call.idempotency_key;
+        where.fingerprint = call.fingerprint;
+        where.started_at = call.request.startedAt();
+        return answer(services, call, services.executions.startOneShot(call.who, where, request),
+                      request.background);
+    };
+    all.push_back(std::move(one_shot));
+    return all;
+}
+
+Operation stdinOperation(const Services& services) {
+    Operation op = operation("POST", "/v1/executions/{execution}/stdin", "writeStdin",
+                             "Send bytes to standard input");
+    op.description = "The raw body. 409 unless the execution runs and its input is open.";
+    op.body_kind = Body::Raw;
+    op.parameters = {queryParameter("close", Schema::boolean().fallback(false),
+                                    "Closes standard input behind these bytes")};
+    op.answers = {{204, "Handed over", {}, {}}};
+    op.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost};
+    op.handle = [&services](Call& call) {
+        const std::string id = call.param("execution");
+        const bool close = call.queryOr("close", false);
+        std::string piece(64U << 10U, '\0');
+        bool any = false;
+        while (const std::size_t size = call.request.readSome(piece.data(), piece.size())) {
+            any = true;
+            services.executions.writeStdin(call.who, id, std::string_view(piece.data(), size),
+                                           false);
+        }
+        if (close || !any) services.executions.writeStdin(call.who, id, "", close);
+        return emptyResponse();
+    };
+    return op;
+}
+
+Operations controlOperations(const Services& services) {
+    Operations all;
+    all.push_back(stdinOperation(services));
+
+    Operation signal = operation("POST", "/v1/executions/{execution}/signal", "signalExecution",
+                                 "Send a signal");
+    signal.body_kind = Body::Json;
+    signal.body = Schema::object()
+                      .required("signal", Schema::oneOf(kSignals))
+                      .example({{"signal", "INT"}})
+                      .named("SignalRequest");
+    signal.answers = {{204, "Sent", {}, {}}};
+    signal.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost};
+    signal.handle = [&services](Call& call) {
+        services.executions.signal(call.who, call.param("execution"),
+                                   call.body.at("signal").get_ref<const std::string&>());
+        return emptyResponse();
+    };
+    all.push_back(std::move(signal));
+
+    Operation resize = operation("POST", "/v1/executions/{execution}/resize", "resizeExecution",
+                                 "Change the size of its terminal");
+    resize.body_kind = Body::Json;
+    resize.body = Schema::object()
+                      .required("cols", Schema::integer(1, 1000))
+                      .required("rows", Schema::integer(1, 1000))
+                      .named("ResizeRequest");
+    resize.answers = {{204, "Changed", {}, {}}};
+    resize.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost};
+    resize.handle = [&services](Call& call) {
+        services.executions.resize(call.who, call.param("execution"),
+                                   call.body.at("cols").get<unsigned>(),
+                                   call.body.at("rows").get<unsigned>());
+        return emptyResponse();
+    };
+    all.push_back(std::move(resize));
+
+    Operation kill = operation("DELETE", "/v1/executions/{execution}", "killExecution",
+                               "Kill the whole process tree");
+    kill.description = "Idempotent.";
+    kill.answers = {{204, "Killed, or it had ended before", {}, {}}};
+    kill.handle = [&services](Call& call) {
+        services.executions.kill(call.who, call.param("execution"));
+        return emptyResponse();
+    };
+    all.push_back(std::move(kill));
+    return all;
+}
+
+}  // namespace
+
+Operations executionOperations(const Services& services) {
+    Operations all = startOperations(services);
+
+    Operation list = operation("GET", "/v1/workspaces/{workspace}/executions", "listExecutions",
+                               "The executions of a workspace, newest first");
+    list.answers = {{200, "Every execution that is kept",
+                     listSchema(executionSchema(), "ExecutionList"), {}}};
+    list.handle = [&services](Call& call) {
+        Json items = Json::array();
+        for (const auto& view : services.executions.list(call.who, call.param("workspace"))) {
+            items.push_back(executionJson(view));
+        }
+        return jsonResponse(listJson(std::move(items)));
+    };
+    all.push_back(std::move(list));
+
+    Operation get =
+        operation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
+    get.description = "Kept for an hour after its workspace's end, also across restarts.";
+    get.answers = {{200, "The execution", executionSchema(), {}}};
+    get.handle = [&services](Call& call) {
+        return jsonResponse(executionJson(
+            services.executions.find(call.who, call.param("execution"))->view()));
+    };
+    all.push_back(std::move(get));
+
+    Operation events = operation("GET", "/v1/executions/{execution}/events", "followExecution",
+                                 "Follow or resume its output");
+    events.description = kStreamText;
+    events.parameters = {
+        headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received"),
+        queryParameter("since", Schema::string(kDecimal), "The same, for clients without headers")};
+    events.answers = {{200, "The stream", {}, "text/event-stream"}};
+    events.handle = [&services](Call& call) {
+        const std::optional<std::uint64_t> after = lastEventId(call.request);
+        return streamResponse(services.executions.find(call.who, call.param("execution")),
+                              {after, ""});
+    };
+    all.push_back(std::move(events));
+
+    for (Operation& op : controlOperations(services)) all.push_back(std::move(op));
+    return all;
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,141 @@
+#include "api/rest/ExecutionStream.h"
+
+#include <exception>
+#include <utility>
+
+#include "api/rest/Sse.h"
+#include "api/rest/Views.h"
+#include "base/Ids.h"
+
+namespace hearth::rest {
+namespace {
+
+constexpr std::size_t kPiece = 16U << 10U;
+
+}  // namespace
+
+void ExecutionStream::start(std::shared_ptr<controller::Execution> execution,
+                            std::shared_ptr<api::Stream> stream, Options options) {
+    std::make_shared<ExecutionStream>(Key{}, std::move(execution), std::move(stream),
+                                      std::move(options))
+        ->begin();
+}
+
+ExecutionStream::ExecutionStream(Key, std::shared_ptr<controller::Execution> execution,
+                                 std::shared_ptr<api::Stream> stream, Options options)
+    : execution_(std::move(execution)), stream_(std::move(stream)), options_(std::move(options)) {
+    offset_ = sent_ = options_.after.value_or(0);
+    started_ = options_.after.has_value();
+}
+
+void ExecutionStream::begin() {
+    // The stream's end keeps us alive until it comes; the others only know us if we still are. The
+    // keeper is emptied then, so that no circle remains however long the stream keeps its callback.
+    const std::weak_ptr<ExecutionStream> weak = weak_from_this();
+    const auto move = [weak] {
+        if (const std::shared_ptr<ExecutionStream> self = weak.lock()) self->pump();
+    };
+    stream_->onDrained(move);
+    subscription_ = execution_->subscribe(move);
+    pump();
+    const auto keeper = std::make_shared<std::shared_ptr<ExecutionStream>>(shared_from_this());
+    stream_->onClosed([keeper] {
+        if (const std::shared_ptr<ExecutionStream> self = std::exchange(*keeper, nullptr)) {
+            self->release();
+        }
+    });
+}
+
+void ExecutionStream::pump() {
+    turnstile_.pass([this] {
+        // The top of a callback in a foreign thread: a failure here is the end of this stream. The
+        // client misses `exit`, asks again, and is told then.
+        try {
+            step();
+        } catch (const std::exception&) {
+            done_ = true;
+            stream_->finish();
+        }
+    });
+}
+
+void ExecutionStream::step() {
+    if (done_) return;
+    if (!started_) {
+        started_ = true;
+        const controller::ExecutionView view = execution_->view();
+        Json data = {{"id", view.id}, {"workspaceId", view.workspace_id}};
+        data["startedAt"] = view.started_at;
+        if (!options_.trace_id.empty()) data["traceId"] = options_.trace_id;
+        stream_->send(sseEvent("started", 0, data));
+    }
+    while (true) {
+        if (stream_->closed()) {
+            done_ = true;
+            return;
+        }
+        if (stream_->pending() > api::Stream::kHighWater) return;  // onDrained comes back
+        const bool ended = execution_->finished();  // asked first: what is read after it is all
+        std::optional<controller::OutputChunk> chunk = execution_->read(offset_, kPiece);
+        if (chunk && !chunk->bytes.empty()) {
+            take(std::move(*chunk));
+        } else if (ended) {
+            return sendEnd();
+        } else {
+            return;
+        }
+    }
+}
+
+void ExecutionStream::take(controller::OutputChunk chunk) {
+    const bool gap = chunk.offset > offset_;
+    if (!held_.empty() && (gap || chunk.channel != held_channel_)) flush();
+    if (gap) {
+        dropped_ += chunk.offset - offset_;
+        sent_ = chunk.offset;
+    }
+    offset_ = chunk.offset + chunk.bytes.size();
+    held_channel_ = chunk.channel;
+    held_.append(chunk.bytes);
+    const std::size_t tail = incompleteTail(held_);
+    if (tail == held_.size()) return;
+    std::string rest = held_.substr(held_.size() - tail);
+    held_.resize(held_.size() - tail);
+    sendOutput(held_);
+    held_ = std::move(rest);
+}
+
+void ExecutionStream::flush() {
+    if (!held_.empty()) sendOutput(held_);
+    held_.clear();
+}
+
+void ExecutionStream::sendOutput(const std::string& bytes) {
+    sent_ += bytes.size();
+    Json data = Json::object();
+    if (isUtf8(bytes)) {
+        data["text"] = bytes;
+    } else {
+        data["base64"] = base64Encode(bytes);
+    }
+    if (dropped_ > 0) data["droppedBytes"] = std::exchange(dropped_, 0);
+    stream_->send(sseEvent(held_channel_ == 2 ? "stderr" : "stdout", sent_, data));
+}
+
+void ExecutionStream::sendEnd() {
+    flush();
+    done_ = true;
+    const Json execution = executionJson(execution_->view(), options_.trace_id);
+    if (const Json& error = execution.at("error"); !error.is_null()) {
+        stream_->send(sseEvent("error", sent_ + 1, error));
+    }
+    stream_->send(sseEvent("exit", sent_ + 2, execution));
+    stream_->finish();
+}
+
+void ExecutionStream::release() {
+    // Not under any lock: ending a subscription may wait for a callback that is just running.
+    const std::shared_ptr<void> ended = std::move(subscription_);
+}
+
+}  // namespace hearth::rest

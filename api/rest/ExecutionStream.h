@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/http/Handler.h"
+#include "api/rest/Turnstile.h"
+#include "controller/Executions.h"
+
+namespace hearth::rest {
+
+/// Carries the output of one execution to one client as server-sent events, without a thread of its
+/// own: it moves whenever the execution has something new or the client has taken what was queued,
+/// and stops while more than Stream::kHighWater bytes wait for the client. The execution goes on
+/// whether anybody listens or not. Thread-safe; lives until the stream has ended.
+///
+/// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` where the bytes are not
+/// UTF-8; `error`; `exit`, always last, with the execution. The id of a piece of output is the
+/// offset behind its last byte, so Last-Event-ID names exactly what is still missing, also after a
+/// restart of the server. `droppedBytes` in a piece says that so many bytes before it were not kept.
+/// A character that is cut by the end of a piece is held back until its rest comes, the other
+/// channel speaks, or the execution ends.
+class ExecutionStream : public std::enable_shared_from_this<ExecutionStream> {
+public:
+    struct Options {
+        /// The last id that the client has; nullopt: from the start, with `started`.
+        std::optional<std::uint64_t> after;
+        std::string trace_id;
+    };
+
+    /// Begins; everything else happens in the callbacks of the two.
+    static void start(std::shared_ptr<controller::Execution> execution,
+                      std::shared_ptr<api::Stream> stream, Options options);
+
+private:
+    struct Key {};
+
+public:
+    ExecutionStream(Key key, std::shared_ptr<controller::Execution> execution,
+                    std::shared_ptr<api::Stream> stream, Options options);
+
+private:
+    void begin();
+    void pump();
+    void step();
+    void take(controller::OutputChunk chunk);
+    void flush();
+    void sendOutput(const std::string& bytes);
+    void sendEnd();
+    void release();
+
+    std::shared_ptr<controller::Execution> execution_;
+    std::shared_ptr<api::Stream> stream_;
+    Options options_;
+    std::shared_ptr<void> subscription_;  ///< set in begin(), dropped in release()
+
+    // Only inside a step of the turnstile.
+    Turnstile turnstile_;
+    std::uint64_t offset_ = 0;   ///< behind the last byte read
+    std::uint64_t sent_ = 0;     ///< behind the last byte sent
+    std::uint64_t dropped_ = 0;  ///< before the next piece to be sent
+    std::string held_;           ///< the beginning of a character
+    int held_channel_ = 1;
+    bool started_ = false;
+    bool done_ = false;
+};
+
+}  // namespace hearth::rest

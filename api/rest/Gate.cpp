@@ -1,0 +1,157 @@
+#include "api/rest/Gate.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/http/Url.h"
+#include "api/rest/Views.h"
+#include "base/Ids.h"
+
+namespace hearth::rest {
+namespace {
+
+Error invalid(const std::string& message, const std::string& hint) {
+    return std::move(Error(ErrorCode::InvalidArgument, message).hint(hint));
+}
+
+/// The typed value of a query parameter's text; the text itself where it does not parse, so that
+/// the schema names the fault.
+Json typed(const Schema& schema, const std::string& text) {
+    if (schema.kind() == Schema::Kind::Boolean) {
+        if (text == "true") return true;
+        if (text == "false") return false;
+    }
+    if (schema.kind() == Schema::Kind::Integer) {
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (!text.empty() && error == std::errc{} && end == text.data() + text.size()) return value;
+    }
+    return text;
+}
+
+const Parameter* findQuery(const Operation& operation, const std::string& name) {
+    for (const Parameter& parameter : operation.parameters) {
+        if (parameter.in == Parameter::In::Query && parameter.name == name) return &parameter;
+    }
+    return nullptr;
+}
+
+std::string queryNames(const Operation& operation) {
+    std::string names;
+    for (const Parameter& parameter : operation.parameters) {
+        if (parameter.in != Parameter::In::Query) continue;
+        if (!names.empty()) names.append(", ");
+        names.append(parameter.name);
+    }
+    return names.empty() ? "none" : names;
+}
+
+Json parseQueryOf(const Operation& operation, const api::Request& request) {
+    Json query = Json::object();
+    Faults faults;
+    for (const auto& [name, text] : request.queryAll()) {
+        const std::string pointer = "?" + toUtf8(std::string_view(name).substr(0, 64));
+        const Parameter* parameter = findQuery(operation, name);
+        if (parameter == nullptr) {
+            faults.invalid.push_back({pointer, "is not a known query parameter; known are: " +
+                                                   queryNames(operation)});
+        } else if (!isUtf8(text)) {
+            faults.invalid.push_back({pointer, "must be valid UTF-8"});
+        } else if (parameter->schema.kind() == Schema::Kind::Array) {
+            query[name].push_back(typed(*parameter->schema.items(), text));
+        } else if (query.contains(name)) {
+            faults.invalid.push_back({pointer, "stands twice"});
+        } else {
+            query[name] = typed(parameter->schema, text);
+        }
+        if (faults.invalid.size() > 20) break;
+    }
+    for (const auto& [name, value] : query.items()) {
+        findQuery(operation, name)->schema.check(value, "?" + name, faults);
+    }
+    throwFaults(faults, "the query");
+    return query;
+}
+
+void checkContentType(const Operation& operation, const api::Request& request) {
+    const std::string type = request.header("Content-Type").value_or("");
+    const std::size_t semicolon = type.find(';');
+    const std::string media = api::toLower(api::trim(std::string_view(type).substr(0, semicolon)));
+    const bool merge = operation.method == "PATCH" && media == "application/merge-patch+json";
+    if (media != "application/json" && !merge) {
+        throw invalid("a JSON body needs Content-Type: application/json",
+                      "Send the header \"Content-Type: application/json\"");
+    }
+    const std::string rest = semicolon == std::string::npos ? "" : type.substr(semicolon + 1);
+    const std::string parameters = api::toLower(rest);
+    const std::size_t charset = parameters.find("charset=");
+    if (charset != std::string::npos &&
+        parameters.find("utf-8", charset) == std::string::npos) {
+        throw invalid("a JSON body must be UTF-8", "Send the body in UTF-8");
+    }
+}
+
+Json readJson(const Operation& operation, api::Request& request) {
+    const std::optional<std::uint64_t> length = request.contentLength();
+    if (length && *length > kLargestJson) {
+        throw Error(ErrorCode::PayloadTooLarge, "a JSON body may have 4 MiB at most")
+            .hint("Send large content as a file: PUT /v1/workspaces/{workspace}/files/{path}");
+    }
+    const std::string text = request.readBody(kLargestJson);
+    if (text.empty()) {
+        if (operation.body_kind == Body::OptionalJson) return Json::object();
+        throw invalid("a JSON body is needed", "The shape of the body is in /openapi.json");
+    }
+    checkContentType(operation, request);
+    Json body = parseJson(text);
+    operation.body.validate(body, "the body");
+    return body;
+}
+
+std::string idempotencyKey(const api::Request& request) {
+    const std::optional<std::string> key = request.header("Idempotency-Key");
+    if (!key) return {};
+    const bool visible = std::all_of(key->begin(), key->end(),
+                                     [](char c) { return c > ' ' && c < '\x7F'; });
+    if (key->empty() || key->size() > 255 || !visible) {
+        throw invalid("the Idempotency-Key is not valid",
+                      "Send 1 to 255 visible ASCII characters, for example a UUID");
+    }
+    return *key;
+}
+
+}  // namespace
+
+std::string requestFingerprint(const std::string& method, const std::string& path,
+                               const Json& body) {
+    const nlohmann::json sorted = nlohmann::json::parse(dumpJson(body));
+    return toHex(sha256(method + " " + path + "\n" + sorted.dump()));
+}
+
+api::Response Gate::pass(const Operation& operation, api::Request& request,
+                         const api::RouteParams& path) const {
+    controller::Principal who;
+    if (!operation.open) {
+        who = authenticator_.authenticate(request);
+        if (!who.atLeast(operation.role)) {
+            throw Error(ErrorCode::Forbidden,
+                        "this needs the role " + roleName(operation.role) + ", not " +
+                            roleName(who.role))
+                .hint("Use a token with that role");
+        }
+    }
+    Call call{request, path, std::move(who), Json::object(), Json(), {}, {}};
+    if (!operation.hidden) {
+        call.query = parseQueryOf(operation, request);
+        if (operation.idempotent) call.idempotency_key = idempotencyKey(request);
+        if (operation.body_kind == Body::Json || operation.body_kind == Body::OptionalJson) {
+            call.body = readJson(operation, request);
+        }
+        if (!call.idempotency_key.empty()) {
+            call.fingerprint = requestFingerprint(request.method(), request.path(), call.body);
+        }
+    }
+    return operation.handle(call);
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,244 @@
+#include "api/rest/Requests.h"
+
+#include <cmath>
+
+#include "base/Ids.h"
+
+namespace hearth::rest {
+namespace {
+
+constexpr double kLongestLife = 30.0 * 24 * 3600;
+constexpr double kLongestRun = 24.0 * 3600;
+
+using Texts = std::map<std::string, std::string>;
+
+Schema seconds(double least, double most, std::string description) {
+    return Schema::number(least, most).describe(std::move(description));
+}
+
+Schema text(const Format& format, std::string description) {
+    return Schema::string(format).describe(std::move(description));
+}
+
+std::optional<std::string> textOf(const Json& body, const char* name) {
+    const auto at = body.find(name);
+    if (at == body.end()) return std::nullopt;
+    return at->get<std::string>();
+}
+
+Texts textsOf(const Json& body, const char* name) {
+    Texts out;
+    if (const auto at = body.find(name); at != body.end()) {
+        for (const auto& [key, value] : at->items()) out.emplace(key, value.get<std::string>());
+    }
+    return out;
+}
+
+std::optional<std::chrono::milliseconds> durationOf(const Json& body, const char* name) {
+    const auto at = body.find(name);
+    if (at == body.end()) return std::nullopt;
+    return secondsOf(*at);
+}
+
+std::vector<controller::InlineFile> filesOf(const Json& body) {
+    std::vector<controller::InlineFile> files;
+    const auto at = body.find("files");
+    if (at == body.end()) return files;
+    for (const Json& item : *at) {
+        controller::InlineFile file{item.at("path").get<std::string>(), {}};
+        if (const auto plain = item.find("text"); plain != item.end()) {
+            file.bytes = plain->get<std::string>();
+        } else {
+            base64Decode(item.at("base64").get_ref<const std::string&>(), file.bytes);
+        }
+        files.push_back(std::move(file));
+    }
+    return files;
+}
+
+Schema fileSchema() {
+    return Schema::object()
+        .required("path", text(kPath, "Where it goes, relative to the workspace's root"))
+        .optional("text", Schema::string().describe("The content, as UTF-8 text"))
+        .optional("base64", text(kBase64, "The content, any bytes"))
+        .exactlyOne({"text", "base64"})
+        .named("InlineFile");
+}
+
+/// Where to run: what a workspace and a one shot have in common.
+Schema placeSchema() {
+    return Schema::object()
+        .optional("pool", text(kPoolName, "The pool to claim from; without it the default pool")
+                              .example("python"))
+        .optional("name", text(kDisplayName, "A name for people"))
+        .optional("labels", labelsSchema())
+        .optional("secrets",
+                  envSchema("Environment of everything that runs here; never logged or shown"))
+        .optional("files", Schema::array(fileSchema())
+                               .sizes(0, 256)
+                               .describe("Written before the answer is sent"))
+        .optional("idleTimeoutSeconds",
+                  seconds(1, kLongestLife, "Ends after this long without activity"))
+        .optional("maxLifetimeSeconds", seconds(1, kLongestLife, "Ends after this long at most"))
+        .optional("image", text(kImageName, "Selects or narrows a pool, never widens it"))
+        .optional("network", Schema::oneOf({"None", "Mirror", "Egress"})
+                                 .describe("Selects or narrows a pool, never widens it"))
+        .later("limits", "Choose a pool with the limits you need; see GET /v1/pools")
+        .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
+}
+
+Schema ptySchema() {
+    return Schema::object()
+        .required("cols", Schema::integer(1, 1000))
+        .required("rows", Schema::integer(1, 1000))
+        .describe("Runs in a terminal of this size; stdout and stderr are then one");
+}
+
+}  // namespace
+
+std::chrono::milliseconds secondsOf(const Json& value) {
+    return std::chrono::milliseconds(std::llround(value.get<double>() * 1000.0));
+}
+
+Schema envSchema(const std::string& description) {
+    return Schema::map(kEnvName, Schema::string(kEnvValue)).sizes(0, 128).describe(description);
+}
+
+Schema labelsSchema() {
+    return Schema::map(kLabelKey, Schema::string(kLabelValue))
+        .sizes(0, 64)
+        .describe("Keys and values as in Kubernetes; lists select by them");
+}
+
+Schema workspaceRequestSchema() {
+    Schema schema = Schema::object();
+    schema.mergeFields(placeSchema())
+        .optional("env", envSchema("Environment of everything that runs here"))
+        .optional("language", text(kLabelValue, "Selects a pool whose image knows it"))
+        .example({{"pool", "python"}, {"idleTimeoutSeconds", 600}})
+        .named("WorkspaceRequest");
+    return schema;
+}
+
+Schema workspacePatchSchema() {
+    return Schema::object()
+        .optional("labels", Schema::map(kLabelKey, Schema::string(kLabelValue).nullable())
+                                .sizes(0, 64)
+                                .describe("Added or replaced; null removes one"))
+        .optional("idleTimeoutSeconds", seconds(1, kLongestLife, "The new idle timeout, from now"))
+        .optional("maxLifetimeSeconds",
+                  seconds(1, kLongestLife,
+                          "The workspace ends this long from now; never past its pool's maximum"))
+        .example({{"maxLifetimeSeconds", 3600}})
+        .named("WorkspacePatch");
+}
+
+Schema executionRequestSchema() {
+    return Schema::object()
+        .optional("command", text(kArgument, "A shell command line").example("echo hi | wc -c"))
+        .optional("argv", Schema::array(Schema::string(kArgument))
+                              .sizes(1, 1024)
+                              .describe("A program and its arguments, without a shell"))
+        .optional("code", Schema::string().describe("A piece of code in `language`"))
+        .exactlyOne({"command", "argv", "code"})
+        .optional("language", text(kLabelValue, "Of `code`; without it python, or the image's own"))
+        .optional("cwd", text(kPath, "Working directory; without it the workspace's root"))
+        .optional("env", envSchema("Environment of this execution, over the workspace's"))
+        .optional("stdin", Schema::string().describe("Standard input, given at once, then closed"))
+        .optional("stdinOpen",
+                  Schema::boolean().describe(
+                      "Keeps standard input open for POST /v1/executions/{execution}/stdin. Without "
+                      "it: true for a background or PTY execution that was given no `stdin`"))
+        .optional("timeoutSeconds",
+                  seconds(0.001, kLongestRun, "Kills the whole process tree").fallback(60))
+        .optional("outputLimitBytes", Schema::integer(1024, 16 << 20)
+                                          .describe("Kept output: head and tail")
+                                          .fallback(1 << 20))
+        .optional("background",
+                  Schema::boolean().describe("Answers 202 at once").fallback(false))
+        .optional("pty", ptySchema())
+        .later("context", "Contexts are not in this version; each run has a fresh interpreter")
+        .later("packages", "Package installation is not in this version; use an image that has them")
+        .later("collect", "Artifacts are not in this version; read files by "
+                          "GET /v1/workspaces/{workspace}/files/{path}")
+        .example({{"command", "echo hi | wc -c"}})
+        .example({{"code", "print(1)"}, {"language", "python"}})
+        .named("ExecutionRequest");
+}
+
+Schema oneShotRequestSchema() {
+    Schema schema = executionRequestSchema();
+    schema.mergeFields(placeSchema()).named("OneShotRequest");
+    return schema;
+}
+
+controller::WorkspaceRequest readWorkspaceRequest(const Json& body) {
+    controller::WorkspaceRequest request = readOneShotWorkspace(body);
+    request.env = textsOf(body, "env");
+    return request;
+}
+
+controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
+    controller::WorkspaceRequest request;
+    request.pool = textOf(body, "pool");
+    request.language = textOf(body, "language");
+    request.name = textOf(body, "name");
+    request.image = textOf(body, "image");
+    request.network = textOf(body, "network");
+    request.labels = textsOf(body, "labels");
+    request.secrets = textsOf(body, "secrets");
+    request.files = filesOf(body);
+    request.idle_timeout = durationOf(body, "idleTimeoutSeconds");
+    request.max_lifetime = durationOf(body, "maxLifetimeSeconds");
+    return request;
+}
+
+controller::WorkspacePatch readWorkspacePatch(const Json& body) {
+    controller::WorkspacePatch patch;
+    if (const auto labels = body.find("labels"); labels != body.end()) {
+        patch.labels.emplace();
+        for (const auto& [key, value] : labels->items()) {
+            patch.labels->emplace(
+                key, value.is_null() ? std::nullopt : std::optional(value.get<std::string>()));
+        }
+    }
+    patch.idle_timeout = durationOf(body, "idleTimeoutSeconds");
+    patch.lifetime_from_now = durationOf(body, "maxLifetimeSeconds");
+    return patch;
+}
+
+controller::ExecutionRequest readExecutionRequest(const Json& body) {
+    controller::ExecutionRequest request;
+    request.command = textOf(body, "command");
+    request.code = textOf(body, "code");
+    if (const auto argv = body.find("argv"); argv != body.end()) {
+        request.argv = argv->get<std::vector<std::string>>();
+        if (request.argv.front().empty()) {
+            throw Error(ErrorCode::InvalidArgument, "argv names no program")
+                .field("/argv/0", "must not be empty")
+                .hint("Put the program first: [\"ls\", \"-l\"]");
+        }
+    }
+    request.language = textOf(body, "language").value_or("");
+    request.cwd = textOf(body, "cwd").value_or("");
+    request.env = textsOf(body, "env");
+    request.stdin_bytes = textOf(body, "stdin");
+    request.timeout = durationOf(body, "timeoutSeconds").value_or(request.timeout);
+    if (const auto limit = body.find("outputLimitBytes"); limit != body.end()) {
+        request.output_limit = limit->get<std::uint64_t>();
+    }
+    request.background = body.value("background", false);
+    if (const auto pty = body.find("pty"); pty != body.end()) {
+        request.pty = {pty->at("cols").get<unsigned>(), pty->at("rows").get<unsigned>()};
+    }
+    const bool interactive = request.background || request.pty;
+    request.stdin_open = body.value("stdinOpen", interactive && !request.stdin_bytes);
+    if (request.stdin_open && request.stdin_bytes) {
+        throw Error(ErrorCode::InvalidArgument, "`stdin` and `stdinOpen` exclude each other")
+            .field("/stdinOpen", "must not be true together with stdin")
+            .hint("Send the first bytes by POST /v1/executions/{execution}/stdin too");
+    }
+    return request;
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,92 @@
+#include "api/rest/RestHandler.h"
+
+#include <iterator>
+
+#include "api/rest/DocsPage.h"
+#include "api/rest/OpenApi.h"
+#include "api/rest/Tables.h"
+
+namespace hearth::rest {
+namespace {
+
+void append(Operations& all, Operations more) {
+    all.insert(all.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
+}
+
+Operation page(std::string pattern, std::string id, std::string summary, std::string media) {
+    Operation op;
+    op.method = "GET";
+    op.pattern = std::move(pattern);
+    op.id = std::move(id);
+    op.summary = std::move(summary);
+    op.tag = "Documentation";
+    op.open = true;
+    op.answers = {{200, "The document", {}, std::move(media)}};
+    return op;
+}
+
+api::Response textResponse(const std::string& text, const char* type) {
+    api::Response response;
+    response.headers = {{"Content-Type", type}, {"Cache-Control", "no-cache"}};
+    response.body = text;
+    return response;
+}
+
+/// The pages that describe the rest; what they show is made from the whole table, theirs included.
+Operations pages(const std::string& open_api, const std::string& docs) {
+    Operations all;
+    Operation document = page("/openapi.json", "getOpenApi", "This document", "application/json");
+    document.handle = [&open_api](Call&) { return textResponse(open_api, "application/json"); };
+    all.push_back(std::move(document));
+
+    Operation readable = page("/docs", "getDocs", "The same for people", "text/html");
+    readable.handle = [&docs](Call&) {
+        api::Response response = textResponse(docs, "text/html; charset=utf-8");
+        response.headers.emplace_back(
+            "Content-Security-Policy",
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+        return response;
+    };
+    all.push_back(std::move(readable));
+
+    Operation root = page("/", "getRoot", "Where to find what", "application/json");
+    root.handle = [](Call&) {
+        return jsonResponse({{"name", "hearth"},
+                             {"version", HEARTH_VERSION},
+                             {"api", "/v1"},
+                             {"docs", "/docs"},
+                             {"openapi", "/openapi.json"},
+                             {"mcp", "/mcp"}});
+    };
+    all.push_back(std::move(root));
+    return all;
+}
+
+}  // namespace
+
+RestHandler::RestHandler(const controller::Services& services,
+                         const auth::Authenticator& authenticator)
+    : gate_(authenticator) {
+    append(operations_, workspaceOperations(services));
+    append(operations_, executionOperations(services));
+    append(operations_, fileOperations(services));
+    append(operations_, poolOperations(services));
+    append(operations_, systemOperations(services));
+    append(operations_, pages(open_api_, docs_));
+    append(operations_, laterOperations());
+
+    const Json document = openApiDocument(operations_);
+    open_api_ = dumpJson(document);
+    docs_ = docsPage(document);
+    for (const Operation& operation : operations_) {
+        router_.add(operation.method, operation.pattern,
+                    [this, &operation](api::Request& request, const api::RouteParams& path) {
+                        return gate_.pass(operation, request, path);
+                    });
+    }
+}
+
+api::Response RestHandler::handle(api::Request& request) { return router_.handle(request); }
+
+}  // namespace hearth::rest

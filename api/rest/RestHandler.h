@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "api/auth/Authenticator.h"
+#include "api/http/Handler.h"
+#include "api/http/Routes.h"
+#include "api/rest/Gate.h"
+#include "api/rest/Operation.h"
+#include "controller/Services.h"
+
+namespace hearth::rest {
+
+/// The REST surface: `/v1/…`, `/openapi.json`, `/docs` and `/`. Router, validation and document
+/// come from one table of operations. Thread-safe. `services` and `authenticator` must outlive it,
+/// and the services also the streams that it has begun.
+class RestHandler final : public api::Handler {
+public:
+    RestHandler(const controller::Services& services, const auth::Authenticator& authenticator);
+
+    api::Response handle(api::Request& request) override;
+
+    const Operations& operations() const { return operations_; }
+    /// The body of /openapi.json.
+    const std::string& openApi() const { return open_api_; }
+
+private:
+    Gate gate_;
+    Operations operations_;  ///< before router_, whose handlers point into it
+    std::string open_api_;
+    std::string docs_;
+    api::Router router_;
+};
+
+}  // namespace hearth::rest

@@ -1,0 +1,191 @@
+#include <charconv>
+
+#include "api/rest/Answers.h"
+#include "api/rest/EventStream.h"
+#include "api/rest/Sse.h"
+#include "api/rest/Tables.h"
+#include "api/rest/Views.h"
+
+namespace hearth::rest {
+namespace {
+
+using controller::Role;
+using controller::Services;
+
+Operation operation(std::string method, std::string pattern, std::string id, std::string summary,
+                    std::string tag) {
+    Operation op;
+    op.method = std::move(method);
+    op.pattern = std::move(pattern);
+    op.id = std::move(id);
+    op.summary = std::move(summary);
+    op.tag = std::move(tag);
+    return op;
+}
+
+std::uint64_t decimal(const std::string& text) {
+    std::uint64_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;  // the schema has seen it
+}
+
+Operation eventsOperation(const Services& services) {
+    Operation op = operation("GET", "/v1/events", "listEvents", "What happened, or what happens",
+                             "System");
+    op.description =
+        "Lists, oldest first; with `Accept: text/event-stream` follows: each event is named by its "
+        "type, its data is an Event, and Last-Event-ID goes on behind the last one received.";
+    op.parameters = {
+        queryParameter("since", Schema::string(kDecimal), "Only events with a greater id"),
+        queryParameter("cursor", Schema::string(kDecimal), "The `nextCursor` of the page before"),
+        queryParameter("limit", Schema::integer(1, 1000).fallback(100), "Items of one page"),
+        queryParameter("type", Schema::string().sizes(1, 100), "Only events of this type"),
+        queryParameter("resource", Schema::string().sizes(1, 100), "Only events of this resource"),
+        headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received")};
+    op.answers = {{200, "A page of events", listSchema(eventSchema(), "EventList"), {}},
+                  {200, "The stream", {}, "text/event-stream"}};
+    op.handle = [&services](Call& call) {
+        controller::EventQuery query;
+        query.type = call.queryOr<std::string>("type", "");
+        query.resource = call.queryOr<std::string>("resource", "");
+        query.limit = call.queryOr<std::size_t>("limit", 100);
+        if (wantsEventStream(call.request)) {
+            query.since = lastEventId(call.request).value_or(0);
+            return sseResponse(
+                [&services, who = call.who, query](std::shared_ptr<api::Stream> stream) {
+                    EventStream::start(services.events, who, query, std::move(stream));
+                });
+        }
+        const std::string cursor = call.queryOr<std::string>("cursor", "");
+        query.since = decimal(cursor.empty() ? call.queryOr<std::string>("since", "0") : cursor);
+        Json items = Json::array();
+        const std::vector<controller::Event> events = services.events.list(call.who, query);
+        for (const controller::Event& event : events) items.push_back(eventJson(event));
+        const bool more = events.size() >= query.limit;
+        return jsonResponse(
+            listJson(std::move(items), more ? std::to_string(events.back().id) : ""));
+    };
+    return op;
+}
+
+controller::Role roleOf(const std::string& name) {
+    if (name == "admin") return Role::Admin;
+    return name == "operator" ? Role::Operator : Role::User;
+}
+
+Operations tokenOperations(const Services& services) {
+    Operations all;
+    Operation list = operation("GET", "/v1/tokens", "listTokens", "All tokens", "Tokens");
+    list.role = Role::Admin;
+    list.answers = {{200, "Without the tokens themselves", listSchema(tokenSchema(), "TokenList"),
+                     {}}};
+    list.handle = [&services](Call& call) {
+        Json items = Json::array();
+        for (const auto& view : services.tokens.list(call.who)) items.push_back(tokenJson(view));
+        return jsonResponse(listJson(std::move(items)));
+    };
+    all.push_back(std::move(list));
+
+    Operation create = operation("POST", "/v1/tokens", "createToken", "Make a token", "Tokens");
+    create.description = "The first token ends the time when loopback callers need none.";
+    create.role = Role::Admin;
+    create.body_kind = Body::Json;
+    create.body =
+        Schema::object()
+            .required("name", Schema::string(kDisplayName))
+            .optional("tenant", Schema::string(kTenant).fallback("default"))
+            .optional("role", Schema::oneOf({"user", "operator", "admin"}).fallback("user"))
+            .optional("expiresInSeconds", Schema::integer(1, 10LL * 366 * 24 * 3600))
+            .example({{"name", "ci"}, {"tenant", "default"}, {"role", "user"}})
+            .named("TokenRequest");
+    create.answers = {{201, "The token, shown this once", newTokenSchema(), {}}};
+    create.problems = {ErrorCode::Conflict};
+    create.handle = [&services](Call& call) {
+        std::optional<std::int64_t> ttl;
+        if (const auto at = call.body.find("expiresInSeconds"); at != call.body.end()) {
+            ttl = at->get<std::int64_t>();
+        }
+        const auto [view, token] = services.tokens.create(
+            call.who, call.body.at("name").get<std::string>(),
+            call.body.value("tenant", "default"), roleOf(call.body.value("role", "user")), ttl);
+        Json document = tokenJson(view);
+        document["token"] = token;
+        api::Response response = jsonResponse(document, 201);
+        response.headers.emplace_back("Cache-Control", "no-store");
+        response.headers.emplace_back("Location", "/v1/tokens/" + view.id);
+        return response;
+    };
+    all.push_back(std::move(create));
+
+    Operation remove =
+        operation("DELETE", "/v1/tokens/{token}", "deleteToken", "Revoke a token", "Tokens");
+    remove.role = Role::Admin;
+    remove.answers = {{204, "Revoked", {}, {}}};
+    remove.problems = {ErrorCode::NotFound, ErrorCode::Conflict};
+    remove.handle = [&services](Call& call) {
+        services.tokens.remove(call.who, call.param("token"));
+        return emptyResponse();
+    };
+    all.push_back(std::move(remove));
+    return all;
+}
+
+}  // namespace
+
+Operations systemOperations(const Services& services) {
+    Operations all;
+    all.push_back(eventsOperation(services));
+
+    Operation capabilities = operation("GET", "/v1/capabilities", "getCapabilities",
+                                       "What this server can do", "System");
+    capabilities.description = "Runtimes found, the isolation really in force, images, languages.";
+    Schema document = Schema::object();
+    document.open().named("Capabilities");
+    capabilities.answers = {{200, "The capabilities", document, {}}};
+    capabilities.handle = [&services](Call&) { return jsonResponse(services.capabilities()); };
+    all.push_back(std::move(capabilities));
+
+    for (Operation& op : tokenOperations(services)) all.push_back(std::move(op));
+    return all;
+}
+
+Operations laterOperations() {
+    struct Line {
+        const char* method;
+        const char* pattern;
+        const char* what;
+        const char* hint;
+    };
+    constexpr const char* kContexts = "Contexts are";
+    constexpr const char* kContextHint =
+        "Keep state in files of the workspace; each execution has a fresh interpreter";
+    constexpr const char* kArchiveHint = "Read and write single files: …/files/{path}";
+    constexpr const char* kPackageHint = "Use a pool whose image has the packages";
+    constexpr const char* kLinkHint = "Read the file with your token: GET …/files/{path}";
+    const Line lines[] = {
+        {"GET", "/v1/workspaces/{workspace}/contexts", kContexts, kContextHint},
+        {"POST", "/v1/workspaces/{workspace}/contexts", kContexts, kContextHint},
+        {"DELETE", "/v1/contexts/{context}", kContexts, kContextHint},
+        {"POST", "/v1/contexts/{context}/interrupt", kContexts, kContextHint},
+        {"POST", "/v1/contexts/{context}/restart", kContexts, kContextHint},
+        {"GET", "/v1/workspaces/{workspace}/archive", "Archives are", kArchiveHint},
+        {"PUT", "/v1/workspaces/{workspace}/archive", "Archives are", kArchiveHint},
+        {"POST", "/v1/workspaces/{workspace}/packages", "Packages are", kPackageHint},
+        {"POST", "/v1/workspaces/{workspace}/links", "Links are", kLinkHint},
+    };
+    Operations all;
+    for (const Line& line : lines) {
+        Operation op;
+        op.method = line.method;
+        op.pattern = line.pattern;
+        op.hidden = true;
+        op.handle = [what = line.what, hint = line.hint](Call&) -> api::Response {
+            throw Error(ErrorCode::Unsupported, std::string(what) + " not in this version")
+                .hint(hint);
+        };
+        all.push_back(std::move(op));
+    }
+    return all;
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "api/rest/Operation.h"
+#include "controller/Services.h"
+
+namespace hearth::rest {
+
+// The table of operations, one part for each kind of resource. The handlers keep a reference to
+// the services, which must outlive them.
+
+Operations poolOperations(const controller::Services& services);
+Operations workspaceOperations(const controller::Services& services);
+Operations executionOperations(const controller::Services& services);
+Operations fileOperations(const controller::Services& services);
+/// Events, capabilities, tokens, the way in.
+Operations systemOperations(const controller::Services& services);
+/// What the contract has and this version has not: each answers 501 and says what to do instead.
+Operations laterOperations();
+
+/// A 200 with this document, or another status.
+api::Response jsonResponse(const Json& document, int status = 200);
+/// 204.
+api::Response emptyResponse();
+
+Parameter queryParameter(std::string name, Schema schema, std::string description);
+Parameter headerParameter(std::string name, Schema schema, std::string description);
+/// `limit` and `cursor`.
+std::vector<Parameter> pageParameters();
+Parameter idempotencyKeyParameter();
+
+/// The resourceVersion of an If-Match header; nullopt without one or with "*". Throws
+/// Error(InvalidArgument) if it is not an ETag that a pool had.
+std::optional<std::int64_t> ifMatch(const api::Request& request);
+
+}  // namespace hearth::rest

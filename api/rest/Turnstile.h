@@ -1,0 +1,26 @@
+#pragma once
+
+#include <atomic>
+
+namespace hearth::rest {
+
+/// Lets many threads ask for a step while only one of them does it: whoever comes while a step runs
+/// leaves a mark and goes, and the step is done once more. Holds no lock, so a step may call
+/// anything. Thread-safe.
+class Turnstile {
+public:
+    template <typename Step>
+    void pass(Step&& step) {
+        if (asked_.fetch_add(1) != 0) return;
+        unsigned seen = 1;
+        do {
+            seen = asked_.load();
+            step();
+        } while (asked_.fetch_sub(seen) != seen);
+    }
+
+private:
+    std::atomic<unsigned> asked_{0};
+};
+
+}  // namespace hearth::rest

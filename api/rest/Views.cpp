@@ -1,0 +1,207 @@
+#include "api/rest/Views.h"
+
+#include "base/Clock.h"
+
+namespace hearth::rest {
+namespace {
+
+Json orNull(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
+Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+/// Text from inside a sandbox may hold anything; a JSON document may not.
+Json clean(const Json& untrusted) {
+    if (untrusted.is_string()) return toUtf8(untrusted.get_ref<const std::string&>());
+    if (untrusted.is_array()) {
+        Json out = Json::array();
+        for (const Json& item : untrusted) out.push_back(clean(item));
+        return out;
+    }
+    if (!untrusted.is_object()) return untrusted;
+    Json out = Json::object();
+    for (const auto& [key, value] : untrusted.items()) out[toUtf8(key)] = clean(value);
+    return out;
+}
+
+Json conditionJson(const controller::Condition& condition) {
+    return {{"type", condition.type},
+            {"status", condition.status ? "True" : "False"},
+            {"reason", condition.reason},
+            {"message", condition.message},
+            {"lastTransitionTime", orNull(condition.since)}};
+}
+
+}  // namespace
+
+std::string roleName(controller::Role role) {
+    switch (role) {
+        case controller::Role::Admin:
+            return "admin";
+        case controller::Role::Operator:
+            return "operator";
+        case controller::Role::User:
+            break;
+    }
+    return "user";
+}
+
+Json ledgerJson(const controller::ClaimLedger& ledger) {
+    return {{"source", ledger.source},
+            {"queueMs", ledger.queue_ms},
+            {"pickMs", ledger.pick_ms},
+            {"bindMs", ledger.bind_ms},
+            {"totalMs", ledger.total_ms}};
+}
+
+Json limitsJson(const pool::SandboxLimits& limits) {
+    return {{"cpu", limits.milli_cpu / 1000.0},
+            {"memoryBytes", limits.memory_bytes},
+            {"pids", limits.pids},
+            {"workspaceBytes", limits.workspace_bytes},
+            {"tmpBytes", limits.tmp_bytes}};
+}
+
+Json workspaceJson(const controller::WorkspaceView& view, const std::string& trace_id) {
+    Json labels = Json::object();
+    for (const auto& [key, value] : view.labels) labels[key] = value;
+    Json out = {{"id", view.id},
+                {"pool", view.pool},
+                {"sandboxId", view.sandbox_id},
+                {"phase", view.phase},
+                {"tenant", view.tenant},
+                {"name", orNull(view.name)},
+                {"labels", std::move(labels)},
+                {"root", view.root},
+                {"createdAt", view.created_at},
+                {"lastActiveAt", view.last_active_at},
+                {"idleExpiresAt", orNull(view.idle_expires_at)},
+                {"expiresAt", orNull(view.expires_at)},
+                {"gpus", Json::array()},
+                {"network", view.network},
+                {"limits", limitsJson(view.limits)}};
+    if (view.claim) out["claim"] = ledgerJson(*view.claim);
+    if (!trace_id.empty()) out["traceId"] = trace_id;
+    return out;
+}
+
+Json executionJson(const controller::ExecutionView& view, const std::string& trace_id) {
+    Json out = {{"id", view.id},
+                {"workspaceId", view.workspace_id},
+                {"language", orNull(view.language)},
+                {"status", view.status},
+                {"exitCode", view.exit_code ? Json(*view.exit_code) : Json(nullptr)},
+                {"signal", orNull(view.signal)},
+                {"stdout", toUtf8(view.stdout_bytes)},
+                {"stderr", toUtf8(view.stderr_bytes)},
+                {"truncated", view.truncated},
+                {"droppedBytes", view.dropped_bytes},
+                {"results", Json::array()},
+                {"error", view.error ? clean(*view.error) : Json(nullptr)},
+                {"artifacts", Json::array()},
+                {"background", view.background},
+                {"startedAt", view.started_at},
+                {"durationMs", view.duration_ms ? Json(*view.duration_ms) : Json(nullptr)},
+                {"usage", {{"cpuMs", view.cpu_ms}, {"peakMemoryBytes", view.peak_memory_bytes}}},
+                {"interpreter", orNull(view.interpreter)}};
+    if (view.claim) out["claim"] = ledgerJson(*view.claim);
+    if (!trace_id.empty()) out["traceId"] = trace_id;
+    return out;
+}
+
+Json poolJson(const controller::PoolView& view) {
+    const controller::Pool& pool = view.pool;
+    const auto part = [&pool](const char* name) {
+        const auto at = pool.document.find(name);
+        return at == pool.document.end() ? Json::object() : *at;
+    };
+    Json metadata = part("metadata");
+    metadata["name"] = pool.name;
+    metadata["generation"] = pool.generation;
+    metadata["resourceVersion"] = std::to_string(pool.resource_version);
+    metadata["createdAt"] = formatRfc3339(fromUnixMillis(pool.created_unix_ms));
+    metadata["deleting"] = pool.deleting;
+
+    const controller::PoolStatus& status = view.status;
+    Json conditions = Json::array();
+    for (const controller::Condition& condition : status.conditions) {
+        conditions.push_back(conditionJson(condition));
+    }
+    return {{"apiVersion", pool.document.value("apiVersion", "hearth.dev/v1alpha1")},
+            {"kind", pool.document.value("kind", "SandboxPool")},
+            {"metadata", std::move(metadata)},
+            {"spec", part("spec")},
+            {"status",
+             {{"observedGeneration", status.observed_generation},
+              {"ready", status.ready},
+              {"claimed", status.claimed},
+              {"creating", status.creating},
+              {"draining", status.draining},
+              {"failed", status.failed},
+              {"desired", status.desired},
+              {"waiting", status.waiting},
+              {"conditions", std::move(conditions)}}}};
+}
+
+Json sandboxJson(const controller::SandboxView& view) {
+    return {{"id", view.id},
+            {"pool", view.pool},
+            {"phase", view.phase},
+            {"generation", view.generation},
+            {"workspaceId", orNull(view.workspace_id)},
+            {"tenant", orNull(view.tenant)},
+            {"createdAt", view.created_at},
+            {"readyAt", orNull(view.ready_at)},
+            {"image", view.image},
+            {"runtime", view.runtime}};
+}
+
+Json eventJson(const controller::Event& event) {
+    return {{"id", event.id},
+            {"time", event.time},
+            {"type", event.type},
+            {"resource", event.resource},
+            {"pool", orNull(event.pool)},
+            {"tenant", orNull(event.tenant)},
+            {"reason", orNull(event.reason)},
+            {"message", toUtf8(event.message)},
+            {"traceId", orNull(event.trace_id)}};
+}
+
+Json tokenJson(const controller::TokenView& view) {
+    return {{"id", view.id},
+            {"name", view.name},
+            {"tenant", view.tenant},
+            {"role", roleName(view.role)},
+            {"createdAt", orNull(view.created_at)},
+            {"expiresAt", orNull(view.expires_at)},
+            {"source", view.source}};
+}
+
+Json usageJson(const controller::WorkspaceUsage& usage) {
+    return {{"cpuMs", usage.cpu_ms},
+            {"memoryBytes", usage.memory_bytes},
+            {"memoryPeakBytes", usage.memory_peak_bytes},
+            {"processes", usage.processes},
+            {"diskBytes", usage.disk_bytes},
+            {"diskLimitBytes", usage.disk_limit_bytes},
+            {"gpus", Json::array()}};
+}
+
+Json fileJson(const agent::FileStat& stat) {
+    constexpr const char* kDigits = "01234567";
+    const unsigned mode = stat.mode & 07777U;
+    std::string octal;
+    for (int shift = 9; shift >= 0; shift -= 3) octal.push_back(kDigits[(mode >> shift) & 7U]);
+    Json out = {{"path", toUtf8(stat.path)},
+                {"type", stat.type},
+                {"size", stat.size},
+                {"mode", std::move(octal)},
+                {"modifiedAt", formatRfc3339(fromUnixMillis(stat.modified_unix_ms))}};
+    if (!stat.target.empty()) out["target"] = toUtf8(stat.target);
+    return out;
+}
+
+Json listJson(Json items, const std::string& next_cursor) {
+    return {{"items", std::move(items)}, {"nextCursor", orNull(next_cursor)}};
+}
+
+}  // namespace hearth::rest

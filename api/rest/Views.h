@@ -1,0 +1,38 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/Json.h"
+#include "controller/Events.h"
+#include "controller/Executions.h"
+#include "controller/Pools.h"
+#include "controller/Tokens.h"
+#include "controller/Workspaces.h"
+
+namespace hearth::rest {
+
+/// The JSON shapes of API.md, written in one place and used by REST and MCP alike. Pure functions;
+/// text that came out of a sandbox is made valid UTF-8, bad bytes become U+FFFD. An empty
+/// `trace_id` leaves the field out.
+
+Json workspaceJson(const controller::WorkspaceView& view, const std::string& trace_id = {});
+Json executionJson(const controller::ExecutionView& view, const std::string& trace_id = {});
+/// `{apiVersion, kind, metadata, spec, status}`, with name, generation, resourceVersion and
+/// createdAt in the metadata.
+Json poolJson(const controller::PoolView& view);
+Json sandboxJson(const controller::SandboxView& view);
+Json eventJson(const controller::Event& event);
+Json tokenJson(const controller::TokenView& view);
+Json usageJson(const controller::WorkspaceUsage& usage);
+Json fileJson(const agent::FileStat& stat);
+Json ledgerJson(const controller::ClaimLedger& ledger);
+Json limitsJson(const pool::SandboxLimits& limits);
+
+/// `{"items": [...], "nextCursor": null}`; an empty cursor is null.
+Json listJson(Json items, const std::string& next_cursor = {});
+
+/// "user", "operator", "admin".
+std::string roleName(controller::Role role);
+
+}  // namespace hearth::rest

@@ -1,0 +1,139 @@
+#include "api/rest/Answers.h"
+#include "api/rest/Requests.h"
+#include "api/rest/Tables.h"
+#include "api/rest/Views.h"
+
+namespace hearth::rest {
+namespace {
+
+using controller::Services;
+
+Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
+    Operation op;
+    op.method = std::move(method);
+    op.pattern = std::move(pattern);
+    op.id = std::move(id);
+    op.summary = std::move(summary);
+    op.tag = "Workspaces";
+    op.problems = {ErrorCode::NotFound, ErrorCode::Gone};
+    return op;
+}
+
+controller::ListQuery listQuery(const Call& call) {
+    controller::ListQuery query;
+    query.limit = call.queryOr<std::size_t>("limit", 100);
+    query.cursor = call.queryOr<std::string>("cursor", "");
+    if (const auto labels = call.query.find("label"); labels != call.query.end()) {
+        for (const Json& item : *labels) {
+            const auto& text = item.get_ref<const std::string&>();
+            const std::size_t equals = text.find('=');
+            query.labels.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+        }
+    }
+    return query;
+}
+
+Operation createOperation(const Services& services) {
+    Operation op = operation("POST", "/v1/workspaces", "createWorkspace", "Claim a workspace");
+    op.description =
+        "Takes a warm sandbox from the pool and binds it. `image`, `language` and `network` select "
+        "or narrow a pool and never widen it.";
+    op.idempotent = true;
+    op.body_kind = Body::OptionalJson;
+    op.body = workspaceRequestSchema();
+    op.parameters = {idempotencyKeyParameter()};
+    op.answers = {{201, "The workspace; Location names it", workspaceSchema(), {}}};
+    op.problems = {ErrorCode::NotFound,        ErrorCode::IdempotencyInFlight,
+                   ErrorCode::InvalidSpec,     ErrorCode::IdempotencyMismatch,
+                   ErrorCode::PoolExhausted,   ErrorCode::QuotaExceeded,
+                   ErrorCode::Unsupported,     ErrorCode::SandboxLost,
+                   ErrorCode::PoolDegraded,    ErrorCode::PayloadTooLarge};
+    op.handle = [&services](Call& call) {
+        controller::WorkspaceRequest request = readWorkspaceRequest(call.body);
+        request.idempotency_key = call.idempotency_key;
+        request.fingerprint = call.fingerprint;
+        request.started_at = call.request.startedAt();
+        const controller::WorkspaceView view = services.workspaces.create(call.who, request);
+        api::Response response =
+            jsonResponse(workspaceJson(view, call.request.traceId()), 201);
+        response.headers.emplace_back("Location", "/v1/workspaces/" + view.id);
+        if (view.replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
+        return response;
+    };
+    return op;
+}
+
+}  // namespace
+
+Operations workspaceOperations(const Services& services) {
+    Operations all;
+
+    Operation list = operation("GET", "/v1/workspaces", "listWorkspaces", "Your workspaces");
+    list.parameters = pageParameters();
+    list.parameters.push_back(
+        queryParameter("label", Schema::array(Schema::string(kLabelSelector)).sizes(0, 16),
+                       "key=value; may stand several times, all must fit"));
+    list.answers = {
+        {200, "A page of workspaces", listSchema(workspaceSchema(), "WorkspaceList"), {}}};
+    list.problems = {};
+    list.handle = [&services](Call& call) {
+        const auto page = services.workspaces.list(call.who, listQuery(call));
+        Json items = Json::array();
+        for (const auto& view : page.items) items.push_back(workspaceJson(view));
+        return jsonResponse(listJson(std::move(items), page.next_cursor));
+    };
+    all.push_back(std::move(list));
+    all.push_back(createOperation(services));
+
+    const std::string one = "/v1/workspaces/{workspace}";
+    Operation get = operation("GET", one, "getWorkspace", "One workspace");
+    get.description = "Does not count as activity.";
+    get.answers = {{200, "The workspace", workspaceSchema(), {}}};
+    get.handle = [&services](Call& call) {
+        return jsonResponse(
+            workspaceJson(services.workspaces.get(call.who, call.param("workspace"))));
+    };
+    all.push_back(std::move(get));
+
+    Operation patch = operation("PATCH", one, "patchWorkspace", "Change labels and deadlines");
+    patch.body_kind = Body::Json;
+    patch.body = workspacePatchSchema();
+    patch.answers = {{200, "The workspace; its agent has taken the deadlines", workspaceSchema(),
+                      {}}};
+    patch.problems.push_back(ErrorCode::SandboxLost);
+    patch.handle = [&services](Call& call) {
+        return jsonResponse(workspaceJson(services.workspaces.patch(
+            call.who, call.param("workspace"), readWorkspacePatch(call.body))));
+    };
+    all.push_back(std::move(patch));
+
+    Operation remove = operation("DELETE", one, "deleteWorkspace", "End a workspace");
+    remove.description = "Idempotent. When it has answered, the workspace no longer does.";
+    remove.answers = {{204, "Ended", {}, {}}};
+    remove.problems = {ErrorCode::NotFound};
+    remove.handle = [&services](Call& call) {
+        services.workspaces.close(call.who, call.param("workspace"));
+        return emptyResponse();
+    };
+    all.push_back(std::move(remove));
+
+    Operation touch = operation("POST", one + "/touch", "touchWorkspace", "Count as activity");
+    touch.answers = {{200, "The workspace with its new idle deadline", workspaceSchema(), {}}};
+    touch.problems.push_back(ErrorCode::SandboxLost);
+    touch.handle = [&services](Call& call) {
+        return jsonResponse(
+            workspaceJson(services.workspaces.touch(call.who, call.param("workspace"))));
+    };
+    all.push_back(std::move(touch));
+
+    Operation usage = operation("GET", one + "/usage", "getWorkspaceUsage", "What it uses now");
+    usage.answers = {{200, "CPU, memory now and peak, processes, disk", usageSchema(), {}}};
+    usage.handle = [&services](Call& call) {
+        return jsonResponse(
+            usageJson(services.workspaces.usage(call.who, call.param("workspace"))));
+    };
+    all.push_back(std::move(usage));
+    return all;
+}
+
+}  // namespace hearth::rest

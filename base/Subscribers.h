@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace hearth {
+
+/// Callbacks to be told that something changed. Thread-safe; no lock is held while one runs, so a
+/// callback may do what it likes but block. A call may still be under way when its subscription has
+/// just ended: callbacks own what they touch (shared or weak pointers).
+class Subscribers {
+public:
+    /// The subscription ends with the returned object.
+    std::shared_ptr<void> add(std::function<void()> changed) {
+        auto entry = std::make_shared<std::function<void()>>(std::move(changed));
+        const std::lock_guard lock(mutex_);
+        entries_.emplace_back(entry);
+        return entry;
+    }
+
+    void notify() {
+        std::vector<std::shared_ptr<std::function<void()>>> alive;
+        {
+            const std::lock_guard lock(mutex_);
+            for (auto it = entries_.begin(); it != entries_.end();) {
+                if (auto entry = it->lock()) {
+                    alive.push_back(std::move(entry));
+                    ++it;
+                } else {
+                    it = entries_.erase(it);
+                }
+            }
+        }
+        for (const auto& entry : alive) (*entry)();
+    }
+
+private:
+    std::mutex mutex_;
+    std::list<std::weak_ptr<std::function<void()>>> entries_;  // guarded by mutex_
+};
+
+}  // namespace hearth

@@ -1,0 +1,49 @@
+#include "controller/AgentErrors.h"
+
+#include <array>
+
+namespace hearth::controller {
+namespace {
+
+struct Row {
+    const char* agent_code;
+    ErrorCode code;
+    const char* text;
+    const char* hint;
+};
+
+constexpr std::array<Row, 13> kRows{{
+    {"NOT_FOUND", ErrorCode::NotFound, "no such file", ""},
+    {"NOT_A_FILE", ErrorCode::Conflict, "not a regular file", ""},
+    {"NOT_A_DIRECTORY", ErrorCode::Conflict, "a file stands where a directory is needed", ""},
+    {"IS_A_DIRECTORY", ErrorCode::Conflict, "it is a directory",
+     "list it, or remove it with recursive=true"},
+    {"EXISTS", ErrorCode::Conflict, "it exists already", ""},
+    {"NO_SPACE", ErrorCode::DiskFull, "the workspace is full",
+     "remove files, or use a pool with a larger workspace"},
+    {"DENIED", ErrorCode::Forbidden, "the path may not be used",
+     "use a path beneath the workspace that leads through no link out of it"},
+    {"BAD_PATH", ErrorCode::InvalidArgument, "not a path beneath the workspace", ""},
+    {"TOO_MANY", ErrorCode::QuotaExceeded, "too many executions at once in this workspace",
+     "wait for one to end, or kill one"},
+    {"FINGERPRINT_MISMATCH", ErrorCode::IdempotencyMismatch,
+     "the Idempotency-Key was used with another request", "use a new key for a new request"},
+    {"SPAWN_FAILED", ErrorCode::Unavailable, "the sandbox could not start the process",
+     "it may have reached its limit of processes"},
+    {"BAD_REQUEST", ErrorCode::InvalidArgument, "the sandbox refused the request", ""},
+    {"UNSUPPORTED", ErrorCode::Unsupported, "the sandbox does not offer this", ""},
+}};
+
+}  // namespace
+
+Error clientError(const agent::AgentError& error, const std::string& path) {
+    for (const Row& row : kRows) {
+        if (error.code() != row.agent_code) continue;
+        Error out(row.code, path.empty() ? row.text : path + ": " + row.text);
+        if (*row.hint != '\0') out.hint(row.hint);
+        return out;
+    }
+    return {ErrorCode::Internal, "the sandbox answered " + error.code()};
+}
+
+}  // namespace hearth::controller

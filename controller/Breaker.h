@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/Clock.h"
+
+namespace hearth::controller {
+
+/// Remembers for each pool how its creates went: after a failure the next waits, longer each time;
+/// after three in a row the pool is degraded. Also knows how long a start takes, for Retry-After.
+/// Thread-safe.
+class Breaker {
+public:
+    explicit Breaker(const Clock& clock) : clock_(clock) {}
+
+    struct State {
+        unsigned failures = 0;  ///< in a row
+        TimePoint retry_at{};   ///< no create before
+        std::string reason;     ///< of the last failure
+        double start_seconds = 0.1;  ///< moving average of successful starts
+        bool degraded() const { return failures >= 3; }
+    };
+
+    void succeeded(const std::string& pool, std::chrono::nanoseconds took);
+    void failed(const std::string& pool, const std::string& reason);
+    void forget(const std::string& pool);
+    State state(const std::string& pool) const;
+
+private:
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    std::map<std::string, State> states_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "controller/Breaker.h"
+#include "controller/PoolSpec.h"
+#include "controller/WorkQueue.h"
+#include "metrics/Metrics.h"
+#include "pool/WarmPool.h"
+
+namespace hearth::controller {
+
+/// Admits claims to a pool: at once while a sandbox is ready, else in order of arrival as the spec's
+/// onEmpty says. Thread-safe. (Fairness among tenants takes its place here.)
+class ClaimQueue {
+public:
+    ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const Breaker& breaker,
+               metrics::Metrics& metrics, const Clock& clock);
+
+    struct Claimant {
+        std::string workspace;
+        std::string tenant;
+    };
+
+    /// A sandbox that is now the caller's alone. Blocks up to the spec's maxWait. Errors:
+    /// PoolExhausted, PoolDegraded, Unavailable (shutting down).
+    pool::Member acquire(const Pool& pool, const Claimant& claimant);
+    /// A sandbox of the pool has become ready.
+    void offer(const std::string& pool);
+    /// Every waiting and later claim is refused.
+    void close();
+    std::size_t waiting(const std::string& pool) const;
+
+private:
+    struct Waiter {
+        const Claimant* claimant = nullptr;
+        std::condition_variable wake;
+        std::optional<pool::Member> member;
+    };
+    using Line = std::deque<Waiter*>;
+
+    [[noreturn]] void refuse(const Pool& pool, std::size_t waiting) const;
+
+    pool::WarmPool& warm_;
+    WorkQueue& work_;
+    const Breaker& breaker_;
+    metrics::Metrics& metrics_;
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    std::map<std::string, Line> lines_;  // guarded by mutex_
+    bool closed_ = false;                // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,198 @@
+#include "controller/Claims.h"
+
+#include <algorithm>
+
+#include "base/CrashPoint.h"
+#include "base/Error.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kBindTimeout = std::chrono::seconds(2);
+constexpr std::uint32_t kMostAttempts = 5;
+
+/// The shorter of what was asked for and what the pool allows; zero means no limit.
+std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked,
+                                  std::chrono::milliseconds standard,
+                                  std::chrono::milliseconds most) {
+    const std::chrono::milliseconds value = asked.value_or(standard);
+    if (most.count() == 0) return value;
+    return value.count() == 0 ? most : std::min(value, most);
+}
+
+}  // namespace
+
+Claims::Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
+               const pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
+               EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock)
+    : table_(table),
+      queue_(queue),
+      sandboxes_(sandboxes),
+      marks_(marks),
+      endings_(endings),
+      work_(work),
+      journal_(journal),
+      events_(events),
+      metrics_(metrics),
+      log_(log),
+      clock_(clock) {}
+
+Claims::Claimed Claims::claim(const Wanted& wanted) {
+    const std::string& pool = wanted.pool.name;
+    const TimePoint begin =
+        wanted.request->started_at == TimePoint{} ? clock_.now() : wanted.request->started_at;
+    ClaimLedger ledger;
+    try {
+        const WorkspaceTable::Place place =
+            table_.reserve(wanted.tenant, pool, wanted.pool.spec.per_tenant);
+        for (std::uint32_t attempt = 1;; ++attempt) {
+            const TimePoint asked = clock_.now();
+            const pool::Member member =
+                queue_.acquire(wanted.pool, {wanted.workspace_id, wanted.tenant});
+            const TimePoint picked = clock_.now();
+            work_.add({"pool", pool});  // refill behind the answer
+            const std::shared_ptr<Workspace> workspace = bind(wanted, member, attempt);
+            if (!workspace && attempt < kMostAttempts) continue;
+            if (!workspace) {
+                throw Error(ErrorCode::SandboxLost, "no sandbox of pool " + pool + " took the claim")
+                    .hint("try again");
+            }
+            const TimePoint bound = clock_.now();
+            // A member made after the request came was made for it: that is a cold start.
+            const bool cold = member.created_at > begin;
+            ledger.source = cold ? "cold" : "warm";
+            ledger.queue_ms = cold || picked - asked > std::chrono::milliseconds(1)
+                                  ? toMillis(picked - asked)
+                                  : 0;
+            ledger.pick_ms = toMillis(picked - asked) - ledger.queue_ms;
+            ledger.bind_ms = toMillis(bound - picked);
+            ledger.total_ms = toMillis(bound - begin);
+            metrics_.claim(pool, ledger.source, "ok", ledger.total_ms / 1000);
+            metrics_.claimStage(pool, "queue", ledger.queue_ms / 1000);
+            metrics_.claimStage(pool, "pick", ledger.pick_ms / 1000);
+            metrics_.claimStage(pool, "bind", ledger.bind_ms / 1000);
+            return {workspace, ledger};
+        }
+    } catch (const std::exception&) {
+        metrics_.claim(pool, ledger.source, "error", toSeconds(clock_.now() - begin));
+        throw;
+    }
+}
+
+std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member& member,
+                                        std::uint32_t attempt) {
+    const WorkspaceRequest& request = *wanted.request;
+    const PoolSpec& spec = wanted.pool.spec;
+    WorkspaceFacts facts;
+    facts.id = wanted.workspace_id;
+    facts.tenant = wanted.tenant;
+    facts.pool = wanted.pool.name;
+    facts.sandbox = member.id;
+    facts.claim_id = wanted.claim_id;
+    facts.fingerprint = request.fingerprint;
+    facts.name = request.name.value_or("");
+    facts.limits = member.limits;
+    facts.created = clock_.wall();
+    facts.created_at = clock_.now();
+    facts.max_lifetime = spec.max_lifetime;
+    facts.one_shot = wanted.one_shot;
+
+    agent::BindRequest bind;
+    bind.epoch = sandboxes_.epoch();
+    bind.claim_id = facts.claim_id;
+    bind.attempt = attempt;
+    bind.tenant = facts.tenant;
+    bind.workspace_id = facts.id;
+    bind.fingerprint = facts.fingerprint;
+    bind.labels = request.labels;
+    bind.note = bindNote(facts);
+    bind.env = request.env;
+    bind.secrets = request.secrets;
+    const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
+    if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
+    bind.deadlines.idle_timeout =
+        bounded(request.idle_timeout, spec.idle_timeout, spec.max_lifetime);
+    try {
+        crashPoint("claim.before_mark");
+        marks_.set(member.id);
+        crashPoint("claim.after_mark");
+        const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
+        crashPoint("claim.after_bind");
+        facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
+    } catch (const agent::AgentError& e) {
+        if (e.code() == "BOUND_ELSEWHERE") metrics_.doubleBindRefused();
+        endings_.lost(member.id, "the bind was refused: " + e.code());
+        return nullptr;
+    } catch (const agent::AgentLost& e) {
+        endings_.lost(member.id, e.what());
+        return nullptr;
+    } catch (const std::system_error& e) {
+        endings_.lost(member.id, std::string("no claim mark: ") + e.what());
+        return nullptr;
+    }
+
+    auto workspace = std::make_shared<Workspace>(facts, member.agent, request.labels,
+                                                 bind.deadlines, clock_.now());
+    table_.insert(workspace);
+    journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
+                                    facts.claim_id, facts.fingerprint, facts.name,
+                                    toUnixMillis(facts.created), std::nullopt, ""});
+    events_.publish({.type = "workspace.created",
+                     .resource = facts.id,
+                     .pool = facts.pool,
+                     .tenant = facts.tenant,
+                     .reason = "claimed",
+                     .message = "a workspace was bound"});
+    log_.info("workspace.bound", {{"workspace", facts.id},
+                                  {"sandbox", facts.sandbox},
+                                  {"pool", facts.pool},
+                                  {"attempt", attempt}});
+    // The agent may have died between its answer and the table: then nobody else would notice.
+    if (member.agent->lost()) {
+        endings_.lost(member.id, "the agent has gone");
+        endings_.end(workspace, "lost");
+        return nullptr;
+    }
+    return workspace;
+}
+
+Json bindNote(const WorkspaceFacts& facts) {
+    return {{"pool", facts.pool},
+            {"name", facts.name},
+            {"createdMs", toUnixMillis(facts.created)},
+            {"maxLifetimeMs", facts.max_lifetime.count()},
+            {"oneShot", facts.one_shot},
+            {"milliCpu", facts.limits.milli_cpu},
+            {"memory", facts.limits.memory_bytes},
+            {"pids", facts.limits.pids},
+            {"workspace", facts.limits.workspace_bytes},
+            {"tmp", facts.limits.tmp_bytes}};
+}
+
+WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox) {
+    try {
+        const Json& note = binding.note;
+        WorkspaceFacts facts;
+        facts.id = binding.workspace_id;
+        facts.tenant = binding.tenant;
+        facts.sandbox = sandbox;
+        facts.claim_id = binding.claim_id;
+        facts.fingerprint = binding.fingerprint;
+        facts.pool = note.at("pool").get<std::string>();
+        facts.name = note.at("name").get<std::string>();
+        facts.created = fromUnixMillis(note.at("createdMs").get<std::int64_t>());
+        facts.created_at = binding.bound_at;
+        facts.max_lifetime =
+            std::chrono::milliseconds(note.at("maxLifetimeMs").get<std::int64_t>());
+        facts.one_shot = note.at("oneShot").get<bool>();
+        facts.limits = {note.at("milliCpu").get<std::uint32_t>(),
+                        note.at("memory").get<std::uint64_t>(), note.at("pids").get<std::uint32_t>(),
+                        note.at("workspace").get<std::uint64_t>(),
+                        note.at("tmp").get<std::uint64_t>()};
+        return facts;
+    } catch (const Json::exception&) {
+        throw Error(ErrorCode::InvalidArgument, "the agent's note is none of ours");
+    }
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "controller/ClaimQueue.h"
+#include "controller/Endings.h"
+#include "controller/SandboxReconciler.h"
+#include "controller/WorkspaceTable.h"
+#include "pool/ClaimMarks.h"
+
+namespace hearth::controller {
+
+/// Turns a request into a bound workspace: a place in the quota, a ready sandbox, the mark, the bind
+/// (DESIGN section 2). Nothing is written to disk before it answers. Thread-safe.
+class Claims {
+public:
+    Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
+           const pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
+           EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
+
+    struct Wanted {
+        Pool pool;
+        std::string workspace_id;
+        std::string claim_id;
+        const WorkspaceRequest* request = nullptr;
+        std::string tenant;
+        bool one_shot = false;
+    };
+
+    struct Claimed {
+        std::shared_ptr<Workspace> workspace;
+        ClaimLedger ledger;
+    };
+
+    Claimed claim(const Wanted& wanted);
+
+private:
+    std::shared_ptr<Workspace> bind(const Wanted& wanted, const pool::Member& member,
+                                    std::uint32_t attempt);
+
+    WorkspaceTable& table_;
+    ClaimQueue& queue_;
+    SandboxReconciler& sandboxes_;
+    const pool::ClaimMarks& marks_;
+    Endings& endings_;
+    WorkQueue& work_;
+    Journal& journal_;
+    EventLog& events_;
+    metrics::Metrics& metrics_;
+    metrics::Log& log_;
+    const Clock& clock_;
+};
+
+/// What an agent is told with the bind and tells back after a restart (PROTOCOL.md, `note`).
+Json bindNote(const WorkspaceFacts& facts);
+/// The facts again, from an agent's own word. Throws Error(InvalidArgument) on a note that is none
+/// of ours.
+WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox);
+
+}  // namespace hearth::controller

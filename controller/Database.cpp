@@ -1,0 +1,156 @@
+#include "controller/Database.h"
+
+#include <sqlite3.h>
+
+#include <ctime>
+#include <filesystem>
+#include <stdexcept>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr int kBusyTimeoutMs = 5000;
+
+constexpr const char* kSchema = R"(
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pools (
+    name TEXT PRIMARY KEY, document TEXT NOT NULL, generation INTEGER NOT NULL,
+    resource_version INTEGER NOT NULL, created_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tokens (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, role INTEGER NOT NULL,
+    hash TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS workspaces (
+    id TEXT PRIMARY KEY, tenant TEXT NOT NULL, pool TEXT NOT NULL, sandbox TEXT NOT NULL,
+    claim_id TEXT NOT NULL, fingerprint TEXT NOT NULL, name TEXT NOT NULL,
+    created_ms INTEGER NOT NULL, ended_ms INTEGER, reason TEXT) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS workspaces_by_claim ON workspaces (claim_id);
+CREATE TABLE IF NOT EXISTS executions (
+    id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    document TEXT NOT NULL, output BLOB NOT NULL, ended_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS executions_by_workspace ON executions (workspace);
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, type TEXT NOT NULL, resource TEXT NOT NULL,
+    pool TEXT NOT NULL, tenant TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
+    trace TEXT NOT NULL);
+)";
+
+}  // namespace
+
+Statement::Statement(Database& database, std::string_view sql) : database_(database) {
+    if (::sqlite3_prepare_v2(database_.handle_, sql.data(), static_cast<int>(sql.size()),
+                             &statement_, nullptr) != SQLITE_OK) {
+        database_.fail("prepare");
+    }
+}
+
+Statement::~Statement() { ::sqlite3_finalize(statement_); }
+
+Statement& Statement::bind(std::int64_t value) {
+    if (::sqlite3_bind_int64(statement_, next_++, value) != SQLITE_OK) database_.fail("bind");
+    return *this;
+}
+
+Statement& Statement::bind(std::string_view text) {
+    if (::sqlite3_bind_text(statement_, next_++, text.data(), static_cast<int>(text.size()),
+                            SQLITE_TRANSIENT) != SQLITE_OK) {
+        database_.fail("bind");
+    }
+    return *this;
+}
+
+Statement& Statement::bindBlob(std::string_view bytes) {
+    if (::sqlite3_bind_blob64(statement_, next_++, bytes.data(), bytes.size(), SQLITE_TRANSIENT) !=
+        SQLITE_OK) {
+        database_.fail("bind");
+    }
+    return *this;
+}
+
+Statement& Statement::bind(const std::optional<std::int64_t>& value) {
+    if (value) return bind(*value);
+    if (::sqlite3_bind_null(statement_, next_++) != SQLITE_OK) database_.fail("bind");
+    return *this;
+}
+
+bool Statement::step() {
+    const int code = ::sqlite3_step(statement_);
+    if (code == SQLITE_ROW) return true;
+    if (code != SQLITE_DONE) database_.fail("step");
+    return false;
+}
+
+void Statement::run() {
+    while (step()) {
+    }
+}
+
+std::int64_t Statement::integer(int column) const {
+    return ::sqlite3_column_int64(statement_, column);
+}
+
+std::string Statement::text(int column) const {
+    // column_blob before column_bytes: the order that SQLite documents.
+    const void* data = ::sqlite3_column_blob(statement_, column);
+    const int size = ::sqlite3_column_bytes(statement_, column);
+    return data == nullptr ? std::string()
+                           : std::string(static_cast<const char*>(data),
+                                         static_cast<std::size_t>(size));
+}
+
+bool Statement::null(int column) const {
+    return ::sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+Database::Database(const std::string& path) {
+    try {
+        open(path);
+    } catch (const std::runtime_error&) {
+        if (!std::filesystem::exists(path)) throw;
+        const std::string aside = path + ".damaged-" + std::to_string(std::time(nullptr));
+        std::filesystem::rename(path, aside);
+        std::filesystem::remove(path + "-wal");
+        std::filesystem::remove(path + "-shm");
+        open(path);
+    }
+}
+
+Database::~Database() { close(); }
+
+void Database::open(const std::string& path) {
+    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (::sqlite3_open_v2(path.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) {
+        close();
+        throw std::runtime_error("cannot open the data file " + path);
+    }
+    ::sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
+    try {
+        execute(kSchema);
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+void Database::close() noexcept {
+    ::sqlite3_close_v2(handle_);
+    handle_ = nullptr;
+}
+
+void Database::execute(const char* sql) {
+    if (::sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail("execute");
+}
+
+void Database::fail(std::string_view operation) const {
+    const std::string message = "data file: " + std::string(operation) + ": " +
+                                (handle_ == nullptr ? "closed" : ::sqlite3_errmsg(handle_));
+    if (handle_ != nullptr && ::sqlite3_errcode(handle_) == SQLITE_FULL) {
+        throw Error(ErrorCode::DiskFull, "the disk of the data directory is full");
+    }
+    throw std::runtime_error(message);
+}
+
+}  // namespace hearth::controller

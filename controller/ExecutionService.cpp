@@ -1,0 +1,378 @@
+#include "controller/ExecutionService.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/CrashPoint.h"
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "controller/AgentErrors.h"
+
+namespace hearth::controller {
+namespace {
+
+/// An agent does not say how much output it was asked to keep.
+constexpr std::uint64_t kAdoptedOutputLimit = 16U << 20U;
+constexpr auto kStdinTimeout = std::chrono::seconds(30);
+
+std::string chooseLanguage(const ExecutionRequest& request, const std::vector<std::string>& known) {
+    if (!request.code) return "";
+    std::string wanted = request.language;
+    if (wanted.empty()) {
+        const bool python = std::find(known.begin(), known.end(), "python") != known.end();
+        wanted = python || known.empty() ? "python" : known.front();
+    }
+    if (std::find(known.begin(), known.end(), wanted) == known.end()) {
+        std::string names;
+        for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+        throw Error(ErrorCode::InvalidArgument, "the image has no language " + wanted)
+            .field("/language", "one of " + (names.empty() ? "none" : names));
+    }
+    return wanted;
+}
+
+}  // namespace
+
+ExecutionService::ExecutionService(WorkspaceService& workspaces, WorkspaceTable& table,
+                                   Endings& endings, Journal& journal,
+                                   pool::ContainerRuntime& runtime, WorkQueue& work,
+                                   EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
+                                   const std::string& secret_key, const Clock& clock)
+    : workspaces_(workspaces),
+      table_(table),
+      endings_(endings),
+      journal_(journal),
+      runtime_(runtime),
+      work_(work),
+      events_(events),
+      metrics_(metrics),
+      log_(log),
+      secret_key_(secret_key),
+      clock_(clock) {}
+
+std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
+                                                   const std::string& workspace,
+                                                   const ExecutionRequest& request) {
+    std::string id = newId("ex_");
+    if (!request.idempotency_key.empty()) {
+        id = derivedId("ex_", secret_key_,
+                       {"execution", who.tenant, workspace, request.idempotency_key});
+        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+    }
+    return launch(workspaces_.require(who, workspace), request, id, std::nullopt);
+}
+
+std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
+                                                          const WorkspaceRequest& where,
+                                                          const ExecutionRequest& request) {
+    WorkspaceRequest claim = where;
+    claim.idempotency_key = request.idempotency_key;
+    claim.fingerprint = request.fingerprint;
+    claim.started_at = request.started_at;
+    std::string id = newId("ex_");
+    if (!request.idempotency_key.empty()) {
+        id = derivedId("ex_", secret_key_, {"one shot", who.tenant, request.idempotency_key});
+        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+    }
+    bool replayed = false;
+    const Claims::Claimed claimed = workspaces_.open(who, claim, true, replayed);
+    if (!claimed.workspace) {
+        throw Error(ErrorCode::SandboxLost, "the one shot's sandbox ended before its result")
+            .hint("repeat it with a new Idempotency-Key");
+    }
+    try {
+        return launch(claimed.workspace, request, id,
+                      replayed ? std::nullopt : std::optional(claimed.ledger));
+    } catch (...) {
+        endings_.end(claimed.workspace, "failed");
+        throw;
+    }
+}
+
+std::shared_ptr<Execution> ExecutionService::replay(const Principal& who, const std::string& id,
+                                                    const std::string& fingerprint) {
+    const auto check = [&](const std::string& first) {
+        if (first == fingerprint) return;
+        throw Error(ErrorCode::IdempotencyMismatch,
+                    "the Idempotency-Key was used with another request")
+            .hint("use a new key for a new request");
+    };
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = live_.find(id);
+        if (found != live_.end()) {
+            check(found->second->facts().fingerprint);
+            return found->second;
+        }
+    }
+    const std::optional<ExecutionRecord> past = journal_.execution(id);
+    if (!past || past->tenant != who.tenant) return nullptr;
+    check(past->fingerprint);
+    return storedExecution(past->document, past->output);
+}
+
+std::shared_ptr<LiveExecution> ExecutionService::remember(
+    LiveExecution::Facts facts, const std::shared_ptr<Workspace>& workspace) {
+    auto execution = std::make_shared<LiveExecution>(std::move(facts), workspace, clock_);
+    execution->self(execution);
+    execution->onEnded([this](const std::shared_ptr<LiveExecution>& which) { ended(which); });
+    const std::lock_guard lock(mutex_);
+    const auto [entry, fresh] = live_.emplace(execution->id(), execution);
+    return fresh ? execution : nullptr;
+}
+
+std::shared_ptr<LiveExecution> ExecutionService::launch(
+    const std::shared_ptr<Workspace>& workspace, const ExecutionRequest& request,
+    const std::string& id, std::optional<ClaimLedger> ledger) {
+    agent::ExecRequest work;
+    work.id = id;
+    work.fingerprint = request.fingerprint;
+    work.language = chooseLanguage(request, workspace->agent().hello().languages);
+    if (request.code) work.code = *request.code;
+    if (request.command) work.command = *request.command;
+    work.argv = request.argv;
+    work.cwd = request.cwd;
+    work.env = request.env;
+    work.stdin_open = request.stdin_open || request.stdin_bytes.has_value();
+    work.pty = request.pty;
+    work.timeout = request.timeout;
+    work.output_limit = request.output_limit;
+    work.background = request.background;
+
+    LiveExecution::Facts facts;
+    facts.id = id;
+    facts.fingerprint = request.fingerprint;
+    facts.language = work.language;
+    facts.interpreter = request.code ? "cold" : "";
+    facts.background = request.background;
+    facts.stdin_open = request.stdin_open || request.pty.has_value();
+    facts.output_limit = request.output_limit;
+    facts.claim = std::move(ledger);
+    facts.requested = request.started_at == TimePoint{} ? clock_.now() : request.started_at;
+
+    if (!workspace->workBegan(clock_.now())) {
+        throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
+    }
+    const std::shared_ptr<LiveExecution> execution = remember(std::move(facts), workspace);
+    if (!execution) {  // the same key at the same time: the other one runs it
+        workspace->workEnded(clock_.now());
+        const std::lock_guard lock(mutex_);
+        const auto found = live_.find(id);
+        if (found != live_.end()) return found->second;
+        throw Error(ErrorCode::IdempotencyInFlight, "the first request is still being answered")
+            .retryAfter(std::chrono::seconds(1));
+    }
+    try {
+        crashPoint("exec.before_send");
+        const std::shared_ptr<agent::ExecHandle> handle =
+            workspace->agent().exec(work, execution);
+        crashPoint("exec.after_send");
+        execution->handle(handle);
+        if (request.stdin_bytes && handle) {
+            // More than the agent's window would block this thread while the program does not read.
+            handle->writeStdin(*request.stdin_bytes, kStdinTimeout);
+            handle->closeStdin();
+        }
+    } catch (const agent::AgentLost& e) {
+        endings_.lost(workspace->facts().sandbox, e.what());
+        execution->endLost();
+    }
+    return execution;
+}
+
+void ExecutionService::ended(const std::shared_ptr<LiveExecution>& execution) {
+    const std::shared_ptr<Workspace>& workspace = execution->workspace();
+    const WorkspaceFacts& facts = workspace->facts();
+    if (execution->endSignal() == SIGKILL) {
+        const std::optional<pool::SandboxUsage> usage = runtime_.usage(facts.sandbox);
+        if (usage && workspace->sawOom(usage->oom_kills)) execution->markOom();
+    }
+    workspace->workEnded(clock_.now());
+    // Not on this thread, which reads the agent's connection: settle() does what is slow.
+    work_.add({"execution", execution->id()});
+}
+
+ReconcileResult ExecutionService::settle(const std::string& id) {
+    std::shared_ptr<LiveExecution> execution;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = live_.find(id);
+        if (found == live_.end()) return ReconcileResult::settled();
+        execution = found->second;
+    }
+    if (!execution->finished()) return ReconcileResult::after(std::chrono::milliseconds(1));
+    const std::shared_ptr<Workspace> workspace = execution->workspace();
+    const WorkspaceFacts& facts = workspace->facts();
+    const ExecutionView view = execution->view();
+    metrics_.execution(facts.pool, view.language.empty() ? "command" : view.language, view.status,
+                       execution->runSeconds(), execution->overheadSeconds());
+    events_.publish({.type = "execution.finished",
+                     .resource = id,
+                     .pool = facts.pool,
+                     .tenant = facts.tenant,
+                     .reason = view.status,
+                     .message = "an execution has ended"});
+    ExecutionRecord record{id,
+                           facts.id,
+                           facts.tenant,
+                           execution->facts().fingerprint,
+                           executionDocument(view),
+                           execution->packedOutput(),
+                           toUnixMillis(clock_.wall())};
+    crashPoint("exec.before_durable");
+    journal_.record(record, [this, id, workspace](bool durable) {
+        crashPoint("exec.after_durable");
+        if (durable) {
+            const std::lock_guard lock(mutex_);
+            live_.erase(id);
+        }
+        if (workspace->facts().one_shot) {
+            endings_.end(workspace, "deleted");
+        } else if (durable && workspace->active()) {
+            work_.add({"forget", workspace->facts().id + "/" + id});
+        }
+    });
+    return ReconcileResult::settled();
+}
+
+ReconcileResult ExecutionService::forget(const std::string& name) {
+    const std::size_t slash = name.find('/');
+    const std::shared_ptr<Workspace> workspace = table_.find(name.substr(0, slash));
+    if (!workspace) return ReconcileResult::settled();
+    try {
+        workspace->agent().forget(name.substr(slash + 1));
+    } catch (const agent::AgentError&) {
+        // It has forgotten already.
+    } catch (const agent::AgentLost& e) {
+        endings_.lost(workspace->facts().sandbox, e.what());
+    }
+    return ReconcileResult::settled();
+}
+
+void ExecutionService::adopt(const std::shared_ptr<Workspace>& workspace,
+                             const agent::KnownExecution& known) {
+    if (!known.running && journal_.execution(known.id)) {
+        work_.add({"forget", workspace->facts().id + "/" + known.id});
+        return;
+    }
+    LiveExecution::Facts facts;
+    facts.id = known.id;
+    facts.fingerprint = known.fingerprint;
+    facts.background = known.background;
+    facts.requested = known.started_at;
+    facts.output_limit = kAdoptedOutputLimit;
+    workspace->workBegan(clock_.now());
+    const std::shared_ptr<LiveExecution> execution = remember(std::move(facts), workspace);
+    if (!execution) return workspace->workEnded(clock_.now());
+    execution->handle(workspace->agent().attach(known.id, 0, execution));
+}
+
+std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const std::string& id) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = live_.find(id);
+        if (found != live_.end() && found->second->workspace()->facts().tenant == who.tenant) {
+            return found->second;
+        }
+    }
+    const std::optional<ExecutionRecord> past = journal_.execution(id);
+    if (!past || past->tenant != who.tenant) {
+        throw Error(ErrorCode::NotFound, "no execution " + id);
+    }
+    return storedExecution(past->document, past->output);
+}
+
+std::vector<ExecutionView> ExecutionService::list(const Principal& who,
+                                                  const std::string& workspace) {
+    std::vector<ExecutionView> views;
+    std::vector<std::shared_ptr<LiveExecution>> live;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [id, execution] : live_) live.push_back(execution);
+    }
+    for (const std::shared_ptr<LiveExecution>& execution : live) {
+        const WorkspaceFacts& facts = execution->workspace()->facts();
+        if (facts.id == workspace && facts.tenant == who.tenant) views.push_back(execution->view());
+    }
+    for (const ExecutionRecord& record : journal_.executionsOf(workspace)) {
+        if (record.tenant != who.tenant) continue;
+        const bool seen = std::any_of(views.begin(), views.end(),
+                                      [&](const ExecutionView& v) { return v.id == record.id; });
+        if (!seen) views.push_back(storedExecution(record.document, record.output)->view());
+    }
+    if (views.empty()) workspaces_.require(who, workspace);  // says what became of it
+    std::stable_sort(views.begin(), views.end(), [](const ExecutionView& a, const ExecutionView& b) {
+        return a.started_at > b.started_at;
+    });
+    return views;
+}
+
+std::shared_ptr<LiveExecution> ExecutionService::running(const Principal& who,
+                                                         const std::string& id) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = live_.find(id);
+        if (found != live_.end() && found->second->workspace()->facts().tenant == who.tenant &&
+            !found->second->finished()) {
+            return found->second;
+        }
+    }
+    find(who, id);  // throws NotFound
+    throw Error(ErrorCode::Conflict, "execution " + id + " has ended");
+}
+
+template <typename Call>
+void ExecutionService::ask(const LiveExecution& execution, Call call) {
+    try {
+        call(execution.workspace()->agent());
+    } catch (const agent::AgentError& e) {
+        if (e.code() == "NOT_FOUND") {
+            throw Error(ErrorCode::Conflict, "execution " + execution.id() + " has ended");
+        }
+        throw clientError(e);
+    } catch (const agent::AgentLost& e) {
+        endings_.lost(execution.workspace()->facts().sandbox, e.what());
+        throw Error(ErrorCode::SandboxLost, "the workspace's sandbox did not answer")
+            .hint("open a new workspace");
+    }
+}
+
+void ExecutionService::signal(const Principal& who, const std::string& id, std::string_view name) {
+    const std::shared_ptr<LiveExecution> execution = running(who, id);
+    ask(*execution, [&](agent::AgentClient& agent) { agent.signal(id, name); });
+}
+
+void ExecutionService::resize(const Principal& who, const std::string& id, unsigned columns,
+                              unsigned rows) {
+    const std::shared_ptr<LiveExecution> execution = running(who, id);
+    ask(*execution, [&](agent::AgentClient& agent) { agent.resize(id, columns, rows); });
+}
+
+void ExecutionService::writeStdin(const Principal& who, const std::string& id,
+                                  std::string_view bytes, bool close) {
+    const std::shared_ptr<LiveExecution> execution = running(who, id);
+    const std::shared_ptr<agent::ExecHandle> handle = execution->handle();
+    if (!handle || !execution->facts().stdin_open) {
+        throw Error(ErrorCode::Conflict, "execution " + id + " takes no input")
+            .hint("start it with stdinOpen or a pty");
+    }
+    if (!execution->workspace()->touch(clock_.now())) {
+        throw Error(ErrorCode::Gone, "the workspace has just ended");
+    }
+    ask(*execution, [&](agent::AgentClient&) {
+        if (!bytes.empty()) handle->writeStdin(bytes, kStdinTimeout);
+        if (close) handle->closeStdin();
+    });
+}
+
+void ExecutionService::kill(const Principal& who, const std::string& id) {
+    const std::shared_ptr<Execution> any = find(who, id);
+    if (any->finished()) return;
+    try {
+        signal(who, id, "KILL");
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::Conflict) throw;  // it ended meanwhile: that is what was asked
+    }
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,272 @@
+#include "controller/Journal.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kPruneEvery = std::chrono::minutes(5);
+constexpr std::int64_t kWorkspaceKeptMs = 24LL * 3600 * 1000;
+constexpr std::int64_t kExecutionKeptMs = 3600LL * 1000;
+/// History is written behind the answers; who reads it waits for what was queued before.
+constexpr auto kReadYourWrites = std::chrono::seconds(1);
+constexpr std::int64_t kEventsKept = 10'000;
+
+WorkspaceRecord workspaceRow(const Statement& row) {
+    WorkspaceRecord record{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4),
+                           row.text(5), row.text(6), row.integer(7), std::nullopt, row.text(9)};
+    if (!row.null(8)) record.ended_ms = row.integer(8);
+    return record;
+}
+
+ExecutionRecord executionRow(const Statement& row) {
+    return {row.text(0), row.text(1), row.text(2), row.text(3),
+            row.text(4), row.text(5), row.integer(6)};
+}
+
+constexpr const char* kWorkspaceColumns =
+    "SELECT id, tenant, pool, sandbox, claim_id, fingerprint, name, created_ms, ended_ms, reason "
+    "FROM workspaces WHERE ";
+constexpr const char* kExecutionColumns =
+    "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms FROM executions WHERE ";
+
+}  // namespace
+
+Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log)
+    : clock_(clock),
+      log_(log),
+      writer_(path),
+      reader_(path),
+      thread_([this](const std::stop_token& stop) { writeLoop(stop); }) {}
+
+Journal::~Journal() {
+    thread_.request_stop();
+    wake_.notify_all();
+}
+
+void Journal::write(Write write, Written written) {
+    {
+        const std::lock_guard lock(mutex_);
+        queue_.push_back({std::move(write), std::move(written)});
+        ++queued_;
+    }
+    wake_.notify_one();
+}
+
+void Journal::writeNow(const Write& write) {
+    const std::lock_guard lock(writer_mutex_);
+    writer_.execute("BEGIN IMMEDIATE");
+    try {
+        write(writer_);
+        writer_.execute("COMMIT");
+    } catch (...) {
+        writer_.execute("ROLLBACK");
+        throw;
+    }
+}
+
+void Journal::read(const Write& query) {
+    const std::lock_guard lock(reader_mutex_);
+    query(reader_);
+}
+
+void Journal::flush(std::chrono::milliseconds timeout) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t target = queued_;
+    wake_.wait_for(lock, timeout, [&] { return written_ >= target; });
+}
+
+void Journal::writeLoop(const std::stop_token& stop) {
+    while (true) {
+        std::deque<Item> batch;
+        {
+            std::unique_lock lock(mutex_);
+            wake_.wait(lock, stop, [&] { return !queue_.empty(); });
+            if (queue_.empty() && stop.stop_requested()) return;
+            batch.swap(queue_);
+        }
+        const std::size_t count = batch.size();
+        writeBatch(batch);
+        {
+            const std::lock_guard lock(mutex_);
+            written_ += count;
+        }
+        wake_.notify_all();
+    }
+}
+
+void Journal::writeBatch(std::deque<Item>& batch) {
+    bool durable = true;
+    try {
+        const bool prune_now = clock_.now() - pruned_at_ > kPruneEvery;
+        writeNow([&](Database& database) {
+            for (const Item& item : batch) item.write(database);
+            if (prune_now) prune(database);
+        });
+        if (prune_now) pruned_at_ = clock_.now();
+    } catch (const std::exception& e) {
+        durable = false;
+        log_.error("journal.write_failed", {{"lost_records", batch.size()}, {"error", e.what()}});
+    }
+    for (const Item& item : batch) {
+        if (!item.written) continue;
+        try {
+            item.written(durable);
+        } catch (const std::exception& e) {
+            log_.error("journal.callback_failed", {{"error", e.what()}});
+        }
+    }
+}
+
+void Journal::prune(Database& database) {
+    const std::int64_t now = toUnixMillis(clock_.wall());
+    Statement(database, "DELETE FROM workspaces WHERE ended_ms < ?")
+        .bind(now - kWorkspaceKeptMs)
+        .run();
+    // One hour after the end of their workspace; those of a workspace nobody knows, a day.
+    Statement(database,
+              "DELETE FROM executions WHERE ended_ms < ? AND workspace IN "
+              "(SELECT id FROM workspaces WHERE ended_ms < ?)")
+        .bind(now - kExecutionKeptMs)
+        .bind(now - kExecutionKeptMs)
+        .run();
+    Statement(database,
+              "DELETE FROM executions WHERE ended_ms < ? AND workspace NOT IN "
+              "(SELECT id FROM workspaces)")
+        .bind(now - kExecutionKeptMs)
+        .run();
+    Statement(database, "DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?")
+        .bind(kEventsKept)
+        .run();
+}
+
+void Journal::record(const WorkspaceRecord& r) {
+    write([r](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO workspaces (id, tenant, pool, sandbox, claim_id, "
+                  "fingerprint, name, created_ms, ended_ms, reason) VALUES (?,?,?,?,?,?,?,?,?,?)")
+            .bind(r.id)
+            .bind(r.tenant)
+            .bind(r.pool)
+            .bind(r.sandbox)
+            .bind(r.claim_id)
+            .bind(r.fingerprint)
+            .bind(r.name)
+            .bind(r.created_ms)
+            .bind(r.ended_ms)
+            .bind(r.reason)
+            .run();
+    });
+}
+
+void Journal::ended(const std::string& workspace, std::int64_t ended_ms,
+                    const std::string& reason) {
+    write([=](Database& database) {
+        Statement(database,
+                  "UPDATE workspaces SET ended_ms = ?, reason = ? WHERE id = ? AND ended_ms IS NULL")
+            .bind(ended_ms)
+            .bind(reason)
+            .bind(workspace)
+            .run();
+    });
+}
+
+void Journal::record(const ExecutionRecord& r, Written written) {
+    write(
+        [r](Database& database) {
+            Statement(database,
+                      "INSERT OR REPLACE INTO executions (id, workspace, tenant, fingerprint, "
+                      "document, output, ended_ms) VALUES (?,?,?,?,?,?,?)")
+                .bind(r.id)
+                .bind(r.workspace)
+                .bind(r.tenant)
+                .bind(r.fingerprint)
+                .bind(r.document)
+                .bindBlob(r.output)
+                .bind(r.ended_ms)
+                .run();
+        },
+        std::move(written));
+}
+
+void Journal::record(const Event& e, std::int64_t time_ms) {
+    write([e, time_ms](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO events (id, time_ms, type, resource, pool, tenant, "
+                  "reason, message, trace) VALUES (?,?,?,?,?,?,?,?,?)")
+            .bind(static_cast<std::int64_t>(e.id))
+            .bind(time_ms)
+            .bind(e.type)
+            .bind(e.resource)
+            .bind(e.pool)
+            .bind(e.tenant)
+            .bind(e.reason)
+            .bind(e.message)
+            .bind(e.trace_id)
+            .run();
+    });
+}
+
+std::optional<WorkspaceRecord> Journal::workspace(const std::string& id) {
+    flush(kReadYourWrites);
+    std::optional<WorkspaceRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kWorkspaceColumns) + "id = ?");
+        row.bind(id);
+        if (row.step()) found = workspaceRow(row);
+    });
+    return found;
+}
+
+std::optional<WorkspaceRecord> Journal::workspaceByClaim(const std::string& claim_id) {
+    flush(kReadYourWrites);
+    std::optional<WorkspaceRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kWorkspaceColumns) + "claim_id = ?");
+        row.bind(claim_id);
+        if (row.step()) found = workspaceRow(row);
+    });
+    return found;
+}
+
+std::optional<ExecutionRecord> Journal::execution(const std::string& id) {
+    flush(kReadYourWrites);
+    std::optional<ExecutionRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kExecutionColumns) + "id = ?");
+        row.bind(id);
+        if (row.step()) found = executionRow(row);
+    });
+    return found;
+}
+
+std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace) {
+    flush(kReadYourWrites);
+    std::vector<ExecutionRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kExecutionColumns) +
+                                    "workspace = ? ORDER BY ended_ms DESC LIMIT 200");
+        row.bind(workspace);
+        while (row.step()) found.push_back(executionRow(row));
+    });
+    return found;
+}
+
+std::string Journal::meta(const std::string& key) {
+    std::string value;
+    read([&](Database& database) {
+        Statement row(database, "SELECT value FROM meta WHERE key = ?");
+        row.bind(key);
+        if (row.step()) value = row.text(0);
+    });
+    return value;
+}
+
+void Journal::setMeta(const std::string& key, const std::string& value) {
+    writeNow([&](Database& database) {
+        Statement(database, "INSERT OR REPLACE INTO meta (key, value) VALUES (?,?)")
+            .bind(key)
+            .bind(value)
+            .run();
+    });
+}
+
+}  // namespace hearth::controller

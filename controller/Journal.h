@@ -1,0 +1,106 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/Clock.h"
+#include "controller/Database.h"
+#include "controller/Events.h"
+#include "metrics/Log.h"
+
+namespace hearth::controller {
+
+/// A workspace as history knows it.
+struct WorkspaceRecord {
+    std::string id;
+    std::string tenant;
+    std::string pool;
+    std::string sandbox;
+    std::string claim_id;
+    std::string fingerprint;
+    std::string name;
+    std::int64_t created_ms = 0;
+    std::optional<std::int64_t> ended_ms;
+    std::string reason;
+};
+
+/// An ended execution: `document` is its view as JSON without the output, `output` its chunks.
+struct ExecutionRecord {
+    std::string id;
+    std::string workspace;
+    std::string tenant;
+    std::string fingerprint;
+    std::string document;
+    std::string output;
+    std::int64_t ended_ms = 0;
+};
+
+/// History on disk, written behind the answers by one thread: nothing waits for it but what must be
+/// durable first. Losing the file loses history, never a running workspace. Thread-safe.
+class Journal {
+public:
+    Journal(const std::string& path, const Clock& clock, metrics::Log& log);
+    /// Writes what is queued, then ends.
+    ~Journal();
+    Journal(const Journal&) = delete;
+    Journal& operator=(const Journal&) = delete;
+
+    using Write = std::function<void(Database&)>;
+    /// Called after the commit with true, or with false when it failed (already logged).
+    using Written = std::function<void(bool durable)>;
+
+    /// Queues a write; never blocks on the disk.
+    void write(Write write, Written written = {});
+    /// Runs now, on the caller's thread, in a transaction of its own; for declared objects, whose
+    /// answer must be true. Throws what the database throws.
+    void writeNow(const Write& write);
+    /// Reads on the caller's thread.
+    void read(const Write& query);
+    /// Waits until everything queued so far is on disk, at most `timeout`.
+    void flush(std::chrono::milliseconds timeout);
+
+    void record(const WorkspaceRecord& record);
+    void ended(const std::string& workspace, std::int64_t ended_ms, const std::string& reason);
+    void record(const ExecutionRecord& record, Written written);
+    void record(const Event& event, std::int64_t time_ms);
+    std::optional<WorkspaceRecord> workspace(const std::string& id);
+    std::optional<WorkspaceRecord> workspaceByClaim(const std::string& claim_id);
+    std::optional<ExecutionRecord> execution(const std::string& id);
+    std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
+
+    std::string meta(const std::string& key);
+    void setMeta(const std::string& key, const std::string& value);
+
+private:
+    struct Item {
+        Write write;
+        Written written;
+    };
+
+    void writeLoop(const std::stop_token& stop);
+    void writeBatch(std::deque<Item>& batch);
+    void prune(Database& database);
+
+    const Clock& clock_;
+    metrics::Log& log_;
+    std::mutex writer_mutex_;  ///< one transaction at a time
+    Database writer_;          // guarded by writer_mutex_
+    std::mutex reader_mutex_;
+    Database reader_;  // guarded by reader_mutex_
+    std::mutex mutex_;
+    std::condition_variable_any wake_;
+    std::deque<Item> queue_;   // guarded by mutex_
+    std::uint64_t queued_ = 0;   // guarded by mutex_
+    std::uint64_t written_ = 0;  // guarded by mutex_
+    TimePoint pruned_at_{};      // used by the thread only
+    std::jthread thread_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,320 @@
+#include "controller/LiveExecution.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+namespace {
+
+std::string signalName(int number) {
+    const char* name = ::sigabbrev_np(number);
+    return name == nullptr ? std::to_string(number) : name;
+}
+
+/// What the language's runner left: untrusted, so only three short texts are taken over.
+std::optional<Json> readReport(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    try {
+        const Json report = parseJson(text, {.bytes = 65'536, .depth = 4, .values = 100});
+        if (!report.is_object() || !report.contains("name")) return std::nullopt;
+        Json error = Json::object();
+        for (const char* key : {"name", "message", "traceback"}) {
+            const auto found = report.find(key);
+            error[key] = found != report.end() && found->is_string() ? found->get<std::string>() : "";
+        }
+        return error;
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock)
+    : facts_(std::move(facts)),
+      workspace_(std::move(workspace)),
+      clock_(clock),
+      log_(facts_.output_limit),
+      started_(clock.now()) {}
+
+void LiveExecution::handle(std::shared_ptr<agent::ExecHandle> handle) {
+    const std::lock_guard lock(mutex_);
+    handle_ = std::move(handle);
+}
+
+std::shared_ptr<agent::ExecHandle> LiveExecution::handle() const {
+    const std::lock_guard lock(mutex_);
+    return handle_;
+}
+
+void LiveExecution::markOom() {
+    const std::lock_guard lock(mutex_);
+    status_ = "oom";
+}
+
+void LiveExecution::endLost() { finish("lost"); }
+
+double LiveExecution::runSeconds() const {
+    const std::lock_guard lock(mutex_);
+    return has_result_ ? toSeconds(result_.ended_at - result_.started_at) : 0;
+}
+
+double LiveExecution::overheadSeconds() const {
+    const std::lock_guard lock(mutex_);
+    if (!has_result_) return 0;
+    return std::max(0.0, toSeconds(clock_.now() - facts_.requested -
+                                   (result_.ended_at - result_.started_at)));
+}
+
+int LiveExecution::endSignal() const {
+    const std::lock_guard lock(mutex_);
+    return result_.signal;
+}
+
+WallTime LiveExecution::wallOf(TimePoint at) const {
+    return clock_.wall() -
+           std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
+}
+
+ExecutionView LiveExecution::view() const {
+    ExecutionView view;
+    view.id = facts_.id;
+    view.workspace_id = workspace_->facts().id;
+    view.tenant = workspace_->facts().tenant;
+    view.pool = workspace_->facts().pool;
+    view.language = facts_.language;
+    view.interpreter = facts_.interpreter;
+    view.background = facts_.background;
+    view.claim = facts_.claim;
+    const std::lock_guard lock(mutex_);
+    // Until the callback has seen the end, the end is not told: its status may still become "oom".
+    view.status = finished_ ? status_ : "running";
+    view.started_at = formatRfc3339(wallOf(started_));
+    for (std::uint64_t at = 0;;) {
+        const agent::OutputLog::Chunk chunk = log_.read(at, SIZE_MAX);
+        if (chunk.bytes.empty()) break;
+        (chunk.channel == agent::Channel::Stderr ? view.stderr_bytes : view.stdout_bytes)
+            .append(chunk.bytes);
+        at = chunk.offset + chunk.bytes.size();
+    }
+    view.dropped_bytes = log_.dropped();
+    if (finished_ && has_result_) {
+        if (result_.signal == 0) {
+            view.exit_code = result_.exit_code;
+        } else {
+            view.signal = signalName(result_.signal);
+        }
+        view.duration_ms = toMillis(result_.ended_at - result_.started_at);
+        view.cpu_ms = result_.cpu_ms;
+        view.peak_memory_bytes = result_.max_rss_bytes;
+        view.dropped_bytes = std::max(view.dropped_bytes, result_.dropped_bytes);
+        view.error = readReport(result_.report);
+    }
+    view.truncated = view.dropped_bytes > 0;
+    return view;
+}
+
+bool LiveExecution::finished() const {
+    const std::lock_guard lock(mutex_);
+    return finished_;
+}
+
+bool LiveExecution::wait(std::chrono::milliseconds timeout) {
+    if (finished()) return true;
+    try {
+        workspace_->agent().drive([this] { return finished(); }, timeout);
+    } catch (const agent::AgentLost&) {
+        // lost() has been called, or endLost() will be.
+    }
+    return finished();
+}
+
+std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t most) const {
+    const std::lock_guard lock(mutex_);
+    const agent::OutputLog::Chunk chunk = log_.read(offset, most);
+    if (chunk.bytes.empty()) return std::nullopt;
+    return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
+}
+
+std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
+    return subscribers_.add(std::move(changed));
+}
+
+std::string LiveExecution::packedOutput() const {
+    std::string packed;
+    const std::lock_guard lock(mutex_);
+    for (std::uint64_t at = 0;;) {
+        const agent::OutputLog::Chunk chunk = log_.read(at, SIZE_MAX);
+        if (chunk.bytes.empty()) return packed;
+        std::array<unsigned char, 13> head{};
+        agent::putU64(head.data(), chunk.offset);
+        head[8] = static_cast<unsigned char>(chunk.channel);
+        agent::putU32(head.data() + 9, static_cast<std::uint32_t>(chunk.bytes.size()));
+        packed.append(reinterpret_cast<const char*>(head.data()), head.size()).append(chunk.bytes);
+        at = chunk.offset + chunk.bytes.size();
+    }
+}
+
+void LiveExecution::started(TimePoint at, bool) {
+    const std::lock_guard lock(mutex_);
+    // Not later than now: the agent's word is not trusted with the clock.
+    started_ = std::min(at, clock_.now());
+}
+
+void LiveExecution::output(int channel, std::uint64_t offset, std::string_view bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (finished_ || offset < log_.total()) return;
+        log_.skipTo(offset);
+        log_.append(channel == 2 ? agent::Channel::Stderr : agent::Channel::Stdout, bytes);
+    }
+    subscribers_.notify();
+}
+
+void LiveExecution::exited(const agent::ExecResult& result) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (finished_ || has_result_) return;
+        result_ = result;
+        has_result_ = true;
+        started_ = std::min(result.started_at, clock_.now());
+    }
+    finish(result.status);
+}
+
+void LiveExecution::lost(const std::optional<agent::AgentError>& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        refusal_ = error;
+    }
+    finish(workspace_->active() ? "lost" : "killed");
+}
+
+std::optional<agent::AgentError> LiveExecution::refusal() const {
+    const std::lock_guard lock(mutex_);
+    return refusal_;
+}
+
+void LiveExecution::finish(const std::string& status) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (status_ != "running") return;
+        status_ = status;
+    }
+    const std::shared_ptr<LiveExecution> keep = self_.lock();
+    if (ended_ && keep) ended_(keep);
+    {
+        const std::lock_guard lock(mutex_);
+        finished_ = true;
+        handle_.reset();
+    }
+    subscribers_.notify();
+}
+
+namespace {
+
+/// Reads the form that packedOutput() writes.
+class StoredExecution final : public Execution {
+public:
+    StoredExecution(ExecutionView view, const std::string& packed) : view_(std::move(view)) {
+        std::size_t at = 0;
+        while (packed.size() - at >= 13) {
+            const auto* head = reinterpret_cast<const unsigned char*>(packed.data()) + at;
+            OutputChunk chunk;
+            chunk.offset = agent::getU64(head);
+            chunk.channel = head[8];
+            const std::size_t size = agent::getU32(head + 9);
+            at += 13;
+            if (packed.size() - at < size) break;
+            chunk.bytes = packed.substr(at, size);
+            at += size;
+            (chunk.channel == 2 ? view_.stderr_bytes : view_.stdout_bytes).append(chunk.bytes);
+            chunks_.push_back(std::move(chunk));
+        }
+    }
+
+    const std::string& id() const override { return view_.id; }
+    ExecutionView view() const override { return view_; }
+    bool finished() const override { return true; }
+    bool wait(std::chrono::milliseconds) override { return true; }
+    std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override {
+        for (const OutputChunk& chunk : chunks_) {
+            if (chunk.offset + chunk.bytes.size() <= offset) continue;
+            OutputChunk part = chunk;
+            if (offset > chunk.offset) {
+                part.bytes.erase(0, static_cast<std::size_t>(offset - chunk.offset));
+                part.offset = offset;
+            }
+            if (part.bytes.size() > most) part.bytes.resize(most);
+            return part;
+        }
+        return std::nullopt;
+    }
+    std::shared_ptr<void> subscribe(std::function<void()>) override { return nullptr; }
+
+private:
+    ExecutionView view_;
+    std::vector<OutputChunk> chunks_;
+};
+
+}  // namespace
+
+std::string executionDocument(const ExecutionView& view) {
+    Json out = {{"id", view.id},
+                {"workspace", view.workspace_id},
+                {"tenant", view.tenant},
+                {"pool", view.pool},
+                {"language", view.language},
+                {"status", view.status},
+                {"dropped", view.dropped_bytes},
+                {"startedAt", view.started_at},
+                {"cpuMs", view.cpu_ms},
+                {"peakMemory", view.peak_memory_bytes},
+                {"interpreter", view.interpreter},
+                {"background", view.background}};
+    if (view.exit_code) out["exitCode"] = *view.exit_code;
+    if (view.signal) out["signal"] = *view.signal;
+    if (view.duration_ms) out["durationMs"] = *view.duration_ms;
+    if (view.error) out["error"] = *view.error;
+    if (view.claim) {
+        out["claim"] = {{"source", view.claim->source},   {"queueMs", view.claim->queue_ms},
+                        {"pickMs", view.claim->pick_ms},  {"bindMs", view.claim->bind_ms},
+                        {"totalMs", view.claim->total_ms}};
+    }
+    return dumpJson(out);
+}
+
+std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output) {
+    const Json in = parseJson(document);
+    ExecutionView view;
+    view.id = in.at("id").get<std::string>();
+    view.workspace_id = in.at("workspace").get<std::string>();
+    view.tenant = in.at("tenant").get<std::string>();
+    view.pool = in.at("pool").get<std::string>();
+    view.language = in.at("language").get<std::string>();
+    view.status = in.at("status").get<std::string>();
+    view.dropped_bytes = in.at("dropped").get<std::uint64_t>();
+    view.truncated = view.dropped_bytes > 0;
+    view.started_at = in.at("startedAt").get<std::string>();
+    view.cpu_ms = in.at("cpuMs").get<std::uint64_t>();
+    view.peak_memory_bytes = in.at("peakMemory").get<std::uint64_t>();
+    view.interpreter = in.at("interpreter").get<std::string>();
+    view.background = in.at("background").get<bool>();
+    if (in.contains("exitCode")) view.exit_code = in["exitCode"].get<int>();
+    if (in.contains("signal")) view.signal = in["signal"].get<std::string>();
+    if (in.contains("durationMs")) view.duration_ms = in["durationMs"].get<double>();
+    if (in.contains("error")) view.error = in["error"];
+    if (in.contains("claim")) {
+        const Json& claim = in["claim"];
+        view.claim = ClaimLedger{claim.at("source").get<std::string>(),
+                                 claim.at("queueMs").get<double>(),
+                                 claim.at("pickMs").get<double>(), claim.at("bindMs").get<double>(),
+                                 claim.at("totalMs").get<double>()};
+    }
+    return std::make_shared<StoredExecution>(std::move(view), output);
+}
+
+}  // namespace hearth::controller

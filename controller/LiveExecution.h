@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/Subscribers.h"
+#include "controller/Executions.h"
+#include "controller/Workspace.h"
+#include "pool/agent/OutputLog.h"
+
+namespace hearth::controller {
+
+/// An execution that this server started or found again after a restart: what the agent says about
+/// it, kept for everyone who looks. Thread-safe.
+class LiveExecution final : public Execution, public agent::ExecSink {
+public:
+    /// What does not change.
+    struct Facts {
+        std::string id;
+        std::string fingerprint;
+        std::string language;  ///< "" for a command
+        std::string interpreter;
+        bool background = false;
+        bool stdin_open = false;
+        std::uint64_t output_limit = 1U << 20U;
+        std::optional<ClaimLedger> claim;
+        TimePoint requested{};
+    };
+    /// Called once at the end, outside every lock, from the thread that read it.
+    using Ended = std::function<void(const std::shared_ptr<LiveExecution>&)>;
+
+    LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock);
+
+    /// Before the work is sent.
+    void onEnded(Ended ended) { ended_ = std::move(ended); }
+    void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
+    void handle(std::shared_ptr<agent::ExecHandle> handle);
+    std::shared_ptr<agent::ExecHandle> handle() const;
+    const Facts& facts() const { return facts_; }
+    const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
+    /// The kernel's out-of-memory killer ended it; set between exited() and the callback.
+    void markOom();
+    /// The workspace has ended under it.
+    void endLost();
+    /// All kept output in the order it came, for the journal.
+    std::string packedOutput() const;
+    double runSeconds() const;
+    double overheadSeconds() const;
+    int endSignal() const;
+
+    const std::string& id() const override { return facts_.id; }
+    ExecutionView view() const override;
+    bool finished() const override;
+    bool wait(std::chrono::milliseconds timeout) override;
+    std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override;
+    std::shared_ptr<void> subscribe(std::function<void()> changed) override;
+
+    void started(TimePoint at, bool repeated) override;
+    void output(int channel, std::uint64_t offset, std::string_view bytes) override;
+    void exited(const agent::ExecResult& result) override;
+    void lost(const std::optional<agent::AgentError>& error) override;
+
+    /// Why the agent did not run it at all, if so.
+    std::optional<agent::AgentError> refusal() const;
+
+private:
+    void finish(const std::string& status);
+    WallTime wallOf(TimePoint at) const;
+
+    const Facts facts_;
+    const std::shared_ptr<Workspace> workspace_;
+    const Clock& clock_;
+    Ended ended_;
+    std::weak_ptr<LiveExecution> self_;
+    mutable std::mutex mutex_;
+    agent::OutputLog log_;                           // guarded by mutex_
+    std::string status_ = "running";                 // guarded by mutex_
+    agent::ExecResult result_;                       // guarded by mutex_
+    TimePoint started_{};                            // guarded by mutex_
+    bool has_result_ = false;                        // guarded by mutex_
+    bool finished_ = false;                          // guarded by mutex_
+    std::optional<agent::AgentError> refusal_;       // guarded by mutex_
+    std::shared_ptr<agent::ExecHandle> handle_;      // guarded by mutex_
+    Subscribers subscribers_;
+};
+
+/// An ended execution from the journal.
+std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output);
+/// The view without its output, as the journal keeps it.
+std::string executionDocument(const ExecutionView& view);
+
+}  // namespace hearth::controller

@@ -1,0 +1,218 @@
+#include "controller/PoolReconciler.h"
+
+#include <algorithm>
+
+#include "base/Ids.h"
+#include "controller/TemplateHash.h"
+
+namespace hearth::controller {
+namespace {
+
+using pool::Member;
+using pool::Phase;
+
+constexpr auto kRecheck = std::chrono::seconds(30);
+/// How long a warm sandbox above the floor is kept, so that a burst's refill is not undone at once.
+constexpr auto kSurplusKept = std::chrono::seconds(60);
+
+/// How many warm sandboxes the pool should have now. (The schedule's floor and the forecast take
+/// their place here.)
+std::size_t desiredWarm(const PoolSpec& spec) { return std::min(spec.warm_min, spec.warm_max); }
+
+bool isWarm(const Member& member) {
+    return member.phase == Phase::Creating || member.phase == Phase::Warming ||
+           member.phase == Phase::Ready;
+}
+
+}  // namespace
+
+PoolReconciler::PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueue& claims,
+                               Breaker& breaker, Endings& endings, WorkQueue& work,
+                               WorkspaceTable& table, EventLog& events, metrics::Metrics& metrics,
+                               const Clock& clock)
+    : specs_(specs),
+      warm_(warm),
+      claims_(claims),
+      breaker_(breaker),
+      endings_(endings),
+      work_(work),
+      table_(table),
+      events_(events),
+      metrics_(metrics),
+      clock_(clock) {}
+
+ReconcileResult PoolReconciler::reconcile(const std::string& name) {
+    const std::optional<Pool> pool = specs_.find(name);
+    if (!pool) {
+        for (const Member& member : warm_.members(name)) {
+            if (isWarm(member)) endings_.retire(member, "replaced");
+        }
+        return ReconcileResult::settled();
+    }
+    if (pool->deleting) {
+        endDeleted(*pool);
+        return ReconcileResult::settled();
+    }
+    if (!refill_) {
+        publish(*pool, 0);
+        return ReconcileResult::settled();
+    }
+
+    const std::vector<Member> members = warm_.members(name);
+    const std::string wanted = templateHash(pool->spec);
+    const auto fresh = static_cast<std::size_t>(
+        std::count_if(members.begin(), members.end(), [&](const Member& member) {
+            return isWarm(member) && member.template_hash == wanted;
+        }));
+    // Who waits needs a sandbox each, over and above the floor.
+    const std::size_t desired = desiredWarm(pool->spec);
+    const std::size_t target =
+        std::min<std::size_t>(desired + claims_.waiting(name),
+                              std::max<std::size_t>(pool->spec.warm_max, 1));
+    std::optional<std::chrono::nanoseconds> again;
+    if (fresh < target) {
+        const Breaker::State breaker = breaker_.state(name);
+        if (clock_.now() < breaker.retry_at) {
+            again = breaker.retry_at - clock_.now();
+        } else {
+            const pool::PoolCounts counts = warm_.counts(name);
+            const std::size_t starting = counts.creating + counts.warming;
+            const std::size_t pace = pool->spec.parallel_creates > starting
+                                         ? pool->spec.parallel_creates - starting
+                                         : 0;
+            const std::size_t room =
+                pool->spec.max_members > counts.total() ? pool->spec.max_members - counts.total()
+                                                        : 0;
+            // A pool that has just failed is tried with one sandbox, not with all.
+            const std::size_t trust = breaker.failures > 0 ? 1 : target;
+            create(*pool, std::min({target - fresh, pace, room, trust}));
+        }
+    }
+    retireStale(*pool, members);
+    publish(*pool, desired);
+    return ReconcileResult::after(again.value_or(kRecheck));
+}
+
+void PoolReconciler::endDeleted(const Pool& pool) {
+    bool left = false;
+    for (const Member& member : warm_.members(pool.name)) {
+        left = true;
+        if (isWarm(member)) endings_.retire(member, "replaced");
+    }
+    if (left) return publish(pool, 0);
+    specs_.erase(pool.name);
+    breaker_.forget(pool.name);
+    metrics_.forgetPool(pool.name);
+    const std::lock_guard lock(mutex_);
+    status_.erase(pool.name);
+}
+
+void PoolReconciler::retireStale(const Pool& pool, const std::vector<Member>& members) {
+    const std::string wanted = templateHash(pool.spec);
+    std::vector<Member> ready;
+    for (const Member& member : members) {
+        if (member.phase == Phase::Ready) ready.push_back(member);
+    }
+    std::sort(ready.begin(), ready.end(),
+              [](const Member& a, const Member& b) { return a.created_at < b.created_at; });
+    const std::size_t floor = desiredWarm(pool.spec);
+    auto fresh = static_cast<std::size_t>(
+        std::count_if(ready.begin(), ready.end(),
+                      [&](const Member& member) { return member.template_hash == wanted; }));
+    const TimePoint now = clock_.now();
+    std::size_t left = ready.size();
+    for (const Member& member : ready) {
+        const bool stale = member.template_hash != wanted;
+        const bool old = pool.spec.max_age.count() > 0 && now - member.created_at > pool.spec.max_age;
+        if (stale) {
+            // Replaced as the new ones arrive; a claim may still take it meanwhile.
+            if ((fresh >= floor || left > floor) && endings_.retire(member, "replaced")) --left;
+        } else if (old) {
+            if (endings_.retire(member, "age")) --left, --fresh;
+        } else if (left > floor && now - member.created_at > kSurplusKept &&
+                   claims_.waiting(pool.name) == 0) {
+            if (endings_.retire(member, "shrink")) --left, --fresh;
+        }
+    }
+}
+
+void PoolReconciler::create(const Pool& pool, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        Member member;
+        member.id = newId("sb_");
+        member.pool = pool.name;
+        member.template_hash = templateHash(pool.spec);
+        member.generation = pool.generation;
+        member.image = pool.spec.image;
+        member.limits = pool.spec.limits;
+        member.created = clock_.wall();
+        member.created_at = clock_.now();
+        const std::string id = member.id;
+        warm_.add(std::move(member));
+        work_.add({"sandbox", id});
+    }
+}
+
+void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
+    const pool::PoolCounts counts = warm_.counts(pool.name);
+    const Breaker::State breaker = breaker_.state(pool.name);
+    const auto small = [](std::size_t n) { return static_cast<std::uint32_t>(n); };
+    PoolStatus next = status(pool.name);
+    next.observed_generation = pool.generation;
+    next.ready = small(counts.ready);
+    next.claimed = small(counts.claimed);
+    next.creating = small(counts.creating + counts.warming);
+    next.draining = small(counts.draining);
+    next.failed = small(counts.failed);
+    next.desired = small(desired);
+    next.waiting = small(claims_.waiting(pool.name));
+    const bool was_degraded = std::any_of(
+        next.conditions.begin(), next.conditions.end(),
+        [](const Condition& c) { return c.type == "Degraded" && c.status; });
+    condition(next, "Ready", counts.ready >= desired, counts.ready >= desired ? "Filled" : "Filling",
+              std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
+    condition(next, "Progressing", next.creating > 0, next.creating > 0 ? "Creating" : "Settled",
+              std::to_string(next.creating) + " being created");
+    condition(next, "Degraded", breaker.degraded(), breaker.degraded() ? "CreateFailed" : "Healthy",
+              breaker.degraded() ? breaker.reason : "");
+    if (breaker.degraded() != was_degraded) {
+        events_.publish({.type = breaker.degraded() ? "pool.degraded" : "pool.recovered",
+                         .resource = pool.name,
+                         .pool = pool.name,
+                         .reason = breaker.degraded() ? "CreateFailed" : "Healthy",
+                         .message = breaker.reason});
+    }
+
+    metrics_.poolDesired(pool.name, static_cast<double>(desired));
+    metrics_.poolSandboxes(pool.name, "creating", static_cast<double>(counts.creating));
+    metrics_.poolSandboxes(pool.name, "warming", static_cast<double>(counts.warming));
+    metrics_.poolSandboxes(pool.name, "ready", static_cast<double>(counts.ready));
+    metrics_.poolSandboxes(pool.name, "claimed", static_cast<double>(counts.claimed));
+    metrics_.poolSandboxes(pool.name, "draining", static_cast<double>(counts.draining));
+    metrics_.poolSandboxes(pool.name, "failed", static_cast<double>(counts.failed));
+    metrics_.workspaces(pool.name, static_cast<double>(table_.countOf(pool.name)));
+    const std::lock_guard lock(mutex_);
+    status_[pool.name] = std::move(next);
+}
+
+void PoolReconciler::condition(PoolStatus& status, const std::string& type, bool value,
+                               std::string reason, std::string message) const {
+    for (Condition& each : status.conditions) {
+        if (each.type != type) continue;
+        if (each.status != value) each.since = formatRfc3339(clock_.wall());
+        each.status = value;
+        each.reason = std::move(reason);
+        each.message = std::move(message);
+        return;
+    }
+    status.conditions.push_back(
+        {type, value, std::move(reason), std::move(message), formatRfc3339(clock_.wall())});
+}
+
+PoolStatus PoolReconciler::status(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = status_.find(name);
+    return found == status_.end() ? PoolStatus{} : found->second;
+}
+
+}  // namespace hearth::controller

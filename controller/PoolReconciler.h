@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "controller/Breaker.h"
+#include "controller/ClaimQueue.h"
+#include "controller/Endings.h"
+#include "controller/Pools.h"
+#include "controller/ReconcileLoop.h"
+#include "controller/SpecStore.h"
+#include "pool/WarmPool.h"
+
+namespace hearth::controller {
+
+/// Makes one pool match its spec. Level-based: each call reads what is declared and what there is,
+/// and writes the difference; lost, late and repeated calls are harmless. Members count from the
+/// moment they are asked for, so nothing is created twice while a create is under way.
+class PoolReconciler {
+public:
+    PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueue& claims, Breaker& breaker,
+                   Endings& endings, WorkQueue& work, WorkspaceTable& table, EventLog& events,
+                   metrics::Metrics& metrics, const Clock& clock);
+
+    ReconcileResult reconcile(const std::string& name);
+    /// What was seen last.
+    PoolStatus status(const std::string& name) const;
+    /// No pool is refilled any more (drain of everything, shutdown).
+    void stopRefill() { refill_ = false; }
+
+private:
+    void endDeleted(const Pool& pool);
+    void retireStale(const Pool& pool, const std::vector<pool::Member>& members);
+    void create(const Pool& pool, std::size_t count);
+    void publish(const Pool& pool, std::size_t desired);
+    void condition(PoolStatus& status, const std::string& type, bool value, std::string reason,
+                   std::string message) const;
+
+    SpecStore& specs_;
+    pool::WarmPool& warm_;
+    ClaimQueue& claims_;
+    Breaker& breaker_;
+    Endings& endings_;
+    WorkQueue& work_;
+    WorkspaceTable& table_;
+    EventLog& events_;
+    metrics::Metrics& metrics_;
+    const Clock& clock_;
+    std::atomic<bool> refill_{true};
+    mutable std::mutex mutex_;
+    std::map<std::string, PoolStatus> status_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "controller/Endings.h"
+#include "controller/PoolReconciler.h"
+#include "controller/Pools.h"
+
+namespace hearth::controller {
+
+/// The Pools that the protocol surfaces see. Thread-safe.
+class PoolService final : public Pools {
+public:
+    PoolService(SpecStore& specs, PoolReconciler& reconciler, pool::WarmPool& warm,
+                WorkspaceTable& table, Endings& endings, WorkQueue& work,
+                metrics::Metrics& metrics, std::string runtime, const Clock& clock);
+
+    std::vector<PoolView> list(const Principal& who) override;
+    PoolView get(const Principal& who, const std::string& name) override;
+    PoolView create(const Principal& who, const Json& document) override;
+    PoolView put(const Principal& who, const std::string& name, const Json& document,
+                 std::optional<std::int64_t> if_match, bool& created) override;
+    PoolView patch(const Principal& who, const std::string& name, const Json& merge,
+                   std::optional<std::int64_t> if_match) override;
+    void remove(const Principal& who, const std::string& name) override;
+    std::uint32_t drain(const Principal& who, const std::string& name) override;
+    std::uint32_t drainAll(const Principal& who) override;
+    std::vector<SandboxView> sandboxes(const Principal& who,
+                                       const std::optional<std::string>& pool) override;
+    SandboxView sandbox(const Principal& who, const std::string& id) override;
+    void destroySandbox(const Principal& who, const std::string& id) override;
+
+    /// Declares a pool that a file names; equal specs change nothing.
+    void declare(const Pool& pool);
+
+private:
+    PoolView store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
+                   bool& created);
+    /// Ends these sandboxes and waits until they have gone, at most a minute.
+    std::uint32_t endAndWait(const std::vector<pool::Member>& members);
+    SandboxView view(const pool::Member& member) const;
+
+    SpecStore& specs_;
+    PoolReconciler& reconciler_;
+    pool::WarmPool& warm_;
+    WorkspaceTable& table_;
+    Endings& endings_;
+    WorkQueue& work_;
+    metrics::Metrics& metrics_;
+    const std::string runtime_;
+    const Clock& clock_;
+};
+
+}  // namespace hearth::controller

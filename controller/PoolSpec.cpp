@@ -1,0 +1,315 @@
+#include "controller/PoolSpec.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/Error.h"
+#include "base/Units.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr const char* kApiVersion = "hearth.dev/v1alpha1";
+constexpr const char* kKind = "SandboxPool";
+constexpr std::size_t kMaxNameLength = 63;
+// Caps of one pool (SECURITY T33): a mistyped number must not become a thousand containers.
+constexpr std::uint32_t kMostMembers = 1000;
+constexpr std::uint64_t kMostBytes = 1ULL << 40U;
+
+/// Reads one JSON object field by field and collects what is wrong with it.
+class FieldReader {
+public:
+    FieldReader(const Json& object, std::string pointer, std::vector<FieldError>& errors)
+        : pointer_(std::move(pointer)), errors_(errors) {
+        if (object.is_object()) {
+            object_ = &object;
+        } else if (!object.is_null()) {
+            complain("", "must be an object");
+        }
+    }
+
+    /// Call last: complains about every field that nobody asked for.
+    void finish() {
+        if (object_ == nullptr) return;
+        for (const auto& [key, value] : object_->items()) {
+            if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+            std::string allowed;
+            for (const std::string& name : known_) allowed += (allowed.empty() ? "" : ", ") + name;
+            complain("/" + key, "unknown field; known here: " + allowed);
+        }
+    }
+
+    const Json& child(const std::string& key) {
+        static const Json kNull;
+        known_.push_back(key);
+        if (object_ == nullptr) return kNull;
+        const auto found = object_->find(key);
+        return found == object_->end() ? kNull : *found;
+    }
+
+    FieldReader object(const std::string& key) {
+        return {child(key), pointer_ + "/" + key, errors_};
+    }
+
+    void text(const std::string& key, std::string& out) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        if (!value.is_string()) return complain("/" + key, "must be a string");
+        out = value.get<std::string>();
+    }
+
+    void number(const std::string& key, std::uint32_t& out, std::uint32_t most) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > most) {
+            return complain("/" + key, "must be a whole number from 0 to " + std::to_string(most));
+        }
+        out = value.get<std::uint32_t>();
+    }
+
+    void bytes(const std::string& key, std::uint64_t& out, std::uint64_t least) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        std::optional<std::uint64_t> parsed;
+        if (value.is_string()) parsed = parseBytes(value.get<std::string>());
+        if (value.is_number_unsigned()) parsed = value.get<std::uint64_t>();
+        if (!parsed || *parsed < least || *parsed > kMostBytes) {
+            return complain("/" + key, "must be a size of at least " + formatBytes(least) +
+                                           ", such as \"512Mi\"");
+        }
+        out = *parsed;
+    }
+
+    void cpu(const std::string& key, std::uint32_t& out) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        std::optional<std::uint32_t> parsed;
+        if (value.is_string()) parsed = parseMilliCpu(value.get<std::string>());
+        if (value.is_number()) parsed = parseMilliCpu(value.dump());
+        if (!parsed || *parsed < 10 || *parsed > 1'000'000) {
+            return complain("/" + key, "must be cores, such as \"1\", \"0.5\" or \"500m\"");
+        }
+        out = *parsed;
+    }
+
+    void duration(const std::string& key, std::chrono::milliseconds& out) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        std::optional<std::chrono::milliseconds> parsed;
+        if (value.is_string()) parsed = parseDuration(value.get<std::string>());
+        if (value.is_number_unsigned() && value.get<std::uint64_t>() == 0) {
+            parsed = std::chrono::milliseconds(0);
+        }
+        if (!parsed) return complain("/" + key, "must be a duration, such as \"90s\" or \"10m\"");
+        out = *parsed;
+    }
+
+    template <typename Enum, std::size_t N>
+    void choice(const std::string& key, Enum& out,
+                const std::array<std::pair<const char*, Enum>, N>& names) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        std::string all;
+        for (const auto& [name, meaning] : names) {
+            if (value.is_string() && value.get<std::string>() == name) {
+                out = meaning;
+                return;
+            }
+            all += (all.empty() ? "" : ", ") + std::string(name);
+        }
+        complain("/" + key, "must be one of " + all);
+    }
+
+    /// A field of a later version: only its default is taken.
+    void onlyDefault(const std::string& key, const Json& fallback, const char* why) {
+        const Json& value = child(key);
+        if (value.is_null() || value == fallback) return;
+        complain("/" + key, std::string("not supported yet: ") + why);
+    }
+
+    void complain(const std::string& below, std::string reason) {
+        errors_.push_back({pointer_ + below, std::move(reason)});
+    }
+
+private:
+    const Json* object_ = nullptr;
+    std::string pointer_;
+    std::vector<FieldError>& errors_;
+    std::vector<std::string> known_;
+};
+
+constexpr std::array<std::pair<const char*, OnEmpty>, 3> kOnEmpty{
+    {{"Queue", OnEmpty::Queue}, {"Create", OnEmpty::Create}, {"Fail", OnEmpty::Fail}}};
+constexpr std::array<std::pair<const char*, pool::Storage>, 2> kStorage{
+    {{"Disk", pool::Storage::Disk}, {"Memory", pool::Storage::Memory}}};
+
+void readTemplate(FieldReader spec, PoolSpec& out) {
+    spec.text("image", out.image);
+    spec.choice("storage", out.storage, kStorage);
+    FieldReader resources = spec.object("resources");
+    resources.cpu("cpu", out.limits.milli_cpu);
+    resources.bytes("memory", out.limits.memory_bytes, 32ULL << 20U);
+    resources.number("pids", out.limits.pids, 32'768);
+    resources.bytes("workspace", out.limits.workspace_bytes, 4ULL << 20U);
+    resources.bytes("tmp", out.limits.tmp_bytes, 1ULL << 20U);
+    if (out.limits.pids < 8) resources.complain("/pids", "must be at least 8");
+    // Memory file systems must leave room for processes (SECURITY T15).
+    const std::uint64_t in_memory =
+        out.limits.tmp_bytes +
+        (out.storage == pool::Storage::Memory ? out.limits.workspace_bytes : 0);
+    if (in_memory > out.limits.memory_bytes / 10 * 6) {
+        resources.complain("/tmp", "file systems in memory may take at most 60% of memory");
+    }
+    resources.finish();
+    FieldReader gpu = spec.object("gpu");
+    gpu.onlyDefault("count", 0, "GPU pools");
+    gpu.onlyDefault("product", Json::array(), "GPU pools");
+    gpu.onlyDefault("sharing", "Exclusive", "GPU pools");
+    gpu.finish();
+    FieldReader network = spec.object("network");
+    network.onlyDefault("mode", "None", "networks other than None");
+    network.onlyDefault("allow", Json::array(), "networks other than None");
+    network.finish();
+    FieldReader prewarm = spec.object("prewarm");
+    prewarm.child("languages");  // every language is ready at once until interpreters are kept warm
+    prewarm.onlyDefault("imports", Json::array(), "warm interpreters");
+    prewarm.onlyDefault("command", Json::array(), "warm-up commands");
+    prewarm.child("timeout");
+    prewarm.finish();
+    spec.onlyDefault("runtimeClass", "", "runtime classes");
+    spec.onlyDefault("podTemplate", Json::object(), "the kubernetes runtime");
+    spec.finish();
+}
+
+void readSpec(FieldReader spec, PoolSpec& out) {
+    readTemplate(spec.object("template"), out);
+    FieldReader warm = spec.object("warm");
+    warm.number("min", out.warm_min, kMostMembers);
+    warm.number("max", out.warm_max, kMostMembers);
+    warm.number("parallelCreates", out.parallel_creates, 16);
+    warm.duration("maxAge", out.max_age);
+    if (out.warm_min > out.warm_max) warm.complain("/min", "must not be above max");
+    if (out.parallel_creates == 0) warm.complain("/parallelCreates", "must be at least 1");
+    warm.finish();
+    FieldReader sizing = spec.object("sizing");
+    sizing.onlyDefault("mode", "Static", "predictive sizing");
+    sizing.child("missRate");
+    sizing.finish();
+    spec.onlyDefault("schedules", Json::array(), "schedules");
+    FieldReader empty = spec.object("onEmpty");
+    empty.choice("action", out.on_empty, kOnEmpty);
+    empty.duration("maxWait", out.max_wait);
+    empty.number("maxQueue", out.max_queue, 10'000);
+    if (out.max_wait > std::chrono::minutes(10)) empty.complain("/maxWait", "at most 10m");
+    empty.finish();
+    FieldReader lifecycle = spec.object("lifecycle");
+    lifecycle.duration("idleTimeout", out.idle_timeout);
+    lifecycle.duration("maxLifetime", out.max_lifetime);
+    lifecycle.onlyDefault("onIdle", "Reclaim", "pausing");
+    lifecycle.onlyDefault("countRunningWork", true, "ignoring running work");
+    lifecycle.finish();
+    FieldReader limits = spec.object("limits");
+    limits.number("members", out.max_members, kMostMembers);
+    limits.number("perTenant", out.per_tenant, kMostMembers);
+    limits.finish();
+    spec.finish();
+}
+
+bool validName(const std::string& name) {
+    if (name.empty() || name.size() > kMaxNameLength || name.front() == '-' || name.back() == '-') {
+        return false;
+    }
+    return std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    });
+}
+
+[[noreturn]] void refuse(std::vector<FieldError> errors) {
+    const bool unsupported =
+        std::all_of(errors.begin(), errors.end(), [](const FieldError& error) {
+            return error.reason.starts_with("not supported yet");
+        });
+    Error error(unsupported ? ErrorCode::Unsupported : ErrorCode::InvalidSpec,
+                "the pool manifest is not valid: " + errors.front().pointer + " " +
+                    errors.front().reason);
+    for (FieldError& each : errors) error.field(std::move(each.pointer), std::move(each.reason));
+    throw error;
+}
+
+}  // namespace
+
+Pool parsePool(const Json& document) {
+    std::vector<FieldError> errors;
+    Pool pool;
+    FieldReader top(document, "", errors);
+    if (!document.is_object()) refuse({{"", "a manifest must be an object"}});
+    std::string api_version;
+    std::string kind;
+    top.text("apiVersion", api_version);
+    top.text("kind", kind);
+    if (api_version != kApiVersion) {
+        top.complain("/apiVersion", std::string("must be ") + kApiVersion);
+    }
+    if (kind != kKind) top.complain("/kind", std::string("must be ") + kKind);
+    FieldReader metadata = top.object("metadata");
+    metadata.text("name", pool.name);
+    if (!validName(pool.name)) {
+        metadata.complain("/name", "must be 1 to 63 lower-case letters, digits or '-'");
+    }
+    // What the server wrote may come back with the rest of the object.
+    for (const char* written : {"generation", "resourceVersion", "createdAt", "deleting"}) {
+        metadata.child(written);
+    }
+    metadata.finish();
+    readSpec(top.object("spec"), pool.spec);
+    if (pool.spec.image.empty()) {
+        errors.push_back({"/spec/template/image", "is required: a name under the images folder"});
+    }
+    top.child("status");
+    top.finish();
+    if (!errors.empty()) refuse(std::move(errors));
+    pool.document = poolDocument(pool.name, pool.spec);
+    return pool;
+}
+
+Json poolDocument(const std::string& name, const PoolSpec& spec) {
+    const auto nameOf = [](const auto& names, auto value) -> const char* {
+        for (const auto& [text, meaning] : names) {
+            if (meaning == value) return text;
+        }
+        return "";
+    };
+    return {{"apiVersion", kApiVersion},
+            {"kind", kKind},
+            {"metadata", {{"name", name}}},
+            {"spec",
+             {{"template",
+               {{"image", spec.image},
+                {"resources",
+                 {{"cpu", formatMilliCpu(spec.limits.milli_cpu)},
+                  {"memory", formatBytes(spec.limits.memory_bytes)},
+                  {"pids", spec.limits.pids},
+                  {"workspace", formatBytes(spec.limits.workspace_bytes)},
+                  {"tmp", formatBytes(spec.limits.tmp_bytes)}}},
+                {"storage", nameOf(kStorage, spec.storage)},
+                {"network", {{"mode", spec.network}, {"allow", Json::array()}}}}},
+              {"warm",
+               {{"min", spec.warm_min},
+                {"max", spec.warm_max},
+                {"parallelCreates", spec.parallel_creates},
+                {"maxAge", formatDuration(spec.max_age)}}},
+              {"sizing", {{"mode", "Static"}}},
+              {"onEmpty",
+               {{"action", nameOf(kOnEmpty, spec.on_empty)},
+                {"maxWait", formatDuration(spec.max_wait)},
+                {"maxQueue", spec.max_queue}}},
+              {"lifecycle",
+               {{"idleTimeout", formatDuration(spec.idle_timeout)},
+                {"maxLifetime", formatDuration(spec.max_lifetime)},
+                {"onIdle", "Reclaim"},
+                {"countRunningWork", true}}},
+              {"limits", {{"members", spec.max_members}, {"perTenant", spec.per_tenant}}}}}};
+}
+
+}  // namespace hearth::controller

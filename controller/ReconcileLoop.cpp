@@ -1,0 +1,51 @@
+#include "controller/ReconcileLoop.h"
+
+namespace hearth::controller {
+
+ReconcileLoop::ReconcileLoop(WorkQueue& queue, metrics::Metrics& metrics, metrics::Log& log,
+                             const Clock& clock)
+    : queue_(queue), metrics_(metrics), log_(log), clock_(clock) {}
+
+ReconcileLoop::~ReconcileLoop() { stop(); }
+
+void ReconcileLoop::handle(const std::string& kind, Reconcile reconcile) {
+    handlers_[kind] = std::move(reconcile);
+}
+
+void ReconcileLoop::start(unsigned workers) {
+    for (unsigned i = 0; i < workers; ++i) {
+        workers_.emplace_back([this](const std::stop_token& stop) {
+            while (const std::optional<WorkKey> key = queue_.take(stop)) work(*key);
+        });
+    }
+}
+
+void ReconcileLoop::stop() {
+    for (std::jthread& worker : workers_) worker.request_stop();
+    queue_.wakeAll();
+    workers_.clear();
+}
+
+void ReconcileLoop::settle() {
+    while (const std::optional<WorkKey> key = queue_.takeDue()) work(*key);
+}
+
+void ReconcileLoop::work(const WorkKey& key) {
+    const TimePoint begin = clock_.now();
+    const char* outcome = "ok";
+    try {
+        const ReconcileResult result = handlers_.at(key.kind)(key.name);
+        queue_.settled(key);
+        queue_.done(key);
+        if (result.again) queue_.addAfter(key, *result.again);
+    } catch (const std::exception& e) {
+        outcome = "error";
+        log_.error("reconcile.failed",
+                   {{"kind", key.kind}, {"name", key.name}, {"error", e.what()}});
+        queue_.done(key);
+        queue_.retry(key);
+    }
+    metrics_.reconcile(key.kind, outcome, toSeconds(clock_.now() - begin));
+}
+
+}  // namespace hearth::controller

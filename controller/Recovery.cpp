@@ -1,0 +1,191 @@
+#include "controller/Recovery.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "base/Error.h"
+#include "controller/TemplateHash.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr unsigned kAskers = 8;
+/// A sandbox that uses all of its CPU answers late; one that hangs must not hold up the others long.
+constexpr auto kAnswerWithin = std::chrono::seconds(5);
+constexpr const char* kEpochKey = "epoch";
+
+}  // namespace
+
+Recovery::Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
+                   const pool::ClaimMarks& marks, SandboxReconciler& sandboxes, SpecStore& specs,
+                   WorkspaceTable& table, ExecutionService& executions, Journal& journal,
+                   metrics::Log& log, const Clock& clock)
+    : runtime_(runtime),
+      warm_(warm),
+      marks_(marks),
+      sandboxes_(sandboxes),
+      specs_(specs),
+      table_(table),
+      executions_(executions),
+      journal_(journal),
+      log_(log),
+      clock_(clock) {}
+
+Recovery::Outcome Recovery::run() {
+    const std::string stored = journal_.meta(kEpochKey);
+    sandboxes_.epoch(1 + (stored.empty() ? 0 : std::stoull(stored)));
+
+    const std::vector<pool::SandboxInfo> found = runtime_.list();
+    auto agents = askAll(found);
+    // Above every epoch that any agent has seen, so that a lost data file never fences us out.
+    std::uint64_t highest = sandboxes_.epoch();
+    for (const auto& [id, agent] : agents) highest = std::max(highest, agent->hello().highest_epoch);
+    sandboxes_.epoch(highest);
+    journal_.setMeta(kEpochKey, std::to_string(highest));
+
+    Outcome outcome;
+    std::vector<pool::SandboxId> keep;
+    for (const pool::SandboxInfo& info : found) {
+        const auto agent = agents.find(info.id);
+        const Verdict verdict =
+            agent == agents.end() ? Verdict::Swept : place(info, std::move(agent->second));
+        if (verdict == Verdict::Swept) {
+            ++outcome.swept;
+            continue;
+        }
+        keep.push_back(info.id);
+        ++(verdict == Verdict::Claimed ? outcome.workspaces : outcome.warm);
+    }
+    agents.clear();
+    runtime_.sweep(keep);
+    for (const pool::SandboxId& id : marks_.all()) {
+        if (!warm_.find(id)) marks_.clear(id);
+    }
+    closeHistory();
+    log_.info("recovery.done", {{"epoch", sandboxes_.epoch()},
+                                {"workspaces", outcome.workspaces},
+                                {"warm", outcome.warm},
+                                {"swept", outcome.swept}});
+    return outcome;
+}
+
+std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> Recovery::askAll(
+    const std::vector<pool::SandboxInfo>& found) {
+    std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> answers;
+    std::mutex mutex;
+    std::atomic<std::size_t> next{0};
+    std::vector<std::jthread> askers;
+    for (unsigned i = 0; i < kAskers; ++i) {
+        askers.emplace_back([&] {
+            for (std::size_t at = next++; at < found.size(); at = next++) {
+                if (!found[at].alive) continue;
+                std::shared_ptr<agent::AgentClient> agent = ask(found[at].id);
+                if (!agent) continue;
+                const std::lock_guard lock(mutex);
+                answers.emplace(found[at].id, std::move(agent));
+            }
+        });
+    }
+    askers.clear();
+    return answers;
+}
+
+std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id) {
+    // Twice: a stored epoch that is too low is learnt from the first refusal.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        try {
+            return sandboxes_.connect(id, kAnswerWithin);
+        } catch (const agent::AgentError& e) {
+            const auto highest = e.details().find("highestEpoch");
+            if (e.code() == "STALE_EPOCH" && highest != e.details().end() &&
+                highest->is_number_unsigned()) {
+                sandboxes_.raiseEpoch(highest->get<std::uint64_t>() + 1);
+                continue;
+            }
+            log_.warn("recovery.refused", {{"sandbox", id}, {"code", e.code()}});
+            return nullptr;
+        } catch (const std::exception& e) {
+            log_.warn("recovery.no_answer", {{"sandbox", id}, {"error", e.what()}});
+            return nullptr;
+        }
+    }
+    return nullptr;
+}
+
+Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
+                                  std::shared_ptr<agent::AgentClient> agent) {
+    const auto label = [&](const char* key) {
+        const auto found = info.labels.find(key);
+        return found == info.labels.end() ? std::string() : found->second;
+    };
+    pool::Member member;
+    member.id = info.id;
+    member.pool = label("pool");
+    member.template_hash = label("template");
+    const std::string generation = label("generation");
+    member.generation = generation.empty() ? 0 : std::stoll(generation);
+    member.created = fromUnixMillis(info.created_unix_ms);
+    member.created_at = clock_.now() - (clock_.wall() - member.created);
+    const std::optional<Pool> pool = specs_.find(member.pool);
+    if (pool) member.image = pool->spec.image;
+
+    if (agent->hello().binding) {
+        try {
+            adoptWorkspace(std::move(member), agent);
+            return Verdict::Claimed;
+        } catch (const Error& e) {
+            log_.warn("recovery.bad_note", {{"sandbox", info.id}, {"error", e.what()}});
+            return Verdict::Swept;
+        }
+    }
+    if (marks_.exists(info.id) || !pool || templateHash(pool->spec) != member.template_hash) {
+        return Verdict::Swept;
+    }
+    member.limits = pool->spec.limits;
+    member.phase = pool::Phase::Ready;
+    member.ready = clock_.wall();
+    member.agent = std::move(agent);
+    warm_.adopt(std::move(member));
+    return Verdict::Warm;
+}
+
+void Recovery::adoptWorkspace(pool::Member member,
+                              const std::shared_ptr<agent::AgentClient>& agent) {
+    const agent::Hello& hello = agent->hello();
+    WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
+    member.pool = facts.pool;
+    member.limits = facts.limits;
+    member.phase = pool::Phase::Claimed;
+    member.workspace = facts.id;
+    member.tenant = facts.tenant;
+    member.agent = agent;
+    member.ready = facts.created;
+    marks_.set(member.id);
+    warm_.adopt(std::move(member));
+    auto workspace = std::make_shared<Workspace>(facts, agent, hello.binding->labels,
+                                                 hello.deadlines, hello.last_activity);
+    table_.insert(workspace);
+    if (!journal_.workspace(facts.id)) {  // the data file was lost, or the crash came before it
+        journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
+                                        facts.claim_id, facts.fingerprint, facts.name,
+                                        toUnixMillis(facts.created), std::nullopt, ""});
+    }
+    for (const agent::KnownExecution& known : hello.executions) {
+        executions_.adopt(workspace, known);
+    }
+}
+
+void Recovery::closeHistory() {
+    std::vector<std::string> open;
+    journal_.flush(std::chrono::seconds(5));
+    journal_.read([&](Database& database) {
+        Statement row(database, "SELECT id FROM workspaces WHERE ended_ms IS NULL");
+        while (row.step()) open.push_back(row.text(0));
+    });
+    for (const std::string& id : open) {
+        if (!table_.find(id)) journal_.ended(id, toUnixMillis(clock_.wall()), "lost");
+    }
+}
+
+}  // namespace hearth::controller

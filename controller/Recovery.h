@@ -1,0 +1,51 @@
+#pragma once
+
+#include "controller/ExecutionService.h"
+#include "controller/PoolService.h"
+#include "controller/SandboxReconciler.h"
+#include "pool/ClaimMarks.h"
+
+namespace hearth::controller {
+
+/// Reads the truth back after any kind of end: asks the runtime what exists and every agent who
+/// holds it (DESIGN section 2). Claimed sandboxes go on as workspaces with their executions, warm
+/// ones of a declared template are warm again, everything else is swept. Runs once, before the
+/// listeners open and the loop starts.
+class Recovery {
+public:
+    Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, const pool::ClaimMarks& marks,
+             SandboxReconciler& sandboxes, SpecStore& specs, WorkspaceTable& table,
+             ExecutionService& executions, Journal& journal, metrics::Log& log, const Clock& clock);
+
+    struct Outcome {
+        std::size_t workspaces = 0;
+        std::size_t warm = 0;
+        std::size_t swept = 0;
+    };
+
+    Outcome run();
+
+private:
+    enum class Verdict { Claimed, Warm, Swept };
+
+    /// The agents' answers: connected, or null for what must be swept.
+    std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> askAll(
+        const std::vector<pool::SandboxInfo>& found);
+    std::shared_ptr<agent::AgentClient> ask(const pool::SandboxId& id);
+    Verdict place(const pool::SandboxInfo& info, std::shared_ptr<agent::AgentClient> agent);
+    void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent);
+    void closeHistory();
+
+    pool::ContainerRuntime& runtime_;
+    pool::WarmPool& warm_;
+    const pool::ClaimMarks& marks_;
+    SandboxReconciler& sandboxes_;
+    SpecStore& specs_;
+    WorkspaceTable& table_;
+    ExecutionService& executions_;
+    Journal& journal_;
+    metrics::Log& log_;
+    const Clock& clock_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,102 @@
+#include "controller/SandboxReconciler.h"
+
+#include "base/CrashPoint.h"
+#include "controller/TemplateHash.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kAgentStart = std::chrono::seconds(10);
+
+}  // namespace
+
+SandboxReconciler::SandboxReconciler(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
+                                     const pool::ClaimMarks& marks, agent::Poller& poller,
+                                     const SpecStore& specs, Endings& endings, ClaimQueue& claims,
+                                     Breaker& breaker, WorkQueue& work, EventLog& events,
+                                     metrics::Metrics& metrics, metrics::Log& log,
+                                     const Clock& clock)
+    : runtime_(runtime),
+      warm_(warm),
+      marks_(marks),
+      poller_(poller),
+      specs_(specs),
+      endings_(endings),
+      claims_(claims),
+      breaker_(breaker),
+      work_(work),
+      events_(events),
+      metrics_(metrics),
+      log_(log),
+      clock_(clock) {}
+
+ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
+    const std::optional<pool::Member> member = warm_.find(id);
+    if (!member || member->phase == pool::Phase::Draining || member->phase == pool::Phase::Failed) {
+        destroy(id);
+        if (member) work_.add({"pool", member->pool});
+    } else if (member->phase == pool::Phase::Creating) {
+        create(*member);
+    }
+    return ReconcileResult::settled();
+}
+
+std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::SandboxId& id,
+                                                               std::chrono::milliseconds timeout) {
+    return std::make_shared<agent::AgentClient>(
+        poller_, [this, id] { return runtime_.connect(id); }, epoch_.load(), timeout,
+        [this, id] { endings_.lost(id, "the agent has gone"); });
+}
+
+void SandboxReconciler::create(const pool::Member& member) {
+    const TimePoint begin = clock_.now();
+    try {
+        const std::optional<Pool> pool = specs_.find(member.pool);
+        if (!pool || templateHash(pool->spec) != member.template_hash) {
+            warm_.drain(member.id);  // declared otherwise since it was asked for
+            work_.add({"sandbox", member.id});
+            return;
+        }
+        pool::SandboxSpec spec;
+        spec.image = pool->spec.image;
+        spec.image_digest = runtime_.resolveImage(pool->spec.image);
+        spec.limits = pool->spec.limits;
+        spec.storage = pool->spec.storage;
+        spec.labels = {{"pool", member.pool},
+                       {"template", member.template_hash},
+                       {"generation", std::to_string(member.generation)}};
+        crashPoint("create.before");
+        runtime_.create(member.id, spec);
+        crashPoint("create.after");
+        if (!warm_.warming(member.id)) return;  // its end was asked for meanwhile
+        const std::shared_ptr<agent::AgentClient> agent = connect(member.id, kAgentStart);
+        if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
+        if (!warm_.ready(member.id, agent, clock_.wall())) return;  // lost while it warmed
+        breaker_.succeeded(member.pool, clock_.now() - begin);
+        metrics_.sandboxStart(member.pool, toSeconds(clock_.now() - begin));
+        claims_.offer(member.pool);
+    } catch (const std::exception& e) {
+        breaker_.failed(member.pool, e.what());
+        metrics_.sandboxFailure(member.pool, "create");
+        log_.error("sandbox.create_failed",
+                   {{"sandbox", member.id}, {"pool", member.pool}, {"error", e.what()}});
+        events_.publish({.type = "sandbox.failed",
+                         .resource = member.id,
+                         .pool = member.pool,
+                         .reason = "failed",
+                         .message = "a sandbox could not be started"});
+        warm_.fail(member.id);
+        work_.add({"sandbox", member.id});
+    }
+    work_.add({"pool", member.pool});
+}
+
+void SandboxReconciler::destroy(const pool::SandboxId& id) {
+    crashPoint("destroy.before");
+    runtime_.destroy(id);
+    crashPoint("destroy.after");
+    marks_.clear(id);
+    warm_.remove(id);
+}
+
+}  // namespace hearth::controller

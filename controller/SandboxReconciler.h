@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "controller/Breaker.h"
+#include "controller/ClaimQueue.h"
+#include "controller/Endings.h"
+#include "controller/ReconcileLoop.h"
+#include "controller/SpecStore.h"
+#include "pool/ClaimMarks.h"
+#include "pool/WarmPool.h"
+#include "pool/runtime/ContainerRuntime.h"
+
+namespace hearth::controller {
+
+/// Brings one sandbox to where its member's phase says it should be: makes what is Creating, ends
+/// what is Draining, Failed or unknown. The queue never runs one sandbox twice at once, so its
+/// create and its destroy cannot meet.
+class SandboxReconciler {
+public:
+    SandboxReconciler(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
+                      const pool::ClaimMarks& marks, agent::Poller& poller, const SpecStore& specs,
+                      Endings& endings, ClaimQueue& claims, Breaker& breaker, WorkQueue& work,
+                      EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
+                      const Clock& clock);
+
+    ReconcileResult reconcile(const pool::SandboxId& id);
+    /// The fencing number of this server's life; set once by recovery, before the loop starts.
+    void epoch(std::uint64_t epoch) { epoch_ = epoch; }
+    std::uint64_t epoch() const { return epoch_; }
+    /// At least this from now on; recovery learns of higher ones from agents.
+    void raiseEpoch(std::uint64_t least) {
+        std::uint64_t now = epoch_;
+        while (now < least && !epoch_.compare_exchange_weak(now, least)) {
+        }
+    }
+
+    /// A control connection to a sandbox's agent that reports its loss.
+    std::shared_ptr<agent::AgentClient> connect(const pool::SandboxId& id,
+                                                std::chrono::milliseconds timeout);
+
+private:
+    void create(const pool::Member& member);
+    void destroy(const pool::SandboxId& id);
+
+    pool::ContainerRuntime& runtime_;
+    pool::WarmPool& warm_;
+    const pool::ClaimMarks& marks_;
+    agent::Poller& poller_;
+    const SpecStore& specs_;
+    Endings& endings_;
+    ClaimQueue& claims_;
+    Breaker& breaker_;
+    WorkQueue& work_;
+    EventLog& events_;
+    metrics::Metrics& metrics_;
+    metrics::Log& log_;
+    const Clock& clock_;
+    std::atomic<std::uint64_t> epoch_{1};
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/Journal.h"
+#include "controller/PoolSpec.h"
+
+namespace hearth::controller {
+
+/// The declared pools: in memory to read, in the journal to keep. A change is on disk before it is
+/// seen. Thread-safe.
+class SpecStore {
+public:
+    /// Loads what the journal holds.
+    SpecStore(Journal& journal, const Clock& clock);
+
+    std::optional<Pool> find(const std::string& name) const;
+    /// In the order of their creation.
+    std::vector<Pool> all() const;
+
+    enum class Mode { Create, Replace, CreateOrReplace };
+    /// `if_match`: the resource version that must hold. An equal spec changes nothing. Errors:
+    /// Conflict, NotFound, PreconditionFailed. `created` tells what happened.
+    Pool put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created);
+    /// Marks it for deletion; the reconciler calls erase() when its sandboxes are gone.
+    void markDeleting(const std::string& name);
+    void erase(const std::string& name);
+
+private:
+    void save(const Pool& pool);
+
+    Journal& journal_;
+    const Clock& clock_;
+    std::mutex change_mutex_;  ///< one change at a time; held across the disk
+    mutable std::mutex mutex_;
+    std::map<std::string, Pool> pools_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

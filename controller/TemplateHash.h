@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "base/Ids.h"
+#include "controller/PoolSpec.h"
+
+namespace hearth::controller {
+
+/// Names what a sandbox is made from: equal templates give equal hashes, so a change of `warm` or
+/// `limits` replaces no sandbox.
+inline std::string templateHash(const PoolSpec& spec) {
+    const pool::SandboxLimits& l = spec.limits;
+    std::string text = spec.image;
+    for (const std::uint64_t part :
+         {std::uint64_t{l.milli_cpu}, l.memory_bytes, std::uint64_t{l.pids}, l.workspace_bytes,
+          l.tmp_bytes, static_cast<std::uint64_t>(spec.storage)}) {
+        text += '/' + std::to_string(part);
+    }
+    return toHex(sha256(text)).substr(0, 16);
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,90 @@
+#include "controller/WorkspaceTable.h"
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+
+std::string WorkspaceTable::quotaKey(const std::string& tenant, const std::string& pool) {
+    return tenant + '\0' + pool;
+}
+
+WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const std::string& pool,
+                                              std::size_t most) {
+    std::string key = quotaKey(tenant, pool);
+    const std::lock_guard lock(mutex_);
+    std::size_t& held = held_[key];
+    if (held >= most) {
+        throw Error(ErrorCode::QuotaExceeded, "tenant " + tenant + " holds " +
+                                                  std::to_string(held) + " workspaces of pool " +
+                                                  pool + ", the most it may")
+            .hint("close a workspace that is no longer needed")
+            .retryAfter(std::chrono::seconds(1));
+    }
+    ++held;
+    return {*this, std::move(key)};
+}
+
+void WorkspaceTable::giveBack(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(key);
+    if (found != held_.end() && --found->second == 0) held_.erase(found);
+}
+
+void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace) {
+    const WorkspaceFacts& facts = workspace->facts();
+    const std::lock_guard lock(mutex_);
+    ++held_[quotaKey(facts.tenant, facts.pool)];
+    ++of_pool_[facts.pool];
+    by_claim_[facts.claim_id] = workspace;
+    by_sandbox_[facts.sandbox] = workspace;
+    by_id_[facts.id] = std::move(workspace);
+}
+
+void WorkspaceTable::erase(const std::string& id) {
+    std::shared_ptr<Workspace> last;  // ends outside the lock
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = by_id_.find(id);
+        if (found == by_id_.end()) return;
+        last = std::move(found->second);
+        by_id_.erase(found);
+        by_claim_.erase(last->facts().claim_id);
+        by_sandbox_.erase(last->facts().sandbox);
+        --of_pool_[last->facts().pool];
+    }
+    giveBack(quotaKey(last->facts().tenant, last->facts().pool));
+}
+
+std::shared_ptr<Workspace> WorkspaceTable::find(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Workspace> WorkspaceTable::byClaim(const std::string& claim_id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_claim_.find(claim_id);
+    return found == by_claim_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Workspace> WorkspaceTable::bySandbox(const pool::SandboxId& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_sandbox_.find(id);
+    return found == by_sandbox_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Workspace>> WorkspaceTable::all() const {
+    std::vector<std::shared_ptr<Workspace>> out;
+    const std::lock_guard lock(mutex_);
+    out.reserve(by_id_.size());
+    for (const auto& [id, workspace] : by_id_) out.push_back(workspace);
+    return out;
+}
+
+std::size_t WorkspaceTable::countOf(const std::string& pool) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = of_pool_.find(pool);
+    return found == of_pool_.end() ? 0 : found->second;
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "controller/Workspace.h"
+
+namespace hearth::controller {
+
+/// The active workspaces, and how many each tenant holds or is about to hold of each pool.
+/// Thread-safe.
+class WorkspaceTable {
+public:
+    /// A place in a tenant's quota, given back unless it became a workspace.
+    class [[nodiscard]] Place {
+    public:
+        Place(WorkspaceTable& table, std::string key) : table_(&table), key_(std::move(key)) {}
+        Place(Place&& other) noexcept
+            : table_(std::exchange(other.table_, nullptr)), key_(std::move(other.key_)) {}
+        Place& operator=(Place&&) = delete;
+        ~Place() {
+            if (table_ != nullptr) table_->giveBack(key_);
+        }
+
+    private:
+        WorkspaceTable* table_;
+        std::string key_;
+    };
+
+    /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already.
+    Place reserve(const std::string& tenant, const std::string& pool, std::size_t most);
+    void insert(std::shared_ptr<Workspace> workspace);
+    void erase(const std::string& id);
+
+    std::shared_ptr<Workspace> find(const std::string& id) const;
+    std::shared_ptr<Workspace> byClaim(const std::string& claim_id) const;
+    std::shared_ptr<Workspace> bySandbox(const pool::SandboxId& id) const;
+    std::vector<std::shared_ptr<Workspace>> all() const;
+    std::size_t countOf(const std::string& pool) const;
+
+private:
+    static std::string quotaKey(const std::string& tenant, const std::string& pool);
+    void giveBack(const std::string& key);
+
+    mutable std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<Workspace>> by_id_;       // guarded by mutex_
+    std::map<std::string, std::shared_ptr<Workspace>> by_claim_;    // guarded by mutex_
+    std::map<std::string, std::shared_ptr<Workspace>> by_sandbox_;  // guarded by mutex_
+    std::map<std::string, std::size_t> held_;                       // guarded by mutex_
+    std::map<std::string, std::size_t> of_pool_;                    // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/Clock.h"
+#include "pool/agent/AgentClient.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::pool {
+
+/// A sandbox goes forward only; no edge leads back to Ready.
+enum class Phase { Creating, Warming, Ready, Claimed, Draining, Failed };
+
+std::string_view phaseName(Phase phase) noexcept;
+
+/// One sandbox of a pool. What stands under "fixed" never changes after the member is made; the
+/// rest belongs to WarmPool and is read through snapshots.
+struct Member {
+    // fixed
+    SandboxId id;
+    std::string pool;
+    std::string template_hash;  ///< of the spec it was made from
+    std::int64_t generation = 0;
+    std::string image;
+    SandboxLimits limits;
+    WallTime created{};
+    TimePoint created_at{};
+
+    // guarded by WarmPool's mutex
+    Phase phase = Phase::Creating;
+    std::shared_ptr<agent::AgentClient> agent;  ///< from Ready on
+    std::optional<WallTime> ready;
+    std::string workspace;
+    std::string tenant;
+};
+
+}  // namespace hearth::pool

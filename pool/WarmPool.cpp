@@ -1,0 +1,168 @@
+#include "pool/WarmPool.h"
+
+#include <algorithm>
+
+namespace hearth::pool {
+
+std::string_view phaseName(Phase phase) noexcept {
+    switch (phase) {
+        case Phase::Creating:
+            return "Creating";
+        case Phase::Warming:
+            return "Warming";
+        case Phase::Ready:
+            return "Ready";
+        case Phase::Claimed:
+            return "Claimed";
+        case Phase::Draining:
+            return "Draining";
+        case Phase::Failed:
+            return "Failed";
+    }
+    return "";
+}
+
+void WarmPool::add(Member member) {
+    member.phase = Phase::Creating;
+    adopt(std::move(member));
+}
+
+void WarmPool::adopt(Member member) {
+    const std::lock_guard lock(mutex_);
+    auto owned = std::make_unique<Member>(std::move(member));
+    Member& placed = *owned;
+    if (!members_.emplace(placed.id, std::move(owned)).second) return;
+    ++counter(placed);
+    if (placed.phase == Phase::Ready) ready_[placed.pool].push_back(&placed);
+}
+
+bool WarmPool::warming(const SandboxId& id) {
+    const std::lock_guard lock(mutex_);
+    Member* member = locate(id);
+    if (member == nullptr || member->phase != Phase::Creating) return false;
+    move(*member, Phase::Warming);
+    return true;
+}
+
+bool WarmPool::ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at) {
+    const std::lock_guard lock(mutex_);
+    Member* member = locate(id);
+    if (member == nullptr || member->phase != Phase::Warming) return false;
+    member->agent = std::move(agent);
+    member->ready = at;
+    move(*member, Phase::Ready);
+    ready_[member->pool].push_back(member);
+    return true;
+}
+
+std::optional<Member> WarmPool::claim(const std::string& pool, const std::string& workspace,
+                                      const std::string& tenant) {
+    const std::lock_guard lock(mutex_);
+    const auto list = ready_.find(pool);
+    if (list == ready_.end() || list->second.empty()) return std::nullopt;
+    Member& member = *list->second.front();
+    list->second.pop_front();
+    member.workspace = workspace;
+    member.tenant = tenant;
+    move(member, Phase::Claimed);
+    return member;
+}
+
+bool WarmPool::drain(const SandboxId& id) {
+    const std::lock_guard lock(mutex_);
+    Member* member = locate(id);
+    if (member == nullptr || member->phase == Phase::Draining) return false;
+    unlist(*member);
+    move(*member, Phase::Draining);
+    return true;
+}
+
+bool WarmPool::fail(const SandboxId& id) {
+    const std::lock_guard lock(mutex_);
+    Member* member = locate(id);
+    if (member == nullptr || member->phase == Phase::Draining || member->phase == Phase::Failed) {
+        return false;
+    }
+    unlist(*member);
+    move(*member, Phase::Failed);
+    return true;
+}
+
+void WarmPool::remove(const SandboxId& id) {
+    std::shared_ptr<agent::AgentClient> last;  // ends outside the lock
+    const std::lock_guard lock(mutex_);
+    const auto found = members_.find(id);
+    if (found == members_.end()) return;
+    unlist(*found->second);
+    --counter(*found->second);
+    last = std::move(found->second->agent);
+    members_.erase(found);
+}
+
+std::optional<Member> WarmPool::find(const SandboxId& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = members_.find(id);
+    if (found == members_.end()) return std::nullopt;
+    return *found->second;
+}
+
+std::vector<Member> WarmPool::members(const std::string& pool) const {
+    std::vector<Member> out;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, member] : members_) {
+        if (member->pool == pool) out.push_back(*member);
+    }
+    return out;
+}
+
+std::vector<Member> WarmPool::all() const {
+    std::vector<Member> out;
+    const std::lock_guard lock(mutex_);
+    out.reserve(members_.size());
+    for (const auto& [id, member] : members_) out.push_back(*member);
+    return out;
+}
+
+PoolCounts WarmPool::counts(const std::string& pool) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = counts_.find(pool);
+    return found == counts_.end() ? PoolCounts{} : found->second;
+}
+
+Member* WarmPool::locate(const SandboxId& id) {
+    const auto found = members_.find(id);
+    return found == members_.end() ? nullptr : found->second.get();
+}
+
+void WarmPool::unlist(const Member& member) {
+    if (member.phase != Phase::Ready) return;
+    std::deque<Member*>& list = ready_[member.pool];
+    list.erase(std::remove(list.begin(), list.end(), &member), list.end());
+}
+
+std::size_t& WarmPool::counter(const Member& member) {
+    PoolCounts& counts = counts_[member.pool];
+    switch (member.phase) {
+        case Phase::Creating:
+            return counts.creating;
+        case Phase::Warming:
+            return counts.warming;
+        case Phase::Ready:
+            return counts.ready;
+        case Phase::Claimed:
+            return counts.claimed;
+        case Phase::Draining:
+            return counts.draining;
+        case Phase::Failed:
+            return counts.failed;
+    }
+    return counts.failed;
+}
+
+void WarmPool::move(Member& member, Phase phase) {
+    --counter(member);
+    member.phase = phase;
+    ++counter(member);
+}
+
+}  // namespace hearth::pool

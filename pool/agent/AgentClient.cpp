@@ -1,0 +1,251 @@
+#include "pool/agent/AgentClient.h"
+
+#include <mutex>
+#include <system_error>
+
+#include "pool/agent/Ask.h"
+#include "pool/agent/DataConnections.h"
+#include "pool/agent/ExecStream.h"
+#include "pool/agent/FileStream.h"
+
+namespace hearth::agent {
+namespace {
+
+constexpr std::chrono::seconds kSendPatience{10};
+
+/// Tells the owner of a client once that its agent is lost, but not before the hello is done.
+class LossReport {
+public:
+    explicit LossReport(std::function<void()> on_lost) : on_lost_(std::move(on_lost)) {}
+
+    void lost() {
+        std::function<void()> report;
+        {
+            const std::lock_guard lock(mutex_);
+            lost_ = true;
+            if (established_) report = std::move(on_lost_);
+        }
+        if (report) report();
+    }
+    /// False if the agent has been lost already.
+    bool establish() {
+        const std::lock_guard lock(mutex_);
+        established_ = true;
+        return !lost_;
+    }
+
+private:
+    std::mutex mutex_;
+    std::function<void()> on_lost_;  // guarded by mutex_
+    bool established_ = false;       // guarded by mutex_
+    bool lost_ = false;              // guarded by mutex_
+};
+
+class Handle final : public ExecHandle {
+public:
+    Handle(std::shared_ptr<Connection> connection, std::shared_ptr<ExecStream> stream,
+           std::uint32_t number)
+        : connection_(std::move(connection)), stream_(std::move(stream)), number_(number) {}
+
+    void writeStdin(std::string_view bytes, std::chrono::milliseconds timeout) override {
+        const auto deadline = Steady::now() + timeout;
+        while (!bytes.empty()) {
+            if (!connection_->await(stream_.get(), [this] { return stream_->canWrite(); },
+                                    deadline)) {
+                throw Error(ErrorCode::Deadline, "the execution does not read its input");
+            }
+            if (stream_->finished()) return;
+            const std::size_t piece = stream_->takeCredit(bytes.size());
+            sendFrame(FrameType::Data, bytes.substr(0, piece));
+            bytes.remove_prefix(piece);
+        }
+    }
+
+    void closeStdin() override {
+        if (!stream_->finished()) sendFrame(FrameType::End, {});
+    }
+
+private:
+    void sendFrame(FrameType type, std::string_view bytes) {
+        FrameHeader header;
+        header.length = static_cast<std::uint32_t>(bytes.size());
+        header.stream = number_;
+        header.type = type;
+        connection_->send(header, bytes, Steady::now() + kSendPatience);
+    }
+
+    const std::shared_ptr<Connection> connection_;
+    const std::shared_ptr<ExecStream> stream_;
+    const std::uint32_t number_;
+};
+
+bool nothing(const Json&) { return true; }
+
+}  // namespace
+
+struct AgentClient::Impl {
+    std::chrono::milliseconds timeout{0};
+    std::shared_ptr<Connection> control;
+    std::shared_ptr<DataConnections> data;
+
+    Connection::Deadline deadline() const { return Steady::now() + timeout; }
+
+    template <typename Decode>
+    auto askControl(std::string_view request, Decode decode) const {
+        const auto connection = control;  // on_lost may destroy this client meanwhile
+        return ask(*connection, request, deadline(), decode);
+    }
+
+    template <typename Decode>
+    auto askData(const std::string& request, Decode decode) const {
+        const auto connections = data;
+        return connections->run([&](Connection& connection, bool&) {
+            return ask(connection, request, Steady::now() + kDataPatience, decode);
+        });
+    }
+
+    std::shared_ptr<ExecHandle> start(const std::string& request, const std::string& id,
+                                      std::uint64_t offset, std::uint64_t output_limit,
+                                      std::shared_ptr<ExecSink> sink) const {
+        const auto connection = control;
+        auto stream = std::make_shared<ExecStream>(id, offset, output_limit, std::move(sink));
+        const std::uint32_t number = connection->open(stream, request, deadline());
+        return std::make_shared<Handle>(connection, std::move(stream), number);
+    }
+};
+
+AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
+                         std::chrono::milliseconds timeout, std::function<void()> on_lost)
+    : impl_(std::make_unique<Impl>()) {
+    Fd fd;
+    try {
+        fd = connect();
+    } catch (const std::system_error& e) {
+        throw AgentLost(e.what());
+    }
+    const auto report = std::make_shared<LossReport>(std::move(on_lost));
+    impl_->timeout = timeout;
+    impl_->control =
+        Connection::start(poller, std::move(fd),
+                          [report](Connection::End, const std::string&) { report->lost(); });
+    hello_ = impl_->askControl(encodeControlHello(epoch), decodeHello);
+    impl_->data =
+        std::make_shared<DataConnections>(poller, std::move(connect), epoch, impl_->control);
+    if (hello_.binding) impl_->data->setClaim(hello_.binding->claim_id);
+    if (!report->establish()) throw AgentLost(impl_->control->reason());
+}
+
+AgentClient::~AgentClient() {
+    impl_->data->close();
+    impl_->control->close();
+}
+
+bool AgentClient::lost() const { return impl_->control->dead(); }
+
+BindReply AgentClient::bind(const BindRequest& request, std::chrono::milliseconds timeout) {
+    const auto connection = impl_->control;
+    const auto data = impl_->data;
+    BindReply reply =
+        ask(*connection, encodeBind(request), Steady::now() + timeout,
+            [&](const Json& json) { return decodeBind(json, request); });
+    data->setClaim(request.claim_id);
+    return reply;
+}
+
+Deadlines AgentClient::setDeadlines(std::uint64_t epoch, std::optional<TimePoint> expires_at,
+                                    std::optional<std::chrono::milliseconds> idle_timeout) {
+    return impl_->askControl(encodeDeadlines(epoch, expires_at, idle_timeout), decodeDeadlines);
+}
+
+TimePoint AgentClient::touch() { return impl_->askControl(R"({"op":"touch"})", decodeTouch); }
+
+std::shared_ptr<ExecHandle> AgentClient::exec(const ExecRequest& request,
+                                              std::shared_ptr<ExecSink> sink) {
+    return impl_->start(encodeExec(request), request.id, 0, request.output_limit, std::move(sink));
+}
+
+std::shared_ptr<ExecHandle> AgentClient::attach(const std::string& id, std::uint64_t offset,
+                                                std::shared_ptr<ExecSink> sink,
+                                                std::uint64_t output_limit) {
+    return impl_->start(dumpJson({{"op", "attach"}, {"id", id}, {"offset", offset}}), id, offset,
+                        output_limit, std::move(sink));
+}
+
+void AgentClient::drive(const std::function<bool()>& done, std::chrono::milliseconds timeout) {
+    const auto connection = impl_->control;
+    connection->await(nullptr, done, Steady::now() + timeout);
+}
+
+void AgentClient::signal(const std::string& id, std::string_view name) {
+    impl_->askControl(dumpJson({{"op", "signal"}, {"id", id}, {"signal", name}}), nothing);
+}
+
+void AgentClient::resize(const std::string& id, unsigned columns, unsigned rows) {
+    impl_->askControl(dumpJson({{"op", "resize"}, {"id", id}, {"cols", columns}, {"rows", rows}}),
+                      nothing);
+}
+
+void AgentClient::forget(const std::string& id) {
+    impl_->askControl(dumpJson({{"op", "forget"}, {"id", id}}), nothing);
+}
+
+void AgentClient::drain(std::uint64_t epoch) {
+    impl_->askControl(dumpJson({{"op", "drain"}, {"epoch", epoch}}), nothing);
+}
+
+FileStat AgentClient::stat(const std::string& path) {
+    return impl_->askData(dumpJson({{"op", "stat"}, {"path", path}}), decodeStat);
+}
+
+void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::uint64_t length,
+                           const std::function<void(const FileStat&)>& begin,
+                           const std::function<bool(std::string_view)>& chunk) {
+    const auto connections = impl_->data;
+    connections->run([&](Connection& connection, bool& begun) {
+        agent::readFile(connection, begun, path, offset, length, begin, chunk);
+        return true;
+    });
+}
+
+FileStat AgentClient::writeFile(const std::string& path, std::optional<unsigned> mode,
+                                const std::function<std::size_t(char*, std::size_t)>& next) {
+    const auto connections = impl_->data;
+    return connections->run([&](Connection& connection, bool& begun) {
+        return agent::writeFile(connection, begun, path, mode, next);
+    });
+}
+
+FileList AgentClient::list(const std::string& path, bool recursive, std::size_t limit,
+                           const std::string& after) {
+    Json request{{"op", "list"}, {"path", path}, {"recursive", recursive}, {"limit", limit}};
+    if (!after.empty()) request["after"] = after;
+    return impl_->askData(dumpJson(request),
+                          [limit](const Json& json) { return decodeList(json, limit); });
+}
+
+void AgentClient::makeDirectory(const std::string& path) {
+    impl_->askData(dumpJson({{"op", "mkdir"}, {"path", path}}), nothing);
+}
+
+void AgentClient::move(const std::string& from, const std::string& to) {
+    impl_->askData(dumpJson({{"op", "move"}, {"from", from}, {"to", to}}), nothing);
+}
+
+void AgentClient::remove(const std::string& path, bool recursive) {
+    impl_->askData(dumpJson({{"op", "remove"}, {"path", path}, {"recursive", recursive}}), nothing);
+}
+
+std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit) {
+    const std::string request = dumpJson({{"op", "changes"},
+                                          {"sinceNs", since.time_since_epoch().count()},
+                                          {"limit", limit}});
+    return impl_
+        ->askData(request, [limit](const Json& json) { return decodeList(json, limit); })
+        .items;
+}
+
+std::pair<std::uint64_t, std::uint64_t> AgentClient::diskUsage() {
+    return impl_->askData(R"({"op":"usage"})", decodeUsage);
+}
+
+}  // namespace hearth::agent

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "pool/agent/AgentClient.h"
+#include "pool/agent/Connection.h"
+
+namespace hearth::agent {
+
+/// The client's end of one execution's stream: checks the order of frames, offsets and credit, tells
+/// the sink, and grants credit as the sink takes the output: at once up to the output limit, then
+/// about 1 MiB/s, so that a flood costs bounded time. Thread-safe.
+class ExecStream final : public Stream {
+public:
+    /// Output must begin at `offset` or later.
+    ExecStream(std::string id, std::uint64_t offset, std::uint64_t output_limit,
+               std::shared_ptr<ExecSink> sink);
+
+    bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
+    void lost() override;
+    bool listens() const override { return true; }
+    void tick(Connection& connection, std::uint32_t stream) override;
+
+    /// Whether standard input can be written now, or never again.
+    bool canWrite() const;
+    bool finished() const;
+    /// Takes at most `wanted` bytes of the credit for standard input.
+    std::size_t takeCredit(std::size_t wanted);
+
+private:
+    void data(Connection& from, const FrameHeader& header, std::string_view payload);
+    std::shared_ptr<ExecSink> finish();
+
+    const std::string id_;
+    const std::uint64_t output_limit_;
+
+    // Owned by whoever reads the connection.
+    bool started_ = false;
+    bool ended_ = false;
+    std::uint64_t next_offset_;
+
+    mutable std::mutex mutex_;
+    std::shared_ptr<ExecSink> sink_;             // guarded by mutex_; null after its last call
+    std::size_t window_ = kInitialCredit;        // guarded by mutex_: what the agent may still send
+    std::size_t owed_ = 0;                       // guarded by mutex_: consumed, not granted again
+    std::uint64_t received_ = 0;                 // guarded by mutex_
+    Steady::time_point next_grant_{};            // guarded by mutex_
+    std::size_t input_credit_ = kInitialCredit;  // guarded by mutex_
+};
+
+}  // namespace hearth::agent

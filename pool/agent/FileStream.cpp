@@ -1,0 +1,218 @@
+#include "pool/agent/FileStream.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/Error.h"
+#include "pool/agent/Ask.h"
+#include "pool/agent/DataConnections.h"
+
+namespace hearth::agent {
+namespace {
+
+constexpr std::size_t kPiece = 128U << 10U;
+constexpr std::size_t kMaxCredit = 16U << 20U;
+
+FrameHeader header(FrameType type, std::uint32_t stream, std::size_t length = 0) {
+    FrameHeader made;
+    made.length = static_cast<std::uint32_t>(length);
+    made.stream = stream;
+    made.type = type;
+    return made;
+}
+
+Connection::Deadline patience() { return Steady::now() + kDataPatience; }
+
+void awaitNews(Connection& connection, const std::shared_ptr<FileStream>& stream, bool or_credit) {
+    const bool came = connection.await(
+        stream.get(),
+        [&] { return stream->hasNews() || (or_credit && stream->canWrite()); }, patience());
+    if (came) return;
+    connection.kill(Connection::End::Late, "a file operation made no progress");
+    DataConnections::throwLate();
+}
+
+/// Gives up: the agent has thrown away what it has when this returns.
+void cancel(Connection& connection, const std::shared_ptr<FileStream>& stream,
+            std::uint32_t number) {
+    try {
+        connection.send(header(FrameType::Cancel, number), {}, patience());
+        connection.await(stream.get(), [&] { return stream->hasNews(); }, patience());
+    } catch (const AgentLost&) {
+        return;  // an agent that sees the connection end throws it away as well
+    }
+}
+
+}  // namespace
+
+bool FileStream::frame(Connection&, const FrameHeader& head, std::string_view payload) {
+    const std::lock_guard lock(mutex_);
+    switch (head.type) {
+        case FrameType::Note:
+            if (std::exchange(noted_, true)) throw ProtocolError("a second note about a file");
+            note_ = payload;
+            return false;
+        case FrameType::Data:
+            if (!noted_ || ended_ || head.channel != Channel::Bytes || payload.empty()) {
+                throw ProtocolError("file bytes out of place");
+            }
+            if (payload.size() > window_) throw ProtocolError("file bytes without credit");
+            window_ -= payload.size();
+            chunks_.emplace_back(payload);
+            return false;
+        case FrameType::Credit: {
+            if (payload.size() != 4) throw ProtocolError("credit of a wrong size");
+            const std::size_t more = getU32(reinterpret_cast<const unsigned char*>(payload.data()));
+            if (more == 0 || more > kMaxCredit - credit_) throw ProtocolError("senseless credit");
+            credit_ += more;
+            return false;
+        }
+        case FrameType::End:
+            if (std::exchange(ended_, true) || !payload.empty()) {
+                throw ProtocolError("an end behind the end");
+            }
+            return false;
+        case FrameType::Reply:
+        case FrameType::Error:
+            answer_ = Answer{head.type == FrameType::Error, std::string(payload)};
+            return true;
+        default:
+            throw ProtocolError("a frame that only a client may send");
+    }
+}
+
+bool FileStream::hasNews() const {
+    const std::lock_guard lock(mutex_);
+    return note_ || !chunks_.empty() || answer_;
+}
+
+bool FileStream::canWrite() const {
+    const std::lock_guard lock(mutex_);
+    return credit_ > 0;
+}
+
+std::optional<std::string> FileStream::note() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(note_, std::nullopt);
+}
+
+std::optional<std::string> FileStream::nextChunk() {
+    const std::lock_guard lock(mutex_);
+    if (chunks_.empty()) return std::nullopt;
+    std::optional<std::string> chunk(std::move(chunks_.front()));
+    chunks_.pop_front();
+    return chunk;
+}
+
+std::optional<Answer> FileStream::answer() {
+    const std::lock_guard lock(mutex_);
+    return note_ || !chunks_.empty() ? std::nullopt : answer_;
+}
+
+std::size_t FileStream::takeCredit(std::size_t wanted) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t taken = std::min({wanted, credit_, kMaxPayload});
+    credit_ -= taken;
+    return taken;
+}
+
+std::size_t FileStream::consumed(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    owed_ += bytes;
+    if (owed_ < kInitialCredit / 2) return 0;
+    window_ += owed_;
+    return std::exchange(owed_, 0);
+}
+
+void readFile(Connection& connection, bool& begun, const std::string& path, std::uint64_t offset,
+              std::uint64_t length, const std::function<void(const FileStat&)>& begin,
+              const std::function<bool(std::string_view)>& chunk) {
+    const auto stream = std::make_shared<FileStream>();
+    const std::uint32_t number = connection.open(
+        stream,
+        dumpJson({{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}}),
+        patience());
+    std::uint64_t taken = 0;
+    bool noted = false;
+    for (;;) {
+        awaitNews(connection, stream, false);
+        if (const auto note = stream->note()) {
+            const FileStat stat =
+                believing(connection, [&] { return decodeStat(parseObject(*note)); });
+            begun = noted = true;
+            begin(stat);
+        }
+        while (const auto bytes = stream->nextChunk()) {
+            taken += bytes->size();
+            if (!chunk(*bytes)) {
+                connection.send(header(FrameType::Cancel, number), {}, patience());
+                connection.kill(Connection::End::Ours, "the reader has enough");
+                return;
+            }
+            if (const std::size_t grant = stream->consumed(bytes->size()); grant > 0) {
+                connection.postCredit(number, grant);
+            }
+        }
+        if (const auto answer = stream->answer()) {
+            believing(connection, [&] {
+                if (answer->error) throw decodeError(answer->payload);
+                if (!noted || decodeBytes(parseObject(answer->payload)) != taken) {
+                    throw ProtocolError("a file of another length than was sent");
+                }
+            });
+            return;
+        }
+    }
+}
+
+FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
+                   std::optional<unsigned> mode,
+                   const std::function<std::size_t(char*, std::size_t)>& next) {
+    Json request{{"op", "write"}, {"path", path}, {"parents", true}};
+    if (mode) request["mode"] = *mode;
+    const auto stream = std::make_shared<FileStream>();
+    const std::uint32_t number = connection.open(stream, dumpJson(request), patience());
+
+    const auto finish = [&](const Answer& answer, bool sent_all) {
+        return believing(connection, [&] {
+            if (answer.error) throw decodeError(answer.payload);
+            if (!sent_all) throw ProtocolError("a file was done before it was sent");
+            return decodeStat(parseObject(answer.payload));
+        });
+    };
+    const auto refuseRest = [&] {
+        if (!stream->note() && !stream->nextChunk()) return;
+        believing(connection, []() -> bool { throw ProtocolError("bytes of a file being written"); });
+    };
+
+    std::vector<char> buffer(kPiece);
+    for (;;) {
+        begun = true;
+        std::size_t size = 0;
+        try {
+            size = next(buffer.data(), buffer.size());
+        } catch (...) {
+            cancel(connection, stream, number);
+            throw;
+        }
+        if (size == 0) break;
+        std::string_view rest(buffer.data(), std::min(size, buffer.size()));
+        while (!rest.empty()) {
+            awaitNews(connection, stream, true);
+            refuseRest();
+            if (const auto answer = stream->answer()) return finish(*answer, false);
+            const std::size_t piece = stream->takeCredit(rest.size());
+            connection.send(header(FrameType::Data, number, piece), rest.substr(0, piece),
+                            patience());
+            rest.remove_prefix(piece);
+        }
+    }
+    connection.send(header(FrameType::End, number), {}, patience());
+    for (;;) {
+        awaitNews(connection, stream, false);
+        refuseRest();
+        if (const auto answer = stream->answer()) return finish(*answer, true);
+    }
+}
+
+}  // namespace hearth::agent

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "pool/agent/AgentClient.h"
+#include "pool/agent/Connection.h"
+
+namespace hearth::agent {
+
+/// The client's end of reading or writing one file. Keeps what has come until the thread that asked
+/// takes it; never more than the credit. Thread-safe.
+class FileStream final : public Stream {
+public:
+    bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
+
+    /// Whether nextChunk(), note() or answer() has something.
+    bool hasNews() const;
+    bool canWrite() const;
+    std::optional<std::string> note();
+    std::optional<std::string> nextChunk();
+    /// Only when all before it has been taken.
+    std::optional<Answer> answer();
+    /// Takes at most `wanted` bytes of the credit to write.
+    std::size_t takeCredit(std::size_t wanted);
+    /// Says that so many bytes have been consumed; gives what is to be granted now, if anything.
+    std::size_t consumed(std::size_t bytes);
+
+private:
+    mutable std::mutex mutex_;
+    // All below: guarded by mutex_.
+    bool noted_ = false;
+    bool ended_ = false;
+    std::optional<std::string> note_;
+    std::deque<std::string> chunks_;
+    std::optional<Answer> answer_;
+    std::size_t window_ = kInitialCredit;
+    std::size_t owed_ = 0;
+    std::size_t credit_ = kInitialCredit;
+};
+
+/// Reads a file, as AgentClient::readFile. Sets `begun` before the first callback.
+void readFile(Connection& connection, bool& begun, const std::string& path, std::uint64_t offset,
+              std::uint64_t length, const std::function<void(const FileStat&)>& begin,
+              const std::function<bool(std::string_view)>& chunk);
+/// Writes a file, as AgentClient::writeFile. Sets `begun` before the first call of `next`.
+FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
+                   std::optional<unsigned> mode,
+                   const std::function<std::size_t(char*, std::size_t)>& next);
+
+}  // namespace hearth::agent

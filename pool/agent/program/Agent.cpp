@@ -1,0 +1,415 @@
+#include "pool/agent/program/Agent.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+namespace hearth::agent {
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kHelloWithinNs = 10'000 * kMs;
+constexpr std::size_t kMaxNew = 16;
+constexpr std::size_t kMaxText = 4'096;
+
+std::uint64_t epochOf(const Value& body) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(body["epoch"].integer(), 0));
+}
+
+/// A value the server will be told again; it must fit into a hello.
+std::string keptJson(const Value& value) {
+    return value.isObject() ? value.dump() : std::string("{}");
+}
+
+}  // namespace
+
+/// Calls a member when a descriptor of the agent's is readable.
+class Agent::Watch final : public Source {
+public:
+    Watch(Agent& agent, void (Agent::*call)()) : agent_(agent), call_(call) {}
+    void ready(std::uint32_t) override { (agent_.*call_)(); }
+
+private:
+    Agent& agent_;
+    void (Agent::*call_)();
+};
+
+struct Agent::Operation {
+    std::string_view name;
+    void (Agent::*call)(Connection&, std::uint32_t, const Value&);
+    bool on_data;    ///< allowed on data connections
+    bool when_bound; ///< refused before bind
+};
+
+Agent::Agent(const Settings& settings, Fd listener, Fd signals)
+    : settings_(settings),
+      executions_(loop_, settings, deadlines_),
+      listener_(std::move(listener)),
+      signals_(std::move(signals)),
+      accepting_(std::make_unique<Watch>(*this, &Agent::accept)),
+      signalling_(std::make_unique<Watch>(*this, &Agent::signalled)),
+      alone_since_ns_(nowNs()) {
+    loop_.add(listener_.get(), EPOLLIN, *accepting_);
+    loop_.add(signals_.get(), EPOLLIN, *signalling_);
+    deadlines_.touch(alone_since_ns_);
+}
+
+Agent::~Agent() = default;
+
+int Agent::run() {
+    while (!ending_) {
+        loop_.turn(timeoutMs(nowNs()));
+        tick(nowNs());
+    }
+    killEverything();
+    return 0;
+}
+
+int Agent::timeoutMs(std::int64_t now_ns) const {
+    std::int64_t next = executions_.nextTickNs();
+    if (lock_.holder()) {
+        if (const std::int64_t ends = deadlines_.endsAtNs(); ends > 0) next = std::min(next, ends);
+    } else if (alone_since_ns_ > 0) {
+        next = std::min(next, alone_since_ns_ + settings_.orphan_ms * kMs);
+    }
+    for (const auto& c : connections_) {
+        if (c->kind == Connection::Kind::New) next = std::min(next, c->opened_ns + kHelloWithinNs);
+    }
+    if (next == INT64_MAX) return -1;
+    return static_cast<int>(std::clamp<std::int64_t>((next - now_ns + kMs - 1) / kMs, 0, 3'600'000));
+}
+
+void Agent::tick(std::int64_t now_ns) {
+    executions_.tick(now_ns);
+    std::vector<Connection*> silent;
+    for (const auto& c : connections_) {
+        if (c->kind == Connection::Kind::New && now_ns >= c->opened_ns + kHelloWithinNs) {
+            silent.push_back(c.get());
+        }
+    }
+    for (Connection* c : silent) c->close();
+    if (lock_.holder()) {
+        const std::int64_t ends = deadlines_.endsAtNs();
+        if (ends > 0 && now_ns >= ends) end();
+    } else if (alone_since_ns_ > 0 && now_ns >= alone_since_ns_ + settings_.orphan_ms * kMs) {
+        end();
+    }
+}
+
+void Agent::accept() {
+    ConnectionOwner& self = *this;
+    while (true) {
+        Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket) return;
+        if (count(Connection::Kind::New) >= kMaxNew) continue;
+        auto connection = std::make_unique<Connection>(loop_, self, std::move(socket));
+        if (connection->isOpen()) connections_.push_back(std::move(connection));
+    }
+}
+
+void Agent::closed(Connection& connection) {
+    if (connection.kind == Connection::Kind::Control && count(Connection::Kind::Control) == 1) {
+        alone_since_ns_ = nowNs();
+    }
+    for (const auto& worker : workers_) {
+        if (worker->serves(connection)) worker->retire();
+    }
+    const auto found = std::find_if(connections_.begin(), connections_.end(),
+                                    [&](const auto& c) { return c.get() == &connection; });
+    if (found == connections_.end()) return;
+    loop_.bury(std::move(*found));
+    connections_.erase(found);
+}
+
+void Agent::ended(FileWorker& worker) {
+    const auto found = std::find_if(workers_.begin(), workers_.end(),
+                                    [&](const auto& w) { return w.get() == &worker; });
+    loop_.bury(std::move(*found));
+    workers_.erase(found);
+}
+
+std::size_t Agent::count(Connection::Kind kind) const {
+    return static_cast<std::size_t>(std::count_if(
+        connections_.begin(), connections_.end(), [kind](const auto& c) { return c->kind == kind; }));
+}
+
+void Agent::signalled() {
+    signalfd_siginfo info{};
+    bool stop = false;
+    while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+        // As PID 1 only the outside may stop us: its signals carry no sender's pid. A tenant that
+        // shares our uid (docker, kubernetes) may send, and is not heard.
+        if (info.ssi_signo != SIGCHLD && (!settings_.init || info.ssi_pid == 0)) stop = true;
+    }
+    reap();
+    if (stop) end();
+}
+
+void Agent::reap() {
+    int status = 0;
+    rusage usage{};
+    pid_t pid = 0;
+    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) executions_.reaped(pid, status, usage);
+}
+
+void Agent::end() { ending_ = true; }
+
+void Agent::killEverything() {
+    // Answers that are on their way (drain's own) first.
+    for (const auto& c : connections_) {
+        if (c->isOpen()) c->flush();
+        if (!c->isOpen()) break;  // the list has changed
+    }
+    if (!settings_.init) return executions_.killAll();
+    kill(-1, SIGKILL);
+    // The namespace ends with us in any case; waiting lets the processes be seen to be gone.
+    for (int i = 0; i < 100 && (wait4(-1, nullptr, WNOHANG, nullptr) >= 0 || errno == EINTR); ++i) {
+        usleep(2'000);
+    }
+}
+
+void Agent::request(Connection& connection, std::uint32_t stream, const Value& body) {
+    static constexpr Operation kOperations[] = {
+        {"bind", &Agent::bind, false, false},
+        {"deadlines", &Agent::setDeadlines, false, true},
+        {"touch", &Agent::touch, false, true},
+        {"exec", &Agent::exec, false, false},
+        {"attach", &Agent::attach, true, false},
+        {"signal", &Agent::signal, false, false},
+        {"resize", &Agent::resize, false, false},
+        {"forget", &Agent::forget, false, false},
+        {"usage", &Agent::usage, true, false},
+        {"drain", &Agent::drain, false, false},
+    };
+    const std::string_view op = body["op"].text();
+    const bool greeted = connection.kind != Connection::Kind::New;
+    if (greeted == (op == "hello")) {
+        connection.fail(stream, "BAD_REQUEST", "a connection begins with one hello");
+        connection.closeAfterFlush();
+        return;
+    }
+    if (!greeted) return hello(connection, stream, body);
+    if (ending_) return connection.fail(stream, "NOT_BOUND", "the sandbox is ending");
+    const bool data = connection.kind == Connection::Kind::Data;
+    for (const Operation& known : kOperations) {
+        if (known.name != op) continue;
+        if (data && !known.on_data) return connection.fail(stream, "BAD_REQUEST", "asked on a data connection");
+        if (known.when_bound && !lock_.holder()) return connection.fail(stream, "NOT_BOUND", "nothing is bound");
+        return (this->*known.call)(connection, stream, body);
+    }
+    if (FileOperation::isFileOperation(op)) return file(connection, stream, op, body);
+    connection.fail(stream, "UNSUPPORTED", "no such operation");
+}
+
+bool Agent::admit(Connection& connection, std::uint32_t stream, const Value& body) {
+    if (lock_.admit(epochOf(body))) return true;
+    Value details = Value::object();
+    details.set("highestEpoch", lock_.highestEpoch());
+    connection.fail(stream, "STALE_EPOCH", "a newer server has been here", details);
+    return false;
+}
+
+Value Agent::holder() const {
+    Value v = Value::object();
+    const Binding& b = *lock_.holder();
+    v.set("claimId", b.claim_id).set("attempt", b.attempt).set("workspaceId", b.workspace_id);
+    return v;
+}
+
+Value Agent::deadlines() const {
+    Value v = Value::object();
+    v.set("expiresAtNs", deadlines_.expiresAtNs());
+    v.set("idleTimeoutMs", deadlines_.idleTimeoutMs()).set("idleAtNs", deadlines_.idleAtNs());
+    return v;
+}
+
+void Agent::hello(Connection& connection, std::uint32_t stream, const Value& body) {
+    const std::string_view kind = body["kind"].text();
+    const auto refuse = [&](const char* code, const char* message, const Value& details) {
+        connection.fail(stream, code, message, details);
+        connection.closeAfterFlush();
+    };
+    if (body["protocol"].integer() != kProtocolVersion) {
+        Value details = Value::object();
+        details.set("protocol", kProtocolVersion);
+        return refuse("UNSUPPORTED", "this agent speaks another version", details);
+    }
+    if (kind == "data") {
+        if (!lock_.holder()) return refuse("NOT_BOUND", "nothing is bound", Value::object());
+        if (lock_.holder()->claim_id != body["claimId"].text()) {
+            return refuse("BOUND_ELSEWHERE", "another claim holds the sandbox", Value::object());
+        }
+        if (count(Connection::Kind::Data) >= kMaxData) {
+            return refuse("TOO_MANY", "too many data connections", Value::object());
+        }
+        connection.kind = Connection::Kind::Data;
+    } else if (kind == "control") {
+        if (!admit(connection, stream, body)) return connection.closeAfterFlush();
+        std::vector<Connection*> older;
+        for (const auto& c : connections_) {
+            if (c->kind == Connection::Kind::Control) older.push_back(c.get());
+        }
+        connection.kind = Connection::Kind::Control;
+        for (Connection* c : older) c->close();
+        alone_since_ns_ = 0;
+    } else {
+        return refuse("BAD_REQUEST", "kind is control or data", Value::object());
+    }
+
+    Value reply = Value::object();
+    reply.set("protocol", kProtocolVersion).set("agent", HEARTH_VERSION);
+    reply.set("sandbox", settings_.sandbox).set("languages", executions_.languages().table());
+    reply.set("nowNs", nowNs()).set("highestEpoch", lock_.highestEpoch());
+    if (const auto& b = lock_.holder()) {
+        Value bound = Value::object();
+        Value labels;
+        Value note;
+        Value::parse(b->labels, labels);
+        Value::parse(b->note, note);
+        bound.set("claimId", b->claim_id).set("attempt", b->attempt).set("epoch", b->epoch);
+        bound.set("tenant", b->tenant).set("workspaceId", b->workspace_id);
+        bound.set("fingerprint", b->fingerprint).set("labels", std::move(labels));
+        bound.set("note", std::move(note)).set("boundAtNs", b->bound_at_ns);
+        reply.set("bound", std::move(bound));
+    } else {
+        reply.set("bound", Value());
+    }
+    reply.set("deadlines", deadlines()).set("lastActivityNs", deadlines_.lastActivityNs());
+    reply.set("running", executions_.running()).set("executions", executions_.list());
+    connection.reply(stream, reply);
+}
+
+void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body) {
+    Binding wanted;
+    wanted.claim_id = body["claimId"].text();
+    wanted.attempt = body["attempt"].integer();
+    wanted.epoch = epochOf(body);
+    wanted.tenant = body["tenant"].text();
+    wanted.workspace_id = body["workspaceId"].text();
+    wanted.fingerprint = body["fingerprint"].text();
+    wanted.labels = keptJson(body["labels"]);
+    wanted.note = keptJson(body["note"]);
+    std::map<std::string, std::string> env;
+    const bool sound = Executions::readEnvironment(body["env"], env) &&
+                       Executions::readEnvironment(body["secrets"], env);
+    if (body["protocol"].integer() != kProtocolVersion || wanted.claim_id.empty() || !sound ||
+        wanted.claim_id.size() + wanted.tenant.size() + wanted.workspace_id.size() +
+                wanted.fingerprint.size() > kMaxText ||
+        wanted.labels.size() + wanted.note.size() > 16 * kMaxText) {
+        return connection.fail(stream, "BAD_REQUEST", "bind is incomplete, too large, or env is bad");
+    }
+    const std::int64_t now = nowNs();
+    const BindOutcome outcome = lock_.bind(std::move(wanted), now);
+    Value details = Value::object();
+    switch (outcome) {
+        case BindOutcome::StaleEpoch:
+            details.set("highestEpoch", lock_.highestEpoch());
+            return connection.fail(stream, "STALE_EPOCH", "a newer server has been here", details);
+        case BindOutcome::Held:
+            details.set("holder", holder());
+            return connection.fail(stream, "BOUND_ELSEWHERE", "another claim holds the sandbox", details);
+        case BindOutcome::FingerprintMismatch:
+            details.set("holder", holder());
+            return connection.fail(stream, "FINGERPRINT_MISMATCH", "the claim was bound with another body", details);
+        case BindOutcome::Bound:
+            executions_.setEnvironment(std::move(env));
+            deadlines_.setExpiresAt(body["deadlines"]["expiresAtNs"].integer());
+            deadlines_.setIdleTimeout(body["deadlines"]["idleTimeoutMs"].integer());
+            deadlines_.touch(now);
+            break;
+        case BindOutcome::Repeated:
+            break;
+    }
+    const Binding& b = *lock_.holder();
+    Value reply = Value::object();
+    reply.set("repeated", outcome == BindOutcome::Repeated).set("claimId", b.claim_id);
+    reply.set("attempt", b.attempt).set("workspaceId", b.workspace_id);
+    reply.set("boundAtNs", b.bound_at_ns);
+    connection.reply(stream, reply);
+}
+
+void Agent::setDeadlines(Connection& connection, std::uint32_t stream, const Value& body) {
+    if (!admit(connection, stream, body)) return;
+    if (body["expiresAtNs"].kind() == Value::Kind::Int) {
+        deadlines_.setExpiresAt(body["expiresAtNs"].integer());
+    }
+    if (body["idleTimeoutMs"].kind() == Value::Kind::Int) {
+        deadlines_.setIdleTimeout(body["idleTimeoutMs"].integer());
+    }
+    connection.reply(stream, deadlines());
+}
+
+void Agent::touch(Connection& connection, std::uint32_t stream, const Value&) {
+    deadlines_.touch(nowNs());
+    Value reply = Value::object();
+    reply.set("lastActivityNs", deadlines_.lastActivityNs());
+    reply.set("idleAtNs", deadlines_.idleAtNs());
+    connection.reply(stream, reply);
+}
+
+void Agent::usage(Connection& connection, std::uint32_t stream, const Value&) {
+    struct statvfs fs {};
+    statvfs(settings_.root.c_str(), &fs);
+    const std::uint64_t total = fs.f_blocks * fs.f_frsize;
+    Value reply = Value::object();
+    reply.set("diskTotal", total).set("diskUsed", total - fs.f_bfree * fs.f_frsize);
+    reply.set("processes", countTenantProcesses(settings_));
+    connection.reply(stream, reply);
+}
+
+void Agent::drain(Connection& connection, std::uint32_t stream, const Value& body) {
+    if (!admit(connection, stream, body)) return;
+    connection.reply(stream, Value::object());
+    end();
+}
+
+void Agent::exec(Connection& connection, std::uint32_t stream, const Value& body) {
+    if (!lock_.holder() && !body["prewarm"].boolean()) {
+        return connection.fail(stream, "NOT_BOUND", "nothing is bound");
+    }
+    if (lock_.holder() && body["prewarm"].boolean()) {
+        return connection.fail(stream, "BAD_REQUEST", "prewarm is over: the sandbox is bound");
+    }
+    executions_.exec(connection, stream, body);
+}
+
+void Agent::attach(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.attach(connection, stream, body);
+}
+void Agent::signal(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.signal(connection, stream, body);
+}
+void Agent::resize(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.resize(connection, stream, body);
+}
+void Agent::forget(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.forget(connection, stream, body);
+}
+
+void Agent::file(Connection& connection, std::uint32_t stream, std::string_view op,
+                 const Value& body) {
+    if (!lock_.holder()) return connection.fail(stream, "NOT_BOUND", "nothing is bound");
+    auto worker = std::find_if(workers_.begin(), workers_.end(),
+                               [&](const auto& w) { return w->serves(connection); });
+    if (worker == workers_.end()) {
+        if (workers_.size() >= kMaxWorkers) {
+            return connection.fail(stream, "TOO_MANY", "too many file operations are stuck");
+        }
+        FileWorker::Owner& self = *this;
+        auto started = std::make_unique<FileWorker>(loop_, settings_, self, connection);
+        if (!started->start()) return connection.fail(stream, "TOO_MANY", "no thread can be made");
+        worker = workers_.insert(workers_.end(), std::move(started));
+    }
+    (*worker)->request(stream, op, body);
+}
+
+}  // namespace hearth::agent

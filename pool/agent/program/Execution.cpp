@@ -1,0 +1,330 @@
+#include "pool/agent/program/Execution.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+namespace hearth::agent {
+
+namespace {
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kPipeGraceNs = 250 * kMs;
+constexpr std::int64_t kKillAgainNs = 5 * kMs;
+constexpr int kKillRounds = 200;
+constexpr std::uint64_t kMaxCredit = 64U << 20U;
+constexpr std::size_t kMaxLeftInput = 1U << 20U;
+constexpr std::size_t kOutputPiece = 65'536;
+char pipe_buffer[65'536];  // the loop's thread only
+}  // namespace
+
+OutputStream::OutputStream(Connection& connection, std::uint32_t id, Execution& execution,
+                           std::uint64_t from)
+    : connection_(connection), id_(id), execution_(&execution), cursor_(from) {
+    execution.streams_.push_back(this);
+}
+
+void OutputStream::detach() {
+    if (execution_ == nullptr) return;
+    Execution& e = *execution_;
+    e.streams_.erase(std::find(e.streams_.begin(), e.streams_.end(), this));
+    execution_ = nullptr;
+    if (e.left_input_.size() + input_.size() <= kMaxLeftInput) e.left_input_ += input_;
+    input_.clear();
+}
+
+void OutputStream::data(std::string_view bytes) {
+    if (execution_ == nullptr) return;
+    if (input_ended_ || input_.size() + bytes.size() > kInitialCredit) {
+        return connection_.closeAfterFlush();  // a client that ignores its window
+    }
+    execution_->owner_.active();
+    input_ += bytes;
+    execution_->feed();
+}
+
+void OutputStream::end() {
+    input_ended_ = true;
+    if (execution_ != nullptr) execution_->feed();
+}
+
+void OutputStream::credit(std::uint32_t bytes) {
+    credit_ = std::min(credit_ + bytes, kMaxCredit);
+    pump();
+}
+
+void OutputStream::pump() {
+    while (execution_ != nullptr && connection_.roomy()) {
+        const OutputLog::Chunk chunk = execution_->log_.read(
+            cursor_, static_cast<std::size_t>(std::min<std::uint64_t>(credit_, kOutputPiece)));
+        if (chunk.bytes.empty()) {
+            if (!execution_->finished_ || cursor_ < execution_->log_.total()) return;
+            Value body = Value::object();
+            body.set("result", execution_->result());
+            return connection_.reply(id_, body);
+        }
+        connection_.output(id_, chunk.channel, chunk.offset, chunk.bytes);
+        cursor_ = chunk.offset + chunk.bytes.size();
+        credit_ -= chunk.bytes.size();
+    }
+}
+
+/// One descriptor of an execution in the loop.
+class Execution::Pipe final : public Source {
+public:
+    Pipe(Execution& execution, Fd end, Channel of)
+        : execution_(execution), fd(std::move(end)), channel(of) {}
+    void ready(std::uint32_t events) override {
+        if (!fd) return;
+        if (channel != Channel::Bytes) return execution_.readable(*this);
+        if ((events & (EPOLLERR | EPOLLHUP)) != 0) return execution_.closeInput();
+        execution_.feed();
+    }
+
+private:
+    Execution& execution_;
+
+public:
+    Fd fd;
+    const Channel channel;
+    bool waiting = false;  ///< an input pipe that was full
+};
+
+Execution::Execution(Loop& loop, const Settings& settings, ExecutionOwner& owner, Request request,
+                     std::unique_ptr<Scratch> scratch)
+    : loop_(loop),
+      settings_(settings),
+      owner_(owner),
+      request_(std::move(request)),
+      scratch_(std::move(scratch)),
+      log_(request_.output_limit) {}
+
+Execution::~Execution() {
+    while (!streams_.empty()) {
+        OutputStream& s = *streams_.back();
+        s.connection_.fail(s.id_, "NOT_FOUND", "the execution has been forgotten");
+        s.connection_.flush();
+    }
+    wroteOff(input_);
+    wroteOff(output_);
+    wroteOff(errors_);
+}
+
+const char* Execution::start() {
+    Spawned spawned;
+    if (const char* why = spawn(settings_, request_.spawn, spawned)) return why;
+    pid_ = spawned.pid;
+    group_ = {request_.spawn.label, pid_};
+    started_ns_ = nowNs();
+    if (request_.timeout_ms > 0) deadline_ns_ = started_ns_ + request_.timeout_ms * kMs;
+    const auto watch = [this](std::unique_ptr<Pipe>& pipe, Fd fd, Channel channel) {
+        if (!fd) return;
+        pipe = std::make_unique<Pipe>(*this, std::move(fd), channel);
+        loop_.add(pipe->fd.get(), channel == Channel::Bytes ? 0U : EPOLLIN, *pipe);
+    };
+    watch(input_, std::move(spawned.input), Channel::Bytes);
+    watch(output_, std::move(spawned.output), Channel::Stdout);
+    watch(errors_, std::move(spawned.errors), Channel::Stderr);
+    return nullptr;
+}
+
+void Execution::wroteOff(std::unique_ptr<Pipe>& pipe) {
+    if (!pipe) return;
+    if (pipe->fd) {
+        loop_.remove(pipe->fd.get());
+        pipe->fd.reset();
+    }
+    loop_.bury(std::move(pipe));
+}
+
+bool Execution::drainPipe(Pipe& pipe, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        const ssize_t n = read(pipe.fd.get(), pipe_buffer, sizeof(pipe_buffer));
+        if (n > 0) {
+            log_.append(pipe.channel, {pipe_buffer, static_cast<std::size_t>(n)});
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            return true;  // a PTY ends with EIO
+        } else if (errno == EAGAIN) {
+            return false;
+        }
+    }
+    return false;
+}
+
+void Execution::readable(Pipe& pipe) {
+    if (drainPipe(pipe, 4)) wroteOff(&pipe == output_.get() ? output_ : errors_);
+    pumpStreams();
+    finishIfDone();
+}
+
+void Execution::pumpStreams() {
+    const std::vector<OutputStream*> all = streams_;
+    for (OutputStream* s : all) {
+        if (std::find(streams_.begin(), streams_.end(), s) == streams_.end()) continue;
+        s->pump();
+        s->connection_.flush();
+    }
+}
+
+void Execution::feed() {
+    bool full = false;
+    const auto give = [&](std::string& bytes) {
+        std::size_t done = 0;
+        while (done < bytes.size() && input_ && !full) {
+            const ssize_t n = write(input_->fd.get(), bytes.data() + done, bytes.size() - done);
+            if (n > 0) {
+                done += static_cast<std::size_t>(n);
+            } else if (errno == EAGAIN) {
+                full = true;
+            } else if (errno != EINTR) {
+                closeInput();
+            }
+        }
+        if (!input_) done = bytes.size();  // nobody reads any more: taken and thrown away
+        bytes.erase(0, done);
+        return done;
+    };
+    give(left_input_);
+    bool ended = false;
+    for (OutputStream* s : std::vector<OutputStream*>(streams_)) {
+        if (full) break;
+        const std::size_t done = give(s->input_);
+        if (done > 0) s->connection_.grant(s->id_, static_cast<std::uint32_t>(done));
+        ended = ended || (s->input_ended_ && s->input_.empty());
+    }
+    if (input_ && input_->waiting != full) {
+        input_->waiting = full;
+        loop_.change(input_->fd.get(), full ? EPOLLOUT : 0U, *input_);
+    }
+    if (ended && !full && input_) {
+        if (request_.spawn.pty) {
+            const char end_of_file = 4;
+            if (write(input_->fd.get(), &end_of_file, 1) == 1) {
+                for (OutputStream* s : streams_) s->input_ended_ = false;
+            }
+        } else {
+            closeInput();
+        }
+    }
+    for (OutputStream* s : std::vector<OutputStream*>(streams_)) s->connection_.flush();
+}
+
+void Execution::closeInput() {
+    wroteOff(input_);
+    for (OutputStream* s : streams_) {
+        if (!s->input_.empty()) {
+            s->connection_.grant(s->id_, static_cast<std::uint32_t>(s->input_.size()));
+            s->input_.clear();
+        }
+    }
+}
+
+void Execution::reaped(int status, const rusage& usage) {
+    reaped_ = true;
+    pid_ = -1;  // may be another's from here on
+    status_ = status;
+    usage_ = usage;
+    ended_ns_ = nowNs();
+    grace_ns_ = ended_ns_ + kPipeGraceNs;
+    if (output_ && drainPipe(*output_, 64)) wroteOff(output_);
+    if (errors_ && drainPipe(*errors_, 64)) wroteOff(errors_);
+    finishIfDone();
+    if (!finished_) pumpStreams();
+}
+
+void Execution::finishIfDone() {
+    if (reaped_ && !finished_ && !output_ && !errors_) finish();
+}
+
+void Execution::finish() {
+    finished_ = true;
+    lingering_ = static_cast<int>(livingProcesses(settings_, group_).size());
+    if (scratch_) report_ = scratch_->report();
+    scratch_.reset();
+    wroteOff(input_);
+    for (std::unique_ptr<Pipe>* pipe : {&output_, &errors_}) {
+        if (!*pipe) continue;
+        loop_.remove((*pipe)->fd.get());
+        owner_.drain(std::move((*pipe)->fd));
+        wroteOff(*pipe);
+    }
+    pumpStreams();
+    owner_.finished(*this);
+}
+
+bool Execution::signal(int number) {
+    if (number == SIGKILL) {
+        killAll();
+        return true;
+    }
+    return !reaped_ && kill(-pid_, number) == 0;
+}
+
+void Execution::killAll() {
+    if (!reaped_) kill(pid_, SIGKILL);
+    kill_rounds_ = kKillRounds;
+    kill_ns_ = killProcesses(settings_, group_) > 0 ? nowNs() + kKillAgainNs : 0;
+}
+
+void Execution::resize(unsigned short cols, unsigned short rows) {
+    if (!output_ || !request_.spawn.pty) return;
+    winsize size{};
+    size.ws_col = cols;
+    size.ws_row = rows;
+    ioctl(output_->fd.get(), TIOCSWINSZ, &size);
+}
+
+std::int64_t Execution::nextTickNs() const noexcept {
+    std::int64_t next = INT64_MAX;
+    if (!reaped_ && !timed_out_ && deadline_ns_ > 0) next = deadline_ns_;
+    if (reaped_ && !finished_) next = std::min(next, grace_ns_);
+    if (kill_ns_ > 0) next = std::min(next, kill_ns_);
+    return next;
+}
+
+void Execution::tick(std::int64_t now_ns) {
+    if (kill_ns_ > 0 && now_ns >= kill_ns_) {
+        kill_ns_ = killProcesses(settings_, group_) > 0 ? now_ns + kKillAgainNs : 0;
+        if (kill_ns_ > 0 && --kill_rounds_ <= 0) {
+            // Something out-forks us. As PID 1 we may take the whole sandbox's processes with it.
+            if (settings_.init) kill(-1, SIGKILL);
+            kill_ns_ = now_ns + 1'000 * kMs;
+        }
+    }
+    if (!reaped_ && !timed_out_ && deadline_ns_ > 0 && now_ns >= deadline_ns_) {
+        timed_out_ = true;
+        killAll();
+    }
+    if (reaped_ && !finished_ && now_ns >= grace_ns_) finish();
+}
+
+Value Execution::startedNote(bool repeated) const {
+    Value started = Value::object();
+    started.set("id", request_.id).set("startedAtNs", started_ns_).set("repeated", repeated);
+    Value note = Value::object();
+    note.set("started", std::move(started));
+    return note;
+}
+
+Value Execution::result() const {
+    const bool by_signal = WIFSIGNALED(status_);
+    const int number = by_signal ? WTERMSIG(status_) : 0;
+    const int code = by_signal ? 128 + number : WEXITSTATUS(status_);
+    const char* status = timed_out_ ? "timeout" : by_signal ? "killed" : code != 0 ? "failed" : "ok";
+    const auto ms = [](const timeval& t) { return t.tv_sec * 1'000 + t.tv_usec / 1'000; };
+    Value r = Value::object();
+    r.set("id", request_.id).set("status", status).set("exitCode", code).set("signal", number);
+    r.set("startedAtNs", started_ns_).set("endedAtNs", ended_ns_);
+    r.set("cpuMs", static_cast<std::int64_t>(ms(usage_.ru_utime) + ms(usage_.ru_stime)));
+    r.set("maxRssBytes", static_cast<std::int64_t>(usage_.ru_maxrss) * 1'024);
+    r.set("outputBytes", log_.total()).set("droppedBytes", log_.dropped());
+    r.set("lingering", lingering_);
+    if (!report_.empty()) r.set("report", report_);
+    return r;
+}
+
+}  // namespace hearth::agent

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pool/agent/Frame.h"
+#include "pool/agent/program/Value.h"
+#include "pool/agent/program/Workspace.h"
+
+namespace hearth::agent {
+
+/// A frame made by a file operation.
+struct FileFrame {
+    FrameType type = FrameType::Data;
+    std::string payload;
+};
+
+/// What an operation may use in one step, and what it has to say after it.
+struct FileTurn {
+    const Workspace& workspace;
+    const std::atomic<bool>& cancelled;
+    std::uint64_t credit = 0;   ///< Data bytes it may send
+    std::string input;          ///< Data bytes of the client; taken in this step
+    bool input_ended = false;
+    std::vector<FileFrame> out;
+
+    void note(const Value& body) { out.push_back({FrameType::Note, body.dump()}); }
+    void reply(const Value& body) { out.push_back({FrameType::Reply, body.dump()}); }
+    void fail(const char* code, const char* message);
+    /// For the errno at hand.
+    void failErrno();
+};
+
+/// One file operation, done in steps that each block at most for one piece of disk work, so that a
+/// stream without credit never holds up another. Steps run on one thread with the tenant's identity.
+class FileOperation {
+public:
+    enum class Next : std::uint8_t { Step, Credit, Input, Done };
+
+    FileOperation() = default;
+    FileOperation(const FileOperation&) = delete;
+    FileOperation& operator=(const FileOperation&) = delete;
+    /// Undoes what is half done.
+    virtual ~FileOperation() = default;
+    /// Done means that the last frame is the Reply or Error.
+    virtual Next step(FileTurn& turn) = 0;
+
+    /// Null if the request names no file operation.
+    static std::unique_ptr<FileOperation> make(std::string_view op, const Value& body);
+    static bool isFileOperation(std::string_view op);
+    /// Whether success counts as activity.
+    static bool writes(std::string_view op);
+};
+
+std::unique_ptr<FileOperation> makeTreeOperation(std::string_view op, const Value& body);
+
+}  // namespace hearth::agent

@@ -1,0 +1,68 @@
+#include "pool/agent/program/Languages.h"
+
+#include "pool/agent/program/Settings.h"
+
+namespace hearth::agent {
+
+namespace {
+
+constexpr std::size_t kMaxTable = 65'536;
+
+std::vector<std::string> expand(const Value& words, const std::string& path) {
+    std::vector<std::string> out;
+    for (const Value& word : words.items()) {
+        std::string text(word.text());
+        for (std::size_t at = 0; (at = text.find("{file}", at)) != std::string::npos;) {
+            text.replace(at, 6, path);
+            at += path.size();
+        }
+        out.push_back(std::move(text));
+    }
+    return out;
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+    std::string line;
+    for (const std::string& word : words) {
+        line += " '";
+        for (const char c : word) {
+            if (c == '\'') {
+                line += "'\\''";
+            } else {
+                line.push_back(c);
+            }
+        }
+        line.push_back('\'');
+    }
+    return line;
+}
+
+}  // namespace
+
+Languages::Languages(const std::string& path) {
+    std::string text;
+    Value table;
+    if (readFile(path.c_str(), kMaxTable, text) && Value::parse(text, table) && table.isObject()) {
+        table_ = std::move(table);
+    }
+}
+
+bool Languages::has(std::string_view language) const {
+    const std::string name = file(language);
+    return !name.empty() && name != ".." && name != "." && name != "report" &&
+           name.find('/') == std::string::npos && !table_[language]["run"].items().empty();
+}
+
+std::string Languages::file(std::string_view language) const {
+    return std::string(table_[language]["file"].text());
+}
+
+std::vector<std::string> Languages::command(std::string_view language,
+                                            const std::string& path) const {
+    std::vector<std::string> run = expand(table_[language]["run"], path);
+    const std::vector<std::string> compile = expand(table_[language]["compile"], path);
+    if (compile.empty()) return run;
+    return {"/bin/sh", "-c", quoted(compile).substr(1) + " && exec" + quoted(run)};
+}
+
+}  // namespace hearth::agent

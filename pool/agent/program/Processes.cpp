@@ -1,0 +1,159 @@
+#include "pool/agent/program/Processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "base/Fd.h"
+
+namespace hearth::agent {
+
+namespace {
+
+constexpr std::size_t kFewProcesses = 4;
+
+struct Process {
+    pid_t pid = 0;
+    pid_t parent = 0;
+    pid_t session = 0;
+    uid_t uid = 0;
+    bool zombie = false;
+    bool labelled = false;
+};
+
+long field(std::string_view status, std::string_view name) {
+    const std::size_t at = status.find(name);
+    return at == std::string_view::npos ? 0 : std::strtol(status.data() + at + name.size(), nullptr, 10);
+}
+
+/// `label` in the line `Groups:`.
+bool hasGroup(std::string_view status, gid_t label) {
+    const std::size_t at = status.find("\nGroups:");
+    if (label == 0 || at == std::string_view::npos) return false;
+    const char* p = status.data() + at + 8;
+    while (*p != '\n' && *p != '\0') {
+        char* end = nullptr;
+        if (std::strtoul(p, &end, 10) == label && end != p) return true;
+        if (end == p) return false;
+        p = end;
+        while (*p == ' ' || *p == '\t') ++p;
+    }
+    return false;
+}
+
+/// Every process but this one. The name in the first line is chosen by the tenant, but /proc escapes
+/// its line breaks, so "\nGroups:" can only be the kernel's.
+std::vector<Process> readProcesses(gid_t label) {
+    std::vector<Process> all;
+    DIR* proc = opendir("/proc");
+    if (proc == nullptr) return all;
+    const pid_t self = getpid();
+    while (const dirent* entry = readdir(proc)) {
+        const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+        if (pid <= 0 || pid == self) continue;
+        char path[64];
+        std::snprintf(path, sizeof(path), "/proc/%d/status", pid);
+        const Fd fd(open(path, O_RDONLY | O_CLOEXEC));
+        if (!fd) continue;
+        char text[4096];
+        const ssize_t n = read(fd.get(), text, sizeof(text) - 1);
+        if (n <= 0) continue;
+        text[n] = '\0';
+        const std::string_view status(text, static_cast<std::size_t>(n));
+        const std::size_t state = status.find("\nState:\t");
+        Process p;
+        p.pid = pid;
+        p.parent = static_cast<pid_t>(field(status, "\nPPid:\t"));
+        p.session = static_cast<pid_t>(field(status, "\nNSsid:\t"));
+        p.uid = static_cast<uid_t>(field(status, "\nUid:\t"));
+        p.zombie = state != std::string_view::npos && std::strchr("ZX", text[state + 8]) != nullptr;
+        p.labelled = hasGroup(status, label);
+        all.push_back(p);
+    }
+    closedir(proc);
+    return all;
+}
+
+/// Those below `root`, by their parents.
+bool isBelow(const std::map<pid_t, pid_t>& parents, pid_t pid, pid_t root) {
+    for (int depth = 0; depth < 10'000; ++depth) {
+        if (pid == root) return true;
+        const auto found = parents.find(pid);
+        if (found == parents.end()) return false;
+        pid = found->second;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<pid_t> livingProcesses(const Settings& settings, const ProcessGroup& group) {
+    const std::vector<Process> all = readProcesses(group.label);
+    std::map<pid_t, pid_t> parents;
+    // As PID 1 with labels nothing but the label counts. In a test other agents may use the same
+    // label, so only our own descendants do: the agent is their subreaper.
+    if (!settings.init || group.label == 0) {
+        for (const Process& p : all) parents[p.pid] = p.parent;
+    }
+    std::vector<pid_t> found;
+    for (const Process& p : all) {
+        if (p.zombie) continue;
+        const bool ours = group.label != 0
+                              ? p.labelled
+                              : p.session == group.leader || isBelow(parents, p.pid, group.leader);
+        if (!ours || (!settings.init && !isBelow(parents, p.pid, getpid()))) continue;
+        found.push_back(p.pid);
+    }
+    return found;
+}
+
+int countTenantProcesses(const Settings& settings) {
+    const std::vector<Process> all = readProcesses(0);
+    std::map<pid_t, pid_t> parents;
+    if (!settings.init) {
+        for (const Process& p : all) parents[p.pid] = p.parent;
+    }
+    int count = 0;
+    for (const Process& p : all) {
+        if (p.zombie || p.uid != settings.uid) continue;
+        if (settings.init || isBelow(parents, p.pid, getpid())) ++count;
+    }
+    return count;
+}
+
+int killProcesses(const Settings& settings, const ProcessGroup& group) {
+    std::vector<pid_t> found;
+    for (int pass = 0; pass < 4; ++pass) {
+        found = livingProcesses(settings, group);
+        if (found.empty()) return 0;
+        // What is stopped forks no more: a bomb is frozen before it is killed, or it would out-fork
+        // us and take all the processor besides.
+        std::vector<pid_t> stopped;
+        for (int round = 0; round < 16 && found.size() > kFewProcesses; ++round) {
+            bool fresh = false;
+            for (const pid_t pid : found) {
+                if (std::binary_search(stopped.begin(), stopped.end(), pid)) continue;
+                fresh = true;
+                kill(pid, SIGSTOP);
+            }
+            if (!fresh) break;
+            std::sort(found.begin(), found.end());
+            stopped = std::move(found);
+            found = livingProcesses(settings, group);
+        }
+        for (const pid_t pid : found) kill(pid, SIGKILL);
+        sched_yield();
+    }
+    return static_cast<int>(found.size());
+}
+
+}  // namespace hearth::agent

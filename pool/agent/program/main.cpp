@@ -1,0 +1,101 @@
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "pool/agent/program/Agent.h"
+
+namespace {
+
+using hearth::Fd;
+using hearth::agent::Settings;
+
+/// Descriptors 0 to 2 must be taken, or a socket would land there and be given to a tenant.
+void takeStandardFds() {
+    int fd = 0;
+    while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd < 3) continue;
+    if (fd >= 3) close(fd);
+}
+
+Fd listener(const Settings& settings) {
+    if (settings.listen.empty()) {
+        int listening = 0;
+        socklen_t size = sizeof(listening);
+        if (getsockopt(hearth::agent::kListenFd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 ||
+            listening == 0) {
+            return Fd();
+        }
+        Fd fd(hearth::agent::kListenFd);
+        fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
+        fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+        return fd;
+    }
+    Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (!fd || settings.listen.size() >= sizeof(address.sun_path)) return Fd();
+    settings.listen.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    umask(0177);
+    if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+        listen(fd.get(), 64) != 0) {
+        return Fd();
+    }
+    return fd;
+}
+
+/// All signals as the kernel made them, ours to a descriptor. A tenant inherits nothing of it.
+Fd prepareSignals() {
+    for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+    ::signal(SIGPIPE, SIG_IGN);
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (const int number : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&ours, number);
+    sigprocmask(SIG_SETMASK, &ours, nullptr);
+    return Fd(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+/// What every process of the sandbox inherits, and what keeps tenants away from this one.
+void confine(const Settings& settings) {
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (settings.init) {
+        for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) continue;
+    } else {
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    }
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Settings settings;
+    if (const int status = hearth::agent::readSettings(argc, argv, settings); status >= 0) return status;
+    takeStandardFds();
+    // One arena, and memory given back: the agent lives beside its tenant in a small cgroup.
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 65'536);
+    mallopt(M_TRIM_THRESHOLD, 131'072);
+    confine(settings);
+    Fd signals = prepareSignals();
+    Fd listening = listener(settings);
+    umask(022);
+    if (!listening || !signals) {
+        std::fputs("hearth-agent: no listening socket\n", stderr);
+        return 2;
+    }
+    hearth::agent::Agent agent(settings, std::move(listening), std::move(signals));
+    const int status = agent.run();
+    std::fflush(nullptr);
+    _exit(status);  // worker threads end with the process
+}

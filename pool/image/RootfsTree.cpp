@@ -1,0 +1,107 @@
+#include "pool/image/RootfsTree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "base/Error.h"
+#include "base/Fd.h"
+#include "pool/sys/Files.h"
+
+namespace hearth::pool::image {
+namespace {
+
+constexpr std::array<const char*, 6> kMountPoints{"dev",  "proc",      "sys",
+                                                  "tmp", "workspace", ".hearth"};
+constexpr int kMaxDepth = 256;  // one descriptor a level
+constexpr std::size_t kMaxEntries = 2'000'000;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+    throw Error(ErrorCode::InvalidArgument, "the image cannot be used: " + path + " " + why);
+}
+
+struct CloseDir {
+    void operator()(DIR* dir) const noexcept { ::closedir(dir); }
+};
+
+class Hardener {
+public:
+    void directory(Fd fd, const std::string& path, int depth) {
+        if (depth > kMaxDepth) refuse(path, "lies too deep");
+        own(fd.get(), path, 0555);
+        const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+        if (!dir) throwErrno("open", path);
+        const int at = fd.release();
+        while (const dirent* entry = ::readdir(dir.get())) {
+            const std::string name = entry->d_name;
+            if (name == "." || name == "..") continue;
+            if (++entries_ > kMaxEntries) refuse(path, "holds too many files");
+            one(at, name, path + "/" + name, depth);
+        }
+    }
+
+private:
+    void one(int at, const std::string& name, const std::string& path, int depth) {
+        struct stat status {};
+        if (::fstatat(at, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) throwErrno("stat", path);
+        if (S_ISLNK(status.st_mode)) {
+            if (::fchownat(at, name.c_str(), 0, 0, AT_SYMLINK_NOFOLLOW) != 0) throwErrno("chown", path);
+            return;
+        }
+        if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+            refuse(path, "is neither a file, a directory nor a link");
+        }
+        Fd fd(::openat(at, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        if (!fd) throwErrno("open", path);
+        if (S_ISDIR(status.st_mode)) {
+            directory(std::move(fd), path, depth + 1);
+        } else {
+            own(fd.get(), path, 0444);
+        }
+    }
+
+    static void own(int fd, const std::string& path, mode_t readable) {
+        struct stat status {};
+        if (::fstat(fd, &status) != 0) throwErrno("stat", path);
+        if (::fchown(fd, 0, 0) != 0) throwErrno("chown", path);
+        mode_t mode = (status.st_mode & 0755U) | readable;
+        if ((status.st_mode & 0111U) != 0) mode |= 0111U;
+        if (::fchmod(fd, mode) != 0) throwErrno("chmod", path);
+        if (::fremovexattr(fd, "security.capability") != 0 && errno != ENODATA &&
+            errno != EOPNOTSUPP) {
+            throwErrno("removexattr", path);
+        }
+    }
+
+    std::size_t entries_ = 0;
+};
+
+void prepareMountPoint(const std::string& root, const char* name) {
+    const std::string path = root + "/" + name;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0) {
+        if (!S_ISDIR(status.st_mode)) refuse(std::string("/") + name, "must be a directory");
+        // What the image has there (device nodes, above all) would be covered anyway.
+        sys::removeTree(path);
+    } else if (errno != ENOENT) {
+        throwErrno("stat", path);
+    }
+    sys::makeDirectory(path, 0755);
+}
+
+}  // namespace
+
+void hardenRootfs(const std::string& root) {
+    for (const char* name : kMountPoints) prepareMountPoint(root, name);
+    Fd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd) throwErrno("open", root);
+    Hardener().directory(std::move(fd), "", 0);
+}
+
+}  // namespace hearth::pool::image

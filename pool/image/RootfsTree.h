@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+namespace hearth::pool::image {
+
+/// Makes a freshly unpacked tree fit to be the shared, read-only root of sandboxes, or throws
+/// Error(InvalidArgument) that says why an image cannot be used:
+/// - /dev, /proc, /sys, /tmp, /workspace and /.hearth are (or become) real, empty directories,
+/// - devices, sockets and pipes are refused,
+/// - everything belongs to root and can be read by all and written by nobody else,
+/// - setuid and setgid bits and file capabilities are taken away: users of the host can reach the
+///   tree, too.
+/// Never follows a link out of the tree. One thread per tree.
+void hardenRootfs(const std::string& root);
+
+}  // namespace hearth::pool::image

@@ -1,0 +1,169 @@
+#include "pool/launcher/BundleConfig.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pool/launcher/TenantFilter.h"
+
+namespace hearth::pool::launcher {
+namespace {
+
+constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
+constexpr std::uint64_t kCpuShares = 128;
+constexpr std::uint64_t kMiB = 1ULL << 20U;
+// As ext4 does it: an inode for each 16 KiB.
+constexpr std::uint64_t kBytesPerInode = 16'384;
+constexpr std::uint64_t kFewestInodes = 1024;
+
+std::string inodesFor(std::uint64_t bytes) {
+    return std::to_string(std::max(bytes / kBytesPerInode, kFewestInodes));
+}
+
+Json rlimit(const char* type, std::uint64_t soft, std::uint64_t hard) {
+    return {{"type", type}, {"hard", hard}, {"soft", soft}};
+}
+
+Json process(const SandboxSpec& spec, const SandboxId& id) {
+    // The agent changes identity and ends tenants; tenants get nothing of it.
+    const Json caps = Json::array({"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"});
+    const std::uint64_t workspace = spec.limits.workspace_bytes;
+    const std::uint32_t cpus = std::max(1U, (spec.limits.milli_cpu + 999) / 1000);
+    return {
+        {"terminal", false},
+        {"user", {{"uid", 0}, {"gid", 0}, {"umask", 077}}},
+        {"args", Json::array({"/.hearth/agent"})},
+        {"env",
+         Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + id,
+                      "HEARTH_CPUS=" + std::to_string(cpus)})},
+        {"cwd", "/"},
+        {"capabilities",
+         {{"bounding", caps},
+          {"effective", caps},
+          {"permitted", caps},
+          {"inheritable", Json::array()},
+          {"ambient", Json::array()}}},
+        // No NPROC: the pids cgroup is the limit and counts what it refused.
+        {"rlimits",
+         Json::array({rlimit("RLIMIT_NOFILE", 1024, 1024), rlimit("RLIMIT_CORE", 0, 0),
+                      rlimit("RLIMIT_FSIZE", workspace, workspace),
+                      rlimit("RLIMIT_MEMLOCK", 65'536, 65'536),
+                      rlimit("RLIMIT_MSGQUEUE", 65'536, 65'536),
+                      rlimit("RLIMIT_SIGPENDING", 256, 256),
+                      rlimit("RLIMIT_STACK", 8 * kMiB, 16 * kMiB)})},
+        {"noNewPrivileges", true},
+        {"oomScoreAdj", 900}};
+}
+
+Json mount(const char* where, const char* type, const std::string& source, Json options) {
+    return {{"destination", where}, {"type", type}, {"source", source}, {"options", std::move(options)}};
+}
+
+Json workspaceMount(const SandboxSpec& spec, const BundlePlaces& places) {
+    if (spec.storage == Storage::Disk) {
+        return mount("/workspace", "bind", places.workspace,
+                     Json::array({"bind", "rprivate", "nosuid", "nodev"}));
+    }
+    const std::uint64_t bytes = spec.limits.workspace_bytes;
+    const std::string uid = std::to_string(kTenantUid);
+    return mount("/workspace", "tmpfs", "tmpfs",
+                 Json::array({"nosuid", "nodev", "mode=0700", "size=" + std::to_string(bytes),
+                              "nr_inodes=" + inodesFor(bytes), "uid=" + uid, "gid=" + uid}));
+}
+
+Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
+    const std::uint64_t tmp = spec.limits.tmp_bytes;
+    const std::uint64_t shm = std::min(16 * kMiB, spec.limits.memory_bytes / 8);
+    return Json::array(
+        {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
+         mount("/dev", "tmpfs", "tmpfs",
+               Json::array({"nosuid", "noexec", "strictatime", "mode=755", "size=64k", "nr_inodes=64"})),
+         mount("/dev/pts", "devpts", "devpts",
+               Json::array({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5",
+                            "max=16"})),
+         mount("/dev/shm", "tmpfs", "shm",
+               Json::array({"nosuid", "noexec", "nodev", "mode=1777", "size=" + std::to_string(shm),
+                            "nr_inodes=1024"})),
+         mount("/tmp", "tmpfs", "tmpfs",
+               Json::array({"nosuid", "nodev", "mode=1777", "size=" + std::to_string(tmp),
+                            "nr_inodes=" + inodesFor(tmp)})),
+         workspaceMount(spec, places),
+         mount("/.hearth", "bind", places.inside,
+               Json::array({"bind", "ro", "rprivate", "nosuid", "nodev"}))});
+}
+
+Json device(const char* type, int major, int minor) {
+    Json rule{{"allow", true}, {"type", type}, {"major", major}};
+    if (minor >= 0) rule["minor"] = minor;
+    rule["access"] = "rw";
+    return rule;
+}
+
+Json resources(const SandboxLimits& limits) {
+    const std::uint64_t quota = std::max<std::uint64_t>(limits.milli_cpu * kCpuPeriod / 1000, 1000);
+    return {{"devices", Json::array({{{"allow", false}, {"access", "rwm"}},
+                                     device("c", 1, 3),    // null
+                                     device("c", 1, 5),    // zero
+                                     device("c", 1, 7),    // full
+                                     device("c", 1, 8),    // random
+                                     device("c", 1, 9),    // urandom
+                                     device("c", 5, 2),    // ptmx of the private devpts
+                                     device("c", 136, -1)})},
+            // Limit and limit with swap are one: nothing of a tenant is ever swapped.
+            {"memory", {{"limit", limits.memory_bytes}, {"swap", limits.memory_bytes}}},
+            {"cpu", {{"shares", kCpuShares}, {"quota", quota}, {"period", kCpuPeriod}}},
+            {"pids", {{"limit", limits.pids}}}};
+}
+
+Json namespaces() {
+    Json list = Json::array();
+    for (const char* type : {"pid", "network", "ipc", "uts", "mount", "cgroup", "user"}) {
+        list.push_back({{"type", type}});
+    }
+    return list;
+}
+
+Json maskedPaths() {
+    return Json::array(
+        {"/proc/acpi",           "/proc/asound",      "/proc/kcore",       "/proc/keys",
+         "/proc/latency_stats",  "/proc/timer_list",  "/proc/timer_stats", "/proc/sched_debug",
+         "/proc/scsi",           "/sys/firmware",     "/proc/key-users",   "/proc/kallsyms",
+         "/proc/modules",        "/proc/config.gz",   "/proc/cmdline",     "/proc/interrupts",
+         "/proc/softirqs",       "/proc/diskstats",   "/proc/partitions",  "/proc/slabinfo",
+         "/proc/vmallocinfo",    "/proc/pagetypeinfo", "/proc/zoneinfo",   "/proc/buddyinfo",
+         "/proc/vmstat",         "/proc/iomem",       "/proc/ioports",     "/proc/kpagecount",
+         "/proc/kpageflags",     "/proc/kpagecgroup", "/proc/kmsg",        "/proc/locks",
+         "/proc/swaps",          "/proc/schedstat",   "/proc/pressure",    "/proc/driver",
+         "/proc/tty",            "/proc/dynamic_debug", "/proc/fs",
+         "/sys/devices/virtual/powercap", "/sys/kernel"});
+}
+
+}  // namespace
+
+Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places) {
+    const Json ids = Json::array(
+        {{{"containerID", 0}, {"hostID", places.uid_first}, {"size", kRangeSize}}});
+    return {{"ociVersion", "1.0.2"},
+            {"process", process(spec, places.id)},
+            {"root", {{"path", places.rootfs}, {"readonly", true}}},
+            {"hostname", "sandbox"},
+            {"mounts", mounts(spec, places)},
+            {"linux",
+             {{"namespaces", namespaces()},
+              {"uidMappings", ids},
+              {"gidMappings", ids},
+              {"cgroupsPath", places.cgroups_path},
+              {"resources", resources(spec.limits)},
+              {"sysctl",
+               {{"kernel.shm_rmid_forced", "1"},
+                {"kernel.shmmax", "67108864"},
+                {"kernel.shmall", "16384"},
+                {"kernel.msgmni", "16"},
+                {"kernel.sem", "32 128 32 16"},
+                {"net.ipv4.ping_group_range", "1 0"}}},
+              {"maskedPaths", maskedPaths()},
+              {"readonlyPaths", Json::array({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+                                             "/proc/sysrq-trigger"})},
+              {"seccomp", seccomp::ociFilter()}}}};
+}
+
+}  // namespace hearth::pool::launcher

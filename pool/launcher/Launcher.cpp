@@ -1,0 +1,354 @@
+#include "pool/launcher/Launcher.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "pool/launcher/HostFacts.h"
+#include "pool/launcher/TenantFilter.h"
+#include "pool/sys/Files.h"
+#include "pool/sys/Namespaces.h"
+#include "pool/sys/Process.h"
+
+namespace hearth::pool::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostRunning = 4;
+constexpr std::size_t kMostWaiting = 4096;
+constexpr auto kClosingGrace = seconds(5);
+constexpr auto kLockWait = seconds(10);
+constexpr std::size_t kMaxAgent = 64U << 20U;
+/// Exit status of a child that has told the server of a failure.
+constexpr int kAnsweredFailure = 2;
+
+/// How an operation is scheduled.
+struct Rules {
+    seconds limit;
+    const SandboxId* id;  // no two operations on one sandbox at once
+    bool heavy;           // may not take the last free place: destroying goes on under load
+};
+
+struct RulesOf {
+    Rules operator()(const CreateRequest& r) const { return {seconds(60), &r.id, true}; }
+    Rules operator()(const DestroyRequest& r) const { return {seconds(30), &r.id, false}; }
+    Rules operator()(const ListRequest&) const { return {seconds(30), nullptr, false}; }
+    Rules operator()(const SweepRequest&) const { return {seconds(300), nullptr, true}; }
+    Rules operator()(const PrepareImageRequest&) const { return {seconds(600), nullptr, true}; }
+    Rules operator()(const FactsRequest&) const { return {seconds(30), nullptr, false}; }
+};
+
+Rules rulesOf(const Request& request) { return std::visit(RulesOf{}, request.body); }
+
+/// The server's listening socket is all that may become a descriptor of the agent.
+bool isListeningStream(int fd) {
+    const auto option = [fd](int name) {
+        int value = -1;
+        socklen_t size = sizeof value;
+        return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+    };
+    return option(SO_DOMAIN) == AF_UNIX && option(SO_TYPE) == SOCK_STREAM &&
+           option(SO_ACCEPTCONN) == 1;
+}
+
+}  // namespace
+
+Launcher::Launcher(const LauncherOptions& options, Fd socket)
+    : options_(options), names_(options.instance), socket_(std::move(socket)) {}
+
+void Launcher::prepare() {
+    sigset_t blocked;
+    ::sigemptyset(&blocked);
+    for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::sigaddset(&blocked, signal);
+    if (::sigprocmask(SIG_SETMASK, &blocked, nullptr) != 0) throwErrno("sigprocmask");
+    sigset_t children;
+    ::sigemptyset(&children);
+    ::sigaddset(&children, SIGCHLD);
+    signals_ = Fd(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!signals_) throwErrno("signalfd");
+    // The agents of containers become children of ours when runc ends, and are reaped here.
+    if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throwErrno("prctl", "subreaper");
+    sys::enterPrivateMounts();
+
+    // A launcher before this one may still be ending what it runs.
+    lock_ = Fd(::open(names_.launcherLock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock_) throwErrno("open", names_.launcherLock());
+    const auto end = std::chrono::steady_clock::now() + kLockWait;
+    while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() > end) throwErrno("flock");
+        ::poll(nullptr, 0, 5);
+    }
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of file times
+    image::ImageStore(names_.dataDir()).removeUnfinished();
+    const std::string inside = installInside();
+    sandboxes_.emplace(options_, inside, now);
+    const std::set<std::string> used = sandboxes_->insideInUse();
+    for (const std::string& name : sys::listDirectory(names_.inside())) {
+        const std::string path = names_.inside() + "/" + name;
+        if (path != inside && !used.contains(path)) sys::removeTree(path);
+    }
+}
+
+std::string Launcher::installInside() {
+    const auto agent = sys::readFile(options_.agent_path, kMaxAgent);
+    if (!agent) throw std::runtime_error("there is no agent at " + options_.agent_path);
+    const std::vector<sock_filter> filter = seccomp::tenantFilter();
+    const std::string program(reinterpret_cast<const char*>(filter.data()),
+                              filter.size() * sizeof(sock_filter));
+    // Named after its content: sandboxes that run keep the directory that they have mounted.
+    const std::string path =
+        names_.inside() + "/" + toHex(sha256(toHex(sha256(*agent)) + program)).substr(0, 16);
+    const std::string unfinished = path + ".unfinished";
+    if (::access((path + "/agent").c_str(), X_OK) == 0) return path;
+    sys::removeTree(unfinished);
+    sys::makeDirectory(unfinished, 0755);
+    sys::writeFile(unfinished + "/agent", *agent, 0555);
+    sys::writeFile(unfinished + "/tenant.bpf", program, 0444);
+    if (::rename(unfinished.c_str(), path.c_str()) != 0) throwErrno("rename", path);
+    return path;
+}
+
+void Launcher::run() {
+    prepare();
+    reply({kReadySeq, {{"pid", static_cast<std::uint64_t>(::getpid())}}, {}, {}, {}});
+    while (!closing_ || !running_.empty()) {
+        std::array<pollfd, 2> polled{{{signals_.get(), POLLIN, 0},
+                                      {closing_ ? -1 : socket_.get(), POLLIN, 0}}};
+        if (::poll(polled.data(), polled.size(), nextTimeout()) < 0 && errno != EINTR) {
+            throwErrno("poll");
+        }
+        if (polled[0].revents != 0) {
+            signalfd_siginfo info[16];
+            static_cast<void>(::read(signals_.get(), info, sizeof info));
+        }
+        reap();
+        killLate();
+        if (polled[1].revents != 0) receive();
+        startJobs();
+    }
+    // Stays where a sandbox lives on.
+    sys::Cgroups::detect().remove(names_.cgroupParent(), milliseconds(0));
+}
+
+void Launcher::receive() {
+    static std::array<char, kMaxPacket> packet;
+    std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    iovec part{packet.data(), packet.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        closing_ = std::chrono::steady_clock::now() + kClosingGrace;
+        waiting_.clear();
+        return;
+    }
+    Job job;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        int fd = -1;
+        std::copy_n(CMSG_DATA(c), sizeof fd, reinterpret_cast<unsigned char*>(&fd));
+        job.listen = Fd(fd);
+    }
+    try {
+        if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+            throw BadRequest(0, "the packet is too long");
+        }
+        job.request = decodeRequest({packet.data(), static_cast<std::size_t>(n)});
+        const bool needs = std::holds_alternative<CreateRequest>(job.request.body);
+        if (needs != static_cast<bool>(job.listen) ||
+            (needs && !isListeningStream(job.listen.get()))) {
+            throw BadRequest(job.request.seq, "create, and nothing else, brings a listening socket");
+        }
+        if (waiting_.size() >= kMostWaiting) {
+            throw Error(ErrorCode::Unavailable, "the launcher has too much to do");
+        }
+        accept(std::move(job));
+    } catch (const BadRequest& e) {
+        reply(failureReply(e.seq(), e));
+    } catch (const Error& e) {
+        reply(failureReply(job.request.seq, e));
+    }
+}
+
+void Launcher::accept(Job job) {
+    if (const auto* create = std::get_if<CreateRequest>(&job.request.body)) born_.insert(create->id);
+    if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body)) born_.erase(destroy->id);
+    waiting_.push_back(std::move(job));
+}
+
+bool Launcher::mayStart(const Job& job) const {
+    const Rules rules = rulesOf(job.request);
+    if (running_.size() >= (rules.heavy ? kMostRunning - 1 : kMostRunning)) return false;
+    return std::none_of(running_.begin(), running_.end(), [&](const auto& item) {
+        const Request& other = item.second.job.request;
+        const Rules busy = rulesOf(other);
+        if (rules.id != nullptr && busy.id != nullptr && *rules.id == *busy.id) return true;
+        // One image is unpacked, one sweep done at a time.
+        return rules.id == nullptr && rules.heavy && other.body.index() == job.request.body.index();
+    });
+}
+
+void Launcher::startJobs() {
+    // Operations on one sandbox keep their order; others may overtake.
+    std::set<SandboxId> passed;
+    for (auto it = waiting_.begin(); it != waiting_.end() && running_.size() < kMostRunning;) {
+        const SandboxId* id = rulesOf(it->request).id;
+        const bool behind = id != nullptr && passed.contains(*id);
+        if (!behind && mayStart(*it)) {
+            Job job = std::move(*it);
+            it = waiting_.erase(it);
+            start(std::move(job));
+        } else {
+            if (id != nullptr) passed.insert(*id);
+            ++it;
+        }
+    }
+}
+
+void Launcher::start(Job job) {
+    const Time deadline = std::chrono::steady_clock::now() + rulesOf(job.request).limit;
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid < 0) {
+        reply(failureReply(job.request.seq, Error(ErrorCode::Unavailable, "cannot fork")));
+        return;
+    }
+    if (pid == 0) perform(job, parent);
+    ::setpgid(pid, pid);  // the child does it too: whoever comes first
+    job.listen.reset();
+    running_.emplace(pid, Running{std::move(job), deadline});
+}
+
+void Launcher::perform(const Job& job, pid_t parent) {
+    int status = 1;
+    try {
+        ::setpgid(0, 0);
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(1);
+        ::prctl(PR_SET_NAME, "hearth-op");
+        Reply answer{job.request.seq, Json::object(), {}, {}, {}};
+        try {
+            answer.result = result(job);
+        } catch (const std::exception& e) {
+            answer = failureReply(job.request.seq, e);
+        }
+        reply(job.failed ? *job.failed : answer);
+        status = answer.error.empty() ? 0 : kAnsweredFailure;
+    } catch (const std::exception& e) {
+        static_cast<void>(::write(2, e.what(), std::char_traits<char>::length(e.what())));
+    }
+    ::_exit(status);
+}
+
+Json Launcher::result(const Job& job) {
+    const image::ImageStore images(names_.dataDir());
+    if (const auto* create = std::get_if<CreateRequest>(&job.request.body)) {
+        sandboxes_->create(*create, job.listen.get());
+    } else if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body)) {
+        sandboxes_->destroy(destroy->id);
+    } else if (const auto* list = std::get_if<ListRequest>(&job.request.body)) {
+        Json items = Json::array();
+        bool more = false;
+        for (const Found& found : sandboxes_->list(list->after, more)) {
+            items.push_back(encodeFound(found));
+        }
+        return {{"items", std::move(items)}, {"more", more}};
+    } else if (const auto* sweep = std::get_if<SweepRequest>(&job.request.body)) {
+        std::set<SandboxId> keep = born_;
+        keep.insert(sweep->keep.begin(), sweep->keep.end());
+        sandboxes_->sweep(keep);
+    } else if (const auto* prepare_image = std::get_if<PrepareImageRequest>(&job.request.body)) {
+        return {{"digest", images.unpack(prepare_image->name)}};
+    } else {
+        const OciCommand runtime(options_.runtime, names_);
+        return hostFacts(runtime, images, names_.sandboxes() + "/.version-" + std::to_string(::getpid()));
+    }
+    return Json::object();
+}
+
+void Launcher::reap() {
+    for (;;) {
+        int status = 0;
+        const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+        if (pid <= 0) return;
+        const auto found = running_.find(pid);
+        if (found == running_.end()) continue;  // an agent, or what a runtime left
+        Running ended = std::move(found->second);
+        running_.erase(found);
+        finish(std::move(ended.job), status, ended.killed);
+    }
+}
+
+void Launcher::finish(Job job, int status, bool killed) {
+    const auto* create = std::get_if<CreateRequest>(&job.request.body);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kAnsweredFailure) {
+        if (create != nullptr) born_.erase(create->id);
+        return;
+    }
+    Reply failure = failureReply(
+        job.request.seq, Error(killed ? ErrorCode::Deadline : ErrorCode::Unavailable,
+                               killed ? "the operation took too long" : "the operation broke off"));
+    if (create == nullptr || closing_) {
+        reply(job.failed ? *job.failed : failure);
+        return;
+    }
+    // Half a sandbox may be there: it goes before the caller hears of the failure.
+    Job clearing;
+    clearing.request = {job.request.seq, DestroyRequest{create->id}};
+    clearing.failed = std::move(failure);
+    born_.erase(create->id);
+    waiting_.push_front(std::move(clearing));
+}
+
+void Launcher::killLate() {
+    const Time now = std::chrono::steady_clock::now();
+    for (auto& [pid, item] : running_) {
+        if (item.killed || (item.deadline > now && !(closing_ && *closing_ <= now))) continue;
+        item.killed = true;
+        ::kill(-pid, SIGKILL);  // its group: what it runs, too; not yet reaped, so still its own
+    }
+}
+
+int Launcher::nextTimeout() const {
+    std::optional<Time> next = closing_;
+    for (const auto& [pid, item] : running_) {
+        if (!item.killed && (!next || item.deadline < *next)) next = item.deadline;
+    }
+    if (!next) return -1;
+    const auto left =
+        std::chrono::ceil<milliseconds>(*next - std::chrono::steady_clock::now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 1, 60'000));
+}
+
+void Launcher::reply(const Reply& reply) const {
+    const std::string packet = encodeReply(reply);
+    if (::send(socket_.get(), packet.data(), packet.size(), MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+        errno != ECONNRESET) {
+        throwErrno("send");
+    }
+}
+
+}  // namespace hearth::pool::launcher

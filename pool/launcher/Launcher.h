@@ -1,0 +1,74 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/Fd.h"
+#include "pool/launcher/LauncherClient.h"
+#include "pool/launcher/Messages.h"
+#include "pool/launcher/Names.h"
+#include "pool/launcher/Sandboxes.h"
+
+namespace hearth::pool::launcher {
+
+/// The loop of the privileged process. It reads requests, runs each in a child of its own (so that a
+/// hanging mount or runtime stops nothing else), kills what passes its deadline, and reaps. One
+/// thread. It ends when the server's end of the socket closes, after what runs has ended.
+class Launcher {
+public:
+    Launcher(const LauncherOptions& options, Fd socket);
+
+    /// Returns when the server is gone.
+    void run();
+
+private:
+    using Time = std::chrono::steady_clock::time_point;
+
+    struct Job {
+        Request request;
+        Fd listen;
+        /// Set when the request has failed already and this only clears up behind it.
+        std::optional<Reply> failed;
+    };
+    struct Running {
+        Job job;
+        Time deadline;
+        bool killed = false;
+    };
+
+    void prepare();
+    std::string installInside();
+    void receive();
+    void accept(Job job);
+    bool mayStart(const Job& job) const;
+    void startJobs();
+    void start(Job job);
+    void reap();
+    void finish(Job job, int status, bool killed);
+    void killLate();
+    int nextTimeout() const;
+    void reply(const Reply& reply) const;
+    /// In the child: does it and answers.
+    [[noreturn]] void perform(const Job& job, pid_t parent);
+    Json result(const Job& job);
+
+    LauncherOptions options_;
+    Names names_;
+    Fd socket_;
+    Fd signals_;
+    Fd lock_;
+    std::optional<Sandboxes> sandboxes_;
+    std::deque<Job> waiting_;
+    std::map<pid_t, Running> running_;
+    /// Made in this launcher's life and not told to be destroyed: a sweep never takes them.
+    std::set<SandboxId> born_;
+    std::optional<Time> closing_;
+};
+
+}  // namespace hearth::pool::launcher

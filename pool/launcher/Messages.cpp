@@ -1,0 +1,299 @@
+#include "pool/launcher/Messages.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/Ids.h"
+
+namespace hearth::pool::launcher {
+namespace {
+
+constexpr std::size_t kMaxLabels = 32;
+constexpr std::size_t kMaxLabelKey = 63;
+constexpr std::size_t kMaxLabelValue = 256;
+constexpr std::size_t kMaxName = 64;
+constexpr std::size_t kMaxKeep = 6000;
+constexpr std::size_t kMaxMessage = 2000;
+constexpr std::uint64_t kMaxSeq = 1ULL << 53U;
+constexpr JsonLimits kRequestLimits{kMaxPacket, 8, 8000, 64};
+constexpr JsonLimits kReplyLimits{kMaxPacket, 16, 100'000, 1000};
+
+struct Range {
+    std::uint64_t least;
+    std::uint64_t most;
+};
+constexpr Range kMilliCpu{10, 1'024'000};
+constexpr Range kMemory{16ULL << 20U, 16ULL << 40U};
+constexpr Range kPids{4, 32'768};
+constexpr Range kWorkspace{4ULL << 20U, 16ULL << 40U};
+constexpr Range kTmp{64ULL << 10U, 1ULL << 40U};
+
+[[noreturn]] void refuse(const std::string& what) {
+    throw Error(ErrorCode::InvalidArgument, what);
+}
+
+/// The fields of one object. Every field that is asked for must be there, and none besides.
+class Fields {
+public:
+    Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+        if (!object_.is_object()) refuse(where_ + " is no object");
+    }
+
+    const Json& at(const char* key) {
+        const auto found = object_.find(key);
+        if (found == object_.end()) refuse(where_ + " lacks \"" + key + "\"");
+        ++taken_;
+        return *found;
+    }
+    std::uint64_t number(const char* key, const Range& range) {
+        const Json& value = at(key);
+        if (!value.is_number_unsigned()) refuse(name(key) + " is no whole number");
+        const auto n = value.get<std::uint64_t>();
+        if (n < range.least || n > range.most) refuse(name(key) + " is out of range");
+        return n;
+    }
+    std::string text(const char* key, std::size_t longest) {
+        const Json& value = at(key);
+        if (!value.is_string()) refuse(name(key) + " is no string");
+        const auto& text = value.get_ref<const std::string&>();
+        if (text.size() > longest) refuse(name(key) + " is too long");
+        if (text.find('\0') != std::string::npos) refuse(name(key) + " holds a NUL character");
+        return text;
+    }
+    SandboxId id(const char* key) {
+        SandboxId value = text(key, kMaxName);
+        if (!isId(value, "sb_")) refuse(name(key) + " is no sandbox id");
+        return value;
+    }
+    /// Call last: refuses what nobody asked for.
+    void end() const {
+        if (object_.size() != taken_) refuse(where_ + " has an unknown field");
+    }
+
+private:
+    std::string name(const char* key) const { return where_ + "." + key; }
+
+    const Json& object_;
+    std::string where_;
+    std::size_t taken_ = 0;
+};
+
+bool isImageName(const std::string& name) {
+    const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    if (name.empty() || name.size() > kMaxName || !plain(name.front())) return false;
+    return std::all_of(name.begin(), name.end(),
+                       [&](char c) { return plain(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+bool isDigest(const std::string& text) {
+    constexpr std::string_view kPrefix = "sha256:";
+    return text.starts_with(kPrefix) && text.size() == kPrefix.size() + 64 &&
+           text.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string::npos;
+}
+
+std::string imageName(Fields& fields, const char* key) {
+    std::string name = fields.text(key, kMaxName);
+    if (!isImageName(name)) refuse("not a name of an image");
+    return name;
+}
+
+std::map<std::string, std::string> labelsFrom(const Json& json) {
+    if (!json.is_object() || json.size() > kMaxLabels) refuse("labels are no small object");
+    std::map<std::string, std::string> labels;
+    for (const auto& [key, value] : json.items()) {
+        if (key.empty() || key.size() > kMaxLabelKey) refuse("the name of a label is too long");
+        if (!value.is_string()) refuse("a label is no string");
+        const auto& text = value.get_ref<const std::string&>();
+        if (text.size() > kMaxLabelValue) refuse("a label is too long");
+        labels.emplace(key, text);
+    }
+    return labels;
+}
+
+Json toJson(const std::map<std::string, std::string>& labels) {
+    Json json = Json::object();
+    for (const auto& [key, value] : labels) json[key] = value;
+    return json;
+}
+
+Json toJson(const SandboxSpec& spec) {
+    const SandboxLimits& limits = spec.limits;
+    return {{"image", spec.image},
+            {"imageDigest", spec.image_digest},
+            {"milliCpu", limits.milli_cpu},
+            {"memory", limits.memory_bytes},
+            {"pids", limits.pids},
+            {"workspace", limits.workspace_bytes},
+            {"tmp", limits.tmp_bytes},
+            {"storage", spec.storage == Storage::Disk ? "Disk" : "Memory"},
+            {"labels", toJson(spec.labels)}};
+}
+
+SandboxSpec specFrom(const Json& json) {
+    Fields fields(json, "spec");
+    SandboxSpec spec;
+    spec.image = imageName(fields, "image");
+    spec.image_digest = fields.text("imageDigest", 80);
+    if (!spec.image_digest.empty() && !isDigest(spec.image_digest)) {
+        refuse("spec.imageDigest is no sha256 digest");
+    }
+    spec.limits.milli_cpu = static_cast<std::uint32_t>(fields.number("milliCpu", kMilliCpu));
+    spec.limits.memory_bytes = fields.number("memory", kMemory);
+    spec.limits.pids = static_cast<std::uint32_t>(fields.number("pids", kPids));
+    spec.limits.workspace_bytes = fields.number("workspace", kWorkspace);
+    spec.limits.tmp_bytes = fields.number("tmp", kTmp);
+    const std::string storage = fields.text("storage", kMaxName);
+    if (storage != "Disk" && storage != "Memory") refuse("spec.storage is neither Disk nor Memory");
+    spec.storage = storage == "Disk" ? Storage::Disk : Storage::Memory;
+    spec.labels = labelsFrom(fields.at("labels"));
+    fields.end();
+    return spec;
+}
+
+RequestBody bodyFrom(const std::string& op, Fields& fields) {
+    if (op == "create") return CreateRequest{fields.id("id"), specFrom(fields.at("spec"))};
+    if (op == "destroy") return DestroyRequest{fields.id("id")};
+    if (op == "prepareImage") return PrepareImageRequest{imageName(fields, "name")};
+    if (op == "facts") return FactsRequest{};
+    if (op == "list") {
+        std::string after = fields.text("after", kMaxName);
+        if (!after.empty() && !isId(after, "sb_")) refuse("after is no sandbox id");
+        return ListRequest{std::move(after)};
+    }
+    if (op == "sweep") {
+        const Json& keep = fields.at("keep");
+        if (!keep.is_array() || keep.size() > kMaxKeep) refuse("keep is no list, or too long");
+        SweepRequest sweep;
+        for (const Json& item : keep) {
+            if (!item.is_string() || !isId(item.get_ref<const std::string&>(), "sb_")) {
+                refuse("keep holds what is no sandbox id");
+            }
+            sweep.keep.push_back(item.get<std::string>());
+        }
+        return sweep;
+    }
+    refuse("unknown operation");
+}
+
+struct BodyToJson {
+    Json operator()(const CreateRequest& r) const {
+        return {{"op", "create"}, {"id", r.id}, {"spec", toJson(r.spec)}};
+    }
+    Json operator()(const DestroyRequest& r) const { return {{"op", "destroy"}, {"id", r.id}}; }
+    Json operator()(const ListRequest& r) const { return {{"op", "list"}, {"after", r.after}}; }
+    Json operator()(const SweepRequest& r) const { return {{"op", "sweep"}, {"keep", r.keep}}; }
+    Json operator()(const PrepareImageRequest& r) const {
+        return {{"op", "prepareImage"}, {"name", r.name}};
+    }
+    Json operator()(const FactsRequest&) const { return {{"op", "facts"}}; }
+};
+
+// What may cross as it is; everything else is told as INTERNAL.
+constexpr std::array kTold{ErrorCode::InvalidArgument, ErrorCode::NotFound,  ErrorCode::Conflict,
+                           ErrorCode::InvalidSpec,     ErrorCode::DiskFull,  ErrorCode::Unsupported,
+                           ErrorCode::QuotaExceeded,   ErrorCode::Deadline, ErrorCode::Unavailable};
+constexpr const char* kInternal = "INTERNAL";
+
+}  // namespace
+
+std::string encodeRequest(const Request& request) {
+    Json json = std::visit(BodyToJson{}, request.body);
+    json["seq"] = request.seq;
+    return dumpJson(json);
+}
+
+Request decodeRequest(std::string_view packet) {
+    std::uint64_t seq = 0;
+    try {
+        const Json json = parseJson(packet, kRequestLimits);
+        Fields fields(json, "request");
+        seq = fields.number("seq", {1, kMaxSeq});
+        const std::string op = fields.text("op", kMaxName);
+        Request request{seq, bodyFrom(op, fields)};
+        fields.end();
+        return request;
+    } catch (const Error& e) {
+        throw BadRequest(seq, e.what());
+    }
+}
+
+std::string encodeReply(const Reply& reply) {
+    Json json{{"seq", reply.seq}};
+    if (reply.error.empty()) {
+        json["result"] = reply.result;
+    } else {
+        json["error"] = reply.error;
+        json["message"] = toUtf8(reply.message.substr(0, kMaxMessage));
+        json["hint"] = toUtf8(reply.hint.substr(0, kMaxMessage));
+    }
+    return dumpJson(json);
+}
+
+Reply decodeReply(std::string_view packet) {
+    const Json json = parseJson(packet, kReplyLimits);
+    Fields fields(json, "reply");
+    Reply reply;
+    reply.seq = fields.number("seq", {0, kMaxSeq});
+    if (json.contains("error")) {
+        reply.error = fields.text("error", kMaxName);
+        if (reply.error.empty()) refuse("reply.error is empty");
+        reply.message = fields.text("message", 4 * kMaxMessage);
+        reply.hint = fields.text("hint", 4 * kMaxMessage);
+    } else {
+        reply.result = fields.at("result");
+        if (!reply.result.is_object()) refuse("reply.result is no object");
+    }
+    fields.end();
+    return reply;
+}
+
+Reply failureReply(std::uint64_t seq, const std::exception& failure) {
+    Reply reply{seq, Json::object(), kInternal, failure.what(), {}};
+    if (const auto* error = dynamic_cast<const Error*>(&failure)) {
+        if (std::count(kTold.begin(), kTold.end(), error->code()) > 0) {
+            reply.error = errorCodeName(error->code());
+            reply.hint = error->hint();
+        }
+    } else if (const auto* system = dynamic_cast<const std::system_error*>(&failure)) {
+        if (system->code() == std::errc::no_space_on_device) {
+            reply.error = errorCodeName(ErrorCode::DiskFull);
+            reply.message = "the disk of the data directory is full";
+        }
+    }
+    return reply;
+}
+
+void throwFailure(const Reply& reply) {
+    if (reply.error.empty()) return;
+    for (const ErrorCode code : kTold) {
+        if (reply.error == errorCodeName(code)) {
+            throw Error(code, reply.message).hint(reply.hint);
+        }
+    }
+    throw std::runtime_error("launcher: " + reply.message);
+}
+
+Json encodeFound(const Found& found) {
+    return {{"id", found.id},
+            {"alive", found.alive},
+            {"labels", toJson(found.labels)},
+            {"createdMs", found.created_unix_ms}};
+}
+
+Found decodeFound(const Json& json) {
+    Fields fields(json, "sandbox");
+    Found found;
+    found.id = fields.id("id");
+    const Json& alive = fields.at("alive");
+    if (!alive.is_boolean()) refuse("sandbox.alive is no boolean");
+    found.alive = alive.get<bool>();
+    found.labels = labelsFrom(fields.at("labels"));
+    found.created_unix_ms = static_cast<std::int64_t>(fields.number("createdMs", {0, kMaxSeq}));
+    fields.end();
+    return found;
+}
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/Error.h"
+#include "base/Json.h"
+#include "pool/spec/SandboxSpec.h"
+
+/// What the server and its launcher say to each other: one JSON object a packet. The launcher is
+/// root and trusts nothing in a request; every field has its own bounds and unknown ones are refused.
+namespace hearth::pool::launcher {
+
+/// The longest packet: a sweep that keeps some thousands of sandboxes.
+inline constexpr std::size_t kMaxPacket = 256U << 10U;
+
+struct CreateRequest {
+    SandboxId id;
+    SandboxSpec spec;
+};
+struct DestroyRequest {
+    SandboxId id;
+};
+/// One page of what exists: ids behind `after`.
+struct ListRequest {
+    std::string after;
+};
+struct SweepRequest {
+    std::vector<SandboxId> keep;
+};
+struct PrepareImageRequest {
+    std::string name;
+};
+struct FactsRequest {};
+
+using RequestBody = std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest,
+                                 PrepareImageRequest, FactsRequest>;
+struct Request {
+    std::uint64_t seq = 0;
+    RequestBody body;
+};
+
+/// A request that breaks a rule. `seq` is what it should be answered with, 0 if not even that was
+/// readable.
+class BadRequest : public Error {
+public:
+    BadRequest(std::uint64_t seq, const std::string& message)
+        : Error(ErrorCode::InvalidArgument, message), seq_(seq) {}
+    std::uint64_t seq() const noexcept { return seq_; }
+
+private:
+    std::uint64_t seq_;
+};
+
+std::string encodeRequest(const Request& request);
+/// Throws BadRequest.
+Request decodeRequest(std::string_view packet);
+
+/// One sandbox of a list.
+struct Found {
+    SandboxId id;
+    bool alive = false;
+    std::map<std::string, std::string> labels;
+    std::int64_t created_unix_ms = 0;
+};
+
+/// An answer. `error` empty: it was done and `result` says what came of it (an object, by request);
+/// else the wire name of an error code, or "INTERNAL" for what no client may see.
+struct Reply {
+    std::uint64_t seq = 0;
+    Json result = Json::object();
+    std::string error;
+    std::string message;
+    std::string hint;
+};
+
+/// The first packet of a launcher has this number and tells its process id.
+inline constexpr std::uint64_t kReadySeq = 0;
+
+std::string encodeReply(const Reply& reply);
+/// Throws Error(InvalidArgument) on what no launcher sends.
+Reply decodeReply(std::string_view packet);
+
+/// The failure of an operation as an answer to `seq`: an Error keeps code and hint, a full disk is
+/// DiskFull, the rest is "INTERNAL".
+Reply failureReply(std::uint64_t seq, const std::exception& failure);
+/// Throws the failure again on the other side; nothing if it is none.
+void throwFailure(const Reply& reply);
+
+Json encodeFound(const Found& found);
+Found decodeFound(const Json& json);
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pool/launcher/Names.h"
+
+namespace hearth::pool::launcher {
+
+/// The container program's command line (runc's), and what it leaves in its state directory. Only
+/// for a process with one thread.
+class OciCommand {
+public:
+    OciCommand(std::string program, const Names& names)
+        : program_(std::move(program)), names_(names) {}
+
+    /// Makes the container from its bundle; its first process waits. `listen` becomes its
+    /// descriptor 3. Gives its process id. Throws std::runtime_error with the program's own words.
+    pid_t create(const SandboxId& id, int listen) const;
+    /// Lets the first process run.
+    void start(const SandboxId& id) const;
+
+    struct State {
+        pid_t pid = 0;
+        std::uint64_t start_time = 0;
+        bool started = false;
+    };
+    /// What the program wrote down; nullopt if it did not come that far.
+    std::optional<State> state(const SandboxId& id) const;
+    /// True if the container's first process is alive and no other process of that number.
+    bool alive(const SandboxId& id) const;
+
+    /// The first line of `--version` and what follows "commit:", empty if it cannot be run.
+    struct Version {
+        std::string version;
+        std::string commit;
+        std::string seccomp;  ///< version of its libseccomp, empty without
+    };
+    Version version(const std::string& scratch_file) const;
+
+private:
+    void call(const SandboxId& id, const std::vector<std::string>& words, int listen) const;
+
+    std::string program_;
+    const Names& names_;
+};
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+/// The one table of what system calls a sandbox may make. From it come the filter that runc installs
+/// around the agent (OCI JSON) and the narrower one that the agent adds to every tenant process (BPF).
+/// x86_64 only: code that enters the kernel by another architecture's door is killed.
+namespace hearth::pool::launcher::seccomp {
+
+/// Numbers above the newest call this table was written against are answered ENOSYS, so that newer C
+/// libraries fall back to what they know.
+inline constexpr std::uint32_t kNewestCall = 450;  // set_mempolicy_home_node
+
+/// Allowed to the agent and to tenant code, whatever the arguments. Everything in no list is EPERM.
+std::span<const std::string_view> allowed();
+/// Allowed to the agent only: it changes identity before it starts tenant code.
+std::span<const std::string_view> agentOnly();
+/// Answered ENOSYS: callers have a fallback.
+std::span<const std::string_view> notThere();
+
+/// (argument & mask) == value, over all 64 bits.
+struct Match {
+    unsigned argument;
+    std::uint64_t mask;
+    std::uint64_t value;
+};
+/// The call is allowed if all matches hold.
+struct Conditional {
+    std::string_view name;
+    std::vector<Match> matches;
+};
+std::vector<Conditional> conditional();
+
+/// Refused to tenant code with EPERM where the low 32 bits of an argument are `value`: the kernel
+/// reads no more of them, so a comparison of all 64 could be passed by with a high bit.
+struct Refused {
+    std::string_view name;
+    unsigned argument;
+    std::uint32_t value;
+};
+std::span<const Refused> refused();
+
+}  // namespace hearth::pool::launcher::seccomp

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <linux/filter.h>
+
+#include <string>
+#include <vector>
+
+#include "base/Json.h"
+
+/// The two forms of the table in SeccompTable.h.
+namespace hearth::pool::launcher::seccomp {
+
+/// `linux.seccomp` of an OCI config: the filter around the agent and everything it starts.
+Json ociFilter();
+
+/// The filter of tenant processes, ready for seccomp(SECCOMP_SET_MODE_FILTER). In front of what
+/// libseccomp makes stand the rules that it cannot express (newer calls, refused arguments).
+std::vector<sock_filter> tenantFilter();
+
+/// The libseccomp part as its pseudo code, for the golden test.
+std::string tenantPseudoCode();
+
+}  // namespace hearth::pool::launcher::seccomp

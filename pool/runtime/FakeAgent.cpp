@@ -1,0 +1,462 @@
+#include "pool/runtime/FakeAgent.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.h"
+
+namespace hearth::pool {
+namespace {
+
+using agent::BindOutcome;
+using agent::FrameType;
+
+constexpr std::size_t kMaxKept = 64;
+constexpr std::size_t kMaxRunning = 32;
+constexpr std::size_t kMaxDataPeers = 8;
+/// Enough in the queue to the socket; more waits in the log or the file.
+constexpr std::size_t kMaxOut = 512U << 10U;
+constexpr std::size_t kPiece = 64U << 10U;
+
+/// A FakeRefusal that carries details.
+struct Refusal {
+    Json body;
+};
+
+[[noreturn]] void refuse(const char* code, const char* message, const Json& details = Json::object()) {
+    Json body{{"code", code}, {"message", message}};
+    body.update(details);
+    throw Refusal{std::move(body)};
+}
+
+void sendJson(FakePeer& peer, FrameType type, std::uint32_t stream, const Json& json) {
+    peer.send(type, stream, dumpJson(json));
+}
+
+std::string text(const Json& json, const char* name) { return json.at(name).get<std::string>(); }
+
+int signalNumber(const std::string& name) {
+    static const std::map<std::string, int> numbers{
+        {"HUP", 1}, {"INT", 2}, {"QUIT", 3}, {"KILL", 9}, {"USR1", 10}, {"USR2", 12}, {"TERM", 15}};
+    const auto it = numbers.find(name.starts_with("SIG") ? name.substr(3) : name);
+    if (it == numbers.end()) refuse("BAD_REQUEST", "the signal is unknown");
+    return it->second;
+}
+
+}  // namespace
+
+FakeAgent::FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity)
+    : clock_(clock), sandbox_(std::move(sandbox)), files_(clock, capacity) {
+    deadlines_.touch(now());
+}
+
+std::size_t FakeAgent::running() const {
+    return static_cast<std::size_t>(
+        std::count_if(executions_.begin(), executions_.end(), [](const auto& e) { return e->running(); }));
+}
+
+bool FakeAgent::floods() const {
+    return std::any_of(executions_.begin(), executions_.end(), [](const auto& e) { return e->floods(); });
+}
+
+FakeExecution& FakeAgent::execution(const std::string& id) {
+    for (const auto& known : executions_) {
+        if (known->id() == id) return *known;
+    }
+    refuse("NOT_FOUND", "there is no such execution");
+}
+
+void FakeAgent::admit(const Json& json) {
+    if (lock_.admit(json.at("epoch").get<std::uint64_t>())) return;
+    refuse("STALE_EPOCH", "a newer server has been here", {{"highestEpoch", lock_.highestEpoch()}});
+}
+
+bool FakeAgent::frame(FakePeer& peer, const agent::FrameHeader& header, std::string_view payload) {
+    const std::uint32_t stream = header.stream;
+    const auto open = peer.streams.find(stream);
+    if (header.type == FrameType::Request) {
+        if (stream == 0 || open != peer.streams.end()) return false;
+        try {
+            request(peer, stream, parseJson(payload));
+        } catch (const Refusal& refusal) {
+            sendJson(peer, FrameType::Error, stream, refusal.body);
+        } catch (const FakeRefusal& refusal) {
+            sendJson(peer, FrameType::Error, stream,
+                     {{"code", refusal.code}, {"message", refusal.message}});
+        } catch (const std::exception& e) {  // a field is missing or of a wrong type
+            sendJson(peer, FrameType::Error, stream, {{"code", "BAD_REQUEST"}, {"message", e.what()}});
+        }
+        return true;
+    }
+    if (open == peer.streams.end()) return true;  // behind our last frame
+    switch (header.type) {
+        case FrameType::Data:
+            input(peer, stream, open->second, payload);
+            return true;
+        case FrameType::Credit:
+            if (payload.size() != 4) return false;
+            open->second.credit += agent::getU32(reinterpret_cast<const unsigned char*>(payload.data()));
+            return true;
+        case FrameType::End:
+            endOfInput(peer, stream, open->second);
+            return true;
+        case FrameType::Cancel:
+            peer.streams.erase(open);
+            sendJson(peer, FrameType::Error, stream, {{"code", "CANCELLED"}, {"message", "cancelled"}});
+            return true;
+        default:
+            return false;
+    }
+}
+
+void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) {
+    const std::string op = text(json, "op");
+    if (peer.kind == FakePeer::Kind::Unknown && op != "hello") {
+        refuse("BAD_REQUEST", "a connection begins with hello");
+    }
+    static const std::array kData{"list",   "stat",    "mkdir", "move", "remove",
+                                  "changes", "usage", "read",  "write", "attach"};
+    const bool is_data = std::find(kData.begin(), kData.end(), op) != kData.end();
+    if (peer.kind == FakePeer::Kind::Data && !is_data) {
+        refuse("BAD_REQUEST", "not on a data connection");
+    }
+    if ((is_data || op == "exec" || op == "signal" || op == "resize" || op == "forget") &&
+        !lock_.holder()) {
+        refuse("NOT_BOUND", "the sandbox is not bound");
+    }
+    if (op == "exec") {
+        execute(peer, stream, json);
+    } else if (op == "attach") {
+        attach(peer, stream, execution(text(json, "id")), json.at("offset").get<std::uint64_t>(), true,
+               false);
+    } else if (op == "read" || op == "write") {
+        openFile(peer, stream, op, json);
+    } else {
+        const Json answer = simple(peer, op, json);
+        sendJson(peer, FrameType::Reply, stream, answer);
+    }
+}
+
+Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) {
+    const Json done = Json::object();
+    if (op == "hello") return hello(peer, json);
+    if (op == "bind") return bind(json);
+    if (op == "deadlines") return deadlines(json);
+    if (op == "touch") {
+        deadlines_.touch(now());
+        return {{"lastActivityNs", deadlines_.lastActivityNs()}, {"idleAtNs", deadlines_.idleAtNs()}};
+    }
+    if (op == "signal") {
+        FakeExecution& known = execution(text(json, "id"));
+        const bool ran = known.running();
+        known.kill(signalNumber(text(json, "signal")), now());
+        if (ran) deadlines_.ended(now());
+        return done;
+    }
+    if (op == "resize") {
+        execution(text(json, "id"));
+        return done;
+    }
+    if (op == "forget") {
+        const std::string id = text(json, "id");
+        std::erase_if(executions_, [&](const auto& e) { return e->id() == id && !e->running(); });
+        return done;
+    }
+    if (op == "drain") {
+        admit(json);
+        for (const auto& known : executions_) known->kill(9, now());
+        alive_ = false;
+        return done;
+    }
+    if (op == "usage") {
+        return {{"diskTotal", files_.capacity()}, {"diskUsed", files_.used()}, {"processes", running()}};
+    }
+    if (op == "stat") return {{"stat", files_.stat(text(json, "path"))}};
+    if (op == "list") {
+        return files_.list(text(json, "path"), json.value("recursive", false),
+                           std::min<std::size_t>(json.value("limit", std::size_t{1000}), 1000),
+                           json.value("after", ""));
+    }
+    if (op == "changes") {
+        return files_.changes(json.at("sinceNs").get<std::int64_t>(),
+                              std::min<std::size_t>(json.value("limit", std::size_t{1000}), 1000));
+    }
+    deadlines_.touch(now());
+    if (op == "mkdir") {
+        files_.makeDirectory(text(json, "path"));
+    } else if (op == "move") {
+        files_.move(text(json, "from"), text(json, "to"));
+    } else if (op == "remove") {
+        files_.remove(text(json, "path"), json.value("recursive", false));
+    } else {
+        refuse("UNSUPPORTED", "the operation is unknown");
+    }
+    return done;
+}
+
+Json FakeAgent::hello(FakePeer& peer, const Json& json) {
+    if (json.at("protocol").get<int>() != agent::kProtocolVersion) {
+        refuse("UNSUPPORTED", "the protocol is of another version");
+    }
+    const auto& holder = lock_.holder();
+    if (peer.kind != FakePeer::Kind::Unknown) refuse("BAD_REQUEST", "a second hello");
+    if (text(json, "kind") == "data") {
+        if (!holder) refuse("NOT_BOUND", "the sandbox is not bound");
+        if (text(json, "claimId") != holder->claim_id) refuse("BOUND_ELSEWHERE", "another claim holds it");
+        if (data_peers_ == kMaxDataPeers) refuse("TOO_MANY", "too many data connections");
+        peer.kind = FakePeer::Kind::Data;
+        ++data_peers_;
+    } else {
+        admit(json);
+        if (control_) control_->ended = true;
+        control_ = &peer;
+        peer.kind = FakePeer::Kind::Control;
+    }
+    Json executions = Json::array();
+    for (const auto& known : executions_) {
+        executions.push_back({{"id", known->id()},
+                              {"fingerprint", known->fingerprint()},
+                              {"state", known->running() ? "running" : "exited"},
+                              {"startedAtNs", known->startedAtNs()},
+                              {"background", known->background()}});
+    }
+    Json bound;
+    if (holder) {
+        bound = {{"claimId", holder->claim_id},
+                 {"attempt", holder->attempt},
+                 {"epoch", holder->epoch},
+                 {"tenant", holder->tenant},
+                 {"workspaceId", holder->workspace_id},
+                 {"fingerprint", holder->fingerprint},
+                 {"labels", parseJson(holder->labels)},
+                 {"note", parseJson(holder->note)},
+                 {"boundAtNs", holder->bound_at_ns}};
+    }
+    return {{"protocol", agent::kProtocolVersion},
+            {"agent", "fake"},
+            {"sandbox", sandbox_},
+            {"languages", {{"python", Json::object()}, {"bash", Json::object()}}},
+            {"nowNs", now()},
+            {"highestEpoch", lock_.highestEpoch()},
+            {"bound", bound},
+            {"deadlines",
+             {{"expiresAtNs", deadlines_.expiresAtNs()},
+              {"idleTimeoutMs", deadlines_.idleTimeoutMs()},
+              {"idleAtNs", deadlines_.idleAtNs()}}},
+            {"lastActivityNs", deadlines_.lastActivityNs()},
+            {"running", running()},
+            {"executions", executions}};
+}
+
+Json FakeAgent::bind(const Json& json) {
+    agent::Binding wanted;
+    wanted.claim_id = text(json, "claimId");
+    wanted.attempt = json.at("attempt").get<std::int64_t>();
+    wanted.epoch = json.at("epoch").get<std::uint64_t>();
+    wanted.tenant = text(json, "tenant");
+    wanted.workspace_id = text(json, "workspaceId");
+    wanted.fingerprint = text(json, "fingerprint");
+    wanted.labels = dumpJson(json.at("labels"));
+    wanted.note = dumpJson(json.at("note"));
+    if (wanted.claim_id.empty()) refuse("BAD_REQUEST", "the claim has no id");
+    const Json& limits = json.at("deadlines");
+    const auto expires = limits.at("expiresAtNs").get<std::int64_t>();
+    const auto idle = limits.at("idleTimeoutMs").get<std::int64_t>();
+    const BindOutcome outcome = lock_.bind(std::move(wanted), now());
+    const auto& holder = lock_.holder();
+    switch (outcome) {
+        case BindOutcome::StaleEpoch:
+            refuse("STALE_EPOCH", "a newer server has been here", {{"highestEpoch", lock_.highestEpoch()}});
+        case BindOutcome::FingerprintMismatch:
+            refuse("FINGERPRINT_MISMATCH", "the claim was bound with another body");
+        case BindOutcome::Held:
+            refuse("BOUND_ELSEWHERE", "another claim holds the sandbox",
+                   {{"holder",
+                     {{"claimId", holder->claim_id},
+                      {"attempt", holder->attempt},
+                      {"workspaceId", holder->workspace_id}}}});
+        case BindOutcome::Bound:
+            deadlines_.setExpiresAt(expires);
+            deadlines_.setIdleTimeout(idle);
+            deadlines_.touch(now());
+            break;
+        case BindOutcome::Repeated:
+            break;
+    }
+    return {{"repeated", outcome == BindOutcome::Repeated},
+            {"claimId", holder->claim_id},
+            {"attempt", holder->attempt},
+            {"workspaceId", holder->workspace_id},
+            {"boundAtNs", holder->bound_at_ns}};
+}
+
+Json FakeAgent::deadlines(const Json& json) {
+    admit(json);
+    if (json.contains("expiresAtNs")) deadlines_.setExpiresAt(json["expiresAtNs"].get<std::int64_t>());
+    if (json.contains("idleTimeoutMs")) deadlines_.setIdleTimeout(json["idleTimeoutMs"].get<std::int64_t>());
+    return {{"expiresAtNs", deadlines_.expiresAtNs()},
+            {"idleTimeoutMs", deadlines_.idleTimeoutMs()},
+            {"idleAtNs", deadlines_.idleAtNs()}};
+}
+
+void FakeAgent::execute(FakePeer& peer, std::uint32_t stream, const Json& json) {
+    const std::string id = text(json, "id");
+    for (const auto& known : executions_) {
+        if (known->id() != id) continue;
+        if (known->fingerprint() != text(json, "fingerprint")) {
+            refuse("FINGERPRINT_MISMATCH", "the execution is known with another body");
+        }
+        attach(peer, stream, *known, 0, true, false);
+        return;
+    }
+    if (running() >= kMaxRunning) refuse("TOO_MANY", "too many executions run");
+    auto fresh = std::make_unique<FakeExecution>(json, now());
+    makeRoom();
+    deadlines_.started(now());
+    if (!fresh->running()) deadlines_.ended(now());
+    executions_.push_back(std::move(fresh));
+    attach(peer, stream, *executions_.back(), 0, false, json.value("stdin", false));
+}
+
+void FakeAgent::makeRoom() {
+    if (executions_.size() < kMaxKept) return;
+    const auto oldest = std::find_if(executions_.begin(), executions_.end(),
+                                     [](const auto& known) { return !known->running(); });
+    if (oldest == executions_.end()) refuse("TOO_MANY", "too many executions are kept");
+    executions_.erase(oldest);
+}
+
+void FakeAgent::attach(FakePeer& peer, std::uint32_t stream, FakeExecution& known, std::uint64_t offset,
+                       bool repeated, bool owns_input) {
+    sendJson(peer, FrameType::Note, stream,
+             {{"started",
+               {{"id", known.id()}, {"startedAtNs", known.startedAtNs()}, {"repeated", repeated}}}});
+    FakeStream open;
+    open.name = known.id();
+    open.position = offset;
+    open.owns_input = owns_input;
+    peer.streams.emplace(stream, std::move(open));
+}
+
+void FakeAgent::openFile(FakePeer& peer, std::uint32_t stream, const std::string& op, const Json& json) {
+    FakeStream open;
+    open.name = text(json, "path");
+    if (op == "write") {
+        files_.checkWrite(open.name);
+        open.kind = FakeStream::Kind::Write;
+        if (json.contains("mode")) open.mode = json["mode"].get<unsigned>();
+    } else {
+        open.kind = FakeStream::Kind::Read;
+        open.content = files_.read(open.name);
+        const std::uint64_t size = open.content->size();
+        const auto length = json.value("length", std::uint64_t{0});
+        open.position = std::min(json.value("offset", std::uint64_t{0}), size);
+        open.begin = open.position;
+        open.end = length == 0 ? size : std::min(size, open.position + std::min(length, size));
+        sendJson(peer, FrameType::Note, stream, {{"stat", files_.stat(open.name)}});
+    }
+    peer.streams.emplace(stream, std::move(open));
+}
+
+void FakeAgent::input(FakePeer& peer, std::uint32_t stream, FakeStream& open, std::string_view bytes) {
+    if (open.kind == FakeStream::Kind::Write) {
+        open.written += bytes;
+    } else if (open.owns_input) {
+        for (const auto& known : executions_) {
+            if (known->id() == open.name) known->input(bytes);
+        }
+        deadlines_.touch(now());
+    }
+    std::array<unsigned char, 4> credit;
+    agent::putU32(credit.data(), static_cast<std::uint32_t>(bytes.size()));
+    if (!bytes.empty()) {
+        peer.send(FrameType::Credit, stream,
+                  {reinterpret_cast<const char*>(credit.data()), credit.size()});
+    }
+}
+
+void FakeAgent::endOfInput(FakePeer& peer, std::uint32_t stream, FakeStream& open) {
+    if (open.kind == FakeStream::Kind::Write) {
+        Json answer;
+        auto type = FrameType::Reply;
+        try {
+            answer = {{"stat", files_.write(open.name, open.mode, std::move(open.written))}};
+            deadlines_.touch(now());
+        } catch (const FakeRefusal& refusal) {
+            type = FrameType::Error;
+            answer = {{"code", refusal.code}, {"message", refusal.message}};
+        }
+        peer.streams.erase(stream);
+        sendJson(peer, type, stream, answer);
+    } else if (open.owns_input) {
+        FakeExecution& known = execution(open.name);
+        const bool ran = known.running();
+        known.endOfInput(now());
+        if (ran && !known.running()) deadlines_.ended(now());
+    }
+}
+
+void FakeAgent::pump(FakePeer& peer) {
+    for (auto it = peer.streams.begin(); it != peer.streams.end();) {
+        bool done = false;
+        if (it->second.kind == FakeStream::Kind::Execution) {
+            done = pumpExecution(peer, it->first, it->second);
+        } else if (it->second.kind == FakeStream::Kind::Read) {
+            done = pumpFile(peer, it->first, it->second);
+        }
+        it = done ? peer.streams.erase(it) : std::next(it);
+    }
+}
+
+bool FakeAgent::pumpExecution(FakePeer& peer, std::uint32_t stream, FakeStream& open) {
+    const auto it = std::find_if(executions_.begin(), executions_.end(),
+                                 [&](const auto& known) { return known->id() == open.name; });
+    if (it == executions_.end()) {
+        sendJson(peer, FrameType::Error, stream, {{"code", "NOT_FOUND"}, {"message", "forgotten"}});
+        return true;
+    }
+    const FakeExecution& known = **it;
+    while (open.position < known.output().total()) {
+        if (open.credit == 0 || peer.out.size() >= kMaxOut) return false;
+        const auto chunk = known.output().read(open.position, std::min(open.credit, kPiece));
+        std::string payload(agent::kOffsetSize, '\0');
+        agent::putU64(reinterpret_cast<unsigned char*>(payload.data()), chunk.offset);
+        payload += chunk.bytes;
+        peer.send(FrameType::Data, stream, payload, chunk.channel);
+        open.credit -= chunk.bytes.size();
+        open.position = chunk.offset + chunk.bytes.size();
+    }
+    if (known.running()) return false;
+    sendJson(peer, FrameType::Reply, stream, {{"result", known.result()}});
+    return true;
+}
+
+bool FakeAgent::pumpFile(FakePeer& peer, std::uint32_t stream, FakeStream& open) {
+    while (open.position < open.end) {
+        if (open.credit == 0 || peer.out.size() >= kMaxOut) return false;
+        const std::size_t piece = static_cast<std::size_t>(
+            std::min<std::uint64_t>({open.end - open.position, open.credit, kPiece}));
+        peer.send(FrameType::Data, stream,
+                  std::string_view(*open.content).substr(static_cast<std::size_t>(open.position), piece));
+        open.credit -= piece;
+        open.position += piece;
+    }
+    sendJson(peer, FrameType::Reply, stream, {{"bytes", open.end - open.begin}});
+    return true;
+}
+
+void FakeAgent::closed(FakePeer& peer) {
+    if (control_ == &peer) control_ = nullptr;
+    if (peer.kind == FakePeer::Kind::Data) --data_peers_;
+}
+
+void FakeAgent::work() {
+    for (const auto& known : executions_) {
+        if (!known->running()) continue;
+        known->work(now());
+        if (!known->running()) deadlines_.ended(now());
+    }
+}
+
+}  // namespace hearth::pool

@@ -1,0 +1,146 @@
+#include "pool/runtime/FakeRuntime.h"
+
+#include <cerrno>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "pool/runtime/FakeAgent.h"
+#include "pool/runtime/FakeLoop.h"
+
+namespace hearth::pool {
+
+FakeRuntime::FakeRuntime(const Clock& clock) : clock_(clock), loop_(std::make_unique<FakeLoop>()) {}
+FakeRuntime::~FakeRuntime() = default;
+
+void FakeRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
+    std::chrono::milliseconds slow{0};
+    {
+        const std::lock_guard lock(mutex_);
+        if (failing_ > 0) {
+            --failing_;
+            throw std::runtime_error("the fake runtime was told to fail");
+        }
+        slow = slow_;
+    }
+    if (slow.count() > 0) std::this_thread::sleep_for(slow);
+    auto agent = std::make_shared<FakeAgent>(clock_, id, spec.limits.workspace_bytes);
+    const std::lock_guard lock(mutex_);
+    if (!agents_.emplace(id, std::move(agent)).second) {
+        throw std::runtime_error("the sandbox " + id + " exists");
+    }
+    infos_[id] = {.id = id,
+                  .alive = true,
+                  .labels = spec.labels,
+                  .created_unix_ms = toUnixMillis(clock_.wall())};
+    ++created_;
+}
+
+void FakeRuntime::destroy(const SandboxId& id) {
+    std::shared_ptr<FakeAgent> agent;
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto it = agents_.find(id); it != agents_.end()) {
+            agent = std::move(it->second);
+            agents_.erase(it);
+        }
+        infos_.erase(id);
+    }
+    if (agent) loop_->kill(*agent);
+}
+
+std::vector<SandboxInfo> FakeRuntime::list() {
+    std::vector<SandboxInfo> all;
+    const std::lock_guard lock(mutex_);
+    loop_->quiet([&] {
+        for (const auto& [id, info] : infos_) {
+            all.push_back(info);
+            all.back().alive = agents_.at(id)->alive();
+        }
+    });
+    return all;
+}
+
+std::shared_ptr<FakeAgent> FakeRuntime::find(const SandboxId& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto it = agents_.find(id);
+    return it == agents_.end() ? nullptr : it->second;
+}
+
+Fd FakeRuntime::connect(const SandboxId& id) {
+    const auto agent = find(id);
+    if (!agent) throwErrno(ENOENT, "connect", id);
+    return loop_->connect(agent);
+}
+
+std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
+    const auto agent = find(id);
+    if (!agent) return std::nullopt;
+    return loop_->quiet([&]() -> std::optional<SandboxUsage> {
+        if (!agent->alive()) return std::nullopt;
+        SandboxUsage usage;
+        usage.memory_bytes = usage.memory_peak_bytes = (1U << 20U) + agent->diskUsed();
+        usage.processes = 1 + agent->running();
+        return usage;
+    });
+}
+
+std::string FakeRuntime::resolveImage(const std::string& name) {
+    if (name.empty() || name.starts_with("missing")) {
+        throw Error(ErrorCode::NotFound, "there is no image \"" + name + "\"")
+            .hint("the fake runtime has every image whose name does not begin with \"missing\"");
+    }
+    return "sha256:" + toHex(sha256(name));
+}
+
+void FakeRuntime::sweep(const std::vector<SandboxId>& keep) {
+    const std::set<SandboxId> kept(keep.begin(), keep.end());
+    for (const SandboxInfo& info : list()) {
+        if (!kept.contains(info.id)) destroy(info.id);
+    }
+}
+
+RuntimeFacts FakeRuntime::facts() {
+    RuntimeFacts facts;
+    facts.name = "fake";
+    facts.version = HEARTH_VERSION;
+    facts.cgroup = "none";
+    facts.images = {"python"};
+    return facts;
+}
+
+void FakeRuntime::failCreates(unsigned count) {
+    const std::lock_guard lock(mutex_);
+    failing_ = count;
+}
+
+void FakeRuntime::slowCreates(std::chrono::milliseconds by) {
+    const std::lock_guard lock(mutex_);
+    slow_ = by;
+}
+
+void FakeRuntime::kill(const SandboxId& id) {
+    if (const auto agent = find(id)) loop_->kill(*agent);
+}
+
+void FakeRuntime::hang(const SandboxId& id) {
+    if (const auto agent = find(id)) loop_->hang(*agent);
+}
+
+std::size_t FakeRuntime::running() const {
+    const std::lock_guard lock(mutex_);
+    return loop_->quiet([&] {
+        std::size_t count = 0;
+        for (const auto& [id, agent] : agents_) count += agent->alive() ? 1 : 0;
+        return count;
+    });
+}
+
+std::size_t FakeRuntime::created() const {
+    const std::lock_guard lock(mutex_);
+    return created_;
+}
+
+}  // namespace hearth::pool

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::sys {
+
+enum class CgroupVersion { None, V1, V2 };
+
+/// Where the machine keeps its control groups: one tree per set of controllers (v1, with or
+/// without an empty unified tree beside them) or one for all (v2). A value; reading it again is
+/// cheap.
+class Cgroups {
+public:
+    struct Tree {
+        std::string mount;                     ///< e.g. /sys/fs/cgroup/memory
+        std::vector<std::string> controllers;  ///< empty for named and unified trees
+        bool unified = false;
+    };
+
+    /// From /proc/self/mountinfo, or from text of that form.
+    static Cgroups detect();
+    static Cgroups parse(const std::string& mountinfo);
+
+    CgroupVersion version() const noexcept { return version_; }
+    const std::vector<Tree>& trees() const noexcept { return trees_; }
+    /// Directory of group `path` ("/a/b") in the tree of `controller`; nullopt without such a tree.
+    std::optional<std::string> directory(const std::string& controller,
+                                         const std::string& path) const;
+    /// Names of the groups directly below `parent`, in any tree, sorted, each once.
+    std::vector<std::string> children(const std::string& parent) const;
+    bool exists(const std::string& path) const;
+    /// Processes in the group, in any tree.
+    std::vector<pid_t> processes(const std::string& path) const;
+    /// Kills until the group is empty in every tree; false if `limit` passed first. Each process is
+    /// held by a pidfd and looked up again before it is killed, so no reused number is hit.
+    bool killAll(const std::string& path, std::chrono::milliseconds limit) const;
+    /// Removes the empty group from every tree, retrying while the kernel calls it busy; false if
+    /// `limit` passed first.
+    bool remove(const std::string& path, std::chrono::milliseconds limit) const;
+
+private:
+    CgroupVersion version_ = CgroupVersion::None;
+    std::vector<Tree> trees_;
+};
+
+/// What a group uses now. Both versions; nullopt if the group is gone.
+struct CgroupUsage {
+    std::uint64_t cpu_ns = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_peak_bytes = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t oom_kills = 0;
+};
+std::optional<CgroupUsage> readUsage(const Cgroups& cgroups, const std::string& path);
+
+}  // namespace hearth::sys

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::sys {
+
+/// Moves this single-threaded process into a mount namespace of its own. What it mounts is seen by
+/// nobody else and vanishes with the last process in it; what the host unmounts goes here too.
+void enterPrivateMounts();
+
+/// Mounts or throws std::system_error with the target.
+void mount(const std::string& source, const std::string& target, const std::string& type,
+           unsigned long flags, const std::string& data);
+/// Detaches a mount; none there is fine.
+void unmount(const std::string& target);
+
+/// Writes `user.<name>` values as seen inside the user namespace of process `pid`, from a child of
+/// this single-threaded process. Names that this kernel does not know are skipped.
+void writeUserLimits(pid_t pid, const std::vector<std::pair<std::string, std::string>>& values);
+
+}  // namespace hearth::sys

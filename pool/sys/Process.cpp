@@ -1,0 +1,112 @@
+#include "pool/sys/Process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/Error.h"
+#include "pool/sys/Files.h"
+
+namespace hearth::sys {
+namespace {
+
+constexpr int kExecFailed = 127;
+constexpr int kStateField = 0;       // counted from the one behind the name
+constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
+
+[[noreturn]] void execute(const Command& command, pid_t parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(kExecFailed);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    int out = null;
+    if (!command.capture.empty()) {
+        out = ::open(command.capture.c_str(),
+                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    if (null < 0 || out < 0) ::_exit(kExecFailed);
+    // The passed descriptor is lifted out of the way first: it may itself be 0, 1, 2 or 3.
+    int passed = -1;
+    if (command.pass_fd >= 0) {
+        passed = ::fcntl(command.pass_fd, F_DUPFD_CLOEXEC, 16);
+        if (passed < 0) ::_exit(kExecFailed);
+    }
+    if (::dup2(null, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(null, 2) < 0) ::_exit(kExecFailed);
+    if (passed >= 0 && ::dup2(passed, 3) < 0) ::_exit(kExecFailed);
+    ::close_range(passed >= 0 ? 4 : 3, ~0U, 0);
+
+    std::vector<char*> argv;
+    argv.reserve(command.argv.size() + 1);
+    for (const std::string& arg : command.argv) argv.push_back(const_cast<char*>(arg.c_str()));
+    argv.push_back(nullptr);
+    static const char* const kEnvironment[] = {
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+        "LC_ALL=C", nullptr};
+    ::setenv("PATH", kEnvironment[0] + 5, 1);
+    ::execvpe(argv[0], argv.data(), const_cast<char* const*>(kEnvironment));
+    ::_exit(kExecFailed);
+}
+
+}  // namespace
+
+std::optional<Process> Process::open(pid_t pid) {
+    Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!fd) {
+        if (errno == ESRCH || errno == EINVAL) return std::nullopt;
+        throwErrno("pidfd_open", std::to_string(pid));
+    }
+    return Process(pid, std::move(fd));
+}
+
+bool Process::waitEnd(std::chrono::milliseconds limit) const {
+    pollfd ended{fd_.get(), POLLIN, 0};
+    for (;;) {
+        const int n = ::poll(&ended, 1, static_cast<int>(limit.count()));
+        if (n >= 0) return n == 1;
+        if (errno != EINTR) throwErrno("poll", "pidfd");
+    }
+}
+
+void Process::kill() const {
+    if (::syscall(SYS_pidfd_send_signal, fd_.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH) {
+        throwErrno("pidfd_send_signal", std::to_string(pid_));
+    }
+}
+
+std::optional<std::uint64_t> processStartTime(pid_t pid) {
+    const std::optional<std::string> stat = readFile("/proc/" + std::to_string(pid) + "/stat");
+    if (!stat) return std::nullopt;
+    // The name is chosen by the process and may hold blanks and brackets: begin after the last.
+    std::size_t at = stat->rfind(')');
+    for (int field = kStateField; at != std::string::npos; ++field) {
+        at = stat->find(' ', at);
+        if (at == std::string::npos) break;
+        ++at;
+        if (field == kStateField && ((*stat)[at] == 'Z' || (*stat)[at] == 'X')) break;
+        if (field == kStartTimeField) return std::strtoull(stat->c_str() + at, nullptr, 10);
+    }
+    return std::nullopt;
+}
+
+int run(const Command& command) {
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid < 0) throwErrno("fork", command.argv.at(0));
+    if (pid == 0) execute(command, parent);
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) throwErrno("waitpid", command.argv.at(0));
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace hearth::sys

@@ -1,0 +1,274 @@
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "base/Ids.h"
+#include "pool/sys/Cgroups.h"
+#include "pool/sys/Files.h"
+#include "tests/kernel/Host.h"
+#include "tests/kernel/SmallAgent.h"
+
+namespace hearth::kernel_test {
+namespace {
+
+using pool::SandboxId;
+
+std::string oneLine(const std::string& path) {
+    std::string text = sys::readFile(path).value_or("missing");
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+}
+
+/// A field of /proc/PID/status.
+std::string status(const std::string& text, const std::string& field) {
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with(field + ":")) continue;
+        const std::size_t value = line.find_first_not_of(" \t", field.size() + 1);
+        return value == std::string::npos ? "" : line.substr(value);
+    }
+    return "missing";
+}
+
+const std::string kNoCaps(16, '0');
+constexpr std::uint64_t kAgentCaps = (1U << 5U) | (1U << 6U) | (1U << 7U) | (1U << 8U);
+
+}  // namespace
+
+TEST_CASE("the kernel holds the limits of the spec", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    const std::string group = host.names().cgroup(id);
+    const sys::Cgroups cgroups = sys::Cgroups::detect();
+    const auto read = [&](const char* controller, const std::string& file) {
+        const auto directory = cgroups.directory(controller, group);
+        return directory ? oneLine(*directory + "/" + file) : std::string("no controller");
+    };
+    const std::string memory = std::to_string(host.spec().limits.memory_bytes);
+    if (cgroups.version() == sys::CgroupVersion::V1) {
+        CHECK(read("memory", "memory.limit_in_bytes") == memory);
+        CHECK(read("memory", "memory.memsw.limit_in_bytes") == memory);
+        CHECK(read("cpu", "cpu.cfs_quota_us") == "50000");
+        CHECK(read("cpu", "cpu.cfs_period_us") == "100000");
+        CHECK(read("cpu", "cpu.shares") == "128");
+        const std::string devices = read("devices", "devices.list");
+        CHECK(devices.find("a *:* rwm") == std::string::npos);
+        CHECK(devices.find("b *:* r") == std::string::npos);
+        CHECK(devices.find("c 1:3 rw") != std::string::npos);
+        CHECK(devices.find("c 10:200") == std::string::npos);
+    } else {
+        CHECK(read("memory", "memory.max") == memory);
+        CHECK(read("memory", "memory.swap.max") == "0");
+        CHECK(read("cpu", "cpu.max") == "50000 100000");
+    }
+    CHECK(read("pids", "pids.max") == "64");
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("the agent has four capabilities in its user namespace and a filter", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    const std::string proc = "/proc/" + std::to_string(host.initOf(id));
+    const std::string text = sys::readFile(proc + "/status").value_or("");
+    CHECK((std::stoull(status(text, "CapEff"), nullptr, 16) & ~kAgentCaps) == 0);
+    CHECK((std::stoull(status(text, "CapPrm"), nullptr, 16) & ~kAgentCaps) == 0);
+    CHECK((std::stoull(status(text, "CapBnd"), nullptr, 16) & ~kAgentCaps) == 0);
+    CHECK(status(text, "CapInh") == kNoCaps);
+    CHECK(status(text, "CapAmb") == kNoCaps);
+    CHECK(status(text, "NoNewPrivs") == "1");
+    CHECK(status(text, "Seccomp") == "2");
+    CHECK(oneLine(proc + "/oom_score_adj") == "900");
+    std::istringstream map(sys::readFile(proc + "/uid_map").value_or(""));
+    std::uint64_t inside = 1;
+    std::uint64_t outside = 0;
+    std::uint64_t count = 0;
+    map >> inside >> outside >> count;
+    CHECK(inside == 0);
+    CHECK(outside >= 200'000);
+    CHECK((outside - 200'000) % 65'536 == 0);
+    CHECK(count == 65'536);
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("a tenant process has no capability, no privilege and two filters", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    const std::string text = agent.run("cat /proc/self/status").output;
+    CHECK(status(text, "Uid") == "1000\t1000\t1000\t1000");
+    CHECK(status(text, "Gid") == "1000\t1000\t1000\t1000");
+    for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}) {
+        INFO(set);
+        CHECK(status(text, set) == kNoCaps);
+    }
+    CHECK(status(text, "NoNewPrivs") == "1");
+    CHECK(status(text, "Seccomp") == "2");
+    CHECK(status(text, "Seccomp_filters") == "2");
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("what hostile code tries is refused", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    const std::string eperm = "1";
+    const std::string enosys = "38";
+    auto tried = pairs(agent.run("probe attacks").output);
+    REQUIRE(tried.size() > 20);
+    for (const char* name : {"clone3", "io_uring", "newer_call"}) {
+        INFO(name);
+        CHECK(tried[name] == enosys);
+        tried.erase(name);
+    }
+    for (const char* name : {"mem_agent", "environ_agent", "write_agent", "write_root",
+                             "write_sysctl"}) {
+        INFO(name);  // EACCES or EROFS: what matters is that it is not 0
+        CHECK(tried[name] != "0");
+        tried.erase(name);
+    }
+    for (const auto& [name, error] : tried) {
+        INFO(name);
+        CHECK(error == eperm);
+    }
+    CHECK(agent.run("probe int80").signal() == 31);
+    CHECK(agent.run("probe x32").signal() == 31);
+    CHECK(agent.run("echo the agent lives").output == "the agent lives\n");
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("only harmless families of sockets can be made", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    auto tried = pairs(agent.run("probe sockets").output);
+    CHECK(tried["raw"] == "1");
+    CHECK(tried["netlink_xfrm"] == "1");
+    CHECK(tried["pair_unix"] == "0");
+    CHECK(tried["pair_inet"] == "1");
+    for (int family = 0; family < 46; ++family) {
+        const bool allowed = family == 1 || family == 2 || family == 10 || family == 16;
+        INFO("family " << family);
+        CHECK((tried["family" + std::to_string(family)] != "1") == allowed);
+    }
+    CHECK(agent.run("ls /sys/class/net 2>/dev/null; cat /proc/net/dev | tail -n +3 | cut -d: -f1 | "
+                    "tr -d ' '").output == "lo\n");
+    CHECK(agent.run("echo x | nc -w 1 1.1.1.1 53").exitCode() != 0);
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("a workspace ends at its size and its number of files", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const pool::Storage storage = GENERATE(pool::Storage::Disk, pool::Storage::Memory);
+    pool::SandboxSpec spec = host.spec();
+    spec.storage = storage;
+    const SandboxId id = newId("sb_");
+    host.runtime().create(id, spec);
+    SmallAgent agent(host.runtime().connect(id));
+    CHECK(agent.run("stat -c '%u %g %a' /workspace").output == "1000 1000 700\n");
+    CHECK(agent.run("ls -A /workspace").output.empty());
+    auto filled = pairs(agent.run("probe fill").output);
+    CHECK((filled["error"] == "28" || filled["error"] == "27"));  // ENOSPC, or EFBIG: RLIMIT_FSIZE
+    CHECK(std::stoull(filled["bytes"]) <= spec.limits.workspace_bytes);
+    CHECK(std::stoull(filled["bytes"]) >= spec.limits.workspace_bytes * 8 / 10);
+    agent.run("rm /workspace/full");
+    auto inodes = pairs(agent.run("probe inodes").output);
+    CHECK(inodes["error"] == "28");
+    CHECK(std::stol(inodes["made"]) <= 2048);
+    CHECK(std::stol(inodes["made"]) >= 1000);
+    CHECK(agent.run("echo still there").output == "still there\n");
+    host.runtime().destroy(id);
+    CHECK(host.leftovers().empty());
+}
+
+TEST_CASE("the root is read-only, what /proc could tell is masked, nothing can be mounted", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    CHECK(agent.run("touch /bin/x 2>&1").output.find("Read-only") != std::string::npos);
+    const std::string mounts = agent.run("cat /proc/self/mounts").output;
+    CHECK(mounts.find(" /sys ") == std::string::npos);
+    CHECK(mounts.find("cgroup") == std::string::npos);
+    CHECK(mounts.find(" /.hearth ext4 ro") != std::string::npos);
+    for (const char* path : {"cmdline", "kallsyms", "interrupts", "vmstat", "slabinfo", "partitions"}) {
+        INFO(path);
+        CHECK(agent.run("cat /proc/" + std::string(path) + " 2>/dev/null | wc -c").output == "0\n");
+    }
+    CHECK(agent.run("cat /proc/meminfo | wc -l").output != "0\n");
+    CHECK(agent.run("hostname").output == "sandbox\n");
+    CHECK(agent.run("umask").output == "0077\n");
+    CHECK(agent.run("cat /sys/kernel/notes 2>/dev/null | wc -c").output == "0\n");
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("one sandbox cannot take the inotify instances of all", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    const SandboxId other = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    SmallAgent neighbour(host.runtime().connect(other));
+    const auto watches = pairs(agent.run("probe watches").output);
+    CHECK(std::stoi(watches.at("made")) <= 16);
+    CHECK(watches.at("error") == "24");
+    CHECK(std::stoi(pairs(neighbour.run("probe watches").output).at("made")) >= 10);
+    CHECK(agent.run("cat /proc/sys/user/max_user_namespaces /proc/sys/user/max_net_namespaces "
+                    "/proc/sys/user/max_inotify_watches").output == "0\n0\n4096\n");
+    host.runtime().destroy(id);
+    host.runtime().destroy(other);
+}
+
+TEST_CASE("a private terminal works", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    auto made = pairs(agent.run("probe pty").output);
+    CHECK(made["ptmx"] == "0");
+    CHECK(made["unlock"] == "0");
+    CHECK(made["name"] == "/dev/pts/0");
+    CHECK(made["slave"] == "0");
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("memory beyond the limit ends the execution, not the agent", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    // tail keeps one endless line in memory.
+    const auto outcome = agent.run("tail -c 400m /dev/zero | tail -n 1 > /dev/null");
+    CHECK((outcome.exitCode() != 0 || outcome.signal() != 0));
+    CHECK(agent.run("echo alive").output == "alive\n");
+    CHECK(host.runtime().usage(id)->oom_kills >= 1);
+    CHECK(host.runtime().usage(id)->memory_peak_bytes <= host.spec().limits.memory_bytes);
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("the shared image is not changed by a sandbox", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const std::string tree = host.names().rootfs() + "/" + host.spec().image_digest.substr(7);
+    const auto before = sys::listDirectory(tree);
+    struct stat first {};
+    REQUIRE(::stat((tree + "/dev").c_str(), &first) == 0);
+    const SandboxId id = host.create();
+    SmallAgent(host.runtime().connect(id)).run("echo x > /dev/null");
+    host.runtime().destroy(id);
+    struct stat second {};
+    REQUIRE(::stat((tree + "/dev").c_str(), &second) == 0);
+    CHECK(sys::listDirectory(tree) == before);
+    CHECK(first.st_mtim.tv_sec == second.st_mtim.tv_sec);
+    CHECK(first.st_mtim.tv_nsec == second.st_mtim.tv_nsec);
+    CHECK(sys::listDirectory(tree + "/dev").empty());
+}
+
+}  // namespace hearth::kernel_test

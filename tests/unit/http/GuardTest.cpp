@@ -1,0 +1,216 @@
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+
+#include "Harness.h"
+
+using namespace hearth;
+using namespace hearth::api;
+
+namespace {
+
+Response hello(Request&) { return text("hello"); }
+
+}  // namespace
+
+TEST_CASE("a request that two parsers could read in two ways is refused", "[unit][http]") {
+    const std::string big(9'000, 'a');
+    std::string many = "GET / HTTP/1.1\r\nHost: localhost\r\n";
+    for (int i = 0; i < 64; ++i) many += "X-" + std::to_string(i) + ": 1\r\n";
+    std::string large = "GET / HTTP/1.1\r\nHost: localhost\r\n";
+    for (int i = 0; i < 3; ++i) large += "X-" + std::to_string(i) + ": " + big + "\r\n";
+    const std::string post = "POST / HTTP/1.1\r\nHost: localhost\r\n";
+    const std::vector<std::pair<const char*, std::string>> cases{
+        {"no Host", "GET / HTTP/1.1\r\n\r\n"},
+        {"no Host in 1.0", "GET / HTTP/1.0\r\n\r\n"},
+        {"two Hosts", "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"},
+        {"blank before the colon", "GET / HTTP/1.1\r\nHost : localhost\r\n\r\n"},
+        {"userinfo in Host", "GET / HTTP/1.1\r\nHost: localhost@evil\r\n\r\n"},
+        {"list in Host", "GET / HTTP/1.1\r\nHost: localhost, evil\r\n\r\n"},
+        {"empty Host", "GET / HTTP/1.1\r\nHost:\r\n\r\n"},
+        {"bad port", "GET / HTTP/1.1\r\nHost: localhost:8x\r\n\r\n"},
+        {"bare LF", "GET / HTTP/1.1\nHost: localhost\n\n"},
+        {"bare LF inside", "GET / HTTP/1.1\r\nHost: localhost\nX: 1\r\n\r\n"},
+        {"bare CR", "GET / HTTP/1.1\r\nHost: localhost\r\nX: a\rb\r\n\r\n"},
+        {"folded field", "GET / HTTP/1.1\r\nHost: localhost\r\nX: 1\r\n folded\r\n\r\n"},
+        {"NUL in a field", std::string("GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n", 46)},
+        {"no colon", "GET / HTTP/1.1\r\nHost: localhost\r\nnothing\r\n\r\n"},
+        {"empty name", "GET / HTTP/1.1\r\nHost: localhost\r\n: x\r\n\r\n"},
+        {"leading empty line", "\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+        {"CL and TE", post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc"},
+        {"two CL", post + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"},
+        {"CL list", post + "Content-Length: 3, 3\r\n\r\nabc"},
+        {"CL -1", post + "Content-Length: -1\r\n\r\n"},
+        {"CL +3", post + "Content-Length: +3\r\n\r\nabc"},
+        {"CL hex", post + "Content-Length: 0x3\r\n\r\nabc"},
+        {"CL empty", post + "Content-Length:\r\n\r\n"},
+        {"CL beyond 64 bits", post + "Content-Length: 99999999999999999999\r\n\r\n"},
+        {"TE gzip, chunked", post + "Transfer-Encoding: gzip, chunked\r\n\r\n"},
+        {"TE identity", post + "Transfer-Encoding: identity\r\n\r\n"},
+        {"two TE", post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"},
+        {"TE in 1.0",
+         "POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+        {"method with a bracket", "G(T / HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+        {"absolute target", "GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+        {"authority target", "CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+        {"bad escape", get("/a%zz")},
+        {"cut escape", get("/a%4")},
+        {"NUL in the path", get("/a%00b")},
+        {"NUL in the query", get("/a?b=%00")},
+        {"fragment", get("/a#b")},
+        {"blank in the target", get("/a b")},
+        {"non-ASCII target", get("/\xC3\xA4")},
+        {"HTTP/2.0", "GET / HTTP/2.0\r\nHost: localhost\r\n\r\n"},
+        {"HTTP/0.9", "GET /\r\nHost: localhost\r\n\r\n"},
+        {"lower-case version", "GET / http/1.1\r\nHost: localhost\r\n\r\n"},
+        {"65 fields", many + "\r\n"},
+        {"head over 16 kB", large + "\r\n"},
+        {"request line over 8 kB", get("/" + big)},
+        {"endless request line", "GET /" + big},
+    };
+    Served served(hello);
+    for (const auto& [name, bytes] : cases) {
+        INFO(name);
+        Raw raw(served);
+        raw.send(bytes);
+        const std::string all = raw.rest();
+        CHECK(all.starts_with("HTTP/1.1 400 "));
+        CHECK(all.find("Connection: close\r\n") != std::string::npos);
+        CHECK(all.find("X-Request-Id: req_") != std::string::npos);
+        CHECK(all.find("\"errorCode\":\"INVALID_ARGUMENT\"") != std::string::npos);
+        CHECK(all.find("hello") == std::string::npos);
+    }
+    CHECK(served.metrics.render().find("hearth_http_connections_refused_total{reason=\"bad_request\"} " +
+                                       std::to_string(cases.size())) != std::string::npos);
+    CHECK(Raw(served).ask(get("/")).body == "hello");
+}
+
+TEST_CASE("only the configured names pass as Host and Origin", "[unit][http]") {
+    FrontOptions options;
+    options.hosts = {"hearth.example"};
+    options.origins = {"vscode-webview://abc"};
+    Served served(hello, options);
+    const auto status = [&](const std::string& host, const std::string& more = "") {
+        return Raw(served).ask("GET / HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n").status;
+    };
+    for (const char* host : {"localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8080", "[::1]",
+                             "hearth.example", "Hearth.Example:443"}) {
+        INFO(host);
+        CHECK(status(host) == 200);
+    }
+    for (const char* host : {"evil.example", "localhost.evil.example", "localhost.", "127.0.0.2",
+                             "[::2]", "127.0.0.1.nip.io", "0.0.0.0", "hearth.example.evil"}) {
+        INFO(host);
+        CHECK(status(host) == 403);
+    }
+    for (const char* origin : {"http://localhost:3000", "https://127.0.0.1", "http://[::1]:8080",
+                               "HTTP://LOCALHOST", "vscode-webview://abc"}) {
+        INFO(origin);
+        CHECK(status("localhost", "Origin: " + std::string(origin) + "\r\n") == 200);
+    }
+    for (const char* origin :
+         {"null", "", "http://evil.example", "http://localhost.evil.example",
+          "http://localhost@evil.example", "http://evil.example/localhost", "http://localhost/",
+          "http://localhost.", "file://", "vscode-webview://abcd", "localhost", "http://",
+          "http://localhost:99999999", "ftp://localhost", "http://localhost http://evil.example"}) {
+        INFO(origin);
+        CHECK(status("localhost", "Origin: " + std::string(origin) + "\r\n") == 403);
+    }
+    CHECK(status("localhost", "Origin: http://localhost\r\nOrigin: http://localhost\r\n") == 403);
+}
+
+TEST_CASE("the Host check can be turned off", "[unit][http]") {
+    FrontOptions options;
+    options.check_host = false;
+    Served served(hello, options);
+    CHECK(Raw(served).ask("GET / HTTP/1.1\r\nHost: anything\r\nOrigin: null\r\n\r\n").status == 200);
+}
+
+TEST_CASE("a head that drips in is cut at its total deadline", "[unit][http]") {
+    FrontOptions options;
+    options.head_time = Millis(60);
+    Served served(hello, options);
+    Raw raw(served);
+    raw.send("GET / HT");
+    const std::string all = raw.rest();
+    CHECK(all.starts_with("HTTP/1.1 408 "));
+    CHECK(served.metrics.render().find("reason=\"head_timeout\"} 1") != std::string::npos);
+}
+
+TEST_CASE("a silent new connection and an idle one are closed without a word", "[unit][http]") {
+    FrontOptions options;
+    options.first_byte = Millis(50);
+    options.keep_alive = Millis(50);
+    Served served(hello, options);
+    CHECK(Raw(served).rest().empty());
+    Raw idle(served);
+    CHECK(idle.ask(get("/")).status == 200);
+    CHECK(idle.rest().empty());
+    CHECK(eventually([&] { return served.front->connections() == 0; }));
+}
+
+TEST_CASE("a body that drips in is cut, small ones before a worker sees them", "[unit][http]") {
+    FrontOptions options;
+    options.body_time = Millis(60);
+    options.body_rate = 1U << 20U;
+    Served served([](Request& request) { return text(request.readBody(1U << 20U)); }, options);
+    const std::string post = "POST / HTTP/1.1\r\nHost: localhost\r\n";
+    Raw small(served);
+    small.send(post + "Content-Length: 10\r\n\r\nabc");
+    CHECK(small.rest().starts_with("HTTP/1.1 408 "));
+    Raw big(served);
+    big.send(post + "Content-Length: 60000\r\n\r\nabc");
+    CHECK(big.rest().starts_with("HTTP/1.1 504 "));
+    Raw chunked(served);
+    chunked.send(post + "Transfer-Encoding: chunked\r\n\r\n5\r\nab");
+    CHECK(chunked.rest().starts_with("HTTP/1.1 504 "));
+}
+
+TEST_CASE("connections beyond the caps are told so and counted", "[unit][http]") {
+    FrontOptions options;
+    options.connections_per_address = 2;
+    Served served(hello, options);
+    Raw one(served);
+    Raw two(served);
+    CHECK(one.ask(get("/")).status == 200);
+    CHECK(two.ask(get("/")).status == 200);
+    CHECK(Raw(served).rest().starts_with("HTTP/1.1 503 "));
+    CHECK(served.metrics.render().find("reason=\"connections_per_address\"} 1") !=
+          std::string::npos);
+    one.hangUp();
+    CHECK(eventually([&] { return served.front->connections() == 1; }));
+    CHECK(Raw(served).ask(get("/")).status == 200);
+}
+
+TEST_CASE("requests beyond the queue are refused with a delay to retry after", "[unit][http]") {
+    FrontOptions options;
+    options.workers = 1;
+    options.queue = 1;
+    std::atomic<bool> go{false};
+    std::atomic<int> inside{0};
+    Served served(
+        [&](Request& request) {
+            ++inside;
+            while (!go.load() && !request.stopToken().stop_requested()) ::poll(nullptr, 0, 1);
+            return text("late");
+        },
+        options);
+    Raw first(served);
+    first.send(get("/"));
+    REQUIRE(eventually([&] { return inside.load() == 1; }));
+    Raw second(served);
+    second.send(get("/"));
+    Raw third(served);
+    third.send(get("/"));
+    // One of the two waits in the queue, the other is refused.
+    std::array<pollfd, 2> entries{{{second.fd(), POLLIN, 0}, {third.fd(), POLLIN, 0}}};
+    REQUIRE(::poll(entries.data(), 2, kPatienceMs) > 0);
+    Raw& refused = entries[0].revents != 0 ? second : third;
+    Raw& waiting = entries[0].revents != 0 ? third : second;
+    const std::string answer = refused.rest();
+    CHECK(answer.starts_with("HTTP/1.1 503 "));
+    CHECK(answer.find("Retry-After: 1\r\n") != std::string::npos);
+    go = true;
+    CHECK(first.answer().status == 200);
+    CHECK(waiting.answer().status == 200);
+}

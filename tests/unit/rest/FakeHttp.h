@@ -1,0 +1,151 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "api/http/Url.h"
+#include "base/Error.h"
+
+namespace hearth::test {
+
+/// A request that a test writes down.
+class FakeRequest final : public api::Request {
+public:
+    FakeRequest(std::string method, const std::string& target, std::string body = {})
+        : method_(std::move(method)), body_(std::move(body)) {
+        const std::size_t mark = target.find('?');
+        raw_path_ = target.substr(0, mark);
+        path_ = api::percentDecode(raw_path_).value();
+        if (mark != std::string::npos) query_ = api::parseQuery(target.substr(mark + 1)).value();
+    }
+    FakeRequest& with(std::string name, std::string value) {
+        headers_.emplace_back(std::move(name), std::move(value));
+        return *this;
+    }
+    FakeRequest& json() { return with("Content-Type", "application/json"); }
+    FakeRequest& from(std::string peer, bool loopback) {
+        peer_ = std::move(peer);
+        loopback_ = loopback;
+        return *this;
+    }
+
+    const std::string& method() const override { return method_; }
+    const std::string& path() const override { return path_; }
+    const std::string& rawPath() const override { return raw_path_; }
+    std::optional<std::string> query(std::string_view name) const override {
+        for (const auto& [key, value] : query_) {
+            if (key == name) return value;
+        }
+        return std::nullopt;
+    }
+    const std::vector<std::pair<std::string, std::string>>& queryAll() const override {
+        return query_;
+    }
+    std::optional<std::string> header(std::string_view name) const override {
+        for (const auto& [key, value] : headers_) {
+            if (api::equalsIgnoreCase(key, name)) return value;
+        }
+        return std::nullopt;
+    }
+    const std::string& peer() const override { return peer_; }
+    bool peerIsLoopback() const override { return loopback_; }
+    const std::string& id() const override { return id_; }
+    const std::string& traceId() const override { return trace_id_; }
+    TimePoint startedAt() const override { return TimePoint{std::chrono::seconds(7)}; }
+    std::optional<std::uint64_t> contentLength() const override { return body_.size(); }
+    std::string readBody(std::size_t limit) override {
+        if (body_.size() > limit) throw Error(ErrorCode::PayloadTooLarge, "too large");
+        return std::exchange(body_, {});
+    }
+    std::size_t readSome(char* out, std::size_t size) override {
+        const std::size_t taken = std::min(size, body_.size());
+        std::copy_n(body_.data(), taken, out);
+        body_.erase(0, taken);
+        return taken;
+    }
+    std::stop_token stopToken() const override { return stop.get_token(); }
+    bool clientGone() const override { return gone; }
+
+    std::stop_source stop;
+    bool gone = false;
+
+private:
+    std::string method_;
+    std::string path_;
+    std::string raw_path_;
+    std::string body_;
+    std::vector<std::pair<std::string, std::string>> query_;
+    std::vector<std::pair<std::string, std::string>> headers_;
+    std::string peer_ = "127.0.0.1";
+    bool loopback_ = true;
+    std::string id_ = "req_0";
+    std::string trace_id_ = "0123456789abcdef0123456789abcdef";
+};
+
+/// A stream whose client takes what the test lets it take.
+class FakeStream final : public api::Stream {
+public:
+    bool send(std::string bytes) override {
+        if (closed_) return false;
+        queued_ += bytes.size();
+        sent.append(bytes);
+        return true;
+    }
+    std::size_t pending() const override { return automatic ? 0 : queued_; }
+    void finish() override {
+        finished = true;
+        close();
+    }
+    bool closed() const override { return closed_; }
+    void onDrained(std::function<void()> callback) override { drained_ = std::move(callback); }
+    void onClosed(std::function<void()> callback) override {
+        on_closed_ = std::move(callback);
+        if (closed_) on_closed_();
+    }
+
+    /// The client has read all; the front says so.
+    void drain() {
+        queued_ = 0;
+        if (drained_) drained_();
+    }
+    /// The client has gone, or the stream has ended.
+    void close() {
+        if (std::exchange(closed_, true)) return;
+        if (on_closed_) on_closed_();
+    }
+
+    std::string sent;
+    bool automatic = true;  ///< the client is quick
+    bool finished = false;
+
+private:
+    std::size_t queued_ = 0;
+    bool closed_ = false;
+    std::function<void()> drained_;
+    std::function<void()> on_closed_;
+};
+
+/// The value of a response's header, "" where it has none.
+inline std::string headerOf(const api::Response& response, std::string_view name) {
+    for (const auto& [key, value] : response.headers) {
+        if (api::equalsIgnoreCase(key, name)) return value;
+    }
+    return {};
+}
+
+/// The body as the client gets it, if it is not a stream.
+inline std::string bodyOf(const api::Response& response) {
+    if (const auto* text = std::get_if<std::string>(&response.body)) return *text;
+    std::string out;
+    if (const auto* writer = std::get_if<api::BodyWriter>(&response.body)) {
+        (*writer)([&out](std::string_view bytes) { out.append(bytes); });
+    }
+    return out;
+}
+
+}  // namespace hearth::test
