@@ -50,9 +50,9 @@ std::set<std::string> chosenNames(const Options& options) {
         const std::string name = only.substr(start, end - start);
         if (std::ranges::find(benchNames(), name) == benchNames().end()) {
             const auto near = suggestion(name, benchNames());
-            throw UsageError("--only \"" + name + "\" is unknown",
-                             near ? "did you mean " + *near + "?"
-                                  : "use claim, shell, python, file, oneshot");
+            throw UsageError(
+                "--only \"" + name + "\" is unknown",
+                near ? "did you mean " + *near + "?" : "use claim, shell, python, file, oneshot");
         }
         chosen.insert(name);
         start = end + 1;
@@ -155,35 +155,37 @@ int bench(const Invocation& call) {
 }  // namespace
 
 Command makeBench() {
-    return {{.name = "bench",
-             .arguments = "",
-             .summary = "Measure claims, executions and files of a running server.",
-             .details = "Each round does every operation once, in rotated order, with a pause of 0.3 to\n"
-                        "4 ms before each; every answer is verified; three rounds warm up. `claim`\n"
-                        "and `one shot` wait, unmeasured, until the pool has a warm sandbox.\n\n"
-                        "With --against docker the same work is done beside it, in the same rounds,\n"
-                        "by `docker exec` and `docker cp` through the Engine API (DOCKER_HOST), in a\n"
-                        "container of --docker-image, or of the tree at --docker-rootfs, which is\n"
-                        "imported for the run. Both are removed at the end.",
-             .flags = withClientFlags(
-                 {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
-                  Flag{.name = "rounds", .value = "N", .help = "Rounds that count", .fallback = "150"},
-                  Flag{.name = "only",
-                       .value = "LIST",
-                       .help = "Some of claim,shell,python,file,oneshot",
-                       .environment = false},
-                  Flag{.name = "against",
-                       .value = "WHAT",
-                       .help = "docker: measure it beside, and print the ratio",
-                       .environment = false},
-                  Flag{.name = "docker-image", .value = "IMAGE", .help = "An image the Engine has"},
-                  Flag{.name = "docker-rootfs", .value = "DIR", .help = "A root file system to import"},
-                  Flag{.name = "pid",
-                       .value = "PID",
-                       .help = "The server, for its memory; else found by name",
-                       .environment = false},
-                  Flag{.name = "json", .help = "Print JSON"}})},
-            bench};
+    return {
+        {.name = "bench",
+         .arguments = "",
+         .summary = "Measure claims, executions and files of a running server.",
+         .details =
+             "Each round does every operation once, in rotated order, with a pause of 0.3 to\n"
+             "4 ms before each; every answer is verified; three rounds warm up. `claim`\n"
+             "and `one shot` wait, unmeasured, until the pool has a warm sandbox.\n\n"
+             "With --against docker the same work is done beside it, in the same rounds,\n"
+             "by `docker exec` and `docker cp` through the Engine API (DOCKER_HOST), in a\n"
+             "container of --docker-image, or of the tree at --docker-rootfs, which is\n"
+             "imported for the run. Both are removed at the end.",
+         .flags = withClientFlags(
+             {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
+              Flag{.name = "rounds", .value = "N", .help = "Rounds that count", .fallback = "150"},
+              Flag{.name = "only",
+                   .value = "LIST",
+                   .help = "Some of claim,shell,python,file,oneshot",
+                   .environment = false},
+              Flag{.name = "against",
+                   .value = "WHAT",
+                   .help = "docker: measure it beside, and print the ratio",
+                   .environment = false},
+              Flag{.name = "docker-image", .value = "IMAGE", .help = "An image the Engine has"},
+              Flag{.name = "docker-rootfs", .value = "DIR", .help = "A root file system to import"},
+              Flag{.name = "pid",
+                   .value = "PID",
+                   .help = "The server, for its memory; else found by name",
+                   .environment = false},
+              Flag{.name = "json", .help = "Print JSON"}})},
+        bench};
 }
 
 }  // namespace hearth::cli

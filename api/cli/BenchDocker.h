@@ -25,8 +25,8 @@ public:
     bool hasPython() const { return has_python_; }
 
 private:
-    void exec(const Record& record, const std::string& series,
-              const std::vector<std::string>& argv, const std::string& expected);
+    void exec(const Record& record, const std::string& series, const std::vector<std::string>& argv,
+              const std::string& expected);
     void files(const Record& record);
 
     DockerEngine engine_;

@@ -77,13 +77,13 @@ std::string BenchReport::table() const {
             ++agents;
             agent_bytes += m.pss_bytes;
         } else {
-            text += "memory of the " + m.role + " (pid " + std::to_string(m.pid) + "): " +
-                    mebibytes(m.pss_bytes) + " PSS\n";
+            text += "memory of the " + m.role + " (pid " + std::to_string(m.pid) +
+                    "): " + mebibytes(m.pss_bytes) + " PSS\n";
         }
     }
     if (agents > 0) {
-        text += "memory of " + std::to_string(agents) + " agents: " + mebibytes(agent_bytes) +
-                " PSS\n";
+        text +=
+            "memory of " + std::to_string(agents) + " agents: " + mebibytes(agent_bytes) + " PSS\n";
     }
     return text;
 }

@@ -23,7 +23,8 @@ std::string overview(const std::vector<Command>& commands) {
         text += line + command.spec.summary + "\n";
     }
     text +=
-        "\n`hearth help COMMAND` says more. Clients use HEARTH_URL and HEARTH_TOKEN; every flag has\n"
+        "\n`hearth help COMMAND` says more. Clients use HEARTH_URL and HEARTH_TOKEN; every flag "
+        "has\n"
         "its HEARTH_<FLAG>.\n"
         "exit status: 0 ok, 1 failure, 2 wrong usage, 3 not found, 4 server unreachable;\n"
         "`hearth run` exits with the program's own.\n";
@@ -132,9 +133,9 @@ int runCommand(int argc, char** argv, const std::function<int(const ServeConfig&
 }
 
 std::vector<Command> allCommands() {
-    return {makeServe(),  makeRun(),       makeOpen(),   makeGet(),   makeApply(),
-            makeDelete(), makeDrain(),     makeToken(),  makeMcp(),   makeMcpConfig(),
-            makeConfig(), makeDoctor(),    makeBench()};
+    return {makeServe(),  makeRun(),    makeOpen(),  makeGet(), makeApply(),
+            makeDelete(), makeDrain(),  makeToken(), makeMcp(), makeMcpConfig(),
+            makeConfig(), makeDoctor(), makeBench()};
 }
 
 }  // namespace hearth::cli

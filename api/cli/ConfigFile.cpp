@@ -10,6 +10,7 @@
 #include "api/cli/TextFile.h"
 #include "api/http/Url.h"
 #include "base/Ids.h"
+#include "controller/TokenStore.h"
 
 namespace hearth::cli {
 namespace {
@@ -31,11 +32,13 @@ public:
             {"listen", text(config_.listen)},
             {"opsListen", text(config_.ops_listen)},
             {"dataDir", path(config_.data_dir)},
-            {"pools", [this](const auto& n, const auto& k) {
+            {"pools",
+             [this](const auto& n, const auto& k) {
                  list(config_.pools)(n, k);
                  for (std::string& file : config_.pools.value) file = resolved(file);
              }},
-            {"runtime", [this](const auto& n, const auto& k) {
+            {"runtime",
+             [this](const auto& n, const auto& k) {
                  config_.runtime = setting(runtimeFromName(scalar(n, k), at(n) + " " + k), n);
              }},
             {"ociRuntime", text(config_.oci_runtime)},
@@ -50,9 +53,8 @@ public:
         };
         std::vector<std::string> known;
         for (const auto& [key, reader] : keys) known.push_back(key);
-        eachKey(root, known, "the file", [&](const std::string& key, const YAML::Node& value) {
-            keys.at(key)(value, key);
-        });
+        eachKey(root, known, "the file",
+                [&](const std::string& key, const YAML::Node& value) { keys.at(key)(value, key); });
     }
 
 private:
@@ -177,9 +179,7 @@ private:
         return token;
     }
     controller::Role role(const YAML::Node& node, const std::string& name) const {
-        if (name == "user") return controller::Role::User;
-        if (name == "operator") return controller::Role::Operator;
-        if (name == "admin") return controller::Role::Admin;
+        if (const auto known = controller::parseRole(name)) return *known;
         fail(node, "unknown role \"" + name + "\"", "use user, operator or admin");
     }
 

@@ -50,8 +50,7 @@ public:
         std::array<std::string, 6> words = {"tar", "-C", directory, "--one-file-system", "-c", "."};
         std::array<char*, 7> argv{};
         for (std::size_t i = 0; i < words.size(); ++i) argv[i] = words[i].data();
-        const int error =
-            ::posix_spawnp(&child_, argv[0], &actions, nullptr, argv.data(), environ);
+        const int error = ::posix_spawnp(&child_, argv[0], &actions, nullptr, argv.data(), environ);
         ::posix_spawn_file_actions_destroy(&actions);
         if (error != 0) throwErrno(error, "posix_spawnp", "tar");
     }
@@ -112,7 +111,8 @@ Json DockerEngine::call(const std::string& method, const std::string& target, co
         request.body = dumpJson(body);
     }
     const api::ClientResponse response = kept_.request(request);
-    if (response.status >= 400) throw refusal(method + " " + target, response.status, response.body);
+    if (response.status >= 400)
+        throw refusal(method + " " + target, response.status, response.body);
     if (response.body.empty()) return nullptr;
     return parseJson(response.body);
 }
@@ -147,12 +147,11 @@ void DockerEngine::removeImage(const std::string& reference) {
 }
 
 std::string DockerEngine::startContainer(const std::string& image) {
-    const Json made =
-        call("POST", "/containers/create",
-             {{"Image", image},
-              {"Cmd", {"sh", "-c", "while :; do sleep 3600; done"}},
-              {"Labels", {{"dev.hearth.bench", "1"}}},
-              {"HostConfig", {{"NetworkMode", "none"}}}});
+    const Json made = call("POST", "/containers/create",
+                           {{"Image", image},
+                            {"Cmd", {"sh", "-c", "while :; do sleep 3600; done"}},
+                            {"Labels", {{"dev.hearth.bench", "1"}}},
+                            {"HostConfig", {{"NetworkMode", "none"}}}});
     const std::string id = made.value("Id", "");
     try {
         call("POST", "/containers/" + id + "/start");
@@ -172,8 +171,8 @@ DockerEngine::ExecResult DockerEngine::exec(const std::string& id,
     const Json made = call("POST", "/containers/" + id + "/exec",
                            {{"AttachStdout", true}, {"AttachStderr", true}, {"Cmd", argv}});
     const std::string exec_id = made.value("Id", "");
-    const api::ClientResponse stream = streams_.post(prefix() + "/exec/" + exec_id + "/start",
-                                                     R"({"Detach":false,"Tty":false})");
+    const api::ClientResponse stream =
+        streams_.post(prefix() + "/exec/" + exec_id + "/start", R"({"Detach":false,"Tty":false})");
     if (stream.status >= 400) throw refusal("exec", stream.status, stream.body);
     ExecResult result;
     // Frames of one byte channel, three of zero, four of big-endian length, then the bytes.
@@ -187,9 +186,9 @@ DockerEngine::ExecResult DockerEngine::exec(const std::string& id,
         at += kFrameHeader + length;
     }
     const Json ended = call("GET", "/exec/" + exec_id + "/json");
-    result.exit_code =
-        ended.contains("ExitCode") && ended["ExitCode"].is_number() ? ended["ExitCode"].get<int>()
-                                                                    : -1;
+    result.exit_code = ended.contains("ExitCode") && ended["ExitCode"].is_number()
+                           ? ended["ExitCode"].get<int>()
+                           : -1;
     return result;
 }
 

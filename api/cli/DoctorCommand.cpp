@@ -47,7 +47,9 @@ int doctor(const Invocation& call) {
     for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
     findings.push_back(checkDocker(call.environment));
-    const auto count = [&](Level level) { return std::ranges::count(findings, level, &Finding::level); };
+    const auto count = [&](Level level) {
+        return std::ranges::count(findings, level, &Finding::level);
+    };
     const auto failed = count(Level::Fail);
     if (call.options.on("json")) {
         Json checks = Json::array();
@@ -72,13 +74,14 @@ int doctor(const Invocation& call) {
 Command makeDoctor() {
     std::vector<Flag> flags = serveFlags();
     flags.push_back(Flag{.name = "json", .help = "Print JSON"});
-    return {{.name = "doctor",
-             .arguments = "",
-             .summary = "Check everything that serving needs, and say how to mend what is missing.",
-             .details = "Takes the settings of `serve`, so that it looks at what would be used. Exits\n"
-                        "with 1 when something has failed; warnings do not count.",
-             .flags = std::move(flags)},
-            doctor};
+    return {
+        {.name = "doctor",
+         .arguments = "",
+         .summary = "Check everything that serving needs, and say how to mend what is missing.",
+         .details = "Takes the settings of `serve`, so that it looks at what would be used. Exits\n"
+                    "with 1 when something has failed; warnings do not count.",
+         .flags = std::move(flags)},
+        doctor};
 }
 
 }  // namespace hearth::cli

@@ -20,22 +20,21 @@ CommandSpec spec() {
              .value = "ID",
              .help = "The workspace of executions and files"},
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "Only sandboxes of this pool"},
-        Flag{.name = "follow",
-             .letter = 'f',
-             .help = "Go on with new events",
-             .environment = false},
+        Flag{
+            .name = "follow", .letter = 'f', .help = "Go on with new events", .environment = false},
     };
     return {
         .name = "get",
         .arguments = "WHAT [NAME]",
         .summary = "Show what the server has.",
-        .details = "  hearth get pools              hearth get pool NAME\n"
-                   "  hearth get workspaces         hearth get workspace ID\n"
-                   "  hearth get sandboxes [-p P]   hearth get sandbox ID\n"
-                   "  hearth get executions -w ID   hearth get execution ID\n"
-                   "  hearth get files -w ID\n"
-                   "  hearth get events [--follow]\n"
-                   "  hearth get capabilities",
+        .details =
+            "  hearth get pools              hearth get pool NAME\n"
+            "  hearth get workspaces         hearth get workspace ID\n"
+            "  hearth get sandboxes [-p P]   hearth get sandbox ID\n"
+            "  hearth get executions -w ID   hearth get execution ID\n"
+            "  hearth get files -w ID\n"
+            "  hearth get events [--follow]\n"
+            "  hearth get capabilities",
         .flags = withClientFlags(std::move(flags)),
         .least = 1,
         .most = 2,
@@ -156,8 +155,8 @@ int get(const Invocation& call) {
             }
             if (named) return getOne(call, kind);
             if (what == kind.one) {
-                throw UsageError("which " + what + "?", "give its name, or say " +
-                                                            std::string(kind.many));
+                throw UsageError("which " + what + "?",
+                                 "give its name, or say " + std::string(kind.many));
             }
             return getList(call, kind);
         }
@@ -171,6 +170,8 @@ int get(const Invocation& call) {
 
 }  // namespace
 
-Command makeGet() { return {spec(), get}; }
+Command makeGet() {
+    return {spec(), get};
+}
 
 }  // namespace hearth::cli

@@ -218,8 +218,8 @@ Findings HostChecks::gates() const {
 }
 
 Findings HostChecks::all() const {
-    Findings findings = {kernel(),      userNamespaces(), cgroups(),
-                         seccomp(),     loopDevices(),    runTmpfs()};
+    Findings findings = {kernel(),  userNamespaces(), cgroups(),
+                         seccomp(), loopDevices(),    runTmpfs()};
     for (Finding& finding : gates()) findings.push_back(std::move(finding));
     return findings;
 }

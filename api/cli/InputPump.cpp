@@ -24,8 +24,8 @@ InputPump::~InputPump() {
 
 void InputPump::start(const std::string& execution) {
     if (thread_.joinable()) return;
-    thread_ = std::jthread(
-        [this, target = "/v1/executions/" + execution + "/stdin"] { pump(target); });
+    thread_ =
+        std::jthread([this, target = "/v1/executions/" + execution + "/stdin"] { pump(target); });
 }
 
 void InputPump::pump(const std::string& target) {

@@ -26,7 +26,9 @@ std::string servers(const char* key, const Json& entry) {
 }
 
 /// A JSON string without a slash escape is a TOML basic string.
-std::string quoted(const std::string& text) { return Json(text).dump(); }
+std::string quoted(const std::string& text) {
+    return Json(text).dump();
+}
 
 std::string codexToml(bool http, const std::string& url, bool with_token) {
     std::string text = "[mcp_servers.hearth]\n";
@@ -89,11 +91,10 @@ McpConfig makeMcpConfig(const std::string& client, const std::string& transport,
     if (client == "codex") {
         return {codexToml(http, base, with_token), "~/.codex/config.toml", ""};
     }
-    const auto near =
-        suggestion(client, {"claude", "claude-code", "cursor", "vscode", "codex"});
-    throw UsageError("the client \"" + client + "\" is unknown",
-                     near ? "did you mean " + *near + "?"
-                          : "use claude, claude-code, cursor, vscode or codex");
+    const auto near = suggestion(client, {"claude", "claude-code", "cursor", "vscode", "codex"});
+    throw UsageError(
+        "the client \"" + client + "\" is unknown",
+        near ? "did you mean " + *near + "?" : "use claude, claude-code, cursor, vscode or codex");
 }
 
 }  // namespace hearth::cli

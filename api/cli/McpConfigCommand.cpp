@@ -6,10 +6,9 @@ namespace hearth::cli {
 namespace {
 
 int mcpConfig(const Invocation& call) {
-    const McpConfig config = makeMcpConfig(call.options.positional()[0],
-                                           call.options.get("transport", ""),
-                                           call.options.get("url", "http://127.0.0.1:8080"),
-                                           call.options.get("token").has_value());
+    const McpConfig config = makeMcpConfig(
+        call.options.positional()[0], call.options.get("transport", ""),
+        call.options.get("url", "http://127.0.0.1:8080"), call.options.get("token").has_value());
     call.console.note("put this into " + config.file);
     if (!config.remark.empty()) call.console.note(config.remark);
     call.console.out << config.text << std::flush;
@@ -19,19 +18,20 @@ int mcpConfig(const Invocation& call) {
 }  // namespace
 
 Command makeMcpConfig() {
-    return {{.name = "mcp-config",
-             .arguments = "claude|claude-code|cursor|vscode|codex",
-             .summary = "Print what an MCP client needs to use Hearth, ready to paste.",
-             .details = "The snippet goes to standard output, where to put it to standard error. A\n"
-                        "token is never written into it: the client takes it from HEARTH_TOKEN or\n"
-                        "asks for it.",
-             .flags = withClientFlags({Flag{.name = "transport",
-                                            .value = "NAME",
-                                            .help = "http or stdio; claude takes stdio only",
-                                            .fallback = "http"}}),
-             .least = 1,
-             .most = 1},
-            mcpConfig};
+    return {
+        {.name = "mcp-config",
+         .arguments = "claude|claude-code|cursor|vscode|codex",
+         .summary = "Print what an MCP client needs to use Hearth, ready to paste.",
+         .details = "The snippet goes to standard output, where to put it to standard error. A\n"
+                    "token is never written into it: the client takes it from HEARTH_TOKEN or\n"
+                    "asks for it.",
+         .flags = withClientFlags({Flag{.name = "transport",
+                                        .value = "NAME",
+                                        .help = "http or stdio; claude takes stdio only",
+                                        .fallback = "http"}}),
+         .least = 1,
+         .most = 1},
+        mcpConfig};
 }
 
 }  // namespace hearth::cli

@@ -35,9 +35,9 @@ UsageError unknownFlag(const CommandSpec& spec, std::string_view written, std::s
     std::vector<std::string> names{"help"};
     for (const Flag& flag : spec.flags) names.push_back(flag.name);
     const auto near = suggestion(name, names);
-    return UsageError("unknown flag " + std::string(written),
-                      near ? "did you mean --" + *near + "?"
-                           : "see `hearth " + spec.name + " --help`");
+    return UsageError(
+        "unknown flag " + std::string(written),
+        near ? "did you mean --" + *near + "?" : "see `hearth " + spec.name + " --help`");
 }
 
 std::size_t editDistance(std::string_view a, std::string_view b) {
@@ -217,7 +217,9 @@ std::vector<std::string> Options::all(std::string_view flag) const {
     return it == values_.end() ? std::vector<std::string>{} : it->second.texts;
 }
 
-bool Options::on(std::string_view flag) const { return get(flag) == "true"; }
+bool Options::on(std::string_view flag) const {
+    return get(flag) == "true";
+}
 
 Source Options::source(std::string_view flag) const {
     const auto it = values_.find(flag);
@@ -232,9 +234,9 @@ std::int64_t Options::number(std::string_view flag, std::int64_t fallback, std::
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
     if (error != std::errc{} || end != text->data() + text->size() || value < least ||
         value > most) {
-        throw UsageError("--" + std::string(flag) + " is \"" + *text + "\"",
-                         "give a whole number from " + std::to_string(least) + " to " +
-                             std::to_string(most));
+        throw UsageError(
+            "--" + std::string(flag) + " is \"" + *text + "\"",
+            "give a whole number from " + std::to_string(least) + " to " + std::to_string(most));
     }
     return value;
 }
@@ -276,8 +278,7 @@ std::string helpText(const CommandSpec& spec) {
         if (flag.environment) line += " [" + environmentName(flag.name) + "]";
         text += line + "\n";
     }
-    text +=
-        "\nexit status: 0 ok, 1 failure, 2 wrong usage, 3 not found, 4 server unreachable\n";
+    text += "\nexit status: 0 ok, 1 failure, 2 wrong usage, 3 not found, 4 server unreachable\n";
     return text;
 }
 

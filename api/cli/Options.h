@@ -44,7 +44,7 @@ std::string_view sourceName(Source source) noexcept;
 /// One `--name VALUE`, `--name=VALUE`, `-l VALUE` or, without `value`, a switch.
 struct Flag {
     std::string name = {};      ///< "data-dir"
-    char letter = 0;       ///< 'o' for -o
+    char letter = 0;            ///< 'o' for -o
     std::string value = {};     ///< what stands for the value in the help, "DIR"; empty: a switch
     std::string help = {};      ///< one sentence, no full stop
     std::string fallback = {};  ///< the default, for the help only

@@ -32,15 +32,17 @@ int apply(const Invocation& call) {
             pools.push_back(std::move(pool));
         }
     }
-    if (pools.empty()) throw UsageError("the files declare no pool", "see `hearth get pools -o json`");
+    if (pools.empty())
+        throw UsageError("the files declare no pool", "see `hearth get pools -o json`");
     Remote remote(call.options);
     for (const controller::Pool& pool : pools) {
         const std::string target = "/v1/pools/" + api::percentEncode(pool.name);
         const Json before = findPool(remote, target);
         const Answer answer = remote.send("PUT", target, pool.document);
         const auto version = [](const Json& p) {
-            return p.is_object() && p.contains("metadata") ? p["metadata"].value("resourceVersion", "")
-                                                           : std::string();
+            return p.is_object() && p.contains("metadata")
+                       ? p["metadata"].value("resourceVersion", "")
+                       : std::string();
         };
         const char* verb = "configured";
         if (before.is_null() || answer.status == 201) {
@@ -87,10 +89,8 @@ int drain(const Invocation& call) {
             : std::string("/v1/drain");
     const Answer answer = remote.send("POST", target);
     std::string ended;
-    if (answer.body.is_object()) {
-        for (const char* key : {"drained", "ended", "sandboxes"}) {
-            if (answer.body.contains(key)) ended = ": " + answer.body[key].dump() + " sandboxes ended";
-        }
+    if (answer.body.is_object() && answer.body.contains("ended")) {
+        ended = ": " + answer.body["ended"].dump() + " sandboxes ended";
     }
     call.console.out << (one ? "pool " + call.options.positional()[0] : std::string("all pools"))
                      << " drained" << ended << '\n';
@@ -149,54 +149,57 @@ Command makeApply() {
 }
 
 Command makeDelete() {
-    return {{.name = "delete",
-             .arguments = "pool|workspace|sandbox|execution NAME…",
-             .summary = "Delete pools, workspaces or sandboxes, or kill executions.",
-             .details = "The warm sandboxes of a pool go at once; claimed ones live on to their own\n"
-                        "end. A workspace takes its files and what runs in it along.",
-             .flags = clientFlags(),
-             .least = 2,
-             .most = 1000},
-            remove};
+    return {
+        {.name = "delete",
+         .arguments = "pool|workspace|sandbox|execution NAME…",
+         .summary = "Delete pools, workspaces or sandboxes, or kill executions.",
+         .details = "The warm sandboxes of a pool go at once; claimed ones live on to their own\n"
+                    "end. A workspace takes its files and what runs in it along.",
+         .flags = clientFlags(),
+         .least = 2,
+         .most = 1000},
+        remove};
 }
 
 Command makeDrain() {
-    return {{.name = "drain",
-             .arguments = "[POOL]",
-             .summary = "End every sandbox of a pool, or of all pools, claimed ones included.",
-             .details = "A drained pool is filled again; without a name, pools stay empty until the\n"
-                        "server starts anew.",
-             .flags = clientFlags(),
-             .least = 0,
-             .most = 1},
-            drain};
+    return {
+        {.name = "drain",
+         .arguments = "[POOL]",
+         .summary = "End every sandbox of a pool, or of all pools, claimed ones included.",
+         .details = "A drained pool is filled again; without a name, pools stay empty until the\n"
+                    "server starts anew.",
+         .flags = clientFlags(),
+         .least = 0,
+         .most = 1},
+        drain};
 }
 
 Command makeOpen() {
-    return {{.name = "open",
-             .arguments = "",
-             .summary = "Open a workspace and print its id.",
-             .details = "  W=$(hearth open --pool python)\n"
-                        "  hearth run -w $W -c 'open(\"a\", \"w\").write(\"kept\")'\n"
-                        "  hearth delete workspace $W",
-             .flags = withClientFlags(
-                 {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
-                  Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
-                  Flag{.name = "env",
-                       .letter = 'e',
-                       .value = "K=V",
-                       .help = "A variable for everything in it",
-                       .repeats = true,
-                       .environment = false},
-                  Flag{.name = "label",
-                       .value = "K=V",
-                       .help = "A label",
-                       .repeats = true,
-                       .environment = false},
-                  Flag{.name = "idle-timeout", .value = "DURATION", .help = "End it when idle so long"},
-                  Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after so long"},
-                  Flag{.name = "json", .help = "Print the workspace as JSON"}})},
-            open};
+    return {
+        {.name = "open",
+         .arguments = "",
+         .summary = "Open a workspace and print its id.",
+         .details = "  W=$(hearth open --pool python)\n"
+                    "  hearth run -w $W -c 'open(\"a\", \"w\").write(\"kept\")'\n"
+                    "  hearth delete workspace $W",
+         .flags = withClientFlags(
+             {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
+              Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
+              Flag{.name = "env",
+                   .letter = 'e',
+                   .value = "K=V",
+                   .help = "A variable for everything in it",
+                   .repeats = true,
+                   .environment = false},
+              Flag{.name = "label",
+                   .value = "K=V",
+                   .help = "A label",
+                   .repeats = true,
+                   .environment = false},
+              Flag{.name = "idle-timeout", .value = "DURATION", .help = "End it when idle so long"},
+              Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after so long"},
+              Flag{.name = "json", .help = "Print the workspace as JSON"}})},
+        open};
 }
 
 }  // namespace hearth::cli

@@ -61,10 +61,7 @@ RemoteError remoteError(int status, std::string_view body) {
 }
 
 std::vector<Flag> clientFlags() {
-    return {Flag{.name = "url",
-                 .value = "URL",
-                 .help = "The server",
-                 .fallback = kDefaultUrl},
+    return {Flag{.name = "url", .value = "URL", .help = "The server", .fallback = kDefaultUrl},
             Flag{.name = "token", .value = "TOKEN", .help = "The bearer token"}};
 }
 
@@ -79,14 +76,19 @@ Remote::Remote(const Options& options)
 Remote::Remote(const std::string& url, const std::string& token)
     : token_(token), client_(url, clientOptions(token)) {}
 
-Json Remote::get(const std::string& target) { return send("GET", target).body; }
+Json Remote::get(const std::string& target) {
+    return send("GET", target).body;
+}
 
 std::vector<Json> Remote::list(const std::string& target) {
     std::vector<Json> items;
     std::string cursor;
     do {
-        std::string page = target + (target.find('?') == std::string::npos ? "?" : "&") + "limit=200";
-        if (!cursor.empty()) page += "&cursor=" + api::percentEncode(cursor);
+        std::string page = target;
+        if (!cursor.empty()) {
+            page += (target.find('?') == std::string::npos ? "?cursor=" : "&cursor=") +
+                    api::percentEncode(cursor);
+        }
         const Json answer = get(page);
         if (!answer.is_object() || !answer.contains("items") || !answer["items"].is_array()) {
             throw Error(ErrorCode::Internal, "the server's list has no items");

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-
 #include "api/cli/Command.h"
 #include "api/cli/InputPump.h"
 #include "api/cli/Interrupt.h"
@@ -47,14 +46,15 @@ CommandSpec spec() {
         .name = "run",
         .arguments = "[SCRIPT | -] [-- ARG…]",
         .summary = "Run code, a script or a command in a sandbox and stream its output.",
-        .details = "  hearth run -l python -c 'print(1)'\n"
-                   "  hearth run script.py               the language goes by the extension\n"
-                   "  hearth run script.py -- a b        with arguments\n"
-                   "  echo 'print(1)' | hearth run -l python -\n"
-                   "  hearth run --command 'echo hi | wc -c'\n"
-                   "  hearth run -- ls -l                an argument vector, no shell\n\n"
-                   "Exits with the program's own status; 124 when it timed out, 128 + N when signal\n"
-                   "N ended it (137 when it ran out of memory). Ctrl-C kills it.",
+        .details =
+            "  hearth run -l python -c 'print(1)'\n"
+            "  hearth run script.py               the language goes by the extension\n"
+            "  hearth run script.py -- a b        with arguments\n"
+            "  echo 'print(1)' | hearth run -l python -\n"
+            "  hearth run --command 'echo hi | wc -c'\n"
+            "  hearth run -- ls -l                an argument vector, no shell\n\n"
+            "Exits with the program's own status; 124 when it timed out, 128 + N when signal\n"
+            "N ended it (137 when it ran out of memory). Ctrl-C kills it.",
         .flags = withClientFlags(std::move(flags)),
         .least = 0,
         .most = 1,
@@ -90,8 +90,7 @@ public:
         }
         if (!output_.finished()) {
             throw Error(ErrorCode::Unavailable, "the connection was lost before the end")
-                .hint("the execution may still run: hearth get execution " +
-                      output_.executionId());
+                .hint("the execution may still run: hearth get execution " + output_.executionId());
         }
     }
 
@@ -140,6 +139,8 @@ int run(const Invocation& call) {
 
 }  // namespace
 
-Command makeRun() { return {spec(), run}; }
+Command makeRun() {
+    return {spec(), run};
+}
 
 }  // namespace hearth::cli

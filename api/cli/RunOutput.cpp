@@ -46,8 +46,7 @@ void RunOutput::take(const SseEvent& event) {
         return;  // results and errors come again in the last event
     }
     const Json data = parseJson(
-        event.data,
-        {.bytes = 128U << 20U, .depth = 64, .values = 1'000'000, .members = 10'000});
+        event.data, {.bytes = 128U << 20U, .depth = 64, .values = 1'000'000, .members = 10'000});
     if (!data.is_object()) throw Error(ErrorCode::Internal, "the server sent a malformed event");
     if (event.type == "stdout" || event.type == "stderr") {
         if (quiet_) return;
@@ -90,7 +89,9 @@ void RunOutput::explainEnd() const {
     if (status == "lost") console_.note("hearth: the execution's sandbox was lost");
 }
 
-int RunOutput::exitStatus() const { return exitStatusOf(result_); }
+int RunOutput::exitStatus() const {
+    return exitStatusOf(result_);
+}
 
 int exitStatusOf(const Json& execution) {
     const std::string status = textOf(execution, "status");

@@ -79,8 +79,8 @@ void whatToRun(const Options& options, RunRequest& request) {
     const auto command = options.get("command");
     const bool script = !options.positional().empty();
     const bool arguments = !options.rest().empty();
-    const int given = (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) +
-                      (arguments && !script ? 1 : 0);
+    const int given =
+        (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) + (arguments && !script ? 1 : 0);
     if (given != 1) {
         throw UsageError(given == 0 ? "nothing to run" : "more than one thing to run",
                          "give one of -c CODE, --command LINE, a SCRIPT, or -- PROGRAM ARG…");
@@ -94,8 +94,7 @@ void whatToRun(const Options& options, RunRequest& request) {
     } else if (script && arguments) {
         scriptWithArguments(options, options.positional()[0], request);
     } else if (code || script) {
-        const std::string text =
-            code ? *code : readTextFile(options.positional()[0], kMaxScript);
+        const std::string text = code ? *code : readTextFile(options.positional()[0], kMaxScript);
         if (!isUtf8(text)) {
             throw UsageError("the code is not UTF-8", "for a binary use `hearth run -- PROGRAM`");
         }

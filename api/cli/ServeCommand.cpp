@@ -25,14 +25,15 @@ int config(const Invocation& call) {
 }  // namespace
 
 Command makeServe() {
-    return {{.name = "serve",
-             .arguments = "",
-             .summary = "Serve REST and MCP, and keep the pools warm.",
-             .details = "Settings come from flags over environment over the YAML file of --config;\n"
-                        "`hearth config` shows each and where it came from. Tokens can be given in\n"
-                        "the file only. An address other machines can reach needs a token.",
-             .flags = serveFlags()},
-            serve};
+    return {
+        {.name = "serve",
+         .arguments = "",
+         .summary = "Serve REST and MCP, and keep the pools warm.",
+         .details = "Settings come from flags over environment over the YAML file of --config;\n"
+                    "`hearth config` shows each and where it came from. Tokens can be given in\n"
+                    "the file only. An address other machines can reach needs a token.",
+         .flags = serveFlags()},
+        serve};
 }
 
 Command makeConfig() {

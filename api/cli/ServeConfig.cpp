@@ -6,6 +6,7 @@
 
 #include "api/cli/ConfigFile.h"
 #include "api/cli/Console.h"
+#include "controller/TokenStore.h"
 
 namespace hearth::cli {
 namespace {
@@ -28,25 +29,12 @@ const char* warmName(ShutdownWarm warm) {
     return warm == ShutdownWarm::Keep ? "Keep" : "Destroy";
 }
 
-const char* roleName(controller::Role role) {
-    switch (role) {
-        case controller::Role::User:
-            return "user";
-        case controller::Role::Operator:
-            return "operator";
-        case controller::Role::Admin:
-            return "admin";
-    }
-    return "user";
-}
-
 /// Lays one flag, from wherever it was given, over a setting; `parse` throws UsageError itself.
 template <typename T, typename Parse>
 void overlay(const Options& options, const std::string& flag, Setting<T>& setting, Parse parse) {
     const Source source = options.source(flag);
     if (source == Source::Default) return;
-    const std::string origin =
-        source == Source::Flag ? "--" + flag : environmentName(flag);
+    const std::string origin = source == Source::Flag ? "--" + flag : environmentName(flag);
     setting = {parse(origin), source, origin};
 }
 
@@ -79,7 +67,7 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
     for (const TokenConfig& token : config.tokens.value) {
         Json entry = {{"name", token.name},
                       {"tenant", token.tenant},
-                      {"role", roleName(token.role)}};
+                      {"role", controller::roleName(token.role)}};
         if (!token.token_file.empty()) entry["tokenFile"] = token.token_file;
         tokens.push_back(std::move(entry));
     }
@@ -206,8 +194,7 @@ std::optional<ListenAddress> parseListenAddress(std::string_view text) {
     }
     if (host.empty() || host.find_first_of("[]/ \t") != std::string_view::npos) return std::nullopt;
     ListenAddress address{std::string(host), 0};
-    const auto [end, error] =
-        std::from_chars(port.data(), port.data() + port.size(), address.port);
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
     if (error != std::errc{} || end != port.data() + port.size()) return std::nullopt;
     // "127.evil.example" is a name, and who knows where it leads.
     if (address.host.starts_with("127.") &&

@@ -17,7 +17,8 @@ template <typename T>
 struct Setting {
     T value;
     Source source = Source::Default;
-    std::string origin = {};  ///< "--listen", "HEARTH_LISTEN", "/etc/hearth.yaml:3"; empty for a default
+    std::string origin =
+        {};  ///< "--listen", "HEARTH_LISTEN", "/etc/hearth.yaml:3"; empty for a default
 
     const T& operator*() const { return value; }
 };

@@ -27,7 +27,9 @@ struct Header {
 };
 static_assert(sizeof(Header) == kBlock);
 
-std::size_t padded(std::size_t size) { return (size + kBlock - 1) / kBlock * kBlock; }
+std::size_t padded(std::size_t size) {
+    return (size + kBlock - 1) / kBlock * kBlock;
+}
 
 }  // namespace
 

@@ -5,19 +5,13 @@
 #include "api/cli/Views.h"
 #include "api/http/Url.h"
 #include "base/Error.h"
+#include "controller/TokenStore.h"
 
 namespace hearth::cli {
 namespace {
 
-const char* roleName(controller::Role role) {
-    if (role == controller::Role::Admin) return "admin";
-    return role == controller::Role::Operator ? "operator" : "user";
-}
-
 controller::Role roleOf(const std::string& name) {
-    if (name == "user") return controller::Role::User;
-    if (name == "operator") return controller::Role::Operator;
-    if (name == "admin") return controller::Role::Admin;
+    if (const auto role = controller::parseRole(name)) return *role;
     throw UsageError("--role is \"" + name + "\"", "use user, operator or admin");
 }
 
@@ -25,7 +19,7 @@ Json viewJson(const controller::TokenView& view) {
     Json json = {{"id", view.id},
                  {"name", view.name},
                  {"tenant", view.tenant},
-                 {"role", roleName(view.role)},
+                 {"role", controller::roleName(view.role)},
                  {"createdAt", view.created_at},
                  {"expiresAt", nullptr},
                  {"source", view.source}};
@@ -50,7 +44,7 @@ public:
 
     Json create(const std::string& name, const std::string& tenant, controller::Role role,
                 std::optional<std::int64_t> ttl_seconds) override {
-        Json body = {{"name", name}, {"tenant", tenant}, {"role", roleName(role)}};
+        Json body = {{"name", name}, {"tenant", tenant}, {"role", controller::roleName(role)}};
         if (ttl_seconds) body["expiresInSeconds"] = *ttl_seconds;
         return remote_.send("POST", "/v1/tokens", body).body;
     }
@@ -95,15 +89,15 @@ int perform(const Invocation& call, TokenSource& tokens) {
     if (verb == "create") {
         std::optional<std::int64_t> ttl;
         if (const auto duration = options.duration("ttl")) ttl = duration->count() / 1000;
-        const Json made = tokens.create(options.get("name", "cli"), options.get("tenant", "default"),
-                                        roleOf(options.get("role", "user")), ttl);
+        const Json made =
+            tokens.create(options.get("name", "cli"), options.get("tenant", "default"),
+                          roleOf(options.get("role", "user")), ttl);
         if (options.on("json")) {
             call.console.out << made.dump(2) << '\n';
         } else {
             call.console.out << made.value("token", "") << '\n' << std::flush;
-            call.console.note("token " + made.value("id", "") + ", role " +
-                              made.value("role", "") + " of tenant " + made.value("tenant", "") +
-                              "; it is not shown again");
+            call.console.note("token " + made.value("id", "") + ", role " + made.value("role", "") +
+                              " of tenant " + made.value("tenant", "") + "; it is not shown again");
         }
     } else if (verb == "list") {
         const std::vector<Json> items = tokens.list();
@@ -160,39 +154,40 @@ int token(const Invocation& call) {
 }  // namespace
 
 Command makeToken() {
-    return {{.name = "token",
-             .arguments = "create|list|delete [ID]",
-             .summary = "Make, list or delete bearer tokens.",
-             .details = "Asks the server; where none runs on this machine (and no --url is given), or\n"
-                        "with --offline, edits the data directory, which the next start reads.",
-             .flags = withClientFlags(
-                 {Flag{.name = "name",
-                       .value = "TEXT",
-                       .help = "Who will hold it",
-                       .fallback = "cli",
-                       .environment = false},
-                  Flag{.name = "tenant",
-                       .value = "NAME",
-                       .help = "Whose workspaces it opens",
-                       .fallback = "default"},
-                  Flag{.name = "role",
-                       .value = "ROLE",
-                       .help = "user, operator or admin",
-                       .fallback = "user",
-                       .environment = false},
-                  Flag{.name = "ttl",
-                       .value = "DURATION",
-                       .help = "How long it is good; else for ever",
-                       .environment = false},
-                  Flag{.name = "offline", .help = "Do not ask a server", .environment = false},
-                  Flag{.name = "data-dir",
-                       .value = "DIR",
-                       .help = "The data directory to edit",
-                       .fallback = "/var/lib/hearth"},
-                  Flag{.name = "json", .help = "Print JSON"}}),
-             .least = 1,
-             .most = 2},
-            token};
+    return {
+        {.name = "token",
+         .arguments = "create|list|delete [ID]",
+         .summary = "Make, list or delete bearer tokens.",
+         .details = "Asks the server; where none runs on this machine (and no --url is given), or\n"
+                    "with --offline, edits the data directory, which the next start reads.",
+         .flags = withClientFlags(
+             {Flag{.name = "name",
+                   .value = "TEXT",
+                   .help = "Who will hold it",
+                   .fallback = "cli",
+                   .environment = false},
+              Flag{.name = "tenant",
+                   .value = "NAME",
+                   .help = "Whose workspaces it opens",
+                   .fallback = "default"},
+              Flag{.name = "role",
+                   .value = "ROLE",
+                   .help = "user, operator or admin",
+                   .fallback = "user",
+                   .environment = false},
+              Flag{.name = "ttl",
+                   .value = "DURATION",
+                   .help = "How long it is good; else for ever",
+                   .environment = false},
+              Flag{.name = "offline", .help = "Do not ask a server", .environment = false},
+              Flag{.name = "data-dir",
+                   .value = "DIR",
+                   .help = "The data directory to edit",
+                   .fallback = "/var/lib/hearth"},
+              Flag{.name = "json", .help = "Print JSON"}}),
+         .least = 1,
+         .most = 2},
+        token};
 }
 
 }  // namespace hearth::cli

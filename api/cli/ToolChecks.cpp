@@ -23,12 +23,14 @@ Finding ok(std::string name, std::string message) {
     return {Level::Ok, std::move(name), std::move(message), {}};
 }
 
-bool exists(const std::filesystem::path& path) {
+bool present(const std::filesystem::path& path) {
     std::error_code error;
     return std::filesystem::exists(path, error);
 }
 
-std::string firstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string firstLine(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
 
 Finding checkProgram(const std::string& program, const std::string& version_flag,
                      const std::string& why, const std::string& package) {
@@ -54,20 +56,20 @@ Finding checkAgent() {
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     const auto agent = self.parent_path() / "hearth-agent";
-    if (!error && exists(agent)) return ok("agent", agent.string());
+    if (!error && present(agent)) return ok("agent", agent.string());
     return {Level::Fail, "agent", "hearth-agent does not lie beside " + self.string(),
             "cmake --build BUILD-DIRECTORY --target hearth-agent"};
 }
 
 Finding checkUser(const ServeConfig& config) {
-    if (::getpwnam(config.user->c_str()) != nullptr) return ok("user", *config.user);
+    if (::getpwnam(config.user.value.c_str()) != nullptr) return ok("user", *config.user);
     return {Level::Fail, "user", "there is no user \"" + *config.user + "\" for the server",
             "useradd --system --no-create-home --shell /usr/sbin/nologin " + *config.user};
 }
 
 Finding checkImage(const ServeConfig& config) {
     const auto image = std::filesystem::path(*config.data_dir) / "images" / "python";
-    if (exists(image / "index.json")) return ok("image python", image.string());
+    if (present(image / "index.json")) return ok("image python", image.string());
     return {Level::Fail, "image python", "no OCI layout at " + image.string(),
             "./run prepares it, or sandbox_images/build"};
 }
@@ -113,9 +115,10 @@ Finding judgeRunc(const std::string& version_text) {
     int minor = 0;
     int patch = 0;
     const std::size_t start = version_text.find_first_of("0123456789");
-    if (start == std::string::npos || std::sscanf(version_text.c_str() + start, "%d.%d.%d", &major,
-                                                  &minor, &patch) != 3) {
-        return {Level::Warn, "runc", "its version cannot be read from \"" + version_text + "\"", ""};
+    if (start == std::string::npos ||
+        std::sscanf(version_text.c_str() + start, "%d.%d.%d", &major, &minor, &patch) != 3) {
+        return {Level::Warn, "runc", "its version cannot be read from \"" + version_text + "\"",
+                ""};
     }
     const auto version = std::make_tuple(major, minor, patch);
     // Debian 12 carries the fix of CVE-2024-21626 in 1.1.5+ds1-1+deb12u1, which it does not show.
@@ -124,14 +127,15 @@ Finding judgeRunc(const std::string& version_text) {
         return {Level::Fail, "runc", version_text + " leaks host descriptors (CVE-2024-21626)",
                 "apt-get update && apt-get install -y runc"};
     }
-    const bool fixed = version >= std::make_tuple(1, 4, 0) ||
-                       (minor == 3 && patch >= 3) || (minor == 2 && patch >= 8);
+    const bool fixed = version >= std::make_tuple(1, 4, 0) || (minor == 3 && patch >= 3) ||
+                       (minor == 2 && patch >= 8);
     if (!fixed) {
-        return {Level::Warn, "runc",
-                version_text + " has known holes: CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 " +
-                    "(user namespaces, which Hearth always uses, keep them from the host's root)",
-                "install runc 1.2.8, 1.3.3 or 1.4.0 and name it with --oci-runtime; use only images "
-                "you trust until then"};
+        return {
+            Level::Warn, "runc",
+            version_text + " has known holes: CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 " +
+                "(user namespaces, which Hearth always uses, keep them from the host's root)",
+            "install runc 1.2.8, 1.3.3 or 1.4.0 and name it with --oci-runtime; use only images "
+            "you trust until then"};
     }
     return ok("runc", version_text);
 }
@@ -167,16 +171,15 @@ Findings checkServer(const ServeConfig& config) {
             serving = true;
             findings.push_back(ok(name, setting->value + " is served"));
         } else {
-            findings.push_back({Level::Fail, name,
-                                setting->value + " is taken by another program or not ours",
-                                "`ss -ltnp` shows who; or choose another with --" +
-                                    std::string(name)});
+            findings.push_back(
+                {Level::Fail, name, setting->value + " is taken by another program or not ours",
+                 "`ss -ltnp` shows who; or choose another with --" + std::string(name)});
         }
     }
     const int ready = serving ? statusAt(*config.ops_listen, "/readyz") : 0;
     if (!serving) {
-        findings.push_back({Level::Warn, "server", "none runs on " + *config.listen,
-                            "hearth serve, or ./run"});
+        findings.push_back(
+            {Level::Warn, "server", "none runs on " + *config.listen, "hearth serve, or ./run"});
     } else if (ready == 200) {
         findings.push_back(ok("server", "ready"));
     } else {

@@ -132,8 +132,8 @@ std::string fileTable(const std::vector<Json>& items, WallTime now) {
 std::string eventTable(const std::vector<Json>& items, WallTime now) {
     Table table({"AGE", "TYPE", "RESOURCE", "POOL", "REASON", "MESSAGE"});
     for (const Json& e : items) {
-        table.add({age(at(e, {"time"}), now), at(e, {"type"}), at(e, {"resource"}),
-                   at(e, {"pool"}), at(e, {"reason"}), at(e, {"message"})});
+        table.add({age(at(e, {"time"}), now), at(e, {"type"}), at(e, {"resource"}), at(e, {"pool"}),
+                   at(e, {"reason"}), at(e, {"message"})});
     }
     return table.text();
 }

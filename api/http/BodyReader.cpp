@@ -87,8 +87,7 @@ void BodyReader::chunkSize() {
             fail("a chunk's size holds a control character");
         }
     }
-    const auto [stop, error] =
-        std::from_chars(text.data(), text.data() + digits, left_, 16);
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + digits, left_, 16);
     if (digits == 0 || digits > kMaxChunkDigits || error != std::errc() ||
         stop != text.data() + digits) {
         fail("a chunk's size is malformed");

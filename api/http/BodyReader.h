@@ -44,7 +44,7 @@ private:
     const FrontOptions& options_;
     const Clock& clock_;
     State state_;
-    std::uint64_t left_ = 0;      ///< of the body or of the chunk
+    std::uint64_t left_ = 0;  ///< of the body or of the chunk
     std::uint64_t received_ = 0;
     std::chrono::nanoseconds waited_{};
     std::chrono::nanoseconds allowance_;

@@ -35,7 +35,9 @@ public:
     explicit Lost(const std::string& message) : Error(ErrorCode::Unavailable, message) {}
 };
 
-Error tooSlow() { return {ErrorCode::Deadline, "the server did not answer in time"}; }
+Error tooSlow() {
+    return {ErrorCode::Deadline, "the server did not answer in time"};
+}
 Error malformed(const std::string& what) {
     return {ErrorCode::Internal, "the server's answer is not HTTP: " + what};
 }
@@ -195,8 +197,8 @@ void Client::connect() {
         }
     }
     if (!fd_) {
-        throw Error(ErrorCode::Unavailable, "cannot connect to " + url_ + ": " +
-                                                std::generic_category().message(error));
+        throw Error(ErrorCode::Unavailable,
+                    "cannot connect to " + url_ + ": " + std::generic_category().message(error));
     }
 }
 
@@ -252,8 +254,8 @@ std::string Client::requestHead(const ClientRequest& request) const {
             throw Error(ErrorCode::InvalidArgument, "the method or target holds a blank");
         }
     }
-    std::string head = request.method + " " + base_path_ + request.target + " HTTP/1.1\r\nHost: " +
-                       host_header_ + "\r\n";
+    std::string head = request.method + " " + base_path_ + request.target +
+                       " HTTP/1.1\r\nHost: " + host_header_ + "\r\n";
     const auto append = [&head](const ClientHeaders& headers) {
         for (const auto& [name, value] : headers) {
             checkHeaderText(name);
@@ -400,8 +402,8 @@ bool Client::readCounted(std::uint64_t length, ClientResponse& response, const B
         if (taken_ == buffer_.size() && !fill(timeout)) {
             throw Lost("the answer was cut off");
         }
-        const std::size_t size = static_cast<std::size_t>(
-            std::min<std::uint64_t>(length, buffer_.size() - taken_));
+        const std::size_t size =
+            static_cast<std::size_t>(std::min<std::uint64_t>(length, buffer_.size() - taken_));
         const std::string_view piece = std::string_view(buffer_).substr(taken_, size);
         taken_ += size;
         length -= size;
@@ -426,8 +428,7 @@ bool Client::readChunked(ClientResponse& response, const BodySink* sink, Wait ti
     return true;
 }
 
-bool Client::deliver(std::string_view piece, ClientResponse& response,
-                     const BodySink* sink) const {
+bool Client::deliver(std::string_view piece, ClientResponse& response, const BodySink* sink) const {
     if (sink != nullptr) return (*sink)(piece);
     if (response.body.size() + piece.size() > options_.max_body) {
         throw Error(ErrorCode::PayloadTooLarge, "the server's answer is too large");

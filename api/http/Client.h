@@ -55,9 +55,9 @@ struct ClientResponse {
 /// small answer, one read in the caller's thread. Not thread-safe: one client a thread.
 ///
 /// Failures are Error: Unavailable (cannot connect, connection lost), Deadline (too slow),
-/// InvalidArgument (the URL), Internal (the answer is not HTTP). An HTTP error status is no failure.
-/// A kept connection that the server closed meanwhile is replaced unseen; a request that may have
-/// reached the server is sent again only if its method is idempotent.
+/// InvalidArgument (the URL), Internal (the answer is not HTTP). An HTTP error status is no
+/// failure. A kept connection that the server closed meanwhile is replaced unseen; a request that
+/// may have reached the server is sent again only if its method is idempotent.
 class Client {
 public:
     /// "http://host:port", with an optional path put before every target, or "unix:///path".
@@ -103,16 +103,16 @@ private:
 
     std::string url_;
     ClientOptions options_;
-    std::string host_;         ///< for connecting; empty with a Unix socket
+    std::string host_;  ///< for connecting; empty with a Unix socket
     std::string port_;
     std::string unix_path_;
     std::string host_header_;
     std::string base_path_;
     Fd fd_;
     Wait applied_{-1};
-    bool answered_ = false;    ///< a byte of the present answer has arrived
+    bool answered_ = false;  ///< a byte of the present answer has arrived
     std::unique_ptr<char[]> scratch_;
-    std::string buffer_;       ///< received and not yet taken: from taken_ on
+    std::string buffer_;  ///< received and not yet taken: from taken_ on
     std::size_t taken_ = 0;
 };
 

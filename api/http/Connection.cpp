@@ -24,8 +24,8 @@ Connection::Readiness Connection::check(const FrontOptions& options, const Clock
         head_done = true;
         head_at = clock.now();
     }
-    const bool eager = !head.chunked && !head.expect_continue &&
-                       head.content_length <= options.eager_body;
+    const bool eager =
+        !head.chunked && !head.expect_continue && head.content_length <= options.eager_body;
     return eager && input.size() < head.content_length ? Readiness::Waiting : Readiness::Ready;
 }
 

@@ -44,11 +44,11 @@ struct Connection {
     enum class Place { Reading, AtWorker, Flushing, Streaming, Closing };
     /// What the loop shall do with a connection that a worker gives back.
     enum class Next {
-        Park,     ///< wait for the next request
-        Flush,    ///< write `output`, then Park or Close by `keep`
-        Stream,   ///< serve `stream`, then Park or Close by `keep`
-        Close,    ///< all was said; the client may still be sending
-        Abort,    ///< broken: close at once
+        Park,    ///< wait for the next request
+        Flush,   ///< write `output`, then Park or Close by `keep`
+        Stream,  ///< serve `stream`, then Park or Close by `keep`
+        Close,   ///< all was said; the client may still be sending
+        Abort,   ///< broken: close at once
     };
     enum class Readiness { Waiting, Ready, Bad };
 
@@ -80,8 +80,9 @@ struct Connection {
 
     Place place = Place::Reading;  ///< from here on: the loop's own
     bool served = false;
-    bool receiving = false;        ///< a part of a request has arrived
+    bool receiving = false;  ///< a part of a request has arrived
     TimePoint receiving_since{};
+    TimePoint flush_until{TimePoint::max()};
     TimePoint deadline{TimePoint::max()};
     TimePoint timer_at{TimePoint::max()};
     std::size_t discarded = 0;

@@ -59,7 +59,7 @@ private:
     mutable std::mutex mutex_;
     const int fd_;
     const std::uint64_t connection_;
-    StreamHost& host_;  ///< used under mutex_ and only while not closed_
+    StreamHost& host_;    ///< used under mutex_ and only while not closed_
     const Clock& clock_;  ///< likewise
     const Settings settings_;
     std::string queue_;

@@ -46,8 +46,9 @@ struct Front::Inner {
     Inner(FrontOptions given, Handler& handler, metrics::Metrics& metrics, metrics::Log& log,
           const Clock& clock)
         : options(std::move(given)),
-          core{options, handler, metrics, log, clock,
-               HostRules(options.check_host, allowedHosts(options), options.origins)},
+          core{options, handler,
+               metrics, log,
+               clock,   HostRules(options.check_host, allowedHosts(options), options.origins)},
           queue(options.queue) {}
 
     void listen();
@@ -82,7 +83,9 @@ Front::Front(FrontOptions options, Handler& handler, metrics::Metrics& metrics, 
              const Clock& clock)
     : inner_(std::make_unique<Inner>(std::move(options), handler, metrics, log, clock)) {}
 
-Front::~Front() { stop(); }
+Front::~Front() {
+    stop();
+}
 
 void Front::start() {
     Inner& in = *inner_;
@@ -101,8 +104,12 @@ void Front::start() {
                      {{"listener", in.options.name}, {"address", in.bound.toString()}});
 }
 
-std::string Front::address() const { return inner_->bound.host().toString(); }
-std::uint16_t Front::port() const { return inner_->bound.port(); }
+std::string Front::address() const {
+    return inner_->bound.host().toString();
+}
+std::uint16_t Front::port() const {
+    return inner_->bound.port();
+}
 
 void Front::stop() {
     Inner& in = *inner_;
@@ -117,7 +124,11 @@ void Front::stop() {
     in.socket.close();
 }
 
-std::size_t Front::connections() const { return inner_->core.connections.load(); }
-std::size_t Front::streams() const { return inner_->core.streams.load(); }
+std::size_t Front::connections() const {
+    return inner_->core.connections.load();
+}
+std::size_t Front::streams() const {
+    return inner_->core.streams.load();
+}
 
 }  // namespace hearth::api

@@ -32,19 +32,21 @@ struct FrontOptions {
     std::size_t connections = 4096;
     std::size_t connections_per_address = 512;
     std::size_t streams = 2048;
-    std::size_t queue = 1024;            ///< complete heads that wait for a worker
-    std::size_t eager_body = 16U << 10U; ///< bodies up to this size are read before a worker is used
-    std::size_t drain_body = 64U << 10U; ///< unread bodies up to this size do not cost the connection
+    std::size_t queue = 1024;  ///< complete heads that wait for a worker
+    std::size_t eager_body =
+        16U << 10U;  ///< bodies up to this size are read before a worker is used
+    std::size_t drain_body =
+        64U << 10U;  ///< unread bodies up to this size do not cost the connection
     std::size_t stream_buffer = 8U << 20U;  ///< a stream whose producer ignores kHighWater is cut
 
     Millis first_byte{5'000};
     Millis head_time{5'000};
     Millis keep_alive{75'000};
-    Millis body_time{5'000};                  ///< plus size / body_rate
-    std::uint64_t body_rate = 64U << 10U;     ///< bytes a second that a client must reach
-    Millis write_stall{30'000};               ///< no progress for so long ends a write or stream
-    Millis linger{2};                         ///< a worker waits so long for the next request
-    Millis drain{5'000};                      ///< stop() lets work in flight finish for so long
+    Millis body_time{5'000};               ///< plus size / body_rate
+    std::uint64_t body_rate = 64U << 10U;  ///< bytes a second that a client must reach
+    Millis write_stall{30'000};            ///< no progress for so long ends a write or stream
+    Millis linger{2};                      ///< a worker waits so long for the next request
+    Millis drain{5'000};                   ///< stop() lets work in flight finish for so long
 };
 
 /// The HTTP/1.1 server. One thread accepts and owns every connection that nobody works for:

@@ -16,13 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t kListener = 0;
-constexpr std::uint64_t kWake = 1;
 /// After our last word: how long and how much a client may go on sending before we close.
 constexpr milliseconds kCloseTime{1'000};
 constexpr std::size_t kCloseBytes = 1U << 20U;
-/// At the end producers get this long to say a last word before their streams are finished.
-constexpr milliseconds kStreamGrace{250};
 
 }  // namespace
 
@@ -35,9 +31,9 @@ Loop::Loop(Core& core, HeadQueue& queue, int listener)
     if (!epoll_ || !wake_) throwErrno("epoll_create1");
     epoll_event event{};
     event.events = EPOLLIN;
-    event.data.u64 = kWake;
+    event.data.u64 = kWakeId;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) throwErrno("epoll_ctl");
-    event.data.u64 = kListener;
+    event.data.u64 = kListenerId;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_, &event) != 0) throwErrno("epoll_ctl");
 }
 
@@ -90,16 +86,6 @@ void Loop::join() {
     if (thread_.joinable()) thread_.join();
 }
 
-template <typename Work>
-void Loop::guard(Connection& connection, Work work) {
-    try {
-        work();
-    } catch (const std::exception& e) {
-        core_.log.error("http.connection_failed", {{"peer", connection.peer}, {"error", e.what()}});
-        close(connection);
-    }
-}
-
 void Loop::run() {
     std::array<epoll_event, 256> events;
     while (!(quitting_ && connections_.empty())) {
@@ -108,9 +94,9 @@ void Loop::run() {
         takePosted();
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];
-            if (event.data.u64 == kListener) {
+            if (event.data.u64 == kListenerId) {
                 acceptAll();
-            } else if (event.data.u64 != kWake) {
+            } else if (event.data.u64 != kWakeId) {
                 const auto found = connections_.find(event.data.u64);
                 if (found == connections_.end()) continue;  // closed earlier in this round
                 Connection& connection = *found->second;
@@ -160,12 +146,7 @@ void Loop::takeBack(Connection& connection) {
             park(connection);
             return;
         case Connection::Next::Flush:
-            connection.place = Place::Flushing;
-            setDeadline(connection,
-                        core_.clock.now() + core_.options.write_stall +
-                            milliseconds(connection.output.size() * 1'000 /
-                                         core_.options.body_rate));
-            flush(connection);
+            startFlush(connection);
             return;
         case Connection::Next::Stream:
             connection.place = Place::Streaming;
@@ -249,8 +230,8 @@ void Loop::advance(Connection& connection) {
     if (connection.head_done) {
         const std::uint64_t allowance =
             connection.head.content_length * 1'000 / core_.options.body_rate;
-        setDeadline(connection, connection.head_at + core_.options.body_time +
-                                    milliseconds(allowance));
+        setDeadline(connection,
+                    connection.head_at + core_.options.body_time + milliseconds(allowance));
     }
     arm(connection, EPOLLIN | EPOLLONESHOT);
 }
@@ -285,18 +266,31 @@ void Loop::reject(Connection& connection, const HttpProblem& why, std::string_vi
     connection.output_at = 0;
     connection.keep = false;
     connection.peer_may_send = true;
+    startFlush(connection);
+}
+
+void Loop::startFlush(Connection& connection) {
+    const TimePoint now = core_.clock.now();
     connection.place = Place::Flushing;
-    setDeadline(connection, core_.clock.now() + core_.options.write_stall);
+    connection.flush_until =
+        now + core_.options.write_stall +
+        milliseconds(connection.output.size() * 1'000 / core_.options.body_rate);
+    setDeadline(connection, now + core_.options.write_stall);
     flush(connection);
 }
 
 void Loop::flush(Connection& connection) {
+    const std::size_t before = connection.output_at;
     while (connection.output_at < connection.output.size()) {
         const ssize_t sent =
             ::send(connection.fd.get(), connection.output.data() + connection.output_at,
                    connection.output.size() - connection.output_at, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && errno == EAGAIN) {
+            if (connection.output_at > before) {
+                setDeadline(connection, std::min(connection.flush_until,
+                                                 core_.clock.now() + core_.options.write_stall));
+            }
             arm(connection, EPOLLOUT | EPOLLONESHOT);
             return;
         }
@@ -379,112 +373,6 @@ void Loop::close(Connection& connection) {
     const auto address = per_address_.find(owned->peer);
     if (address != per_address_.end() && --address->second == 0) per_address_.erase(address);
     if (owned->stream) cutOff(owned->stream);
-}
-
-void Loop::setDeadline(Connection& connection, TimePoint deadline) {
-    connection.deadline = deadline;
-    if (deadline >= connection.timer_at) return;  // the timer that is set will look again
-    connection.timer_at = deadline;
-    timers_.emplace(deadline, connection.id);
-}
-
-void Loop::fireTimers() {
-    const TimePoint now = core_.clock.now();
-    while (!timers_.empty() && timers_.top().first <= now) {
-        const Timer timer = timers_.top();
-        timers_.pop();
-        const auto found = connections_.find(timer.second);
-        if (found == connections_.end()) continue;
-        Connection& connection = *found->second;
-        if (connection.timer_at != timer.first) continue;  // an earlier one was set instead
-        connection.timer_at = TimePoint::max();
-        if (connection.deadline > now) {
-            if (connection.deadline != TimePoint::max()) {
-                setDeadline(connection, connection.deadline);
-            }
-            continue;
-        }
-        guard(connection, [&] { timeout(connection, now); });
-    }
-    if (now >= accept_again_) {
-        accept_again_ = TimePoint::max();
-        epoll_event event{};
-        event.events = EPOLLIN;
-        event.data.u64 = kListener;
-        if (accepting_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_, &event);
-    }
-    if (now >= cut_at_) cutAll();
-}
-
-void Loop::timeout(Connection& connection, TimePoint now) {
-    if (connection.place == Place::Streaming) {
-        if (stopping_) connection.stream->finish();
-        TimePoint again = now;
-        if (connection.stream->tick(now, again) == DetachedStream::State::Broken) {
-            endStream(connection, false);
-        } else {
-            if (stopping_) again = std::min(again, now + kStreamGrace);
-            setDeadline(connection, again);
-        }
-        return;
-    }
-    if (connection.place != Place::Reading || !connection.receiving) {
-        if (connection.place == Place::Reading && !connection.served) {
-            core_.metrics.httpRefused("first_byte_timeout");
-        }
-        close(connection);
-        return;
-    }
-    HttpProblem why;
-    why.status = 408;
-    why.error_code = "REQUEST_TIMEOUT";
-    why.title = "The request came too slowly";
-    why.message = connection.head_done ? "the request body came too slowly"
-                                       : "the request head came too slowly";
-    why.retryable = true;
-    reject(connection, why, connection.head_done ? "body_timeout" : "head_timeout");
-}
-
-void Loop::arm(Connection& connection, std::uint32_t events) {
-    epoll_event event{};
-    event.events = events;
-    event.data.u64 = connection.id;
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd.get(), &event) != 0) {
-        throwErrno("epoll_ctl");
-    }
-}
-
-void Loop::stopReading() {
-    stopping_ = true;
-    const TimePoint now = core_.clock.now();
-    cut_at_ = now + core_.options.drain;
-    if (accepting_ && accept_again_ == TimePoint::max()) {
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_, nullptr);
-    }
-    accepting_ = false;
-    std::vector<Connection*> idle;
-    for (const auto& [id, connection] : connections_) {
-        if (connection->place == Place::Reading) idle.push_back(connection.get());
-        if (connection->place == Place::Streaming) {
-            setDeadline(*connection, std::min(now + kStreamGrace, cut_at_));
-        }
-    }
-    for (Connection* connection : idle) close(*connection);
-}
-
-void Loop::cutAll() {
-    cut_at_ = TimePoint::max();
-    std::vector<Connection*> rest;
-    for (const auto& [id, connection] : connections_) {
-        if (connection->place == Place::AtWorker) {
-            ::shutdown(connection->fd.get(), SHUT_RDWR);  // its worker then gives it back
-        } else {
-            rest.push_back(connection.get());
-        }
-    }
-    for (Connection* connection : rest) close(*connection);
-    // What workers still give back is cut as soon as it is here.
-    if (!connections_.empty()) cut_at_ = core_.clock.now() + milliseconds(50);
 }
 
 }  // namespace hearth::api

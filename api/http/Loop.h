@@ -33,6 +33,8 @@ public:
     void join();
 
 private:
+    static constexpr std::uint64_t kListenerId = 0;  ///< in epoll events, beside connection ids
+    static constexpr std::uint64_t kWakeId = 1;
     using Place = Connection::Place;
 
     void run();
@@ -56,6 +58,8 @@ private:
     void advance(Connection& connection);
     void dispatch(Connection& connection);
     void reject(Connection& connection, const HttpProblem& why, std::string_view reason);
+    /// Writes `output`, within the stall time and the least rate.
+    void startFlush(Connection& connection);
     void flush(Connection& connection);
     void writeStream(Connection& connection);
     void endStream(Connection& connection, bool clean);
@@ -90,12 +94,22 @@ private:
     TimePoint cut_at_{TimePoint::max()};
 
     std::mutex mutex_;
-    std::vector<Connection*> returned_;     ///< under mutex_
-    std::vector<std::uint64_t> done_;       ///< under mutex_
-    bool stop_asked_ = false;               ///< under mutex_
-    bool quit_asked_ = false;               ///< under mutex_
+    std::vector<Connection*> returned_;  ///< under mutex_
+    std::vector<std::uint64_t> done_;    ///< under mutex_
+    bool stop_asked_ = false;            ///< under mutex_
+    bool quit_asked_ = false;            ///< under mutex_
     bool quitting_ = false;
     std::jthread thread_;
 };
+
+template <typename Work>
+void Loop::guard(Connection& connection, Work work) {
+    try {
+        work();
+    } catch (const std::exception& e) {
+        core_.log.error("http.connection_failed", {{"peer", connection.peer}, {"error", e.what()}});
+        close(connection);
+    }
+}
 
 }  // namespace hearth::api

@@ -76,8 +76,8 @@ std::optional<RouteParams> values(const Route& route, const std::vector<std::str
         if (segment.kind == Route::Kind::Literal) continue;
         std::string_view raw = parts[i];
         if (segment.kind == Route::Kind::Rest) {
-            raw = {raw.data(),
-                   static_cast<std::size_t>(parts.back().data() + parts.back().size() - raw.data())};
+            raw = {raw.data(), static_cast<std::size_t>(parts.back().data() + parts.back().size() -
+                                                        raw.data())};
         }
         std::optional<std::string> decoded = percentDecode(raw);
         if (!decoded) return std::nullopt;

@@ -47,7 +47,9 @@ std::string_view DateLine::at(WallTime now) {
     return line_;
 }
 
-bool bodiless(int status) noexcept { return status < 200 || status == 204 || status == 304; }
+bool bodiless(int status) noexcept {
+    return status < 200 || status == 204 || status == 304;
+}
 
 std::string chunkLine(std::size_t size) {
     std::array<char, 20> text{};

@@ -140,8 +140,8 @@ void Worker::count(const Exchange& exchange, const Response& response) {
 Next Worker::send(Exchange& exchange, Connection& connection, Response& response) {
     const BodyReader& body = exchange.body();
     if (core_.stopping.load()) connection.keep = false;
-    if (body.broken() || (!body.finished() &&
-                          (body.awaited() || body.remaining() > core_.options.drain_body))) {
+    if (body.broken() ||
+        (!body.finished() && (body.awaited() || body.remaining() > core_.options.drain_body))) {
         connection.keep = false;
         connection.peer_may_send = true;
     }
@@ -239,10 +239,9 @@ Next Worker::sendPieces(Exchange& exchange, Connection& connection, Response& re
                                 {{"request", exchange.id()}, {"error", e.what()}});
             }
             const std::string route = response.route;
-            response = problem(known != nullptr
-                                   ? *known
-                                   : Error(ErrorCode::Internal,
-                                           "the server failed to answer this request"),
+            response = problem(known != nullptr ? *known
+                                                : Error(ErrorCode::Internal,
+                                                        "the server failed to answer this request"),
                                problemContext(exchange));
             response.route = route;
             return sendWhole(exchange, connection, response, std::get<std::string>(response.body));
@@ -278,8 +277,8 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
     settings.keepalive = response.keepalive;
     settings.keepalive_after = response.keepalive_after;
     settings.stall = core_.options.write_stall;
-    const auto stream = std::make_shared<DetachedStream>(
-        connection.fd.get(), connection.id, loop_, core_.clock, std::move(settings));
+    const auto stream = std::make_shared<DetachedStream>(connection.fd.get(), connection.id, loop_,
+                                                         core_.clock, std::move(settings));
     connection.stream = stream;
     const std::string id = exchange.id();
     given_away_ = true;
@@ -295,8 +294,7 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
 
 Next Worker::settle(Exchange& exchange, Connection& connection) {
     BodyReader& body = exchange.body();
-    if (connection.keep && !body.finished() &&
-        !body.drain(core_.options.drain_body, kDrainTime)) {
+    if (connection.keep && !body.finished() && !body.drain(core_.options.drain_body, kDrainTime)) {
         connection.keep = false;
         connection.peer_may_send = true;
     }

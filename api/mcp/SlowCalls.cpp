@@ -128,7 +128,7 @@ bool SlowCalls::look(Followed& followed, bool stopping) {
     const bool first = followed.progress == 0;
     if (first || now - followed.reported_at >= kProgressLeast) {
         if (!call.progress_token.is_null()) {
-            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+            const auto seconds = std::chrono::round<std::chrono::seconds>(
                 now - call.started_at).count();
             followed.progress = std::max(followed.progress + 1, std::int64_t{seconds});
             stream.send(sseEvent(notificationMessage(

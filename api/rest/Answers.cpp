@@ -3,10 +3,18 @@
 namespace hearth::rest {
 namespace {
 
-Schema text() { return Schema::string(); }
-Schema textOrNull() { return Schema::string().nullable(); }
-Schema time() { return Schema::string(kDateTime); }
-Schema timeOrNull() { return Schema::string(kDateTime).nullable(); }
+Schema text() {
+    return Schema::string();
+}
+Schema textOrNull() {
+    return Schema::string().nullable();
+}
+Schema time() {
+    return Schema::string(kDateTime);
+}
+Schema timeOrNull() {
+    return Schema::string(kDateTime).nullable();
+}
 
 Schema ledgerSchema() {
     return Schema::object()
@@ -175,7 +183,9 @@ Schema eventSchema() {
         .named("Event");
 }
 
-Schema tokenSchema() { return tokenFields().named("Token"); }
+Schema tokenSchema() {
+    return tokenFields().named("Token");
+}
 
 Schema newTokenSchema() {
     return tokenFields()
@@ -223,9 +233,9 @@ Schema problemSchema() {
         .optional("endedAt", time())
         .optional("requestId", text())
         .optional("traceId", text())
-        .optional("errors", Schema::array(Schema::object()
-                                              .required("pointer", text())
-                                              .required("reason", text())))
+        .optional(
+            "errors",
+            Schema::array(Schema::object().required("pointer", text()).required("reason", text())))
         .describe("RFC 9457 problem details")
         .named("Problem");
 }

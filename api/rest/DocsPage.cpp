@@ -30,7 +30,9 @@ std::string escaped(const Json& holder, const char* name) {
     return escapeHtml(holder.value(name, std::string()));
 }
 
-std::string code(std::string_view text) { return "<code>" + escapeHtml(text) + "</code>"; }
+std::string code(std::string_view text) {
+    return "<code>" + escapeHtml(text) + "</code>";
+}
 
 std::string schemaLink(const std::string& reference) {
     const std::string name = escapeHtml(reference.substr(reference.rfind('/') + 1));
@@ -63,7 +65,9 @@ std::string typeOf(const Json& schema) {
 
 std::string rulesOf(const Json& schema) {
     std::string text;
-    const auto add = [&text](const std::string& rule) { text += (text.empty() ? "" : ", ") + rule; };
+    const auto add = [&text](const std::string& rule) {
+        text += (text.empty() ? "" : ", ") + rule;
+    };
     if (schema.contains("enum")) {
         for (const Json& value : schema.at("enum")) add(code(value.dump()));
     }
@@ -186,9 +190,10 @@ std::string escapeHtml(std::string_view text) {
 
 std::string docsPage(const Json& document) {
     const Json& info = document.at("info");
-    std::string html = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta "
-                       "name=\"viewport\" content=\"width=device-width\"><title>" +
-                       escaped(info, "title") + " API</title><style>" + kStyle + "</style><main>";
+    std::string html =
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta "
+        "name=\"viewport\" content=\"width=device-width\"><title>" +
+        escaped(info, "title") + " API</title><style>" + kStyle + "</style><main>";
     html += "<h1>" + escaped(info, "title") + " API</h1><p class=\"soft\">Version " +
             escaped(info, "version") + " · <a href=\"/openapi.json\">openapi.json</a></p><p>" +
             escaped(info, "description") + "</p><nav>";

@@ -17,10 +17,7 @@ void EventStream::start(controller::Events& events, controller::Principal who,
 
 EventStream::EventStream(Key, controller::Events& events, controller::Principal who,
                          controller::EventQuery query, std::shared_ptr<api::Stream> stream)
-    : events_(events),
-      who_(std::move(who)),
-      stream_(std::move(stream)),
-      query_(std::move(query)) {}
+    : events_(events), who_(std::move(who)), stream_(std::move(stream)), query_(std::move(query)) {}
 
 void EventStream::begin() {
     const std::weak_ptr<EventStream> weak = weak_from_this();

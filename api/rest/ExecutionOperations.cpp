@@ -19,8 +19,8 @@ using controller::Services;
 constexpr std::chrono::milliseconds kSlice{1000};
 constexpr std::int64_t kLongestWait = 24 * 3600;
 
-const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", "USR1",
-                                        "USR2", "ALRM", "TERM", "STOP", "CONT", "TSTP", "WINCH"};
+const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", "USR1", "USR2",
+                                        "ALRM", "TERM", "STOP", "CONT", "TSTP", "WINCH"};
 
 constexpr const char* kStreamText =
     "Events: `started`; `stdout` and `stderr` with `{\"text\"}`, or `{\"base64\"}` where the bytes "
@@ -102,9 +102,8 @@ api::Response answer(const Services& services, const Call& call,
     if (wantsEventStream(call.request)) {
         response = streamResponse(execution, {std::nullopt, trace_id});
     } else {
-        const bool ended =
-            background ? execution->finished()
-                       : waitFor(services, *execution, call.request, patience);
+        const bool ended = background ? execution->finished()
+                                      : waitFor(services, *execution, call.request, patience);
         response = jsonResponse(executionJson(execution->view(), trace_id),
                                 ended && !background ? 200 : 202);
         if (patience && !background) {
@@ -143,13 +142,10 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
     op.answers = {{200, "It has ended", executionSchema(), {}},
                   {200, "The stream", {}, "text/event-stream"},
                   {202, "It runs; Location names it", executionSchema(), {}}};
-    op.problems = {ErrorCode::NotFound,
-                   ErrorCode::IdempotencyInFlight,
-                   ErrorCode::Gone,
-                   ErrorCode::PayloadTooLarge,
-                   ErrorCode::IdempotencyMismatch,
-                   ErrorCode::Unsupported,
-                   ErrorCode::SandboxLost};
+    op.problems = {
+        ErrorCode::NotFound,        ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
+        ErrorCode::PayloadTooLarge, ErrorCode::IdempotencyMismatch, ErrorCode::Unsupported,
+        ErrorCode::SandboxLost};
     return op;
 }
 
@@ -214,8 +210,8 @@ Operations controlOperations(const Services& services) {
     Operations all;
     all.push_back(stdinOperation(services));
 
-    Operation signal = operation("POST", "/v1/executions/{execution}/signal", "signalExecution",
-                                 "Send a signal");
+    Operation signal =
+        operation("POST", "/v1/executions/{execution}/signal", "signalExecution", "Send a signal");
     signal.body_kind = Body::Json;
     signal.body = Schema::object()
                       .required("signal", Schema::oneOf(kSignals))
@@ -266,8 +262,8 @@ Operations executionOperations(const Services& services) {
 
     Operation list = operation("GET", "/v1/workspaces/{workspace}/executions", "listExecutions",
                                "The executions of a workspace, newest first");
-    list.answers = {{200, "Every execution that is kept",
-                     listSchema(executionSchema(), "ExecutionList"), {}}};
+    list.answers = {
+        {200, "Every execution that is kept", listSchema(executionSchema(), "ExecutionList"), {}}};
     list.handle = [&services](Call& call) {
         Json items = Json::array();
         for (const auto& view : services.executions.list(call.who, call.param("workspace"))) {
@@ -277,13 +273,12 @@ Operations executionOperations(const Services& services) {
     };
     all.push_back(std::move(list));
 
-    Operation get =
-        operation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
+    Operation get = operation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
     get.description = "Kept for an hour after its workspace's end, also across restarts.";
     get.answers = {{200, "The execution", executionSchema(), {}}};
     get.handle = [&services](Call& call) {
-        return jsonResponse(executionJson(
-            services.executions.find(call.who, call.param("execution"))->view()));
+        return jsonResponse(
+            executionJson(services.executions.find(call.who, call.param("execution"))->view()));
     };
     all.push_back(std::move(get));
 

@@ -16,11 +16,11 @@ namespace hearth::rest {
 /// and stops while more than Stream::kHighWater bytes wait for the client. The execution goes on
 /// whether anybody listens or not. Thread-safe; lives until the stream has ended.
 ///
-/// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` where the bytes are not
-/// UTF-8; `error`; `exit`, always last, with the execution. The id of a piece of output is the
+/// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` where the bytes are
+/// not UTF-8; `error`; `exit`, always last, with the execution. The id of a piece of output is the
 /// offset behind its last byte, so Last-Event-ID names exactly what is still missing, also after a
-/// restart of the server. `droppedBytes` in a piece says that so many bytes before it were not kept.
-/// A character that is cut by the end of a piece is held back until its rest comes, the other
+/// restart of the server. `droppedBytes` in a piece says that so many bytes before it were not
+/// kept. A character that is cut by the end of a piece is held back until its rest comes, the other
 /// channel speaks, or the execution ends.
 class ExecutionStream : public std::enable_shared_from_this<ExecutionStream> {
 public:

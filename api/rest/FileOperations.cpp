@@ -36,7 +36,9 @@ std::string pathParam(const Call& call) {
     return path;
 }
 
-std::string quotedEtag(const agent::FileStat& stat) { return "\"" + stat.etag + "\""; }
+std::string quotedEtag(const agent::FileStat& stat) {
+    return "\"" + stat.etag + "\"";
+}
 
 /// What a browser must not run: a workspace's files are its tenant's, the origin is ours.
 api::Response fileHead(const agent::FileStat& stat) {
@@ -73,8 +75,8 @@ void readPart(const Services& services, const controller::Principal& who, const 
             }
         },
         [&left, &sink](std::string_view bytes) {
-            bytes = bytes.substr(0, static_cast<std::size_t>(
-                                        std::min<std::uint64_t>(left, bytes.size())));
+            bytes = bytes.substr(
+                0, static_cast<std::size_t>(std::min<std::uint64_t>(left, bytes.size())));
             left -= bytes.size();
             return sink(bytes);
         });
@@ -122,9 +124,9 @@ api::Response readResponse(const Services& services, const Call& call) {
     }
     if (range.kind == ByteRange::Kind::Part) {
         response.status = 206;
-        response.headers.emplace_back(
-            "Content-Range", "bytes " + std::to_string(range.offset) + "-" +
-                                 std::to_string(range.offset + range.length - 1) + of);
+        response.headers.emplace_back("Content-Range",
+                                      "bytes " + std::to_string(range.offset) + "-" +
+                                          std::to_string(range.offset + range.length - 1) + of);
     }
     const Part part{workspace, path, stat.etag, range};
     const bool head_only = call.request.method() == "HEAD";
@@ -178,8 +180,9 @@ Operations contentOperations(const Services& services) {
     all.push_back(std::move(head));
 
     Operation put = operation("PUT", "/{path...}", "writeFile", "Write a file");
-    put.description = "The raw body, streamed. Parents are created; the file is replaced at once, "
-                      "so a reader sees the old or the new content.";
+    put.description =
+        "The raw body, streamed. Parents are created; the file is replaced at once, "
+        "so a reader sees the old or the new content.";
     put.body_kind = Body::Raw;
     put.parameters = {
         headerParameter("X-File-Mode", Schema::string().example("0755"), "Permission bits, octal")};
@@ -204,7 +207,8 @@ Operations contentOperations(const Services& services) {
     };
     all.push_back(std::move(put));
 
-    Operation remove = operation("DELETE", "/{path...}", "removeFile", "Remove a file or directory");
+    Operation remove =
+        operation("DELETE", "/{path...}", "removeFile", "Remove a file or directory");
     remove.parameters = {queryParameter("recursive", Schema::boolean().fallback(false),
                                         "A directory with all that is in it")};
     remove.answers = {{204, "Removed", {}, {}}};

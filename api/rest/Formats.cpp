@@ -8,10 +8,18 @@
 namespace hearth::rest {
 namespace {
 
-bool isLower(char c) { return c >= 'a' && c <= 'z'; }
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isAlnum(char c) { return isLower(c) || (c >= 'A' && c <= 'Z') || isDigit(c); }
-bool noNul(std::string_view text) { return text.find('\0') == std::string_view::npos; }
+bool isLower(char c) {
+    return c >= 'a' && c <= 'z';
+}
+bool isDigit(char c) {
+    return c >= '0' && c <= '9';
+}
+bool isAlnum(char c) {
+    return isLower(c) || (c >= 'A' && c <= 'Z') || isDigit(c);
+}
+bool noNul(std::string_view text) {
+    return text.find('\0') == std::string_view::npos;
+}
 
 template <typename Rule>
 bool each(std::string_view text, Rule rule) {
@@ -24,10 +32,9 @@ bool isPoolName(std::string_view text) {
 }
 
 bool isImageName(std::string_view text) {
-    return !text.empty() && text.size() <= 255 && isAlnum(text.front()) &&
-           each(text, [](char c) {
-               return isAlnum(c) || std::string_view("._-/:@").find(c) != std::string_view::npos;
-           });
+    return !text.empty() && text.size() <= 255 && isAlnum(text.front()) && each(text, [](char c) {
+        return isAlnum(c) || std::string_view("._-/:@").find(c) != std::string_view::npos;
+    });
 }
 
 bool isEnvName(std::string_view text) {
@@ -35,7 +42,9 @@ bool isEnvName(std::string_view text) {
            each(text, [](char c) { return isAlnum(c) || c == '_'; });
 }
 
-bool isEnvValue(std::string_view text) { return text.size() <= (32U << 10U) && noNul(text); }
+bool isEnvValue(std::string_view text) {
+    return text.size() <= (32U << 10U) && noNul(text);
+}
 
 bool isLabelName(std::string_view text) {
     return !text.empty() && text.size() <= 63 && isAlnum(text.front()) && isAlnum(text.back()) &&
@@ -58,7 +67,9 @@ bool isLabelKey(std::string_view text) {
     return isLabelPrefix(text.substr(0, slash)) && isLabelName(text.substr(slash + 1));
 }
 
-bool isLabelValue(std::string_view text) { return text.empty() || isLabelName(text); }
+bool isLabelValue(std::string_view text) {
+    return text.empty() || isLabelName(text);
+}
 
 bool isLabelSelector(std::string_view text) {
     const std::size_t equals = text.find('=');
@@ -70,14 +81,18 @@ bool isPath(std::string_view text) {
     return !text.empty() && text.size() <= 4096 && noNul(text);
 }
 
-bool isArgument(std::string_view text) { return text.size() < (128U << 10U) && noNul(text); }
+bool isArgument(std::string_view text) {
+    return text.size() < (128U << 10U) && noNul(text);
+}
 
 bool isBase64(std::string_view text) {
     std::string ignored;
     return base64Decode(text, ignored);
 }
 
-bool isTenant(std::string_view text) { return isLabelName(text); }
+bool isTenant(std::string_view text) {
+    return isLabelName(text);
+}
 
 bool isDisplayName(std::string_view text) {
     return !text.empty() && text.size() <= 253 && each(text, [](char c) {

@@ -53,8 +53,8 @@ Json parseQueryOf(const Operation& operation, const api::Request& request) {
         const std::string pointer = "?" + toUtf8(std::string_view(name).substr(0, 64));
         const Parameter* parameter = findQuery(operation, name);
         if (parameter == nullptr) {
-            faults.invalid.push_back({pointer, "is not a known query parameter; known are: " +
-                                                   queryNames(operation)});
+            faults.invalid.push_back(
+                {pointer, "is not a known query parameter; known are: " + queryNames(operation)});
         } else if (!isUtf8(text)) {
             faults.invalid.push_back({pointer, "must be valid UTF-8"});
         } else if (parameter->schema.kind() == Schema::Kind::Array) {
@@ -85,8 +85,7 @@ void checkContentType(const Operation& operation, const api::Request& request) {
     const std::string rest = semicolon == std::string::npos ? "" : type.substr(semicolon + 1);
     const std::string parameters = api::toLower(rest);
     const std::size_t charset = parameters.find("charset=");
-    if (charset != std::string::npos &&
-        parameters.find("utf-8", charset) == std::string::npos) {
+    if (charset != std::string::npos && parameters.find("utf-8", charset) == std::string::npos) {
         throw invalid("a JSON body must be UTF-8", "Send the body in UTF-8");
     }
 }
@@ -111,8 +110,8 @@ Json readJson(const Operation& operation, api::Request& request) {
 std::string idempotencyKey(const api::Request& request) {
     const std::optional<std::string> key = request.header("Idempotency-Key");
     if (!key) return {};
-    const bool visible = std::all_of(key->begin(), key->end(),
-                                     [](char c) { return c > ' ' && c < '\x7F'; });
+    const bool visible =
+        std::all_of(key->begin(), key->end(), [](char c) { return c > ' ' && c < '\x7F'; });
     if (key->empty() || key->size() > 255 || !visible) {
         throw invalid("the Idempotency-Key is not valid",
                       "Send 1 to 255 visible ASCII characters, for example a UUID");
@@ -134,9 +133,8 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
     if (!operation.open) {
         who = authenticator_.authenticate(request);
         if (!who.atLeast(operation.role)) {
-            throw Error(ErrorCode::Forbidden,
-                        "this needs the role " + roleName(operation.role) + ", not " +
-                            roleName(who.role))
+            throw Error(ErrorCode::Forbidden, "this needs the role " + roleName(operation.role) +
+                                                  ", not " + roleName(who.role))
                 .hint("Use a token with that role");
         }
     }

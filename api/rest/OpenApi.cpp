@@ -43,8 +43,7 @@ Json parameterJson(const Parameter& parameter, Json& components) {
 
 Json requestBody(const Operation& operation, Json& components) {
     if (operation.body_kind == Body::Raw) {
-        return {{"required", false},
-                {"content", {{"application/octet-stream", Json::object()}}}};
+        return {{"required", false}, {"content", {{"application/octet-stream", Json::object()}}}};
     }
     Json content = Json::object();
     const Json schema = operation.body.toOpenApi(components);
@@ -101,7 +100,8 @@ void addProblems(const Operation& operation, Json& responses) {
 }
 
 Json operationJson(const Operation& operation, Json& components) {
-    Json out = {{"operationId", operation.id}, {"tags", Json::array({operation.tag})},
+    Json out = {{"operationId", operation.id},
+                {"tags", Json::array({operation.tag})},
                 {"summary", operation.summary}};
     std::string description = operation.description;
     if (operation.role != controller::Role::User) {

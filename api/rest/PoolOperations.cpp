@@ -15,8 +15,9 @@ Schema manifestSchema() {
     metadata.optional("name", Schema::string(kPoolName)).open();
     Schema spec = Schema::object();
     spec.open()
-        .describe("What DESIGN and README call the pool manifest: template, warm, onEmpty, "
-                  "lifecycle, limits. Faults in it are INVALID_SPEC with a pointer for each")
+        .describe(
+            "What DESIGN and README call the pool manifest: template, warm, onEmpty, "
+            "lifecycle, limits. Faults in it are INVALID_SPEC with a pointer for each")
         .example({{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}});
     Schema status = Schema::object();
     status.open().describe("Ignored: a pool may be sent back as it was read");
@@ -69,8 +70,7 @@ std::optional<std::int64_t> takeServerFields(Json& document, const api::Request&
 
 api::Response poolResponse(const controller::PoolView& view, int status = 200) {
     api::Response response = jsonResponse(poolJson(view), status);
-    response.headers.emplace_back("ETag",
-                                  "\"" + std::to_string(view.pool.resource_version) + "\"");
+    response.headers.emplace_back("ETag", "\"" + std::to_string(view.pool.resource_version) + "\"");
     if (status == 201) response.headers.emplace_back("Location", "/v1/pools/" + view.pool.name);
     return response;
 }
@@ -236,8 +236,7 @@ Operations poolOperations(const Services& services) {
                       ErrorCode::Unsupported};
     patch.handle = [&services](Call& call) {
         const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
-        return poolResponse(
-            services.pools.patch(call.who, call.param("pool"), call.body, version));
+        return poolResponse(services.pools.patch(call.who, call.param("pool"), call.body, version));
     };
     all.push_back(std::move(patch));
 

@@ -74,9 +74,9 @@ Schema placeSchema() {
         .optional("labels", labelsSchema())
         .optional("secrets",
                   envSchema("Environment of everything that runs here; never logged or shown"))
-        .optional("files", Schema::array(fileSchema())
-                               .sizes(0, 256)
-                               .describe("Written before the answer is sent"))
+        .optional(
+            "files",
+            Schema::array(fileSchema()).sizes(0, 256).describe("Written before the answer is sent"))
         .optional("idleTimeoutSeconds",
                   seconds(1, kLongestLife, "Ends after this long without activity"))
         .optional("maxLifetimeSeconds", seconds(1, kLongestLife, "Ends after this long at most"))
@@ -145,22 +145,24 @@ Schema executionRequestSchema() {
         .optional("cwd", text(kPath, "Working directory; without it the workspace's root"))
         .optional("env", envSchema("Environment of this execution, over the workspace's"))
         .optional("stdin", Schema::string().describe("Standard input, given at once, then closed"))
-        .optional("stdinOpen",
-                  Schema::boolean().describe(
-                      "Keeps standard input open for POST /v1/executions/{execution}/stdin. Without "
-                      "it: true for a background or PTY execution that was given no `stdin`"))
+        .optional(
+            "stdinOpen",
+            Schema::boolean().describe(
+                "Keeps standard input open for POST /v1/executions/{execution}/stdin. Without "
+                "it: true for a background or PTY execution that was given no `stdin`"))
         .optional("timeoutSeconds",
                   seconds(0.001, kLongestRun, "Kills the whole process tree").fallback(60))
         .optional("outputLimitBytes", Schema::integer(1024, 16 << 20)
                                           .describe("Kept output: head and tail")
                                           .fallback(1 << 20))
-        .optional("background",
-                  Schema::boolean().describe("Answers 202 at once").fallback(false))
+        .optional("background", Schema::boolean().describe("Answers 202 at once").fallback(false))
         .optional("pty", ptySchema())
         .later("context", "Contexts are not in this version; each run has a fresh interpreter")
-        .later("packages", "Package installation is not in this version; use an image that has them")
-        .later("collect", "Artifacts are not in this version; read files by "
-                          "GET /v1/workspaces/{workspace}/files/{path}")
+        .later("packages",
+               "Package installation is not in this version; use an image that has them")
+        .later("collect",
+               "Artifacts are not in this version; read files by "
+               "GET /v1/workspaces/{workspace}/files/{path}")
         .example({{"command", "echo hi | wc -c"}})
         .example({{"code", "print(1)"}, {"language", "python"}})
         .named("ExecutionRequest");

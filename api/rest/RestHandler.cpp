@@ -87,6 +87,8 @@ RestHandler::RestHandler(const controller::Services& services,
     }
 }
 
-api::Response RestHandler::handle(api::Request& request) { return router_.handle(request); }
+api::Response RestHandler::handle(api::Request& request) {
+    return router_.handle(request);
+}
 
 }  // namespace hearth::rest

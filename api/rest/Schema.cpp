@@ -137,8 +137,12 @@ void throwFaults(const Faults& faults, const std::string& what) {
     }
 }
 
-Schema Schema::any() { return Schema(Kind::Any); }
-Schema Schema::object() { return Schema(Kind::Object); }
+Schema Schema::any() {
+    return Schema(Kind::Any);
+}
+Schema Schema::object() {
+    return Schema(Kind::Object);
+}
 Schema Schema::array(Schema items) {
     Schema schema(Kind::Array);
     schema.items_ = std::make_shared<const Schema>(std::move(items));
@@ -150,27 +154,35 @@ Schema Schema::map(const Format& keys, Schema values) {
     schema.format_ = &keys;
     return schema;
 }
-Schema Schema::string() { return Schema(Kind::String); }
+Schema Schema::string() {
+    return Schema(Kind::String);
+}
 Schema Schema::string(const Format& format) {
     Schema schema(Kind::String);
     schema.format_ = &format;
     return schema;
 }
-Schema Schema::integer() { return Schema(Kind::Integer); }
+Schema Schema::integer() {
+    return Schema(Kind::Integer);
+}
 Schema Schema::integer(std::int64_t least, std::int64_t most) {
     Schema schema(Kind::Integer);
     schema.least_ = static_cast<double>(least);
     schema.most_ = static_cast<double>(most);
     return schema;
 }
-Schema Schema::number() { return Schema(Kind::Number); }
+Schema Schema::number() {
+    return Schema(Kind::Number);
+}
 Schema Schema::number(double least, double most) {
     Schema schema(Kind::Number);
     schema.least_ = least;
     schema.most_ = most;
     return schema;
 }
-Schema Schema::boolean() { return Schema(Kind::Boolean); }
+Schema Schema::boolean() {
+    return Schema(Kind::Boolean);
+}
 Schema Schema::oneOf(std::vector<std::string> values) {
     Schema schema(Kind::String);
     schema.values_ = std::move(values);
@@ -303,8 +315,8 @@ void Schema::checkMap(const Json& value, const std::string& pointer, Faults& fau
     if (!checkCount(value.size(), "entries", pointer, faults)) return;
     for (const auto& [key, member] : value.items()) {
         if (!format_->valid(key) && faults.invalid.size() < kMostFaults) {
-            faults.invalid.push_back({pointerTo(pointer, key),
-                                      "the key " + std::string(format_->expectation)});
+            faults.invalid.push_back(
+                {pointerTo(pointer, key), "the key " + std::string(format_->expectation)});
         }
         items_->check(member, pointerTo(pointer, key), faults);
     }
@@ -347,8 +359,8 @@ void Schema::checkString(const std::string& value, const std::string& pointer,
 void Schema::checkNumber(const Json& value, const std::string& pointer, Faults& faults) const {
     const double number = value.get<double>();
     if (least_ && most_ && (number < *least_ || number > *most_)) {
-        faults.invalid.push_back({pointer, "must be between " + shortNumber(*least_) + " and " +
-                                               shortNumber(*most_)});
+        faults.invalid.push_back(
+            {pointer, "must be between " + shortNumber(*least_) + " and " + shortNumber(*most_)});
     }
 }
 

@@ -30,8 +30,8 @@ std::uint64_t decimal(const std::string& text) {
 }
 
 Operation eventsOperation(const Services& services) {
-    Operation op = operation("GET", "/v1/events", "listEvents", "What happened, or what happens",
-                             "System");
+    Operation op =
+        operation("GET", "/v1/events", "listEvents", "What happened, or what happens", "System");
     op.description =
         "Lists, oldest first; with `Accept: text/event-stream` follows: each event is named by its "
         "type, its data is an Event, and Last-Event-ID goes on behind the last one received.";
@@ -77,8 +77,8 @@ Operations tokenOperations(const Services& services) {
     Operations all;
     Operation list = operation("GET", "/v1/tokens", "listTokens", "All tokens", "Tokens");
     list.role = Role::Admin;
-    list.answers = {{200, "Without the tokens themselves", listSchema(tokenSchema(), "TokenList"),
-                     {}}};
+    list.answers = {
+        {200, "Without the tokens themselves", listSchema(tokenSchema(), "TokenList"), {}}};
     list.handle = [&services](Call& call) {
         Json items = Json::array();
         for (const auto& view : services.tokens.list(call.who)) items.push_back(tokenJson(view));
@@ -106,8 +106,8 @@ Operations tokenOperations(const Services& services) {
             ttl = at->get<std::int64_t>();
         }
         const auto [view, token] = services.tokens.create(
-            call.who, call.body.at("name").get<std::string>(),
-            call.body.value("tenant", "default"), roleOf(call.body.value("role", "user")), ttl);
+            call.who, call.body.at("name").get<std::string>(), call.body.value("tenant", "default"),
+            roleOf(call.body.value("role", "user")), ttl);
         Json document = tokenJson(view);
         document["token"] = token;
         api::Response response = jsonResponse(document, 201);

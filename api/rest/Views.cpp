@@ -5,8 +5,12 @@
 namespace hearth::rest {
 namespace {
 
-Json orNull(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
-Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json orNull(const std::optional<std::string>& text) {
+    return text ? Json(*text) : Json(nullptr);
+}
+Json orNull(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+}
 
 /// Text from inside a sandbox may hold anything; a JSON document may not.
 Json clean(const Json& untrusted) {

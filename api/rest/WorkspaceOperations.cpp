@@ -43,19 +43,18 @@ Operation createOperation(const Services& services) {
     op.body = workspaceRequestSchema();
     op.parameters = {idempotencyKeyParameter()};
     op.answers = {{201, "The workspace; Location names it", workspaceSchema(), {}}};
-    op.problems = {ErrorCode::NotFound,        ErrorCode::IdempotencyInFlight,
-                   ErrorCode::InvalidSpec,     ErrorCode::IdempotencyMismatch,
-                   ErrorCode::PoolExhausted,   ErrorCode::QuotaExceeded,
-                   ErrorCode::Unsupported,     ErrorCode::SandboxLost,
-                   ErrorCode::PoolDegraded,    ErrorCode::PayloadTooLarge};
+    op.problems = {ErrorCode::NotFound,      ErrorCode::IdempotencyInFlight,
+                   ErrorCode::InvalidSpec,   ErrorCode::IdempotencyMismatch,
+                   ErrorCode::PoolExhausted, ErrorCode::QuotaExceeded,
+                   ErrorCode::Unsupported,   ErrorCode::SandboxLost,
+                   ErrorCode::PoolDegraded,  ErrorCode::PayloadTooLarge};
     op.handle = [&services](Call& call) {
         controller::WorkspaceRequest request = readWorkspaceRequest(call.body);
         request.idempotency_key = call.idempotency_key;
         request.fingerprint = call.fingerprint;
         request.started_at = call.request.startedAt();
         const controller::WorkspaceView view = services.workspaces.create(call.who, request);
-        api::Response response =
-            jsonResponse(workspaceJson(view, call.request.traceId()), 201);
+        api::Response response = jsonResponse(workspaceJson(view, call.request.traceId()), 201);
         response.headers.emplace_back("Location", "/v1/workspaces/" + view.id);
         if (view.replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
         return response;
@@ -98,8 +97,8 @@ Operations workspaceOperations(const Services& services) {
     Operation patch = operation("PATCH", one, "patchWorkspace", "Change labels and deadlines");
     patch.body_kind = Body::Json;
     patch.body = workspacePatchSchema();
-    patch.answers = {{200, "The workspace; its agent has taken the deadlines", workspaceSchema(),
-                      {}}};
+    patch.answers = {
+        {200, "The workspace; its agent has taken the deadlines", workspaceSchema(), {}}};
     patch.problems.push_back(ErrorCode::SandboxLost);
     patch.handle = [&services](Call& call) {
         return jsonResponse(workspaceJson(services.workspaces.patch(

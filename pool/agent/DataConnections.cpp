@@ -8,6 +8,10 @@ namespace hearth::agent {
 namespace {
 
 constexpr std::chrono::seconds kKeepIdle{30};
+/// For those beyond the first: long enough for the next operation of a burst.
+constexpr std::chrono::seconds kKeepSurplus{1};
+/// Between attempts while the agent has not yet seen that others were closed.
+constexpr std::chrono::milliseconds kRetry{5};
 /// The agent takes 8; one is left for a connection that it has not yet seen closed.
 constexpr unsigned kMostUsed = 7;
 
@@ -23,13 +27,14 @@ void DataConnections::setClaim(const std::string& claim_id) {
 }
 
 void DataConnections::close() {
-    std::shared_ptr<Connection> idle;
+    std::vector<std::shared_ptr<Connection>> idle;
     {
         const std::lock_guard lock(mutex_);
         closed_ = true;
         idle = std::move(idle_);
+        idle_.clear();
     }
-    if (idle) idle->close();
+    for (const auto& connection : idle) connection->close();
 }
 
 DataConnections::Use::Use(DataConnections& owner_, bool fresh) : owner(owner_) {
@@ -69,26 +74,41 @@ void DataConnections::leavePlace() {
 }
 
 std::shared_ptr<Connection> DataConnections::takeIdle() {
-    std::shared_ptr<Connection> idle;
-    {
-        const std::lock_guard lock(mutex_);
-        idle = std::move(idle_);
+    for (;;) {
+        std::shared_ptr<Connection> idle;
+        {
+            const std::lock_guard lock(mutex_);
+            if (idle_.empty()) return nullptr;
+            idle = std::move(idle_.back());
+            idle_.pop_back();
+        }
+        idle->expireAt(std::nullopt);
+        if (!idle->stale()) return idle;
+        idle->close();
     }
-    if (!idle) return nullptr;
-    idle->expireAt(std::nullopt);
-    if (!idle->stale()) return idle;
-    idle->close();
-    return nullptr;
 }
 
 std::shared_ptr<Connection> DataConnections::connectNew() {
-    std::string claim;
-    {
-        const std::lock_guard lock(mutex_);
-        if (closed_) throw AgentLost("closed by the server");
-        claim = claim_id_;
+    const auto deadline = Steady::now() + kDataPatience;
+    for (;;) {
+        std::string claim;
+        {
+            const std::lock_guard lock(mutex_);
+            if (closed_) throw AgentLost("closed by the server");
+            claim = claim_id_;
+        }
+        if (claim.empty()) throw AgentError("NOT_BOUND", "the sandbox is not bound", Json::object());
+        try {
+            return tryConnect(claim);
+        } catch (const AgentError& e) {
+            if (e.code() != "TOO_MANY" || Steady::now() >= deadline) throw;
+        }
+        std::unique_lock lock(mutex_);
+        place_free_.wait_for(lock, kRetry);
     }
-    if (claim.empty()) throw AgentError("NOT_BOUND", "the sandbox is not bound", Json::object());
+}
+
+std::shared_ptr<Connection> DataConnections::tryConnect(const std::string& claim) {
     Fd fd;
     try {
         fd = connect_();
@@ -117,19 +137,24 @@ std::shared_ptr<Connection> DataConnections::connectNew() {
 }
 
 void DataConnections::giveBack(std::shared_ptr<Connection> connection) {
-    connection->expireAt(Steady::now() + kKeepIdle);
-    std::shared_ptr<Connection> surplus = std::move(connection);
     {
         const std::lock_guard lock(mutex_);
-        if (!closed_ && !surplus->dead()) std::swap(idle_, surplus);
+        if (!closed_ && !connection->dead()) {
+            connection->expireAt(Steady::now() + (idle_.empty() ? kKeepIdle : kKeepSurplus));
+            idle_.push_back(std::move(connection));
+            return;
+        }
     }
-    if (surplus) surplus->close();
+    connection->close();
 }
 
 void DataConnections::forgetDead() {
-    std::shared_ptr<Connection> dead;
+    std::vector<std::shared_ptr<Connection>> dead;  // ends behind the lock
     const std::lock_guard lock(mutex_);
-    if (idle_ && idle_->dead()) dead = std::move(idle_);
+    for (auto& connection : idle_) {
+        if (connection->dead()) dead.push_back(std::move(connection));
+    }
+    std::erase(idle_, nullptr);
 }
 
 }  // namespace hearth::agent

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/Error.h"
 #include "pool/agent/AgentClient.h"
@@ -17,7 +18,7 @@ namespace hearth::agent {
 inline constexpr std::chrono::seconds kDataPatience{10};
 
 /// The data connections to one agent: made on demand, each used by one operation at a time; one idle
-/// one is kept for a while. A broken protocol on one condemns the control connection too.
+/// one is kept for a while, what a burst left for a moment. A broken protocol on one condemns the control connection too.
 /// Thread-safe.
 class DataConnections : public std::enable_shared_from_this<DataConnections> {
 public:
@@ -77,6 +78,7 @@ private:
     void leavePlace();
     std::shared_ptr<Connection> takeIdle();
     std::shared_ptr<Connection> connectNew();
+    std::shared_ptr<Connection> tryConnect(const std::string& claim);
     void giveBack(std::shared_ptr<Connection> connection);
     void forgetDead();
 
@@ -88,7 +90,7 @@ private:
     std::mutex mutex_;
     std::condition_variable place_free_;
     std::string claim_id_;              // guarded by mutex_
-    std::shared_ptr<Connection> idle_;  // guarded by mutex_
+    std::vector<std::shared_ptr<Connection>> idle_;  // guarded by mutex_; used_ and these: 7 at most
     unsigned used_ = 0;                 // guarded by mutex_
     bool closed_ = false;               // guarded by mutex_
 };

@@ -5,20 +5,24 @@
 
 namespace hearth::agent {
 
-/// When a sandbox ends on its own: its lifetime, and idleness. Idle means that no execution runs and
-/// nothing counted as activity for the idle timeout. Nanoseconds of CLOCK_BOOTTIME, 0 is never.
+/// When a sandbox ends on its own: its lifetime, and idleness. Idle means that no execution runs
+/// and nothing counted as activity for the idle timeout. Nanoseconds of CLOCK_BOOTTIME, 0 is never.
 /// Pure arithmetic; not thread-safe.
 class Deadlines {
 public:
     /// The server goes first, this much later the agent does it itself.
     static constexpr std::int64_t kGraceNs = 2'000'000'000;
 
-    void setExpiresAt(std::int64_t at_ns) noexcept { expires_at_ns_ = std::max<std::int64_t>(at_ns, 0); }
+    void setExpiresAt(std::int64_t at_ns) noexcept {
+        expires_at_ns_ = std::max<std::int64_t>(at_ns, 0);
+    }
     void setIdleTimeout(std::int64_t ms) noexcept {
         idle_timeout_ms_ = std::clamp<std::int64_t>(ms, 0, kMaxIdleMs);
     }
 
-    void touch(std::int64_t now_ns) noexcept { last_activity_ns_ = std::max(last_activity_ns_, now_ns); }
+    void touch(std::int64_t now_ns) noexcept {
+        last_activity_ns_ = std::max(last_activity_ns_, now_ns);
+    }
     void started(std::int64_t now_ns) noexcept {
         ++running_;
         touch(now_ns);

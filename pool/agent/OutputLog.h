@@ -30,7 +30,8 @@ public:
 
     /// Adds what was read from Stdout or Stderr.
     void append(Channel channel, std::string_view bytes) {
-        // Only what can still be seen afterwards is copied; what the same call overwrites is counted.
+        // Only what can still be seen afterwards is copied; what the same call overwrites is
+        // counted.
         const std::uint64_t head_room = total_ < head_ ? head_ - total_ : 0;
         if (bytes.size() > head_room + limit_) {
             put(channel, bytes.substr(0, static_cast<std::size_t>(head_room)));
@@ -72,14 +73,13 @@ public:
 
 private:
     std::uint64_t tailBegin() const noexcept {
-        return std::max({static_cast<std::uint64_t>(head_), skipped_to_,
-                         total_ > limit_ ? total_ - head_ : 0});
+        return std::max(
+            {static_cast<std::uint64_t>(head_), skipped_to_, total_ > limit_ ? total_ - head_ : 0});
     }
 
     /// Where a byte lies: the head in place, the tail as a ring behind it.
     std::size_t position(std::uint64_t offset) const noexcept {
-        return static_cast<std::size_t>(offset < head_ ? offset
-                                                       : head_ + (offset - head_) % head_);
+        return static_cast<std::size_t>(offset < head_ ? offset : head_ + (offset - head_) % head_);
     }
 
     void reach(std::size_t size) {
@@ -127,8 +127,8 @@ private:
             const std::size_t i = at + done;
             std::uint64_t word = stderr_[i / 64] >> (i % 64);
             if (!value) word = ~word;
-            const auto same = std::min<std::size_t>(static_cast<std::size_t>(std::countr_one(word)),
-                                                    64 - i % 64);
+            const auto same =
+                std::min<std::size_t>(static_cast<std::size_t>(std::countr_one(word)), 64 - i % 64);
             done += same;
             if (same < 64 - i % 64) break;
         }

@@ -78,7 +78,8 @@ void Poller::Impl::schedule(std::weak_ptr<Connection> connection, Steady::time_p
     bool first = false;
     {
         const std::lock_guard lock(mutex_);
-        first = timers_.emplace(at, std::move(connection)) == timers_.begin();
+        const auto placed = timers_.emplace(at, std::move(connection));
+        first = placed == timers_.begin();
     }
     if (first && std::this_thread::get_id() != thread_.get_id()) wake();
 }

@@ -17,8 +17,17 @@
 namespace hearth::pool::image {
 namespace {
 
-constexpr std::array<const char*, 6> kMountPoints{"dev",  "proc",      "sys",
-                                                  "tmp", "workspace", ".hearth"};
+struct MountPoint {
+    const char* name;
+    mode_t mode;
+};
+// runc gives a tmpfs the mode of the directory that it covers, whatever the mount asks for.
+constexpr std::array<MountPoint, 6> kMountPoints{{{"dev", 0755},
+                                                  {"proc", 0755},
+                                                  {"sys", 0755},
+                                                  {"tmp", 01777},
+                                                  {"workspace", 0700},
+                                                  {".hearth", 0755}}};
 constexpr int kMaxDepth = 256;  // one descriptor a level
 constexpr std::size_t kMaxEntries = 2'000'000;
 
@@ -98,10 +107,13 @@ void prepareMountPoint(const std::string& root, const char* name) {
 }  // namespace
 
 void hardenRootfs(const std::string& root) {
-    for (const char* name : kMountPoints) prepareMountPoint(root, name);
+    for (const MountPoint& point : kMountPoints) prepareMountPoint(root, point.name);
     Fd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) throwErrno("open", root);
     Hardener().directory(std::move(fd), "", 0);
+    for (const MountPoint& point : kMountPoints) {
+        sys::ensureDirectory(root + "/" + point.name, point.mode, 0, 0);
+    }
 }
 
 }  // namespace hearth::pool::image

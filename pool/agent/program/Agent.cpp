@@ -46,8 +46,8 @@ private:
 struct Agent::Operation {
     std::string_view name;
     void (Agent::*call)(Connection&, std::uint32_t, const Value&);
-    bool on_data;    ///< allowed on data connections
-    bool when_bound; ///< refused before bind
+    bool on_data;     ///< allowed on data connections
+    bool when_bound;  ///< refused before bind
 };
 
 Agent::Agent(const Settings& settings, Fd listener, Fd signals)
@@ -67,7 +67,8 @@ Agent::~Agent() = default;
 
 int Agent::run() {
     while (!ending_) {
-        loop_.turn(timeoutMs(nowNs()));
+        loop_.turn(reap_again_ ? 0 : timeoutMs(nowNs()));
+        if (reap_again_) reap();
         tick(nowNs());
     }
     killEverything();
@@ -85,7 +86,8 @@ int Agent::timeoutMs(std::int64_t now_ns) const {
         if (c->kind == Connection::Kind::New) next = std::min(next, c->opened_ns + kHelloWithinNs);
     }
     if (next == INT64_MAX) return -1;
-    return static_cast<int>(std::clamp<std::int64_t>((next - now_ns + kMs - 1) / kMs, 0, 3'600'000));
+    return static_cast<int>(
+        std::clamp<std::int64_t>((next - now_ns + kMs - 1) / kMs, 0, 3'600'000));
 }
 
 void Agent::tick(std::int64_t now_ns) {
@@ -138,14 +140,16 @@ void Agent::ended(FileWorker& worker) {
 }
 
 std::size_t Agent::count(Connection::Kind kind) const {
-    return static_cast<std::size_t>(std::count_if(
-        connections_.begin(), connections_.end(), [kind](const auto& c) { return c->kind == kind; }));
+    return static_cast<std::size_t>(
+        std::count_if(connections_.begin(), connections_.end(),
+                      [kind](const auto& c) { return c->kind == kind; }));
 }
 
 void Agent::signalled() {
     signalfd_siginfo info{};
     bool stop = false;
-    while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+    // Bounded, as all loops over what tenants can make: a fork bomb never lets these run dry.
+    for (int i = 0; i < 4 && read(signals_.get(), &info, sizeof(info)) == sizeof(info); ++i) {
         // As PID 1 only the outside may stop us: its signals carry no sender's pid. A tenant that
         // shares our uid (docker, kubernetes) may send, and is not heard.
         if (info.ssi_signo != SIGCHLD && (!settings_.init || info.ssi_pid == 0)) stop = true;
@@ -158,10 +162,19 @@ void Agent::reap() {
     int status = 0;
     rusage usage{};
     pid_t pid = 0;
-    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) executions_.reaped(pid, status, usage);
+    reap_again_ = true;
+    for (int i = 0; i < 64; ++i) {
+        if ((pid = wait4(-1, &status, WNOHANG, &usage)) <= 0) {
+            reap_again_ = false;
+            return;
+        }
+        executions_.reaped(pid, status, usage);
+    }
 }
 
-void Agent::end() { ending_ = true; }
+void Agent::end() {
+    ending_ = true;
+}
 
 void Agent::killEverything() {
     // Answers that are on their way (drain's own) first.
@@ -179,16 +192,11 @@ void Agent::killEverything() {
 
 void Agent::request(Connection& connection, std::uint32_t stream, const Value& body) {
     static constexpr Operation kOperations[] = {
-        {"bind", &Agent::bind, false, false},
-        {"deadlines", &Agent::setDeadlines, false, true},
-        {"touch", &Agent::touch, false, true},
-        {"exec", &Agent::exec, false, false},
-        {"attach", &Agent::attach, true, false},
-        {"signal", &Agent::signal, false, false},
-        {"resize", &Agent::resize, false, false},
-        {"forget", &Agent::forget, false, false},
-        {"usage", &Agent::usage, true, false},
-        {"drain", &Agent::drain, false, false},
+        {"bind", &Agent::bind, false, false},     {"deadlines", &Agent::setDeadlines, false, true},
+        {"touch", &Agent::touch, false, true},    {"exec", &Agent::exec, false, false},
+        {"attach", &Agent::attach, true, false},  {"signal", &Agent::signal, false, false},
+        {"resize", &Agent::resize, false, false}, {"forget", &Agent::forget, false, false},
+        {"usage", &Agent::usage, true, false},    {"drain", &Agent::drain, false, false},
     };
     const std::string_view op = body["op"].text();
     const bool greeted = connection.kind != Connection::Kind::New;
@@ -202,8 +210,10 @@ void Agent::request(Connection& connection, std::uint32_t stream, const Value& b
     const bool data = connection.kind == Connection::Kind::Data;
     for (const Operation& known : kOperations) {
         if (known.name != op) continue;
-        if (data && !known.on_data) return connection.fail(stream, "BAD_REQUEST", "asked on a data connection");
-        if (known.when_bound && !lock_.holder()) return connection.fail(stream, "NOT_BOUND", "nothing is bound");
+        if (data && !known.on_data)
+            return connection.fail(stream, "BAD_REQUEST", "asked on a data connection");
+        if (known.when_bound && !lock_.holder())
+            return connection.fail(stream, "NOT_BOUND", "nothing is bound");
         return (this->*known.call)(connection, stream, body);
     }
     if (FileOperation::isFileOperation(op)) return file(connection, stream, op, body);
@@ -303,9 +313,11 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
                        Executions::readEnvironment(body["secrets"], env);
     if (body["protocol"].integer() != kProtocolVersion || wanted.claim_id.empty() || !sound ||
         wanted.claim_id.size() + wanted.tenant.size() + wanted.workspace_id.size() +
-                wanted.fingerprint.size() > kMaxText ||
+                wanted.fingerprint.size() >
+            kMaxText ||
         wanted.labels.size() + wanted.note.size() > 16 * kMaxText) {
-        return connection.fail(stream, "BAD_REQUEST", "bind is incomplete, too large, or env is bad");
+        return connection.fail(stream, "BAD_REQUEST",
+                               "bind is incomplete, too large, or env is bad");
     }
     const std::int64_t now = nowNs();
     const BindOutcome outcome = lock_.bind(std::move(wanted), now);
@@ -316,10 +328,12 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
             return connection.fail(stream, "STALE_EPOCH", "a newer server has been here", details);
         case BindOutcome::Held:
             details.set("holder", holder());
-            return connection.fail(stream, "BOUND_ELSEWHERE", "another claim holds the sandbox", details);
+            return connection.fail(stream, "BOUND_ELSEWHERE", "another claim holds the sandbox",
+                                   details);
         case BindOutcome::FingerprintMismatch:
             details.set("holder", holder());
-            return connection.fail(stream, "FINGERPRINT_MISMATCH", "the claim was bound with another body", details);
+            return connection.fail(stream, "FINGERPRINT_MISMATCH",
+                                   "the claim was bound with another body", details);
         case BindOutcome::Bound:
             executions_.setEnvironment(std::move(env));
             deadlines_.setExpiresAt(body["deadlines"]["expiresAtNs"].integer());

@@ -77,6 +77,7 @@ private:
     std::list<std::unique_ptr<Connection>> connections_;
     std::list<std::unique_ptr<FileWorker>> workers_;
     std::int64_t alone_since_ns_;  ///< no control connection since; 0 while there is one
+    bool reap_again_ = false;      ///< there were more dead than one turn reaps
     bool ending_ = false;
 };
 

@@ -180,8 +180,8 @@ void Connection::flush() {
     bool blocked = false;
     for (int round = 0; round < 16 && socket_ && !blocked; ++round) {
         while (queued() > 0) {
-            const ssize_t n = ::send(socket_.get(), out_.data() + sent_, queued(),
-                                     MSG_DONTWAIT | MSG_NOSIGNAL);
+            const ssize_t n =
+                ::send(socket_.get(), out_.data() + sent_, queued(), MSG_DONTWAIT | MSG_NOSIGNAL);
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) {
                 blocked = true;
@@ -206,7 +206,8 @@ void Connection::flush() {
         std::vector<std::uint32_t> ids;
         for (const auto& [id, stream] : streams_) ids.push_back(id);
         for (const std::uint32_t id : ids) {
-            if (const auto found = streams_.find(id); found != streams_.end()) found->second->pump();
+            if (const auto found = streams_.find(id); found != streams_.end())
+                found->second->pump();
         }
         if (queued() == 0) break;
     }
@@ -216,8 +217,8 @@ void Connection::flush() {
 }
 
 void Connection::watch() {
-    const std::uint32_t events = (queued() > 0 ? EPOLLOUT : 0U) |
-                                 (queued() <= kMaxQueued && !closing_ ? EPOLLIN : 0U);
+    const std::uint32_t events =
+        (queued() > 0 ? EPOLLOUT : 0U) | (queued() <= kMaxQueued && !closing_ ? EPOLLIN : 0U);
     if (events == watched_) return;
     watched_ = events;
     loop_.change(socket_.get(), events, *this);

@@ -66,7 +66,8 @@ public:
     void note(std::uint32_t stream, const Value& body);
     void send(FrameType type, std::uint32_t stream, Channel channel, std::string_view payload);
     /// A Data frame of execution output.
-    void output(std::uint32_t stream, Channel channel, std::uint64_t offset, std::string_view bytes);
+    void output(std::uint32_t stream, Channel channel, std::uint64_t offset,
+                std::string_view bytes);
     void grant(std::uint32_t stream, std::uint32_t bytes);
 
     /// True while streams may produce.

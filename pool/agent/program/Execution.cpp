@@ -314,7 +314,10 @@ Value Execution::result() const {
     const bool by_signal = WIFSIGNALED(status_);
     const int number = by_signal ? WTERMSIG(status_) : 0;
     const int code = by_signal ? 128 + number : WEXITSTATUS(status_);
-    const char* status = timed_out_ ? "timeout" : by_signal ? "killed" : code != 0 ? "failed" : "ok";
+    const char* status = timed_out_  ? "timeout"
+                         : by_signal ? "killed"
+                         : code != 0 ? "failed"
+                                     : "ok";
     const auto ms = [](const timeval& t) { return t.tv_sec * 1'000 + t.tv_usec / 1'000; };
     Value r = Value::object();
     r.set("id", request_.id).set("status", status).set("exitCode", code).set("signal", number);

@@ -37,7 +37,8 @@ protected:
 /// The stream of one `exec` or `attach`: output by credit, and input.
 class OutputStream final : public Stream {
 public:
-    OutputStream(Connection& connection, std::uint32_t id, Execution& execution, std::uint64_t from);
+    OutputStream(Connection& connection, std::uint32_t id, Execution& execution,
+                 std::uint64_t from);
     ~OutputStream() override { detach(); }
     void data(std::string_view bytes) override;
     void end() override;

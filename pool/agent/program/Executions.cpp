@@ -28,7 +28,9 @@ bool validId(std::string_view id) {
     });
 }
 
-bool hasNul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+bool hasNul(std::string_view text) {
+    return text.find('\0') != std::string_view::npos;
+}
 
 unsigned short cells(const Value& v, unsigned short otherwise) {
     return static_cast<unsigned short>(std::clamp<std::int64_t>(v.integer(otherwise), 1, 4'096));
@@ -126,10 +128,13 @@ void Executions::exec(Connection& connection, std::uint32_t stream, const Value&
     Execution::Request request;
     request.id = body["id"].text();
     request.fingerprint = body["fingerprint"].text();
-    if (!validId(request.id)) return connection.fail(stream, "BAD_REQUEST", "id is missing or not of [A-Za-z0-9_-]{1,64}");
+    if (!validId(request.id))
+        return connection.fail(stream, "BAD_REQUEST",
+                               "id is missing or not of [A-Za-z0-9_-]{1,64}");
     if (const auto known = all_.find(request.id); known != all_.end()) {
         if (known->second->fingerprint() != request.fingerprint) {
-            return connection.fail(stream, "FINGERPRINT_MISMATCH", "the execution exists with another body");
+            return connection.fail(stream, "FINGERPRINT_MISMATCH",
+                                   "the execution exists with another body");
         }
         return follow(connection, stream, *known->second, 0, true);
     }
@@ -139,16 +144,20 @@ void Executions::exec(Connection& connection, std::uint32_t stream, const Value&
     const Value& code = body["code"];
     const std::string language(body["language"].text());
     for (const Value& word : body["argv"].items()) {
-        if (!word.isString() || hasNul(word.text())) return connection.fail(stream, "BAD_REQUEST", "argv holds no plain strings");
+        if (!word.isString() || hasNul(word.text()))
+            return connection.fail(stream, "BAD_REQUEST", "argv holds no plain strings");
         spawn.argv.emplace_back(word.text());
     }
     if (body["command"].isString() && spawn.argv.empty()) {
-        if (hasNul(body["command"].text())) return connection.fail(stream, "BAD_REQUEST", "command holds a NUL");
+        if (hasNul(body["command"].text()))
+            return connection.fail(stream, "BAD_REQUEST", "command holds a NUL");
         spawn.argv = {"/bin/sh", "-c", std::string(body["command"].text())};
     } else if (code.isString() && spawn.argv.empty()) {
-        if (!languages_.has(language)) return connection.fail(stream, "UNSUPPORTED", "the image has no such language");
+        if (!languages_.has(language))
+            return connection.fail(stream, "UNSUPPORTED", "the image has no such language");
     } else if (spawn.argv.empty() || spawn.argv[0].empty() || spawn.argv.size() > kMaxArguments) {
-        return connection.fail(stream, "BAD_REQUEST", "one of argv, command, language with code is needed");
+        return connection.fail(stream, "BAD_REQUEST",
+                               "one of argv, command, language with code is needed");
     }
     spawn.cwd = workingDirectory(settings_, body["cwd"].text());
     if (hasNul(spawn.cwd)) return connection.fail(stream, "BAD_REQUEST", "cwd holds a NUL");
@@ -160,7 +169,8 @@ void Executions::exec(Connection& connection, std::uint32_t stream, const Value&
     request.output_limit = static_cast<std::size_t>(
         std::clamp(body["outputLimit"].integer(1 << 20), kMinOutput, kMaxOutput));
     request.background = body["background"].boolean();
-    if (running() >= kMaxRunning) return connection.fail(stream, "TOO_MANY", "too many executions are running");
+    if (running() >= kMaxRunning)
+        return connection.fail(stream, "TOO_MANY", "too many executions are running");
     if (!makeRoom()) return connection.fail(stream, "TOO_MANY", "too many executions are kept");
 
     if (spawn.argv.empty()) {
@@ -177,8 +187,8 @@ void Executions::exec(Connection& connection, std::uint32_t stream, const Value&
     spawn.label = nextLabel();
 
     ExecutionOwner& self = *this;
-    auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request),
-                                                 std::move(scratch));
+    auto execution =
+        std::make_unique<Execution>(loop_, settings_, self, std::move(request), std::move(scratch));
     if (const char* why = execution->start()) return connection.fail(stream, "SPAWN_FAILED", why);
     deadlines_.started(execution->startedAtNs());
     Execution& started = *execution;
@@ -283,7 +293,9 @@ void Executions::reaped(pid_t pid, int status, const rusage& usage) {
     }
 }
 
-void Executions::finished(Execution&) { deadlines_.ended(nowNs()); }
+void Executions::finished(Execution&) {
+    deadlines_.ended(nowNs());
+}
 
 void Executions::drain(Fd pipe) {
     if (drains_.size() >= kMaxDrains) {

@@ -22,8 +22,8 @@ struct FileFrame {
 struct FileTurn {
     const Workspace& workspace;
     const std::atomic<bool>& cancelled;
-    std::uint64_t credit = 0;   ///< Data bytes it may send
-    std::string input;          ///< Data bytes of the client; taken in this step
+    std::uint64_t credit = 0;  ///< Data bytes it may send
+    std::string input;         ///< Data bytes of the client; taken in this step
     bool input_ended = false;
     std::vector<FileFrame> out;
 
@@ -35,7 +35,8 @@ struct FileTurn {
 };
 
 /// One file operation, done in steps that each block at most for one piece of disk work, so that a
-/// stream without credit never holds up another. Steps run on one thread with the tenant's identity.
+/// stream without credit never holds up another. Steps run on one thread with the tenant's
+/// identity.
 class FileOperation {
 public:
     enum class Next : std::uint8_t { Step, Credit, Input, Done };

@@ -125,7 +125,8 @@ private:
 
     /// False if it has failed, and said so.
     bool begin(FileTurn& turn) {
-        if (!path_ || path_->empty()) return refuse(turn, "BAD_PATH", "not a path in the workspace");
+        if (!path_ || path_->empty())
+            return refuse(turn, "BAD_PATH", "not a path in the workspace");
         name_ = lastName(*path_);
         parent_ = turn.workspace.openParent(*path_, parents_);
         if (!parent_) {
@@ -177,8 +178,8 @@ private:
     Fd fd_;
 };
 
-constexpr std::string_view kOperations[] = {"read", "write", "list",   "stat",
-                                            "mkdir", "move", "remove", "changes"};
+constexpr std::string_view kOperations[] = {"read",  "write", "list",   "stat",
+                                            "mkdir", "move",  "remove", "changes"};
 
 }  // namespace
 

@@ -135,7 +135,9 @@ void FileWorker::retire() {
     wake();
 }
 
-void FileWorker::wake() { pthread_cond_signal(&changed_); }
+void FileWorker::wake() {
+    pthread_cond_signal(&changed_);
+}
 
 void FileWorker::poke() {
     const std::uint64_t one = 1;

@@ -20,7 +20,9 @@ void Loop::change(int fd, std::uint32_t events, Source& source) {
     epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
-void Loop::remove(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+void Loop::remove(int fd) {
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
 
 void Loop::turn(int timeout_ms) {
     epoll_event events[64];

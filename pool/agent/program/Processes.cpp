@@ -32,7 +32,9 @@ struct Process {
 
 long field(std::string_view status, std::string_view name) {
     const std::size_t at = status.find(name);
-    return at == std::string_view::npos ? 0 : std::strtol(status.data() + at + name.size(), nullptr, 10);
+    return at == std::string_view::npos
+               ? 0
+               : std::strtol(status.data() + at + name.size(), nullptr, 10);
 }
 
 /// `label` in the line `Groups:`.
@@ -50,8 +52,8 @@ bool hasGroup(std::string_view status, gid_t label) {
     return false;
 }
 
-/// Every process but this one. The name in the first line is chosen by the tenant, but /proc escapes
-/// its line breaks, so "\nGroups:" can only be the kernel's.
+/// Every process but this one. The name in the first line is chosen by the tenant, but /proc
+/// escapes its line breaks, so "\nGroups:" can only be the kernel's.
 std::vector<Process> readProcesses(gid_t label) {
     std::vector<Process> all;
     DIR* proc = opendir("/proc");

@@ -21,8 +21,8 @@ std::vector<pid_t> livingProcesses(const Settings& settings, const ProcessGroup&
 /// How many living processes the tenant has.
 int countTenantProcesses(const Settings& settings);
 
-/// Kills what is found, again and again while new ones appear, without waiting. Returns how many the
-/// last look still found: 0 means that none is left.
+/// Kills what is found, again and again while new ones appear, without waiting. Returns how many
+/// the last look still found: 0 means that none is left.
 int killProcesses(const Settings& settings, const ProcessGroup& group);
 
 }  // namespace hearth::agent

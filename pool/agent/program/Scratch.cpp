@@ -50,7 +50,8 @@ bool Scratch::create(std::string_view id, const std::string& file, std::string_v
     dir_ = makeDirectory(base_.get(), id_.c_str());
     if (!dir_) return false;
     path_ = settings_.tmp + "/.hearth/" + id_;
-    const Fd out(openat(dir_.get(), file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const Fd out(openat(dir_.get(), file.c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!out) return false;
     while (!code.empty()) {
         const ssize_t n = write(out.get(), code.data(), code.size());
@@ -64,7 +65,8 @@ bool Scratch::create(std::string_view id, const std::string& file, std::string_v
 std::string Scratch::report() const {
     if (!dir_) return {};
     const TenantFiles as_tenant(settings_);
-    const Fd fd(openat(dir_.get(), "report", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    const Fd fd(
+        openat(dir_.get(), "report", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat st {};
     if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return {};
     std::string text(kMaxReport, '\0');

@@ -8,8 +8,8 @@
 
 namespace hearth::agent {
 
-/// The directory of one execution of code: `/tmp/.hearth/<id>`, with the tenant's identity. It holds
-/// the code and what the language's runner reports; it goes when the execution has ended.
+/// The directory of one execution of code: `/tmp/.hearth/<id>`, with the tenant's identity. It
+/// holds the code and what the language's runner reports; it goes when the execution has ended.
 class Scratch {
 public:
     explicit Scratch(const Settings& settings) : settings_(settings) {}

@@ -107,7 +107,8 @@ int readSettings(int argc, char** argv, Settings& s) {
     bool absent = false;
     const bool read = readFilter(s.filter, absent);
     s.confined = !(absent && unconfined);
-    if (s.confined && !read) std::fputs("hearth-agent: no valid tenant.bpf: nothing will be run\n", stderr);
+    if (s.confined && !read)
+        std::fputs("hearth-agent: no valid tenant.bpf: nothing will be run\n", stderr);
     return -1;
 }
 

@@ -1,39 +1,39 @@
 #pragma once
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include <linux/filter.h>
-
 namespace hearth::agent {
 
-/// How this agent was started. Everything a test may switch has its sandbox value here, and keeps it
-/// when the agent is PID 1.
+/// How this agent was started. Everything a test may switch has its sandbox value here, and keeps
+/// it when the agent is PID 1.
 struct Settings {
-    bool init = false;           ///< we are PID 1: the whole PID namespace is ours
-    bool keep_identity = false;  ///< tenant processes keep our uid: test switch, or we are not uid 0
-    bool label = false;          ///< we may set supplementary groups: executions carry a label
+    bool init = false;  ///< we are PID 1: the whole PID namespace is ours
+    bool keep_identity =
+        false;           ///< tenant processes keep our uid: test switch, or we are not uid 0
+    bool label = false;  ///< we may set supplementary groups: executions carry a label
     uid_t uid = 1000;
     gid_t gid = 1000;
     std::string root = "/workspace";  ///< where the workspace really is
     std::string tmp = "/tmp";
     std::string languages = "/etc/hearth/languages.json";
-    std::string sandbox;   ///< HEARTH_SANDBOX, told in hello
-    std::string cpus;      ///< HEARTH_CPUS, for thread-count variables
-    std::string listen;    ///< path to listen on; empty: descriptor 3
+    std::string sandbox;                 ///< HEARTH_SANDBOX, told in hello
+    std::string cpus;                    ///< HEARTH_CPUS, for thread-count variables
+    std::string listen;                  ///< path to listen on; empty: descriptor 3
     std::int64_t orphan_ms = 3'600'000;  ///< life without bind and without control connection
     bool confined = true;                ///< false only in tests outside a sandbox
-    std::vector<sock_filter> filter;     ///< the tenant's seccomp program; empty and confined: no exec
+    std::vector<sock_filter> filter;  ///< the tenant's seccomp program; empty and confined: no exec
 };
 
 /// What a path below `/workspace` is called by clients.
 inline constexpr const char* kWorkspace = "/workspace";
 
-/// Reads flags, environment and the filter beside the program. Returns -1, or the exit status if the
-/// program is done (`--help`, bad flags).
+/// Reads flags, environment and the filter beside the program. Returns -1, or the exit status if
+/// the program is done (`--help`, bad flags).
 int readSettings(int argc, char** argv, Settings& settings);
 
 /// At most `limit` bytes of a regular file; false if there is none or it is larger.

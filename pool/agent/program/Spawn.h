@@ -34,8 +34,8 @@ struct Spawned {
 /// and the filter. Returns null, or why it could not be started. A program that cannot be executed
 /// is no such failure: as in a shell it ends with 127 or 126 and says why on its stderr.
 ///
-/// It forks (not vforks): between its change of identity and its exec a vforked child can be stopped
-/// by any other process of the tenant, and would stop the agent with it.
+/// It forks (not vforks): between its change of identity and its exec a vforked child can be
+/// stopped by any other process of the tenant, and would stop the agent with it.
 const char* spawn(const Settings& settings, const SpawnRequest& request, Spawned& out);
 
 }  // namespace hearth::agent

@@ -113,7 +113,8 @@ private:
             if (S_ISLNK(st.st_mode)) {
                 char target[1024];
                 const ssize_t n = readlinkat(directory, name.c_str(), target, sizeof(target));
-                item.set("target", toUtf8({target, static_cast<std::size_t>(std::max<ssize_t>(n, 0))}));
+                item.set("target",
+                         toUtf8({target, static_cast<std::size_t>(std::max<ssize_t>(n, 0))}));
             }
             bytes_ += item.dump().size() + 1;
             if (items.items().size() >= limit_ || bytes_ > kMaxListBytes) {

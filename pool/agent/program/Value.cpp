@@ -65,7 +65,10 @@ std::size_t utf8Length(std::string_view bytes) noexcept {
     const auto at = [&bytes](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     const unsigned c = at(0);
     if (c < 0x80) return 1;
-    const std::size_t length = c >= 0xC2 && c <= 0xDF ? 2 : (c & 0xF0U) == 0xE0 ? 3 : c >= 0xF0 && c <= 0xF4 ? 4 : 0;
+    const std::size_t length = c >= 0xC2 && c <= 0xDF   ? 2
+                               : (c & 0xF0U) == 0xE0    ? 3
+                               : c >= 0xF0 && c <= 0xF4 ? 4
+                                                        : 0;
     if (length == 0 || bytes.size() < length) return 0;
     for (std::size_t i = 1; i < length; ++i) {
         if ((at(i) & 0xC0U) != 0x80) return 0;
@@ -199,7 +202,8 @@ private:
         if (digits.empty() || digits.size() > 64) return false;
         if (whole) {
             std::int64_t v = 0;
-            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), v);
+            const auto [end, error] =
+                std::from_chars(digits.data(), digits.data() + digits.size(), v);
             if (error == std::errc() && end == digits.data() + digits.size()) {
                 out = Value(v);
                 return true;
@@ -214,7 +218,8 @@ private:
 
     bool hex4(std::uint32_t& out) {
         if (text_.size() - at_ < 4) return false;
-        const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + at_ + 4, out, 16);
+        const auto [end, error] =
+            std::from_chars(text_.data() + at_, text_.data() + at_ + 4, out, 16);
         if (error != std::errc() || end != text_.data() + at_ + 4) return false;
         at_ += 4;
         return true;
@@ -268,7 +273,9 @@ private:
     std::size_t values_ = 0;
 };
 
-bool Value::parse(std::string_view text, Value& out) { return ValueParser(text).document(out); }
+bool Value::parse(std::string_view text, Value& out) {
+    return ValueParser(text).document(out);
+}
 
 const Value& Value::operator[](std::string_view key) const noexcept {
     for (std::size_t i = 0; i < keys_.size(); ++i) {

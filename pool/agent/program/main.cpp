@@ -30,7 +30,8 @@ Fd listener(const Settings& settings) {
     if (settings.listen.empty()) {
         int listening = 0;
         socklen_t size = sizeof(listening);
-        if (getsockopt(hearth::agent::kListenFd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 ||
+        if (getsockopt(hearth::agent::kListenFd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) !=
+                0 ||
             listening == 0) {
             return Fd();
         }
@@ -68,7 +69,8 @@ void confine(const Settings& settings) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (settings.init) {
-        for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) continue;
+        for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability)
+            continue;
     } else {
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     }
@@ -80,7 +82,8 @@ void confine(const Settings& settings) {
 
 int main(int argc, char** argv) {
     Settings settings;
-    if (const int status = hearth::agent::readSettings(argc, argv, settings); status >= 0) return status;
+    if (const int status = hearth::agent::readSettings(argc, argv, settings); status >= 0)
+        return status;
     takeStandardFds();
     // One arena, and memory given back: the agent lives beside its tenant in a small cgroup.
     mallopt(M_ARENA_MAX, 1);

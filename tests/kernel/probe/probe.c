@@ -120,6 +120,14 @@ static void pty(void) {
     tell("slave", name ? open(name, O_RDWR | O_NOCTTY) : -1);
 }
 
+static void memory(void) {
+    for (;;) {
+        char* block = malloc(1 << 20);
+        if (block == NULL) return;
+        memset(block, 'x', 1 << 20);
+    }
+}
+
 static void bomb(void) {
     signal(SIGTERM, SIG_IGN);
     printf("bomb=0\n");
@@ -133,7 +141,7 @@ int main(int argc, char** argv) {
         void (*run)(void);
     } kProbes[] = {{"sockets", sockets}, {"attacks", attacks}, {"int80", int80}, {"x32", x32},
                    {"inodes", inodes},   {"fill", fill},       {"watches", watches},
-                   {"pty", pty},         {"bomb", bomb}};
+                   {"pty", pty},         {"memory", memory},   {"bomb", bomb}};
     for (size_t i = 0; argc == 2 && i < sizeof kProbes / sizeof *kProbes; ++i) {
         if (strcmp(argv[1], kProbes[i].name) == 0) {
             kProbes[i].run();

@@ -11,7 +11,8 @@ namespace {
 /// A bound agent with a data connection for the files.
 struct Files : Bound {
     Files() : data(agent.socket()) {
-        data.ask({{"op", "hello"}, {"protocol", 1}, {"kind", "data"}, {"epoch", 1}, {"claimId", "c1"}});
+        data.ask(
+            {{"op", "hello"}, {"protocol", 1}, {"kind", "data"}, {"epoch", 1}, {"claimId", "c1"}});
     }
     Outcome write(const std::string& path, const std::string& bytes, Json more = Json::object()) {
         more.update({{"op", "write"}, {"path", path}, {"parents", true}});
@@ -32,7 +33,8 @@ struct Files : Bound {
 
 }  // namespace
 
-TEST_CASE("a file is written whole, with its parents, and read back in parts", "[unit][agent][program]") {
+TEST_CASE("a file is written whole, with its parents, and read back in parts",
+          "[unit][agent][program]") {
     Files f;
     Outcome w = f.write("a/b/c.txt", "hello world", {{"mode", 0640}});
     REQUIRE(w.ok);
@@ -46,7 +48,8 @@ TEST_CASE("a file is written whole, with its parents, and read back in parts", "
     CHECK(f.read("a/b/c.txt", 100, 3).out.empty());
     CHECK(f.write("a/b/c.txt", "new").ok);
     CHECK(f.read("a/b/c.txt").out == "new");
-    if (geteuid() == 0) CHECK(f.shell("stat -c %u:%g:%a a/b/c.txt a") == "1000:1000:640\n1000:1000:755\n");
+    if (geteuid() == 0)
+        CHECK(f.shell("stat -c %u:%g:%a a/b/c.txt a") == "1000:1000:640\n1000:1000:755\n");
     CHECK(f.read("none").code() == "NOT_FOUND");
     CHECK(f.read("a").code() == "IS_A_DIRECTORY");
     CHECK(f.write("a", "x").code() == "IS_A_DIRECTORY");
@@ -68,10 +71,12 @@ TEST_CASE("a write that is not finished is never seen", "[unit][agent][program]"
 
 TEST_CASE("no path leads out of the workspace", "[unit][agent][program]") {
     Files f;
-    f.shell("ln -s /etc/passwd abs; ln -s ../../../../etc up; ln -s /etc dir; mkdir d; ln -s d in; "
-            "echo safe > d/file; ln -s d/file link; ln -s loop loop; ln -s /proc/self/root magic");
-    for (const char* path : {"../etc/passwd", "/etc/passwd", "abs", "up/passwd", "dir/passwd", "a//b",
-                             "d/../../x", "loop", "magic/etc/passwd", "/workspace/../etc/passwd"}) {
+    f.shell(
+        "ln -s /etc/passwd abs; ln -s ../../../../etc up; ln -s /etc dir; mkdir d; ln -s d in; "
+        "echo safe > d/file; ln -s d/file link; ln -s loop loop; ln -s /proc/self/root magic");
+    for (const char* path :
+         {"../etc/passwd", "/etc/passwd", "abs", "up/passwd", "dir/passwd", "a//b", "d/../../x",
+          "loop", "magic/etc/passwd", "/workspace/../etc/passwd"}) {
         INFO(path);
         CHECK(f.read(path).code() == "BAD_PATH");
     }
@@ -81,7 +86,8 @@ TEST_CASE("no path leads out of the workspace", "[unit][agent][program]") {
     CHECK(f.write("dir/evil", "x").code() == "BAD_PATH");
     CHECK(f.data.ask({{"op", "list"}, {"path", "dir"}}).code() == "BAD_PATH");
     CHECK(f.data.ask({{"op", "remove"}, {"path", ""}, {"recursive", true}}).code() == "BAD_PATH");
-    CHECK(f.data.ask({{"op", "move"}, {"from", "d/file"}, {"to", "dir/file"}}).code() == "BAD_PATH");
+    CHECK(f.data.ask({{"op", "move"}, {"from", "d/file"}, {"to", "dir/file"}}).code() ==
+          "BAD_PATH");
     CHECK(f.data.ask({{"op", "stat"}, {"path", "abs"}}).body["stat"]["type"] == "link");
     CHECK(f.write("abs", "mine").ok);  // replaces the link itself
     CHECK(f.read("abs").out == "mine");
@@ -100,7 +106,9 @@ TEST_CASE("special files are refused and never block", "[unit][agent][program]")
 
 TEST_CASE("directories are listed in pages, in one order", "[unit][agent][program]") {
     Files f;
-    f.shell("mkdir -p a/deep b; touch a/1 a/2 a/deep/x a-b b/y z; ln -s z l; printf 'x' > \"$(printf 'bad\\377')\"");
+    f.shell(
+        "mkdir -p a/deep b; touch a/1 a/2 a/deep/x a-b b/y z; ln -s z l; printf 'x' > \"$(printf "
+        "'bad\\377')\"");
     std::vector<std::string> seen;
     Json ask = {{"op", "list"}, {"path", ""}, {"recursive", true}, {"limit", 2}};
     for (int pages = 0; pages < 20; ++pages) {
@@ -110,8 +118,8 @@ TEST_CASE("directories are listed in pages, in one order", "[unit][agent][progra
         if (!o.body.contains("next")) break;
         ask["after"] = o.body["next"];
     }
-    CHECK(seen == std::vector<std::string>{"a", "a/1", "a/2", "a/deep", "a/deep/x", "a-b", "b", "b/y",
-                                           "bad\xEF\xBF\xBD", "l", "z"});
+    CHECK(seen == std::vector<std::string>{"a", "a/1", "a/2", "a/deep", "a/deep/x", "a-b", "b",
+                                           "b/y", "bad\xEF\xBF\xBD", "l", "z"});
     Outcome flat = f.data.ask({{"op", "list"}, {"path", "a"}});
     CHECK(flat.body["items"].size() == 3);
     CHECK(flat.body["items"][2]["type"] == "directory");
@@ -153,7 +161,8 @@ TEST_CASE("large files stream by credit, and one stalled stream does not stop an
           "[unit][agent][program]") {
     Files f;
     f.shell("head -c 3000000 /dev/zero > big");
-    const auto stalled = f.data.request({{"op", "read"}, {"path", "big"}, {"offset", 0}, {"length", 0}});
+    const auto stalled =
+        f.data.request({{"op", "read"}, {"path", "big"}, {"offset", 0}, {"length", 0}});
     std::size_t received = 0;
     Frame frame;
     while (received < hearth::agent::kInitialCredit) {

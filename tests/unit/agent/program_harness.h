@@ -55,7 +55,8 @@ public:
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (true) {
             socket_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-            if (connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return;
+            if (connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0)
+                return;
             if (std::chrono::steady_clock::now() > end) throw std::runtime_error("no agent");
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
@@ -64,7 +65,8 @@ public:
     void raw(const std::string& bytes) {
         std::size_t at = 0;
         while (at < bytes.size()) {
-            const ssize_t n = ::send(socket_.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
+            const ssize_t n =
+                ::send(socket_.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
             if (n <= 0) return;
             at += static_cast<std::size_t>(n);
         }
@@ -133,10 +135,12 @@ private:
             case FrameType::Data: {
                 std::string bytes = frame.payload;
                 if (frame.header.channel != Channel::Bytes) {
-                    const auto offset = getU64(reinterpret_cast<const unsigned char*>(bytes.data()));
+                    const auto offset =
+                        getU64(reinterpret_cast<const unsigned char*>(bytes.data()));
                     bytes.erase(0, kOffsetSize);
                     const std::uint64_t expected =
-                        o.pieces.empty() ? offset : o.pieces.back().first + o.pieces.back().second.size();
+                        o.pieces.empty() ? offset
+                                         : o.pieces.back().first + o.pieces.back().second.size();
                     o.gap += offset - expected;
                     o.pieces.emplace_back(offset, bytes);
                 }
@@ -148,7 +152,8 @@ private:
                 o.note = parseJson(frame.payload);
                 return;
             case FrameType::Credit:
-                credits[stream] += getU32(reinterpret_cast<const unsigned char*>(frame.payload.data()));
+                credits[stream] +=
+                    getU32(reinterpret_cast<const unsigned char*>(frame.payload.data()));
                 return;
             case FrameType::Reply:
             case FrameType::Error:
@@ -182,7 +187,8 @@ private:
 /// One agent process with a workspace of its own; killed with everything it started at the end.
 class AgentProcess {
 public:
-    explicit AgentProcess(std::vector<std::string> environment = {}) {
+    explicit AgentProcess(std::vector<std::string> environment = {},
+                          const std::string& program = HEARTH_AGENT_PATH) {
         char name[] = "/tmp/hearth-agent-test-XXXXXX";
         base_ = mkdtemp(name);
         std::filesystem::create_directories(base_ + "/root");
@@ -193,7 +199,8 @@ public:
         chmod(base_.c_str(), 0755);
         chmod((base_ + "/tmp").c_str(), 01777);
         const bool root = geteuid() == 0;
-        if (root && chown((base_ + "/root").c_str(), 1000, 1000) != 0) throw std::runtime_error("chown");
+        if (root && chown((base_ + "/root").c_str(), 1000, 1000) != 0)
+            throw std::runtime_error("chown");
         environment.insert(environment.end(),
                            {"HEARTH_AGENT_UNCONFINED=1", "HEARTH_AGENT_ROOT=" + base_ + "/root",
                             "HEARTH_AGENT_TMP=" + base_ + "/tmp",
@@ -206,7 +213,8 @@ public:
         pid_ = fork();
         if (pid_ == 0) {
             const std::string listen = socket();
-            execle(HEARTH_AGENT_PATH, "hearth-agent", "--listen", listen.c_str(), nullptr, env.data());
+            execle(program.c_str(), "hearth-agent", "--listen", listen.c_str(), nullptr,
+                   env.data());
             _exit(1);
         }
     }
@@ -254,22 +262,31 @@ inline Json hello(int epoch = 1) {
     return {{"op", "hello"}, {"protocol", 1}, {"kind", "control"}, {"epoch", epoch}};
 }
 inline Json bindRequest(const std::string& claim = "c1", int epoch = 1) {
-    return {{"op", "bind"},         {"protocol", 1},        {"epoch", epoch},
-            {"claimId", claim},     {"attempt", 1},         {"tenant", "t"},
-            {"workspaceId", "ws_1"}, {"fingerprint", "fp"}, {"labels", {{"k", "v"}}},
-            {"note", {{"name", "n"}}}, {"env", {{"A", "1"}, {"B", "1"}}}, {"secrets", {{"S", "hush"}}},
+    return {{"op", "bind"},
+            {"protocol", 1},
+            {"epoch", epoch},
+            {"claimId", claim},
+            {"attempt", 1},
+            {"tenant", "t"},
+            {"workspaceId", "ws_1"},
+            {"fingerprint", "fp"},
+            {"labels", {{"k", "v"}}},
+            {"note", {{"name", "n"}}},
+            {"env", {{"A", "1"}, {"B", "1"}}},
+            {"secrets", {{"S", "hush"}}},
             {"deadlines", {{"expiresAtNs", 0}, {"idleTimeoutMs", 0}}}};
 }
 inline Json exec(const std::string& id, const std::string& command) {
-    return {{"op", "exec"}, {"id", id}, {"fingerprint", "f"}, {"command", command}, {"stdin", false},
-            {"timeoutMs", 20000}, {"outputLimit", 65536}, {"background", false}};
+    return {{"op", "exec"},   {"id", id},           {"fingerprint", "f"},   {"command", command},
+            {"stdin", false}, {"timeoutMs", 20000}, {"outputLimit", 65536}, {"background", false}};
 }
 
 /// A bound agent with a control connection.
 struct Bound {
     explicit Bound(std::vector<std::string> environment = {})
         : agent(std::move(environment)), client(agent.socket()) {
-        if (!client.ask(hello()).ok || !client.ask(bindRequest()).ok) throw std::runtime_error("bind");
+        if (!client.ask(hello()).ok || !client.ask(bindRequest()).ok)
+            throw std::runtime_error("bind");
     }
     AgentProcess agent;
     Client client;

@@ -68,11 +68,12 @@ private:
 }  // namespace
 
 TEST_CASE("the client reads every way an answer can end", "[unit][http]") {
-    Scripted server({"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc",
-                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-                     "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: v\r\n\r\n",
-                     "HTTP/1.0 200 OK\r\n\r\nto the end", "HTTP/1.1 204 No Content\r\n\r\n",
-                     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"});
+    Scripted server(
+        {"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc",
+         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+         "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: v\r\n\r\n",
+         "HTTP/1.0 200 OK\r\n\r\nto the end", "HTTP/1.1 204 No Content\r\n\r\n",
+         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"});
     Client client(server.url());
     CHECK(client.get("/x").body == "abc");
     CHECK(client.get("/x").body == "abcde");

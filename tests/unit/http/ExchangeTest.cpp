@@ -13,7 +13,9 @@ namespace {
 
 const std::string kPost = "POST /p HTTP/1.1\r\nHost: localhost\r\n";
 
-Response echo(Request& request) { return text(request.readBody(100'000)); }
+Response echo(Request& request) {
+    return text(request.readBody(100'000));
+}
 
 }  // namespace
 
@@ -24,8 +26,7 @@ TEST_CASE("a handler sees the request as it was sent", "[unit][http]") {
                request.query("a").value_or("-") + "|" + request.query("b").value_or("-") + "|" +
                request.query("c").value_or("-") + "|" + request.header("x-thing").value_or("-") +
                "|" + request.peer() + "|" + (request.peerIsLoopback() ? "loop" : "far") + "|" +
-               request.traceId();
-        CHECK(request.id().starts_with("req_"));
+               request.id().substr(0, 4) + "|" + request.traceId();
         return text("ok");
     });
     Raw raw(served);
@@ -88,10 +89,10 @@ TEST_CASE("chunked bodies are read strictly", "[unit][http]") {
     raw.send(head);
     for (const char c : std::string("2\r\nhi\r\n0\r\n\r\n")) raw.send({&c, 1});
     CHECK(raw.answer().body == "hi");
-    for (const char* bad : {"x\r\nabc\r\n0\r\n\r\n", "-1\r\n\r\n", "3\nabc\r\n0\r\n\r\n", "\r\n",
-                            "3\r\nabcd\r\n0\r\n\r\n", "0x3\r\nabc\r\n0\r\n\r\n",
-                            "fffffffffffffffff\r\n", " 3\r\nabc\r\n0\r\n\r\n",
-                            "3 \r\nabc\r\n0\r\n\r\n", "0\r\nbad trailer\r\n\r\n"}) {
+    for (const char* bad :
+         {"x\r\nabc\r\n0\r\n\r\n", "-1\r\n\r\n", "3\nabc\r\n0\r\n\r\n", "\r\n",
+          "3\r\nabcd\r\n0\r\n\r\n", "0x3\r\nabc\r\n0\r\n\r\n", "fffffffffffffffff\r\n",
+          " 3\r\nabc\r\n0\r\n\r\n", "3 \r\nabc\r\n0\r\n\r\n", "0\r\nbad trailer\r\n\r\n"}) {
         INFO(bad);
         Raw broken(served);
         broken.send(head + bad);
@@ -140,8 +141,9 @@ TEST_CASE("100-continue is sent when the body is wanted, else the connection end
         return request.path() == "/no" ? text("no", 403) : text(request.readBody(100));
     });
     Raw raw(served);
-    raw.send("POST /p HTTP/1.1\r\nHost: localhost\r\nExpect: 100-Continue\r\n"
-             "Content-Length: 3\r\n\r\n");
+    raw.send(
+        "POST /p HTTP/1.1\r\nHost: localhost\r\nExpect: 100-Continue\r\n"
+        "Content-Length: 3\r\n\r\n");
     CHECK(raw.until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
     CHECK(raw.ask("abc").body == "abc");
     Raw refused(served);
@@ -259,8 +261,7 @@ TEST_CASE("a body written in pieces arrives whole, or visibly not", "[unit][http
 TEST_CASE("a client that stops reading costs no worker for long", "[unit][http]") {
     FrontOptions options;
     options.workers = 1;
-    options.write_stall = Millis(80);
-    options.body_rate = 1U << 30U;
+    options.write_stall = Millis(400);
     const std::string large(32U << 20U, 'x');
     Served served(
         [&](Request& request) {

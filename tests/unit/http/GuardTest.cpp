@@ -9,7 +9,9 @@ using namespace hearth::api;
 
 namespace {
 
-Response hello(Request&) { return text("hello"); }
+Response hello(Request&) {
+    return text("hello");
+}
 
 }  // namespace
 
@@ -80,8 +82,9 @@ TEST_CASE("a request that two parsers could read in two ways is refused", "[unit
         CHECK(all.find("\"errorCode\":\"INVALID_ARGUMENT\"") != std::string::npos);
         CHECK(all.find("hello") == std::string::npos);
     }
-    CHECK(served.metrics.render().find("hearth_http_connections_refused_total{reason=\"bad_request\"} " +
-                                       std::to_string(cases.size())) != std::string::npos);
+    CHECK(served.metrics.render().find(
+              "hearth_http_connections_refused_total{reason=\"bad_request\"} " +
+              std::to_string(cases.size())) != std::string::npos);
     CHECK(Raw(served).ask(get("/")).body == "hello");
 }
 
@@ -123,7 +126,8 @@ TEST_CASE("the Host check can be turned off", "[unit][http]") {
     FrontOptions options;
     options.check_host = false;
     Served served(hello, options);
-    CHECK(Raw(served).ask("GET / HTTP/1.1\r\nHost: anything\r\nOrigin: null\r\n\r\n").status == 200);
+    CHECK(Raw(served).ask("GET / HTTP/1.1\r\nHost: anything\r\nOrigin: null\r\n\r\n").status ==
+          200);
 }
 
 TEST_CASE("a head that drips in is cut at its total deadline", "[unit][http]") {

@@ -85,7 +85,8 @@ public:
         address.sin_family = AF_INET;
         address.sin_port = htons(served.front->port());
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
+            0) {
             throw std::runtime_error("cannot connect");
         }
     }

@@ -14,7 +14,8 @@ namespace {
 /// Hands the streams that a front started to the test.
 class Streams {
 public:
-    Response start(std::string keepalive = "", std::chrono::seconds after = std::chrono::seconds(1)) {
+    Response start(std::string keepalive = "",
+                   std::chrono::seconds after = std::chrono::seconds(1)) {
         Response response = text("");
         response.keepalive = std::move(keepalive);
         response.keepalive_after = after;
@@ -47,9 +48,8 @@ private:
 TEST_CASE("a stream arrives in order, whoever sends, and its connection is used again",
           "[unit][http]") {
     Streams streams;
-    Served served([&](Request& request) {
-        return request.path() == "/s" ? streams.start() : text("plain");
-    });
+    Served served(
+        [&](Request& request) { return request.path() == "/s" ? streams.start() : text("plain"); });
     std::string got;
     Client client(served.url());
     std::jthread producer([&] {
@@ -77,7 +77,7 @@ TEST_CASE("a producer is told to hold back and when to go on", "[unit][http]") {
     Streams streams;
     Served served([&](Request&) { return streams.start(); });
     Raw raw(served, 256 << 10);
-    raw.send(get("/"));
+    raw.send(get("/", "Connection: close\r\n"));
     raw.until("\r\n\r\n");
     const std::shared_ptr<Stream> stream = streams.next();
     std::atomic<int> drained{0};

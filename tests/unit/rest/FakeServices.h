@@ -154,10 +154,9 @@ public:
             bytes.remove_prefix(std::min<std::size_t>(100'000, bytes.size()));
         }
     }
-    agent::FileStat writeFile(
-        const Principal& who, const std::string& id, const std::string& path,
-        std::optional<unsigned> given_mode,
-        const std::function<std::size_t(char*, std::size_t)>& next) override {
+    agent::FileStat writeFile(const Principal& who, const std::string& id, const std::string& path,
+                              std::optional<unsigned> given_mode,
+                              const std::function<std::size_t(char*, std::size_t)>& next) override {
         std::string content;
         char piece[7];
         while (const std::size_t size = next(piece, sizeof piece)) content.append(piece, size);
@@ -376,9 +375,9 @@ struct House {
     metrics::Log log{-1};
     ManualClock clock;
     std::string secret = std::string(32, 'k');
-    controller::Services services{pools,   workspaces, executions,
-                                  events,  tokens,     metrics,
-                                  log,     clock,      [] { return Json{{"runtime", "oci"}}; },
+    controller::Services services{pools,  workspaces, executions,
+                                  events, tokens,     metrics,
+                                  log,    clock,      [] { return Json{{"runtime", "oci"}}; },
                                   secret};
     auth::Authenticator authenticator{tokens};
     rest::RestHandler rest{services, authenticator};

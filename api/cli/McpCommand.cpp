@@ -1,0 +1,35 @@
+#include <unistd.h>
+
+#include "api/cli/Command.h"
+#include "api/cli/Remote.h"
+#include "api/mcp/StdioBridge.h"
+
+namespace hearth::cli {
+namespace {
+
+int bridge(const Invocation& call) {
+    mcp::BridgeOptions options;
+    options.url = call.options.get("url", options.url);
+    options.token = call.options.get("token", "");
+    options.root = call.options.get("root", options.root);
+    metrics::Log log(STDERR_FILENO, metrics::LogLevel::Warn);
+    return mcp::StdioBridge(options, STDIN_FILENO, STDOUT_FILENO, log).run();
+}
+
+}  // namespace
+
+Command makeMcp() {
+    return {{.name = "mcp",
+             .arguments = "",
+             .summary = "Speak MCP on standard input and output, for clients that start a program.",
+             .details =
+                 "A bridge to the server at --url that also reads and writes the user's own files\n"
+                 "beneath --root. `hearth mcp-config` prints what a client needs.",
+             .flags = withClientFlags({Flag{.name = "root",
+                                            .value = "DIR",
+                                            .help = "The directory that local files may be in",
+                                            .fallback = "."}})},
+            bridge};
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/Fd.h"
+
+namespace hearth::mcp {
+
+/// The user's own files beneath one directory: what a client may read and write through the stdio
+/// bridge. Nothing outside is reached, whatever "..", absolute path or symlink is given: the kernel
+/// resolves every path beneath the root (openat2, RESOLVE_BENEATH).
+///
+/// Throws Error: Forbidden (outside the root), NotFound, InvalidArgument, DiskFull.
+class LocalFiles {
+public:
+    /// Opens the root; Error(NotFound) where it is no directory.
+    explicit LocalFiles(const std::string& root);
+
+    struct Opened {
+        Fd fd;
+        std::uint64_t size = 0;
+    };
+    /// A regular file for reading.
+    Opened open(const std::string& path) const;
+
+    using Append = std::function<void(std::string_view)>;
+    /// Writes a file whole or not at all: `fill` is given a function that appends. Makes parent
+    /// directories. A path that is a directory or ends in '/' takes `default_name` in it. Gives the
+    /// path written, relative to the root, and its size.
+    std::pair<std::string, std::uint64_t> save(
+        const std::string& path, const std::string& default_name,
+        const std::function<void(const Append&)>& fill) const;
+
+    const std::string& root() const { return root_; }
+
+private:
+    std::string relative(const std::string& path) const;
+    Fd beneath(const std::string& path, int flags) const;
+    Fd makeParents(const std::string& directory) const;
+
+    std::string root_;  ///< absolute, no slash at its end
+    Fd root_fd_;
+};
+
+}  // namespace hearth::mcp

@@ -1,0 +1,256 @@
+#include "api/mcp/StdioBridge.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "api/mcp/Content.h"
+#include "api/mcp/Era.h"
+#include "base/Error.h"
+
+namespace hearth::mcp {
+namespace {
+
+void addProperty(Json& tool, const std::string& name, const std::string& description) {
+    if (member(tool, "inputSchema") == nullptr || !tool["inputSchema"].is_object()) return;
+    tool["inputSchema"]["properties"][name] = {{"type", "string"}, {"description", description}};
+}
+
+}  // namespace
+
+void addLocalArguments(Json& answer, const std::string& root) {
+    const Json* result = member(answer, "result");
+    const Json* tools = result == nullptr ? nullptr : member(*result, "tools");
+    if (tools == nullptr || !tools->is_array()) return;
+    for (Json& tool : answer["result"]["tools"]) {
+        const std::string name = stringMember(tool, "name").value_or("");
+        if (name == "file_put") {
+            addProperty(tool, "local_path",
+                        "Instead of text: a file on the user's machine beneath " + root +
+                            " to upload, of any size.");
+        } else if (name == "file_get") {
+            addProperty(tool, "save_to",
+                        "Save the file on the user's machine under this path beneath " + root +
+                            " instead of showing it.");
+        }
+    }
+}
+
+StdioBridge::StdioBridge(const BridgeOptions& options, int in, int out, metrics::Log& log)
+    : options_(options),
+      in_(in),
+      out_(out),
+      log_(log),
+      files_(options.root),
+      upstream_(options.url, options.token),
+      reader_client_(upstream_.connect()) {}
+
+int StdioBridge::run() {
+    std::string buffer;
+    std::string chunk(64U << 10U, '\0');
+    while (true) {
+        const ssize_t n = ::read(in_, chunk.data(), chunk.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        std::size_t search = buffer.size();
+        buffer.append(chunk, 0, static_cast<std::size_t>(n));
+        std::size_t begin = 0;
+        for (std::size_t end = buffer.find('\n', search); end != std::string::npos;
+             end = buffer.find('\n', search)) {
+            take(buffer.substr(begin, end - begin));
+            begin = search = end + 1;
+        }
+        buffer.erase(0, begin);
+        if (buffer.size() > kMaxLine) {
+            write(errorMessage({}, {rpc::kParseError, "a line is larger than 16 MiB", {}}));
+            return 1;
+        }
+    }
+    take(std::move(buffer));
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, options_.grace, [this] { return busy_ == 0; })) std::_Exit(0);
+    return 0;
+}
+
+void StdioBridge::take(std::string line) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.empty()) return;
+    Json message;
+    try {
+        JsonLimits limits;
+        limits.bytes = kMaxLine;
+        message = parseJson(line, limits);
+    } catch (const Error& error) {
+        write(
+            errorMessage({}, {rpc::kParseError, std::string("Parse error: ") + error.what(), {}}));
+        return;
+    }
+    if (message.is_array()) {
+        enqueue(std::move(message));
+        return;
+    }
+    const Message read = readMessage(message);
+    switch (read.kind) {
+        case MessageKind::Invalid:
+            write(errorMessage(read.id, {rpc::kInvalidRequest, read.problem, {}}));
+            return;
+        case MessageKind::Response:
+            return;  // the server asks nothing
+        case MessageKind::Notification:
+            takeNotification(message, read);
+            return;
+        case MessageKind::Request:
+            break;
+    }
+    if (read.method != "initialize") {
+        enqueue(std::move(message));
+        return;
+    }
+    // Here and not in a thread: what follows needs its session.
+    try {
+        upstream_.initialize(reader_client_, message, [this](const Json& one) { write(one); });
+    } catch (const std::exception& error) {
+        reader_client_.close();
+        write(failure(read.id, error));
+    }
+}
+
+void StdioBridge::takeNotification(const Json& message, const Message& read) {
+    if (read.method == "notifications/cancelled") {
+        const Json* id = member(read.params, "requestId");
+        const std::lock_guard lock(mutex_);
+        if (id != nullptr && in_work_.contains(dumpJson(*id))) cancelled_.insert(dumpJson(*id));
+    }
+    if (classify(message, std::nullopt).kind != Classified::Kind::Legacy) return;
+    try {
+        upstream_.exchange(reader_client_, message, false, [](const Json&) {});
+    } catch (const std::exception& error) {
+        reader_client_.close();
+        log_.warn("mcp_notification_lost", {{"method", read.method}, {"error", error.what()}});
+    }
+}
+
+void StdioBridge::enqueue(Json message) {
+    const std::lock_guard lock(mutex_);
+    if (message.is_object()) in_work_.insert(dumpJson(message["id"]));
+    ++busy_;
+    queue_.push_back(std::move(message));
+    if (idle_ < queue_.size() && threads_.size() < kMaxThreads) {
+        threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    }
+    changed_.notify_all();
+}
+
+void StdioBridge::work(const std::stop_token& stop) {
+    api::Client client = upstream_.connect();
+    while (true) {
+        Json message;
+        {
+            std::unique_lock lock(mutex_);
+            ++idle_;
+            const bool found = changed_.wait(lock, stop, [this] { return !queue_.empty(); });
+            --idle_;
+            if (!found) return;
+            message = std::move(queue_.front());
+            queue_.pop_front();
+        }
+        answer(client, message);
+        {
+            const std::lock_guard lock(mutex_);
+            --busy_;
+            if (message.is_object()) {
+                in_work_.erase(dumpJson(message["id"]));
+                cancelled_.erase(dumpJson(message["id"]));
+            }
+        }
+        changed_.notify_all();
+    }
+}
+
+bool StdioBridge::takenBack(const Json& id) {
+    const std::lock_guard lock(mutex_);
+    return cancelled_.contains(dumpJson(id));
+}
+
+void StdioBridge::answer(api::Client& client, const Json& message) {
+    const bool batch = message.is_array();
+    const Message read = batch ? Message{} : readMessage(message);
+    bool answered = batch;
+    const Upstream::Deliver deliver = [&](const Json& one) {
+        Json out = one;
+        // A refusal that came before the message was read lacks the id.
+        if (!batch && out.is_object() && out.contains("error") && !out.contains("id")) {
+            out["id"] = read.id;
+        }
+        const Json* id = member(out, "id");
+        if (!batch && id != nullptr && *id == read.id) {
+            answered = true;
+            if (read.method == "tools/list") addLocalArguments(out, files_.root());
+        }
+        if (!takenBack(read.id)) write(out);
+    };
+    try {
+        Json here = batch ? Json() : answerHere(client, read);
+        if (!here.is_null()) {
+            deliver(here);
+            return;
+        }
+        const bool modern =
+            !batch && classify(message, std::nullopt).kind != Classified::Kind::Legacy;
+        upstream_.exchange(client, message, modern, deliver);
+        if (!answered && !takenBack(read.id)) {
+            write(
+                errorMessage(read.id, {rpc::kTransport, "the server ended the answer early", {}}));
+        }
+    } catch (const std::exception& error) {
+        client.close();
+        if (!takenBack(read.id)) write(failure(read.id, error));
+    }
+}
+
+Json StdioBridge::answerHere(api::Client& client, const Message& message) {
+    if (message.method != "tools/call") return {};
+    const std::string tool = stringMember(message.params, "name").value_or("");
+    const Json* arguments = member(message.params, "arguments");
+    if (arguments == nullptr) return {};
+    const bool put = tool == "file_put" && stringMember(*arguments, "local_path");
+    const bool get = tool == "file_get" && stringMember(*arguments, "save_to");
+    if (!put && !get) return {};
+    try {
+        return resultMessage(message.id,
+                             textResult(put ? upstream_.upload(client, *arguments, files_)
+                                            : upstream_.download(client, *arguments, files_))
+                                 .message());
+    } catch (const Error& error) {
+        client.close();
+        return resultMessage(message.id, errorResult(error).message());
+    }
+}
+
+Json StdioBridge::failure(const Json& id, const std::exception& error) const {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    std::string text = error.what();
+    if (known != nullptr && known->code() == ErrorCode::Unavailable) {
+        text = "Hearth is not reachable at " + options_.url + " (" + text +
+               "). Start it with `hearth serve`, or set HEARTH_URL or --url to where it runs.";
+    } else if (known != nullptr && !known->hint().empty()) {
+        text += ". " + known->hint();
+    }
+    return errorMessage(id, {rpc::kTransport, text, {}});
+}
+
+void StdioBridge::write(const Json& message) {
+    const std::string line = dumpJson(message) + "\n";
+    std::string_view rest = line;
+    const std::lock_guard lock(out_mutex_);
+    while (!rest.empty()) {
+        const ssize_t n = ::write(out_, rest.data(), rest.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return;  // the client is gone; the end of input follows
+        rest.remove_prefix(static_cast<std::size_t>(n));
+    }
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/mcp/JsonRpc.h"
+#include "api/mcp/LocalFiles.h"
+#include "api/mcp/Upstream.h"
+#include "metrics/Log.h"
+
+namespace hearth::mcp {
+
+struct BridgeOptions {
+    std::string url = "http://127.0.0.1:8080";
+    std::string token;       ///< empty: none
+    std::string root = ".";  ///< the directory that local_path and save_to may reach
+    /// After the end of input, how long calls still in work may take to be answered.
+    std::chrono::milliseconds grace{1'500};
+};
+
+/// `hearth mcp`: MCP on stdin and stdout, carried to a server's /mcp. Calls run at once, each in a
+/// thread of its own; stdout carries nothing but protocol, one message a line. file_put gains
+/// `local_path` and file_get gains `save_to`, which are done here, on the user's own disk.
+class StdioBridge {
+public:
+    /// Does not own the descriptors. Error where the URL or the root is bad.
+    StdioBridge(const BridgeOptions& options, int in, int out, metrics::Log& log);
+    StdioBridge(const StdioBridge&) = delete;
+    StdioBridge& operator=(const StdioBridge&) = delete;
+
+    /// Serves until the input ends and gives the exit status. Where a call is still unanswered
+    /// after `grace`, nobody can hear it any more and its thread sits in a read that nothing else
+    /// ends: then this ends the process, status 0.
+    int run();
+
+    static constexpr std::size_t kMaxThreads = 32;
+    static constexpr std::size_t kMaxLine = 16U << 20U;
+
+private:
+    void take(std::string line);
+    void takeNotification(const Json& message, const Message& read);
+    void enqueue(Json message);
+    void work(const std::stop_token& stop);
+    void answer(api::Client& client, const Json& message);
+    /// The answer of a call that is done here; null for one that is the server's.
+    Json answerHere(api::Client& client, const Message& message);
+    bool takenBack(const Json& id);
+    void write(const Json& message);
+    Json failure(const Json& id, const std::exception& error) const;
+
+    const BridgeOptions options_;
+    const int in_;
+    const int out_;
+    metrics::Log& log_;
+    LocalFiles files_;
+    Upstream upstream_;
+    api::Client reader_client_;  ///< of run()'s thread
+    std::mutex out_mutex_;       ///< keeps lines whole
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    std::deque<Json> queue_;           ///< guarded by mutex_
+    std::set<std::string> in_work_;    ///< ids of requests in work, as JSON; guarded by mutex_
+    std::set<std::string> cancelled_;  ///< those of them taken back; guarded by mutex_
+    std::size_t busy_ = 0;             ///< messages queued or running; guarded by mutex_
+    std::size_t idle_ = 0;             ///< threads that wait; guarded by mutex_
+    std::vector<std::jthread> threads_;
+};
+
+/// Adds `local_path` and `save_to` to the tools of a tools/list answer.
+void addLocalArguments(Json& answer, const std::string& root);
+
+}  // namespace hearth::mcp

@@ -1,0 +1,300 @@
+#include "api/mcp/Upstream.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "api/http/Url.h"
+#include "api/mcp/Era.h"
+#include "base/Error.h"
+
+namespace hearth::mcp {
+namespace {
+
+/// Splits an event stream into the data of its events.
+class EventReader {
+public:
+    explicit EventReader(std::function<void(const std::string&)> event)
+        : event_(std::move(event)) {}
+
+    void feed(std::string_view bytes) {
+        for (const char c : bytes) {
+            if (c == '\n') {
+                takeLine();
+            } else if (line_.size() < kMaxLine) {
+                line_ += c;
+            } else {
+                throw Error(ErrorCode::Internal, "the server's event is too large");
+            }
+        }
+    }
+
+private:
+    static constexpr std::size_t kMaxLine = 64U << 20U;
+
+    void takeLine() {
+        if (line_.ends_with('\r')) line_.pop_back();
+        if (line_.empty()) {
+            if (!data_.empty()) event_(data_);
+            data_.clear();
+        } else if (line_.starts_with("data:")) {
+            if (!data_.empty()) data_ += '\n';
+            data_ += line_.substr(line_.starts_with("data: ") ? 6 : 5);
+        }
+        line_.clear();
+    }
+
+    std::function<void(const std::string&)> event_;
+    std::string line_;
+    std::string data_;
+};
+
+JsonLimits answerLimits() {
+    JsonLimits limits;
+    limits.bytes = 64U << 20U;
+    limits.depth = 64;
+    limits.values = 1'000'000;
+    return limits;
+}
+
+/// The document, or null where the text is none.
+Json parsedOrNull(const std::string& text) {
+    try {
+        return parseJson(text, answerLimits());
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+ErrorCode codeOfStatus(int status) {
+    switch (status) {
+        case 401:
+            return ErrorCode::Unauthenticated;
+        case 403:
+            return ErrorCode::Forbidden;
+        case 404:
+            return ErrorCode::NotFound;
+        case 409:
+            return ErrorCode::Conflict;
+        case 410:
+            return ErrorCode::Gone;
+        case 413:
+            return ErrorCode::PayloadTooLarge;
+        case 429:
+            return ErrorCode::RateLimited;
+        case 507:
+            return ErrorCode::DiskFull;
+        default:
+            return status >= 500 ? ErrorCode::Internal : ErrorCode::InvalidArgument;
+    }
+}
+
+/// What an HTTP error says in problem details, as an Error of ours.
+Error problemOf(int status, const std::string& body) {
+    const Json problem = parsedOrNull(body);
+    Error error(codeOfStatus(status),
+                stringMember(problem, "detail")
+                    .value_or("the server answered HTTP " + std::to_string(status)));
+    if (const auto hint = stringMember(problem, "hint")) {
+        error.hint(*hint);
+    } else if (status == 401) {
+        error.hint("Set HEARTH_TOKEN to a valid token.");
+    }
+    return error;
+}
+
+std::string fileTarget(const Json& arguments) {
+    const auto workspace = stringMember(arguments, "workspace_id");
+    const auto path = stringMember(arguments, "path");
+    if (!workspace || workspace->empty() || !path || path->empty()) {
+        throw Error(ErrorCode::InvalidArgument, "workspace_id and path are required strings");
+    }
+    return "/v1/workspaces/" + api::percentEncode(*workspace) + "/files/" +
+           api::percentEncode(*path, true);
+}
+
+std::string lastName(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+Json defaultHello() {
+    return {{"protocolVersion", kLegacyVersions.front()},
+            {"capabilities", Json::object()},
+            {"clientInfo", {{"name", "hearth-mcp"}, {"version", HEARTH_VERSION}}}};
+}
+
+}  // namespace
+
+Upstream::Upstream(std::string url, std::string token)
+    : url_(std::move(url)), token_(std::move(token)) {}
+
+api::Client Upstream::connect() const {
+    api::ClientOptions options;
+    // A slow call is kept alive every 15 s; opening a workspace may wait in a queue before that.
+    options.timeout = std::chrono::minutes(2);
+    if (!token_.empty()) options.headers.emplace_back("Authorization", "Bearer " + token_);
+    return api::Client(url_, options);
+}
+
+api::ClientResponse Upstream::post(api::Client& client, const Json& message,
+                                   const Session& session, bool quiet_404,
+                                   const Deliver& deliver) {
+    api::ClientRequest request;
+    request.method = "POST";
+    request.target = "/mcp";
+    request.headers = {{"Content-Type", "application/json"},
+                       {"Accept", "application/json, text/event-stream"}};
+    if (!session.id.empty()) {
+        request.headers.emplace_back("Mcp-Session-Id", session.id);
+        request.headers.emplace_back("MCP-Protocol-Version", session.version);
+    }
+    request.body = dumpJson(message);
+    bool events = false;
+    std::string body;
+    EventReader reader([&](const std::string& data) { deliver(parseJson(data, answerLimits())); });
+    const api::ClientResponse response = client.stream(
+        request,
+        [&](std::string_view piece) {
+            if (events) {
+                reader.feed(piece);
+            } else {
+                body += piece;
+            }
+            return body.size() <= answerLimits().bytes;
+        },
+        [&](const api::ClientResponse& head) {
+            events = head.status == 200 &&
+                     head.header("Content-Type").value_or("").starts_with("text/event-stream");
+            return true;
+        });
+    if (events || response.status == 202 || (quiet_404 && response.status == 404)) return response;
+    const Json answer = parsedOrNull(body);
+    if (!answer.is_array() && !stringMember(answer, "jsonrpc")) {
+        throw problemOf(response.status, body);
+    }
+    deliver(answer);
+    return response;
+}
+
+void Upstream::adopt(const api::ClientResponse& response, const Json& answer) {
+    const Json* result = member(answer, "result");
+    if (result == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    session_.id = response.header("Mcp-Session-Id").value_or("");
+    session_.version = stringMember(*result, "protocolVersion").value_or("");
+}
+
+void Upstream::initialize(api::Client& client, const Json& message, const Deliver& deliver) {
+    if (const Json* params = member(message, "params")) {
+        const std::lock_guard lock(mutex_);
+        hello_ = *params;
+    }
+    Json answer;
+    const api::ClientResponse response =
+        post(client, message, {}, false, [&](const Json& one) { answer = one; });
+    adopt(response, answer);
+    deliver(answer);
+}
+
+Upstream::Session Upstream::session(api::Client& client) {
+    Json hello;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!session_.id.empty()) return session_;
+        hello = hello_.is_null() ? defaultHello() : hello_;
+    }
+    Json message = {{"jsonrpc", "2.0"}, {"id", "hearth-mcp-hello"}, {"method", "initialize"}};
+    message["params"] = std::move(hello);
+    Json answer;
+    const api::ClientResponse response =
+        post(client, message, {}, false, [&](const Json& one) { answer = one; });
+    adopt(response, answer);
+    const std::lock_guard lock(mutex_);
+    if (session_.id.empty()) throw Error(ErrorCode::Internal, "the server opened no session");
+    return session_;
+}
+
+void Upstream::exchange(api::Client& client, const Json& message, bool bare,
+                        const Deliver& deliver) {
+    if (bare) {
+        post(client, message, {}, false, deliver);
+        return;
+    }
+    const Session first = session(client);
+    if (post(client, message, first, true, deliver).status != 404) return;
+    {
+        const std::lock_guard lock(mutex_);
+        if (session_.id == first.id) session_ = {};
+    }
+    post(client, message, session(client), false, deliver);
+}
+
+std::string Upstream::upload(api::Client& client, const Json& arguments,
+                             const LocalFiles& files) const {
+    const std::string local = stringMember(arguments, "local_path").value_or("");
+    if (member(arguments, "text") != nullptr || member(arguments, "base64") != nullptr) {
+        throw Error(ErrorCode::InvalidArgument, "give one of text, base64 and local_path");
+    }
+    api::ClientRequest request;
+    request.method = "PUT";
+    request.target = fileTarget(arguments);
+    request.headers = {{"Content-Type", "application/octet-stream"}};
+    if (const auto mode = stringMember(arguments, "mode")) {
+        request.headers.emplace_back("X-File-Mode", *mode);
+    }
+    const LocalFiles::Opened opened = files.open(local);
+    std::uint64_t left = opened.size;  // a file that grows meanwhile is sent as it was
+    request.source = [&](char* out, std::size_t size) -> std::size_t {
+        const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(size, left));
+        if (most == 0) return 0;
+        ssize_t n = 0;
+        do {
+            n = ::read(opened.fd.get(), out, most);
+        } while (n < 0 && errno == EINTR);
+        if (n < 0) throwErrno("read", local);
+        if (n == 0) throw Error(ErrorCode::Conflict, local + " shrank while it was sent");
+        left -= static_cast<std::uint64_t>(n);
+        return static_cast<std::size_t>(n);
+    };
+    request.source_length = opened.size;
+    const api::ClientResponse response = client.request(request);
+    if (response.status >= 300) throw problemOf(response.status, response.body);
+    return "Wrote " + stringMember(arguments, "path").value_or("") + ", " +
+           std::to_string(opened.size) + " bytes, from the local file " + local + ".";
+}
+
+std::string Upstream::download(api::Client& client, const Json& arguments,
+                               const LocalFiles& files) const {
+    api::ClientRequest request;
+    request.target = fileTarget(arguments);
+    const std::string path = stringMember(arguments, "path").value_or("");
+    const auto fetch = [&](const LocalFiles::Append& append) {
+        bool good = false;
+        std::string refusal;
+        const api::ClientResponse response = client.stream(
+            request,
+            [&](std::string_view piece) {
+                if (good) {
+                    append(piece);
+                } else {
+                    refusal += piece;
+                }
+                return refusal.size() < 64U << 10U;
+            },
+            [&](const api::ClientResponse& head) {
+                // A directory is answered with a list of its entries, as JSON.
+                good = head.status == 200;
+                return true;
+            });
+        if (!good) throw problemOf(response.status, refusal);
+    };
+    const auto [saved, size] =
+        files.save(stringMember(arguments, "save_to").value_or(""), lastName(path), fetch);
+    return "Saved " + path + ", " + std::to_string(size) + " bytes, as the local file " + saved +
+           " in " + files.root() + ".";
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "api/http/Client.h"
+#include "api/mcp/JsonRpc.h"
+#include "api/mcp/LocalFiles.h"
+
+namespace hearth::mcp {
+
+/// The server as the stdio bridge sees it: MCP messages out, messages back, one session for all
+/// connections, opened anew when the server no longer knows it. Thread-safe; each thread brings
+/// its own Client.
+class Upstream {
+public:
+    Upstream(std::string url, std::string token);
+
+    /// A client for this server, for one thread.
+    api::Client connect() const;
+
+    using Deliver = std::function<void(const Json&)>;
+    /// Sends `initialize` as the user's client wrote it and remembers session and version.
+    void initialize(api::Client& client, const Json& message, const Deliver& deliver);
+    /// Sends a message in the session, which is opened first if there is none, and hands over every
+    /// message that comes back, as it comes. With `bare`, outside of any session. Throws Error.
+    void exchange(api::Client& client, const Json& message, bool bare, const Deliver& deliver);
+
+    /// Stream a local file into a workspace, and a workspace's file to the local disk. Throw Error,
+    /// also for what the server refused. Give what the model is told.
+    std::string upload(api::Client& client, const Json& arguments, const LocalFiles& files) const;
+    std::string download(api::Client& client, const Json& arguments, const LocalFiles& files) const;
+
+private:
+    struct Session {
+        std::string id;
+        std::string version;
+    };
+    Session session(api::Client& client);
+    /// Posts and delivers; gives status and headers. With `quiet_404` a 404 is not delivered.
+    static api::ClientResponse post(api::Client& client, const Json& message,
+                                    const Session& session, bool quiet_404,
+                                    const Deliver& deliver);
+    void adopt(const api::ClientResponse& response, const Json& answer);
+
+    const std::string url_;
+    const std::string token_;
+    mutable std::mutex mutex_;
+    Session session_;  ///< guarded by mutex_
+    Json hello_;  ///< params of the last initialize, to open a session anew; guarded by mutex_
+};
+
+}  // namespace hearth::mcp

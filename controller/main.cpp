@@ -1,0 +1,416 @@
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "api/auth/Authenticator.h"
+#include "api/cli/Cli.h"
+#include "api/http/Front.h"
+#include "api/http/Operations.h"
+#include "api/mcp/McpHandler.h"
+#include "api/rest/RestHandler.h"
+#include "base/Error.h"
+#include "base/Instance.h"
+#include "controller/Claims.h"
+#include "controller/ExecutionService.h"
+#include "controller/PoolService.h"
+#include "controller/Privileges.h"
+#include "controller/Reclaimer.h"
+#include "controller/Recovery.h"
+#include "controller/SecretKey.h"
+#include "controller/Services.h"
+#include "controller/TokenStore.h"
+#include "controller/WorkspaceService.h"
+#include "pool/ClaimMarks.h"
+#include "pool/launcher/LauncherClient.h"
+#include "pool/runtime/FakeRuntime.h"
+#include "pool/runtime/OciRuntime.h"
+
+// Builds the object graph: the one file that sees every level. Members are declared in the order in
+// which they need each other, so they end in the reverse.
+
+namespace {
+
+using namespace hearth;
+
+constexpr unsigned kReconcileWorkers = 8;
+constexpr auto kOrphanSweep = std::chrono::seconds(60);
+constexpr auto kWarmUpGrace = std::chrono::seconds(30);
+constexpr auto kShutdownWait = std::chrono::seconds(15);
+constexpr int kLauncherDied = 70;
+
+/// What was done as root, before the first thread.
+struct Groundwork {
+    Instance instance;
+    Fd lock;
+    Fd launcher;  ///< empty with the fake runtime
+    std::vector<controller::Pool> declared;
+};
+
+metrics::LogLevel logLevel(const std::string& name) {
+    if (name == "debug") return metrics::LogLevel::Debug;
+    if (name == "warn") return metrics::LogLevel::Warn;
+    if (name == "error") return metrics::LogLevel::Error;
+    return metrics::LogLevel::Info;
+}
+
+std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config) {
+    std::vector<controller::ConfiguredToken> tokens;
+    for (const cli::TokenConfig& token : *config.tokens) {
+        tokens.push_back({token.name, token.tenant, token.role, token.sha256});
+    }
+    return tokens;
+}
+
+/// Sends each request to the surface whose path it has.
+class Surfaces final : public api::Handler {
+public:
+    Surfaces(api::Handler& rest, api::Handler& mcp) : rest_(rest), mcp_(mcp) {}
+
+    api::Response handle(api::Request& request) override {
+        const std::string& path = request.path();
+        return path == "/mcp" || path == "/mcp/" ? mcp_.handle(request) : rest_.handle(request);
+    }
+
+private:
+    api::Handler& rest_;
+    api::Handler& mcp_;
+};
+
+class Server {
+public:
+    Server(const cli::ServeConfig& config, Groundwork ground)
+        : config_(config),
+          ground_(std::move(ground)),
+          log_(2, logLevel(*config.log_level)),
+          secret_key_(controller::loadSecretKey(ground_.instance.data_dir + "/state/key")),
+          journal_(ground_.instance.data_dir + "/state/hearth.db", clock_, log_),
+          events_(journal_, clock_),
+          tokens_(journal_, configuredTokens(config), clock_),
+          specs_(journal_, clock_),
+          marks_(ground_.instance.run_dir + "/marks"),
+          runtime_(makeRuntime()),
+          work_(clock_, metrics_),
+          breaker_(clock_),
+          claim_queue_(warm_, work_, breaker_, metrics_, clock_),
+          endings_(table_, warm_, work_, journal_, events_, metrics_, log_, clock_),
+          sandboxes_(*runtime_, warm_, marks_, poller_, specs_, endings_, claim_queue_, breaker_,
+                     work_, events_, metrics_, log_, clock_),
+          pool_reconciler_(specs_, warm_, claim_queue_, breaker_, endings_, work_, table_, events_,
+                           metrics_, clock_),
+          claims_(table_, claim_queue_, sandboxes_, marks_, endings_, work_, journal_, events_,
+                  metrics_, log_, clock_),
+          workspaces_(table_, claims_, endings_, specs_, journal_, sandboxes_, *runtime_,
+                      *config.default_pool, secret_key_, clock_),
+          executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
+                      log_, secret_key_, clock_),
+          pools_(specs_, pool_reconciler_, warm_, table_, endings_, work_, metrics_,
+                 runtime_->facts().name, clock_),
+          loop_(work_, metrics_, log_, clock_),
+          reclaimer_(table_, endings_, clock_),
+          services_{pools_,   workspaces_, executions_,
+                    events_,  tokens_,     metrics_,
+                    log_,     clock_,      [this] { return capabilities(); },
+                    secret_key_},
+          authenticator_(tokens_),
+          rest_(services_, authenticator_),
+          mcp_(services_, authenticator_),
+          surfaces_(rest_, mcp_),
+          operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
+          front_(frontOptions(), surfaces_, metrics_, log_, clock_) {}
+
+    int run(const sigset_t& signals) {
+        cli::checkExposure(config_, tokens_.configured());
+        for (const controller::Pool& pool : specs_.all()) metrics_.bornPool(pool.name);
+        for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
+        operations_.start();
+        controller::Recovery(*runtime_, warm_, marks_, sandboxes_, specs_, table_, executions_,
+                             journal_, log_, clock_)
+            .run();
+        handleWork();
+        loop_.start(kReconcileWorkers);
+        reclaimer_.start();
+        front_.start();
+        started_at_ = clock_.now();
+        serving_ = true;
+        greet();
+        waitForEnd(signals);
+        return stop();
+    }
+
+private:
+    std::unique_ptr<pool::ContainerRuntime> makeRuntime() {
+        if (!ground_.launcher) return std::make_unique<pool::FakeRuntime>(clock_);
+        launcher_ = std::make_unique<pool::LauncherClient>(std::move(ground_.launcher), log_, [this] {
+            log_.error("launcher.died", {{"hint", "sandboxes live on; start hearth again"}});
+            launcher_died_ = true;
+            ::kill(::getpid(), SIGTERM);
+        });
+        return std::make_unique<pool::OciRuntime>(ground_.instance, *launcher_);
+    }
+
+    api::FrontOptions frontOptions() const {
+        api::FrontOptions options;
+        options.listen = *config_.listen;
+        options.hosts = *config_.allowed_hosts;
+        options.origins = *config_.allowed_origins;
+        options.workers = *config_.workers;
+        return options;
+    }
+
+    void handleWork() {
+        loop_.handle("pool", [this](const std::string& name) {
+            return pool_reconciler_.reconcile(name);
+        });
+        loop_.handle("sandbox",
+                     [this](const std::string& name) { return sandboxes_.reconcile(name); });
+        loop_.handle("execution",
+                     [this](const std::string& name) { return executions_.settle(name); });
+        loop_.handle("forget",
+                     [this](const std::string& name) { return executions_.forget(name); });
+        loop_.handle("orphans", [this](const std::string&) { return sweepOrphans(); });
+        for (const controller::Pool& pool : specs_.all()) work_.add({"pool", pool.name});
+        work_.addAfter({"orphans", "all"}, kOrphanSweep);
+    }
+
+    /// What the runtime has and nobody knows: a create that failed half-way, a lost record.
+    controller::ReconcileResult sweepOrphans() {
+        for (const pool::SandboxInfo& info : runtime_->list()) {
+            if (!warm_.find(info.id)) work_.add({"sandbox", info.id});
+        }
+        return controller::ReconcileResult::after(kOrphanSweep);
+    }
+
+    std::pair<bool, std::string> ready() const {
+        if (!serving_) return {false, "starting or stopping"};
+        if (clock_.now() - started_at_ < kWarmUpGrace) {
+            for (const controller::Pool& pool : specs_.all()) {
+                if (warm_.counts(pool.name).total() < pool.spec.warm_min ||
+                    pool_reconciler_.status(pool.name).observed_generation == 0 ||
+                    warm_.counts(pool.name).creating + warm_.counts(pool.name).warming > 0) {
+                    return {false, "pool " + pool.name + " is filling"};
+                }
+            }
+        }
+        return {true, "ready"};
+    }
+
+    Json capabilities() const {
+        const pool::RuntimeFacts facts = runtime_->facts();
+        return {{"version", HEARTH_VERSION},
+                {"runtime", facts.name},
+                {"runtimeVersion", facts.version},
+                {"isolation",
+                 {{"userNamespaces", facts.user_namespaces},
+                  {"seccomp", facts.seccomp},
+                  {"cgroup", facts.cgroup},
+                  {"network", "None"},
+                  {"knownHoles", facts.holes}}},
+                {"images", facts.images},
+                {"gpus", Json::array()},
+                {"protocols", {{"rest", "v1"}, {"mcp", Json::array({"2025-11-25", "2025-06-18",
+                                                                    "2025-03-26", "2024-11-05"})}}}};
+    }
+
+    void greet() const {
+        const std::string url = "http://" + front_.address() + ":" + std::to_string(front_.port());
+        std::cout << "Hearth " << HEARTH_VERSION << " serves\n"
+                  << "  REST        " << url << "/v1      (docs: " << url << "/docs)\n"
+                  << "  MCP         " << url << "/mcp     (hearth mcp-config claude-code)\n"
+                  << "  operations  http://" << operations_.address() << ":" << operations_.port()
+                  << "/metrics /healthz /readyz\n"
+                  << "Try: hearth run -l python -c 'print(1)'    Stop: Ctrl-C\n"
+                  << std::flush;
+    }
+
+    static void waitForEnd(const sigset_t& signals) {
+        int signal = 0;
+        while (::sigwait(&signals, &signal) != 0 || signal == SIGHUP) {
+        }
+        // A second one does not wait for anything.
+        std::signal(SIGTERM, [](int) { ::_exit(1); });
+        std::signal(SIGINT, [](int) { ::_exit(1); });
+        ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    }
+
+    int stop() {
+        log_.info("server.stopping");
+        serving_ = false;
+        claim_queue_.close();
+        front_.stop();
+        pool_reconciler_.stopRefill();
+        if (!launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy) endWarm();
+        loop_.stop();
+        journal_.flush(kShutdownWait);
+        operations_.stop();
+        log_.info("server.stopped");
+        return launcher_died_ ? kLauncherDied : 0;
+    }
+
+    void endWarm() {
+        const auto warm = [](const pool::Member& member) {
+            return member.phase != pool::Phase::Claimed;
+        };
+        for (const pool::Member& member : warm_.all()) {
+            if (warm(member)) endings_.retire(member, "shutdown");
+        }
+        const TimePoint until = clock_.now() + kShutdownWait;
+        for (bool left = true; left && clock_.now() < until;) {
+            left = false;
+            for (const pool::Member& member : warm_.all()) left = left || warm(member);
+            if (left) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+    }
+
+    const cli::ServeConfig& config_;
+    Groundwork ground_;
+    SystemClock clock_;
+    metrics::Log log_;
+    metrics::Metrics metrics_;
+    std::atomic<bool> serving_{false};
+    std::atomic<bool> launcher_died_{false};
+    TimePoint started_at_{};
+    const std::string secret_key_;
+    controller::Journal journal_;
+    controller::EventLog events_;
+    controller::TokenStore tokens_;
+    controller::SpecStore specs_;
+    agent::Poller poller_;
+    pool::WarmPool warm_;
+    pool::ClaimMarks marks_;
+    std::unique_ptr<pool::LauncherClient> launcher_;
+    std::unique_ptr<pool::ContainerRuntime> runtime_;
+    controller::WorkQueue work_;
+    controller::Breaker breaker_;
+    controller::ClaimQueue claim_queue_;
+    controller::WorkspaceTable table_;
+    controller::Endings endings_;
+    controller::SandboxReconciler sandboxes_;
+    controller::PoolReconciler pool_reconciler_;
+    controller::Claims claims_;
+    controller::WorkspaceService workspaces_;
+    controller::ExecutionService executions_;
+    controller::PoolService pools_;
+    controller::ReconcileLoop loop_;
+    controller::Reclaimer reclaimer_;
+    controller::Services services_;
+    auth::Authenticator authenticator_;
+    rest::RestHandler rest_;
+    mcp::McpHandler mcp_;
+    Surfaces surfaces_;
+    api::Operations operations_;
+    api::Front front_;
+};
+
+std::string besideProgram(const std::string& name) {
+    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+std::vector<controller::Pool> readManifests(const std::vector<std::string>& files) {
+    std::vector<controller::Pool> pools;
+    for (const std::string& file : files) {
+        std::ifstream in(file);
+        if (!in) throwErrno("open", file);
+        std::ostringstream text;
+        text << in.rdbuf();
+        for (controller::Pool& pool : controller::parsePoolYaml(text.str(), file)) {
+            pools.push_back(std::move(pool));
+        }
+    }
+    return pools;
+}
+
+/// The directories that the launcher makes where there is one.
+void makeServerDirectories(const Instance& instance, const controller::Account& account) {
+    for (const std::string& path : {instance.data_dir + "/state", instance.run_dir + "/marks"}) {
+        std::filesystem::create_directories(path);
+        std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+        if (::chown(path.c_str(), account.uid, account.gid) != 0) throwErrno("chown", path);
+    }
+}
+
+Groundwork prepare(const cli::ServeConfig& config) {
+    if (::geteuid() != 0) {
+        throw Error(ErrorCode::InvalidArgument, "hearth serve must be started as root")
+            .hint("it keeps root only in a small launcher process; the server itself gives it up");
+    }
+    const controller::Account account = controller::findAccount(*config.user);
+    Groundwork ground;
+    ground.instance = openInstance(*config.data_dir);
+    ground.lock = lockInstance(ground.instance);
+    ground.declared = readManifests(*config.pools);
+    controller::raiseFileLimit();
+    if (*config.runtime == cli::RuntimeChoice::Fake) {
+        makeServerDirectories(ground.instance, account);
+    } else {
+        pool::LauncherOptions options;
+        options.instance = ground.instance;
+        options.runtime = *config.oci_runtime;
+        options.agent_path = besideProgram("hearth-agent");
+        options.server_uid = account.uid;
+        options.server_gid = account.gid;
+        ground.launcher = pool::LauncherClient::forkLauncher(options);
+    }
+    controller::becomeAccount(account);
+    return ground;
+}
+
+int serve(const cli::ServeConfig& config) {
+    Groundwork ground = prepare(config);
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+    ::umask(077);
+    return Server(config, std::move(ground)).run(signals);
+}
+
+/// The tokens of a data directory, without a server.
+class OfflineTokens final : public controller::Tokens {
+public:
+    explicit OfflineTokens(const std::string& data_dir)
+        : log_(2, metrics::LogLevel::Error),
+          journal_(data_dir + "/state/hearth.db", clock_, log_),
+          store_(journal_, {}, clock_) {}
+
+    bool configured() const override { return store_.configured(); }
+    std::optional<controller::Principal> authenticate(std::string_view token) const override {
+        return store_.authenticate(token);
+    }
+    std::pair<controller::TokenView, std::string> create(
+        const controller::Principal& who, const std::string& name, const std::string& tenant,
+        controller::Role role, std::optional<std::int64_t> ttl_seconds) override {
+        return store_.create(who, name, tenant, role, ttl_seconds);
+    }
+    std::vector<controller::TokenView> list(const controller::Principal& who) const override {
+        return store_.list(who);
+    }
+    void remove(const controller::Principal& who, const std::string& id) override {
+        store_.remove(who, id);
+    }
+
+private:
+    SystemClock clock_;
+    metrics::Log log_;
+    controller::Journal journal_;
+    controller::TokenStore store_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    cli::Program program;
+    program.serve = serve;
+    program.tokens = [](const std::string& data_dir) {
+        return std::make_unique<OfflineTokens>(data_dir);
+    };
+    return cli::runCommand(argc, argv, program);
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Runs Catch2 programs and counts their test cases.
+
+    catch_results.py STAGE PROGRAM...
+    catch_results.py STAGE --ctest BUILD_FOLDER LABEL
+
+Appends "pass|fail|skip STAGE NAME" for each test case to the file in HEARTH_TEST_RESULTS. A test
+says that this machine lacks what it needs with a line "SKIP why" on its standard output.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as xml
+
+DEFAULT_TIMEOUT = 900
+
+
+def programs_of_ctest(folder, label):
+    """(command, timeout) of each test that ctest knows under the label."""
+    told = subprocess.run(
+        ["ctest", "--show-only=json-v1", "-L", f"^{label}$"],
+        cwd=folder, capture_output=True, text=True, check=True)
+    for test in json.loads(told.stdout)["tests"]:
+        properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
+        command = test.get("command") or [test["name"]]
+        yield command, float(properties.get("TIMEOUT", DEFAULT_TIMEOUT))
+
+
+def cases_of(report):
+    """(result, name, message) of each test case in a JUnit report."""
+    for case in xml.parse(report).getroot().iter("testcase"):
+        bad = [child for child in case if child.tag in ("failure", "error")]
+        text = "\n".join((child.get("message") or "") + (child.text or "") for child in bad)
+        yield ("fail" if bad else "pass"), case.get("name"), text
+
+
+def run(command, timeout):
+    """Results of one program: test cases, and one more where the program itself fails."""
+    name = os.path.basename(command[0])
+    if not os.path.exists(command[0]):
+        return [("fail", name, "was not built")]
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.xml")
+        output = os.path.join(folder, "output")
+        with open(output, "wb") as file:
+            try:
+                done = subprocess.run(
+                    command + ["--reporter", "junit", "--out", report],
+                    stdout=file, stderr=subprocess.STDOUT, timeout=timeout)
+                ending = f"ended with status {done.returncode}"
+                status = done.returncode
+            except subprocess.TimeoutExpired:
+                ending = f"was still running after {timeout:.0f} s"
+                status = -1
+        with open(output, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+        try:
+            results = list(cases_of(report))
+            lines += [line for suite in xml.parse(report).getroot().iter("system-out")
+                      for line in (suite.text or "").splitlines()]
+        except (OSError, xml.ParseError):
+            results = []
+        if status != 0 and not any(result == "fail" for result, _, _ in results):
+            results.append(("fail", name, "\n".join([ending] + lines[-30:])))
+        if status == 0 and not results:
+            results.append(("fail", name, "ran no test"))
+        skips = [line.strip()[5:] for line in lines if line.strip().startswith("SKIP ")]
+        return results + [("skip", why, "") for why in skips]
+
+
+def main():
+    stage, arguments = sys.argv[1], sys.argv[2:]
+    if arguments[0] == "--ctest":
+        programs = list(programs_of_ctest(arguments[1], arguments[2]))
+    else:
+        programs = [([program], DEFAULT_TIMEOUT) for program in arguments]
+    lines = []
+    if not programs:
+        lines.append(f"fail {stage} there is no test program\n")
+    for command, timeout in programs:
+        started = time.monotonic()
+        results = run(command, timeout)
+        count = {kind: sum(1 for result, _, _ in results if result == kind)
+                 for kind in ("pass", "fail", "skip")}
+        print(f"    {os.path.basename(command[0]):24} {count['pass']:5} passed {count['fail']:3} failed "
+              f"{count['skip']:3} skipped  {time.monotonic() - started:6.1f} s", flush=True)
+        for result, name, text in results:
+            name = " ".join(name.split())
+            lines.append(f"{result} {stage} {name}\n")
+            if result == "fail":
+                print(f"\nFAILED: {name}\n{text}\n", flush=True)
+            elif result == "skip":
+                print(f"    skipped: {name}", flush=True)
+    if "HEARTH_TEST_RESULTS" in os.environ:
+        with open(os.environ["HEARTH_TEST_RESULTS"], "a", encoding="utf-8") as file:
+            file.writelines(lines)
+    sys.exit(any(line.startswith("fail") for line in lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Words that have no place in this code, each with what to write instead."""
+
+import re
+import sys
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    pattern: str        # a regular expression; may span lines
+    where: str          # a regular expression: the paths it is looked for in
+    unless: str         # the paths it is allowed in; "" for none
+    advice: str
+
+
+SERVER = r"^(base|metrics|pool|controller|api)/.*\.(h|cpp)$"
+CODE = r"\.(h|cpp)$"
+
+# Looked for in code without its comments and the contents of its strings.
+CODE_RULES = [
+    Rule(r"\bstd::(cout|cerr|clog)\b|\bf?printf\s*\(", SERVER,
+         r"^(api/cli/|pool/agent/program/|controller/main\.cpp)",
+         "the server speaks through metrics/Log.h only"),
+    Rule(r"(\.|->)detach\s*\(\s*\)", CODE, r"^pool/agent/program/",  # no threads
+         "nothing is detached: keep a jthread as the last member"),
+    Rule(r"\bcatch\s*\(\s*\.\.\.\s*\)\s*\{\s*\}", CODE, "",
+         "an error may not vanish: count it, or let it rise to the thread's top"),
+    Rule(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bsleep\s*\(", r"^tests/unit/.*\.(h|cpp)$", "",
+         "unit tests do not sleep: move a FakeClock, or wait for a condition"),
+    Rule(r"\[=\s*[\],]", CODE, "", "a lambda names what it captures"),
+]
+
+# Looked for in everything, comments included.
+TEXT_RULES = [
+    Rule(r"(?<![\w./-])/(work|home/\w+|Users/\w+|root)/(?=\w)", r".", "",
+         "a path of one machine; derive it, or let it be configured"),
+    Rule(r"\b(TODO|FIXME|XXX)\b", r".", r"^tests/lint/", "finish it, or file an issue"),
+    Rule(r"^(<{7}|>{7}) ", r".", "", "a merge was left unfinished"),
+]
+
+
+def blank(match):
+    """A comment or a string's inside becomes spaces; lines stay where they are."""
+    text = match.group(0)
+    hollow = re.sub(r"[^\n]", " ", text)
+    return text[0] + hollow[1:-1] + text[-1] if text[0] in "\"'" else hollow
+
+
+TOKENS = re.compile(
+    r'R"(\w*)\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
+
+
+def main():
+    found = False
+    for path in open(sys.argv[1], encoding="utf-8").read().splitlines():
+        try:
+            text = open(path, encoding="utf-8").read()
+        except UnicodeDecodeError:
+            continue
+        rules = [(rule, text) for rule in TEXT_RULES]
+        if re.search(CODE, path):
+            code = TOKENS.sub(blank, text)
+            rules += [(rule, code) for rule in CODE_RULES]
+        for rule, searched in rules:
+            if not re.search(rule.where, path) or (rule.unless and re.search(rule.unless, path)):
+                continue
+            for match in re.finditer(rule.pattern, searched, re.MULTILINE):
+                found = True
+                line = searched.count("\n", 0, match.start()) + 1
+                print(f"{path}:{line}: {' '.join(match.group(0).split())}: {rule.advice}")
+    sys.exit(found)
+
+
+main()

@@ -1,0 +1,238 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "api/cli/Cli.h"
+#include "api/cli/Remote.h"
+#include "api/cli/RunOutput.h"
+#include "api/cli/RunRequest.h"
+#include "api/cli/Sse.h"
+#include "api/cli/Views.h"
+
+using namespace hearth;
+using namespace hearth::cli;
+
+namespace {
+
+Options options(const std::vector<std::string>& arguments) {
+    return Options::parse(makeRun().spec, arguments,
+                          [](const std::string&) { return std::nullopt; });
+}
+
+RunRequest request(const std::vector<std::string>& arguments) {
+    return makeRunRequest(options(arguments));
+}
+
+/// A program without a server, its two streams and its status.
+struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+};
+
+Outcome call(const std::vector<std::string>& arguments, const Program& program = {}) {
+    std::ostringstream out;
+    std::ostringstream err;
+    Outcome outcome;
+    outcome.status = runCommand(arguments, program, Console{out, err},
+                                [](const std::string&) { return std::nullopt; });
+    outcome.out = out.str();
+    outcome.err = err.str();
+    return outcome;
+}
+
+std::vector<SseEvent> readAll(const std::vector<std::string>& pieces) {
+    std::vector<SseEvent> events;
+    SseReader reader([&](const SseEvent& event) {
+        events.push_back(event);
+        return true;
+    });
+    for (const std::string& piece : pieces) reader.feed(piece);
+    return events;
+}
+
+}  // namespace
+
+TEST_CASE("events are whole whatever pieces they come in", "[unit][cli]") {
+    const std::string text =
+        ": hello\n\nid: 7\nevent: stdout\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata:x\n\n";
+    std::vector<std::string> bytes;
+    for (const char c : text) bytes.emplace_back(1, c);
+    for (const auto& events : {readAll({text}), readAll(bytes)}) {
+        REQUIRE(events.size() == 2);
+        CHECK(events[0].type == "stdout");
+        CHECK(events[0].id == "7");
+        CHECK(events[0].data == "{\"text\":\n\"a\"}");
+        CHECK(events[1].type == "message");
+        CHECK(events[1].id == "7");
+        CHECK(events[1].data == "x");
+    }
+}
+
+TEST_CASE("no event comes after the reader was told to stop", "[unit][cli]") {
+    int seen = 0;
+    SseReader reader([&](const SseEvent&) { return ++seen < 1; });
+    CHECK_FALSE(reader.feed("data: 1\n\ndata: 2\n\n"));
+    CHECK(seen == 1);
+}
+
+TEST_CASE("output goes to the stream it came from, byte for byte", "[unit][cli]") {
+    std::ostringstream out;
+    std::ostringstream err;
+    const Console console{out, err};
+    RunOutput output(console, false);
+    output.take({"1", "started", R"({"id":"ex_1"})"});
+    output.take({"2", "stdout", R"({"text":"a"})"});
+    output.take({"3", "stderr", R"({"text":"b"})"});
+    output.take({"4", "stdout", R"({"base64":"/wA="})"});
+    CHECK_FALSE(output.finished());
+    output.take({"5", "exit", R"({"id":"ex_1","status":"failed","exitCode":3})"});
+    CHECK(output.finished());
+    CHECK(output.executionId() == "ex_1");
+    CHECK(out.str() == std::string("a\xff\0", 3));
+    CHECK(err.str() == "b");
+    CHECK(output.exitStatus() == 3);
+}
+
+TEST_CASE("how an execution ended becomes an exit status", "[unit][cli]") {
+    CHECK(exitStatusOf({{"status", "ok"}, {"exitCode", 0}}) == 0);
+    CHECK(exitStatusOf({{"status", "failed"}, {"exitCode", 7}}) == 7);
+    CHECK(exitStatusOf({{"status", "failed"}, {"exitCode", nullptr}, {"signal", "SEGV"}}) == 139);
+    CHECK(exitStatusOf({{"status", "timeout"}, {"signal", "KILL"}}) == 124);
+    CHECK(exitStatusOf({{"status", "oom"}, {"signal", "KILL"}}) == 137);
+    CHECK(exitStatusOf({{"status", "killed"}}) == 137);
+    CHECK(exitStatusOf({{"status", "lost"}, {"exitCode", nullptr}}) == 1);
+}
+
+TEST_CASE("an exception that nobody printed is shown", "[unit][cli]") {
+    std::ostringstream out;
+    std::ostringstream err;
+    const Console console{out, err};
+    RunOutput output(console, false);
+    output.take({"1", "exit",
+                 R"({"id":"e","status":"failed","exitCode":1,
+                     "error":{"name":"ValueError","message":"no","traceback":"Traceback: no"}})"});
+    CHECK(err.str() == "Traceback: no\n");
+}
+
+TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
+    const RunRequest code =
+        request({"-l", "python", "-c", "print(1)", "-e", "A=b=c", "-t", "1500ms"});
+    CHECK(code.target == "/v1/executions");
+    CHECK(code.body["code"] == "print(1)");
+    CHECK(code.body["language"] == "python");
+    CHECK(code.body["env"]["A"] == "b=c");
+    CHECK(code.body["timeoutSeconds"] == 1.5);
+    CHECK(request({"--command", "echo hi | wc -c"}).body["command"] == "echo hi | wc -c");
+    CHECK(request({"--", "ls", "-l"}).body["argv"] == Json({"ls", "-l"}));
+    CHECK(request({"-w", "ws_1", "--command", "ls"}).target == "/v1/workspaces/ws_1/executions");
+    CHECK(request({"-i", "--command", "cat"}).body["stdinOpen"] == true);
+    CHECK(request({"-p", "gpu", "--command", "ls"}).body["pool"] == "gpu");
+}
+
+TEST_CASE("run refuses nothing, two things and nonsense", "[unit][cli]") {
+    for (const std::vector<std::string>& wrong :
+         std::vector<std::vector<std::string>>{{},
+                                               {"-c", "1", "--command", "ls"},
+                                               {"-c", "1", "--", "ls"},
+                                               {"-l", "python", "--command", "ls"},
+                                               {"-c", "1", "-e", "novalue"},
+                                               {"-c", "1", "-w", "ws_1", "-p", "python"},
+                                               {"-i", "-"}}) {
+        CHECK_THROWS_AS(request(wrong), UsageError);
+    }
+}
+
+TEST_CASE("the language goes by the extension", "[unit][cli]") {
+    CHECK(languageOf("a/b.py") == "python");
+    CHECK(languageOf("x.js") == "node");
+    CHECK(languageOf("x.unknown").empty());
+}
+
+TEST_CASE("problem details become one message and one hint", "[unit][cli]") {
+    const RemoteError error = remoteError(
+        429, R"({"title":"No warm sandbox free","status":429,"detail":"pool python: queue full",
+                 "errorCode":"POOL_EXHAUSTED","retryAfterSeconds":3,"hint":"raise warm.max",
+                 "errors":[{"pointer":"/pool","reason":"empty"}]})");
+    CHECK(std::string(error.what()) == "pool python: queue full; /pool: empty");
+    CHECK(error.hint() == "raise warm.max; try again in 3 s");
+    CHECK(error.code() == "POOL_EXHAUSTED");
+    CHECK(std::string(remoteError(502, "<html>").what()) == "the server answered with status 502");
+    CHECK(remoteError(401, "{}").hint().find("HEARTH_TOKEN") != std::string::npos);
+}
+
+TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
+    const Outcome outcome = call({"rnu"});
+    CHECK(outcome.status == kUsage);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err == "error: unknown command \"rnu\"\n  hint: did you mean `hearth run`?\n");
+    CHECK(call({"get", "pool"}).status == kUsage);
+    CHECK(call({"get", "workspcaes"}).err.find("did you mean workspaces?") != std::string::npos);
+    CHECK(call({"get", "executions"}).err.find("--workspace") != std::string::npos);
+    CHECK(call({"delete", "pools", "x"}).status == kUsage);
+    CHECK(call({"bench", "--only", "shel"}).err.find("did you mean shell?") != std::string::npos);
+    CHECK(call({}).status == kUsage);
+}
+
+TEST_CASE("every command has a page of help", "[unit][cli]") {
+    for (const Command& command : allCommands()) {
+        CAPTURE(command.spec.name);
+        const Outcome page = call({command.spec.name, "--help"});
+        CHECK(page.status == kOk);
+        CHECK(page.out.starts_with("usage: hearth " + command.spec.name));
+        CHECK(page.out == call({"help", command.spec.name}).out);
+    }
+    CHECK(call({"--version"}).out == "hearth " HEARTH_VERSION "\n");
+}
+
+TEST_CASE("an unreachable server exits with 4", "[unit][cli]") {
+    const Outcome outcome = call({"get", "pools", "--url", "unix:///nonexistent/hearth.sock"});
+    CHECK(outcome.status == kUnreachable);
+    CHECK(outcome.err.find("hint:") != std::string::npos);
+}
+
+TEST_CASE("serve hands the effective configuration over and returns its status", "[unit][cli]") {
+    std::string listen;
+    const Program program{[&](const ServeConfig& config) {
+                              listen = *config.listen;
+                              return 5;
+                          },
+                          {}};
+    CHECK(call({"serve", "--listen=127.0.0.1:7"}, program).status == 5);
+    CHECK(listen == "127.0.0.1:7");
+    CHECK(call({"serve", "--listen=7"}, program).status == kUsage);
+}
+
+TEST_CASE("tables are aligned and show no control characters", "[unit][cli]") {
+    Table table({"NAME", "N"});
+    table.align({Table::Align::Left, Table::Align::Right});
+    table.add({"a\x1b[31m\n", "7"});
+    table.add({"größer", "1234"});
+    table.add({""});
+    CHECK(table.text() ==
+          "NAME        N\n"
+          "a?[31m?     7\n"
+          "größer   1234\n"
+          "-           -\n");
+    CHECK(printable("a\xc2\x9b"
+                    "b") == "a?b");
+    CHECK(printable("a\xff") == "a\xef\xbf\xbd");
+}
+
+TEST_CASE("ages are short and work for the past and the future", "[unit][cli]") {
+    const WallTime now = fromUnixMillis(1'700'000'000'000);  // 2023-11-14T22:13:20Z
+    CHECK(age("2023-11-14T22:13:15.500Z", now) == "5s");
+    CHECK(age("2023-11-14T22:33:20Z", now) == "20m");
+    CHECK(age("2023-11-11T22:13:20Z", now) == "3d");
+    CHECK(age("", now) == "-");
+}
+
+TEST_CASE("views live with fields that are missing", "[unit][cli]") {
+    const WallTime now = fromUnixMillis(1'700'000'000'000);
+    const std::vector<Json> items = {Json::object(), {{"metadata", {{"name", "python"}}}}};
+    const std::string text = poolTable(items, now);
+    CHECK(text.find("python") != std::string::npos);
+    CHECK(workspaceTable({Json::object()}, now).find('-') != std::string::npos);
+    CHECK(fieldList({{"a", {{"b", 1}}}, {"c", Json::array({{{"d", "e"}}})}}) ==
+          "FIELD   VALUE\na.b     1\nc[0].d  e\n");
+}

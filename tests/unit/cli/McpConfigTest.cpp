@@ -1,0 +1,72 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "api/cli/McpConfig.h"
+#include "api/cli/Options.h"
+#include "base/Json.h"
+
+using namespace hearth;
+using namespace hearth::cli;
+
+namespace {
+
+const std::string kUrl = "http://127.0.0.1:8080";
+
+Json entry(const std::string& client, const std::string& transport, bool token = false) {
+    const Json document = parseJson(makeMcpConfig(client, transport, kUrl, token).text);
+    return document[client == "vscode" ? "servers" : "mcpServers"]["hearth"];
+}
+
+/// The subset of TOML that the snippets use: tables, strings, arrays of strings.
+bool isSimpleToml(const std::string& text) {
+    static const std::regex kLine(
+        R"(^$|^\[[A-Za-z0-9_.]+\]$|^[A-Za-z0-9_]+ = ("[^"\\]*"|\["[^"\\]*"(, "[^"\\]*")*\])$)");
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (!std::regex_match(line, kLine)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("each client gets valid JSON for HTTP and for stdio", "[unit][cli]") {
+    for (const char* client : {"claude-code", "cursor", "vscode"}) {
+        CAPTURE(client);
+        CHECK(entry(client, "http")["url"] == kUrl + "/mcp");
+        CHECK_FALSE(entry(client, "").contains("headers"));
+        CHECK(entry(client, "stdio")["command"] == "hearth");
+        CHECK(entry(client, "stdio")["args"] == Json::array({"mcp"}));
+        CHECK(entry(client, "stdio")["env"]["HEARTH_URL"] == kUrl);
+        CHECK(
+            entry(client, "http", true)["headers"]["Authorization"].get<std::string>().starts_with(
+                "Bearer ${"));
+    }
+    CHECK(entry("claude", "")["command"] == "hearth");
+}
+
+TEST_CASE("codex gets valid TOML", "[unit][cli]") {
+    for (const bool token : {false, true}) {
+        for (const char* transport : {"http", "stdio"}) {
+            const std::string text = makeMcpConfig("codex", transport, kUrl, token).text;
+            CAPTURE(text);
+            CHECK(isSimpleToml(text));
+            CHECK(text.starts_with("[mcp_servers.hearth]\n"));
+            CHECK((text.find("HEARTH_TOKEN") != std::string::npos) == token);
+        }
+    }
+}
+
+TEST_CASE("vscode is asked for the token, nobody is given it", "[unit][cli]") {
+    const Json document = parseJson(makeMcpConfig("vscode", "http", kUrl, true).text);
+    CHECK(document["inputs"][0]["id"] == "hearth-token");
+    CHECK(document["inputs"][0]["password"] == true);
+}
+
+TEST_CASE("unknown clients and impossible transports are refused", "[unit][cli]") {
+    CHECK_THROWS_AS(makeMcpConfig("claude-cod", "", kUrl, false), UsageError);
+    CHECK_THROWS_AS(makeMcpConfig("claude", "http", kUrl, false), UsageError);
+    CHECK_THROWS_AS(makeMcpConfig("cursor", "carrier-pigeon", kUrl, false), UsageError);
+}

@@ -1,0 +1,188 @@
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "api/cli/ServeConfig.h"
+#include "base/Ids.h"
+
+using namespace hearth;
+using namespace hearth::cli;
+
+namespace {
+
+ServeConfig load(const std::vector<std::string>& arguments,
+                 const std::map<std::string, std::string>& variables = {}) {
+    const CommandSpec spec{
+        .name = "serve", .arguments = "", .summary = "", .details = "", .flags = serveFlags()};
+    return loadServeConfig(Options::parse(spec, arguments, [&](const std::string& name) {
+        const auto it = variables.find(name);
+        return it == variables.end() ? std::nullopt : std::optional<std::string>(it->second);
+    }));
+}
+
+ServeConfig fromText(const std::string& text) {
+    ServeConfig config;
+    readConfigText(text, "h.yaml", "/etc/hearth", config);
+    return config;
+}
+
+std::string messageOf(const std::string& text) {
+    try {
+        fromText(text);
+    } catch (const UsageError& e) {
+        return std::string(e.what()) + " | " + e.hint();
+    }
+    return "no error";
+}
+
+/// A directory that is gone at the end.
+class TempDir {
+public:
+    TempDir() {
+        std::string name = (std::filesystem::temp_directory_path() / "hearth-cli-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+        path_ = name;
+    }
+    ~TempDir() {
+        std::error_code error;
+        std::filesystem::remove_all(path_, error);
+    }
+    TempDir(const TempDir&) = delete;
+    TempDir& operator=(const TempDir&) = delete;
+    std::string write(const std::string& name, const std::string& text) const {
+        std::ofstream(path_ / name) << text;
+        return (path_ / name).string();
+    }
+
+private:
+    std::filesystem::path path_;
+};
+
+constexpr const char* kHash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+}  // namespace
+
+TEST_CASE("without anything given the server listens on loopback only", "[unit][cli]") {
+    const ServeConfig config = load({});
+    CHECK(*config.listen == "127.0.0.1:8080");
+    CHECK(*config.ops_listen == "127.0.0.1:9464");
+    CHECK(*config.data_dir == "/var/lib/hearth");
+    CHECK(*config.workers == 16);
+    CHECK(*config.runtime == RuntimeChoice::Auto);
+    CHECK(config.listen.source == Source::Default);
+}
+
+TEST_CASE("flags stand over environment over file over defaults", "[unit][cli]") {
+    const TempDir dir;
+    const std::string file = dir.write(
+        "h.yaml", "listen: 127.0.0.1:1\nopsListen: 127.0.0.1:2\nworkers: 3\nruntime: oci\n");
+    const ServeConfig config = load({"--config", file, "--listen", "127.0.0.1:9"},
+                                    {{"HEARTH_LISTEN", "127.0.0.1:8"}, {"HEARTH_WORKERS", "7"}});
+    CHECK(*config.listen == "127.0.0.1:9");
+    CHECK(config.listen.source == Source::Flag);
+    CHECK(config.listen.origin == "--listen");
+    CHECK(*config.workers == 7);
+    CHECK(config.workers.source == Source::Env);
+    CHECK(config.workers.origin == "HEARTH_WORKERS");
+    CHECK(*config.ops_listen == "127.0.0.1:2");
+    CHECK(config.ops_listen.source == Source::File);
+    CHECK(config.ops_listen.origin == file + ":2");
+    CHECK(*config.runtime == RuntimeChoice::Oci);
+    CHECK(*config.user == "hearth");
+}
+
+TEST_CASE("the file may itself be named by the environment", "[unit][cli]") {
+    const TempDir dir;
+    const std::string file = dir.write("h.yaml", "logLevel: debug\n");
+    CHECK(*load({}, {{"HEARTH_CONFIG", file}}).log_level == "debug");
+    CHECK_THROWS_AS(load({"--config", file + ".missing"}), std::system_error);
+}
+
+TEST_CASE("an unknown key names its line and the nearest key", "[unit][cli]") {
+    CHECK(messageOf("listen: 127.0.0.1:1\n\nworker: 3\n") ==
+          "h.yaml:3: unknown key \"worker\" | did you mean workers?");
+    CHECK(messageOf("shutdown:\n  warmth: Keep\n").starts_with("h.yaml:2: unknown key"));
+    CHECK(messageOf("tokens:\n- name: a\n  sha: x\n").starts_with("h.yaml:3: unknown key \"sha\""));
+}
+
+TEST_CASE("wrong values, doubled keys and broken YAML name their line", "[unit][cli]") {
+    CHECK(messageOf("workers: many\n").starts_with("h.yaml:1: workers is no number"));
+    CHECK(messageOf("listen: a:1\nlisten: b:1\n").starts_with("h.yaml:2: the key \"listen\""));
+    CHECK(messageOf("runtime: magic\n").starts_with("h.yaml:1 runtime is \"magic\""));
+    CHECK(messageOf("pools: one.yaml\n").starts_with("h.yaml:1: pools is no list"));
+    CHECK(messageOf("listen: [\n").find("h.yaml:") == 0);
+    CHECK(messageOf("- a\n").find("h.yaml:1: the file is no mapping") == 0);
+    CHECK(messageOf("") == "no error");
+}
+
+TEST_CASE("paths of the file are relative to it", "[unit][cli]") {
+    const ServeConfig config = fromText("dataDir: data\npools: [a.yaml, /b.yaml]\n");
+    CHECK(*config.data_dir == "/etc/hearth/data");
+    CHECK(*config.pools == std::vector<std::string>{"/etc/hearth/a.yaml", "/b.yaml"});
+}
+
+TEST_CASE("tokens come from the file, by hash or from a file of their own", "[unit][cli]") {
+    const TempDir dir;
+    const std::string secret = dir.write("token", "0123456789abcdef0123\n");
+    const ServeConfig config =
+        fromText("tokens:\n- {name: ci, role: operator, sha256: " + std::string(kHash) +
+                 "}\n- {name: me, tenant: t, tokenFile: " + secret + "}\nshutdown: {warm: Keep}\n");
+    REQUIRE(config.tokens->size() == 2);
+    CHECK((*config.tokens)[0].role == controller::Role::Operator);
+    CHECK((*config.tokens)[0].sha256 == kHash);
+    CHECK((*config.tokens)[1].tenant == "t");
+    CHECK((*config.tokens)[1].sha256 == toHex(sha256("0123456789abcdef0123")));
+    CHECK(*config.shutdown_warm == ShutdownWarm::Keep);
+    const std::string shown = configDocument(config).dump() + configTable(config);
+    CHECK(shown.find(kHash) == std::string::npos);
+}
+
+TEST_CASE("a token needs exactly one proof, a name of its own and a known role", "[unit][cli]") {
+    const std::string hash = kHash;
+    CHECK(messageOf("tokens:\n- {name: a}\n").find("exactly one") != std::string::npos);
+    CHECK(messageOf("tokens:\n- {name: a, sha256: abc}\n").find("64 hex") != std::string::npos);
+    CHECK(messageOf("tokens:\n- {sha256: " + hash + "}\n").find("no name") != std::string::npos);
+    CHECK(messageOf("tokens:\n- {name: a, role: king, sha256: " + hash + "}\n").find("king") !=
+          std::string::npos);
+    CHECK(
+        messageOf("tokens:\n- {name: a, sha256: " + hash + "}\n- {name: a, sha256: " + hash + "}\n")
+            .starts_with("h.yaml:3: a second token"));
+}
+
+TEST_CASE("addresses are host and port, in brackets for IPv6", "[unit][cli]") {
+    CHECK(parseListenAddress("127.0.0.1:8080")->port == 8080);
+    CHECK(parseListenAddress("[::1]:0")->host == "::1");
+    for (const char* bad : {"8080", ":8080", "::1:8080", "127.0.0.1:", "127.0.0.1:65536",
+                            "127.0.0.1:80x", "[127.0.0.1]:80", "http://a:80", "127.evil:80"}) {
+        CAPTURE(bad);
+        CHECK_FALSE(parseListenAddress(bad));
+    }
+    CHECK_THROWS_AS(load({"--listen", "8080"}), UsageError);
+    CHECK_THROWS_AS(load({"--log-level", "loud"}), UsageError);
+}
+
+TEST_CASE("an address that others can reach is refused without a token", "[unit][cli]") {
+    CHECK_NOTHROW(checkExposure(load({}), false));
+    CHECK_NOTHROW(checkExposure(load({"--listen", "[::1]:80"}), false));
+    for (const char* open : {"0.0.0.0:8080", "[::]:8080", "10.1.2.3:8080", "example.org:8080"}) {
+        CAPTURE(open);
+        CHECK_THROWS_AS(checkExposure(load({"--listen", open}), false), UsageError);
+        CHECK_THROWS_AS(checkExposure(load({"--ops-listen", open}), false), UsageError);
+        CHECK_NOTHROW(checkExposure(load({"--listen", open}), true));
+    }
+}
+
+TEST_CASE("the configuration is shown with the source of each value", "[unit][cli]") {
+    const ServeConfig config = load({"--workers=4"}, {{"HEARTH_USER", "nobody"}});
+    const Json document = configDocument(config);
+    CHECK(document["workers"]["value"] == 4);
+    CHECK(document["workers"]["source"] == "flag");
+    CHECK(document["user"]["source"] == "env");
+    CHECK(document["user"]["origin"] == "HEARTH_USER");
+    CHECK(document["listen"]["source"] == "default");
+    CHECK(document.size() == 14);
+    CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
+}

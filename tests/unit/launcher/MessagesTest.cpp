@@ -1,0 +1,185 @@
+#include <catch2/catch.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <system_error>
+
+#include "base/Ids.h"
+#include "pool/launcher/Messages.h"
+
+namespace hearth::pool::launcher {
+namespace {
+
+Request createRequest() {
+    CreateRequest create;
+    create.id = newId("sb_");
+    create.spec.image = "python-3.11";
+    create.spec.image_digest = "sha256:" + std::string(64, 'a');
+    create.spec.storage = Storage::Memory;
+    create.spec.labels = {{"pool", "python"}, {"generation", "3"}};
+    return {7, create};
+}
+
+/// The packet of createRequest() with one change.
+std::string changed(const std::function<void(Json&)>& change) {
+    Json json = parseJson(encodeRequest(createRequest()));
+    change(json);
+    return dumpJson(json);
+}
+
+}  // namespace
+
+TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
+    const Request create = createRequest();
+    const Request decoded = decodeRequest(encodeRequest(create));
+    const auto& before = std::get<CreateRequest>(create.body);
+    const auto& after = std::get<CreateRequest>(decoded.body);
+    CHECK(decoded.seq == 7);
+    CHECK(after.id == before.id);
+    CHECK(after.spec.image == before.spec.image);
+    CHECK(after.spec.image_digest == before.spec.image_digest);
+    CHECK(after.spec.limits == before.spec.limits);
+    CHECK(after.spec.storage == before.spec.storage);
+    CHECK(after.spec.labels == before.spec.labels);
+
+    const SweepRequest sweep{{newId("sb_"), newId("sb_")}};
+    CHECK(std::get<SweepRequest>(decodeRequest(encodeRequest({1, sweep})).body).keep == sweep.keep);
+    CHECK(std::get<PrepareImageRequest>(
+              decodeRequest(encodeRequest({1, PrepareImageRequest{"shell"}})).body).name == "shell");
+    CHECK(std::get<ListRequest>(decodeRequest(encodeRequest({1, ListRequest{}})).body).after.empty());
+    CHECK(std::holds_alternative<FactsRequest>(
+        decodeRequest(encodeRequest({1, FactsRequest{}})).body));
+}
+
+TEST_CASE("a sweep that keeps thousands fits into one packet", "[unit][launcher]") {
+    SweepRequest sweep;
+    for (int i = 0; i < 6000; ++i) sweep.keep.push_back(newId("sb_"));
+    const std::string packet = encodeRequest({1, sweep});
+    CHECK(packet.size() <= kMaxPacket);
+    CHECK(std::get<SweepRequest>(decodeRequest(packet).body).keep.size() == 6000);
+}
+
+TEST_CASE("a request that breaks a rule is refused with its number", "[unit][launcher]") {
+    const std::vector<std::function<void(Json&)>> changes{
+        [](Json& j) { j["id"] = "sb_../../../../etc/passwd00000000"; },
+        [](Json& j) { j["id"] = "ws_" + std::string(32, '0'); },
+        [](Json& j) { j["more"] = 1; },
+        [](Json& j) { j["spec"]["more"] = 1; },
+        [](Json& j) { j["spec"].erase("pids"); },
+        [](Json& j) { j["spec"]["image"] = "../x"; },
+        [](Json& j) { j["spec"]["image"] = "-o"; },
+        [](Json& j) { j["spec"]["image"] = ""; },
+        [](Json& j) { j["spec"]["imageDigest"] = "sha256:../../../etc"; },
+        [](Json& j) { j["spec"]["memory"] = -1; },
+        [](Json& j) { j["spec"]["memory"] = 1.5; },
+        [](Json& j) { j["spec"]["memory"] = 1; },
+        [](Json& j) { j["spec"]["pids"] = "128"; },
+        [](Json& j) { j["spec"]["pids"] = 40'000'000; },
+        [](Json& j) { j["spec"]["milliCpu"] = 0; },
+        [](Json& j) { j["spec"]["storage"] = "Tape"; },
+        [](Json& j) { j["spec"]["labels"]["x"] = 1; },
+        [](Json& j) { j["spec"]["labels"]["x"] = std::string(300, 'x'); },
+        [](Json& j) { j["spec"]["labels"][std::string(64, 'x')] = ""; },
+        [](Json& j) { j["op"] = "format"; },
+        [](Json& j) { j["op"] = "destroy"; },
+    };
+    for (const auto& change : changes) {
+        const std::string packet = changed(change);
+        INFO(packet);
+        try {
+            decodeRequest(packet);
+            FAIL("it was taken");
+        } catch (const BadRequest& e) {
+            CHECK(e.seq() == 7);
+        }
+    }
+    CHECK_THROWS_AS(decodeRequest("[]"), BadRequest);
+    CHECK_THROWS_AS(decodeRequest(""), BadRequest);
+    CHECK_THROWS_AS(decodeRequest(R"({"seq":0,"op":"facts"})"), BadRequest);
+}
+
+TEST_CASE("no mutation of a request gets anything but a valid one through", "[unit][launcher]") {
+    std::mt19937 random(7);
+    const std::vector<std::string> seeds{
+        encodeRequest(createRequest()), encodeRequest({2, SweepRequest{{newId("sb_")}}}),
+        encodeRequest({3, PrepareImageRequest{"shell"}}), encodeRequest({4, ListRequest{}})};
+    int taken = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        std::string packet = seeds[static_cast<std::size_t>(round) % seeds.size()];
+        for (auto changes = random() % 3 + 1; changes > 0 && !packet.empty(); --changes) {
+            const std::size_t at = random() % packet.size();
+            switch (random() % 4) {
+                case 0: packet[at] = static_cast<char>(random()); break;
+                case 1: packet.erase(at, random() % 8); break;
+                case 2: packet.insert(at, packet, random() % packet.size(), random() % 16); break;
+                default: packet.resize(at);
+            }
+        }
+        try {
+            const Request request = decodeRequest(packet);
+            ++taken;
+            if (const auto* create = std::get_if<CreateRequest>(&request.body)) {
+                REQUIRE(isId(create->id, "sb_"));
+                REQUIRE(create->spec.image.find('/') == std::string::npos);
+                REQUIRE(create->spec.limits.pids <= 32'768);
+            } else if (const auto* image = std::get_if<PrepareImageRequest>(&request.body)) {
+                REQUIRE(image->name.find('/') == std::string::npos);
+                REQUIRE(image->name.front() != '.');
+            }
+        } catch (const BadRequest&) {
+            continue;  // as it should be
+        }
+    }
+    CHECK(taken > 0);       // some letters of a label do not matter
+    CHECK(taken < 10'000);
+}
+
+TEST_CASE("no mutation of an answer crashes the server", "[unit][launcher]") {
+    std::mt19937 random(11);
+    const std::string seed = encodeReply({9, {{"digest", "sha256:x"}}, {}, {}, {}});
+    for (int round = 0; round < 5'000; ++round) {
+        std::string packet = seed;
+        packet[random() % packet.size()] = static_cast<char>(random());
+        try {
+            decodeReply(packet);
+        } catch (const Error&) {
+            continue;
+        }
+    }
+    SUCCEED();
+}
+
+TEST_CASE("failures cross with the code that a client may see", "[unit][launcher]") {
+    const auto crossed = [](const std::exception& e) {
+        return decodeReply(encodeReply(failureReply(5, e)));
+    };
+    try {
+        throwFailure(crossed(Error(ErrorCode::NotFound, "no image").hint("build it")));
+        FAIL("nothing was thrown");
+    } catch (const Error& e) {
+        CHECK(e.code() == ErrorCode::NotFound);
+        CHECK(e.hint() == "build it");
+    }
+    try {
+        throwFailure(crossed(std::system_error(ENOSPC, std::generic_category(), "write /secret")));
+        FAIL("nothing was thrown");
+    } catch (const Error& e) {
+        CHECK(e.code() == ErrorCode::DiskFull);
+        CHECK(std::string(e.what()).find("secret") == std::string::npos);
+    }
+    const Reply internal = crossed(std::runtime_error("runc create failed"));
+    CHECK(internal.error == "INTERNAL");
+    CHECK_THROWS_AS(throwFailure(internal), std::runtime_error);
+    CHECK_NOTHROW(throwFailure(decodeReply(encodeReply({5, Json::object(), {}, {}, {}}))));
+}
+
+TEST_CASE("a found sandbox comes out as it went in", "[unit][launcher]") {
+    const Found found{newId("sb_"), true, {{"pool", "a"}}, 1'700'000'000'123};
+    const Found decoded = decodeFound(parseJson(dumpJson(encodeFound(found))));
+    CHECK(decoded.id == found.id);
+    CHECK(decoded.alive);
+    CHECK(decoded.labels == found.labels);
+    CHECK(decoded.created_unix_ms == found.created_unix_ms);
+}
+
+}  // namespace hearth::pool::launcher

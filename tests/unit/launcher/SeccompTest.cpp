@@ -1,0 +1,180 @@
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "pool/launcher/SeccompTable.h"
+#include "pool/launcher/TenantFilter.h"
+
+namespace hearth::pool::launcher::seccomp {
+namespace {
+
+constexpr std::uint32_t kEperm = SECCOMP_RET_ERRNO | EPERM;
+constexpr std::uint32_t kEnosys = SECCOMP_RET_ERRNO | ENOSYS;
+constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
+constexpr std::uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
+
+/// What the kernel would answer: classic BPF, as much of it as filters use.
+std::uint32_t decide(std::uint32_t nr, std::array<std::uint64_t, 6> args = {},
+                     std::uint32_t arch = AUDIT_ARCH_X86_64) {
+    static const std::vector<sock_filter> program = tenantFilter();
+    seccomp_data data{};
+    data.nr = static_cast<int>(nr);
+    data.arch = arch;
+    std::copy(args.begin(), args.end(), data.args);
+    std::uint32_t a = 0;
+    for (std::size_t pc = 0; pc < program.size(); ++pc) {
+        const sock_filter& op = program[pc];
+        const auto jump = [&](bool taken) { pc += taken ? op.jt : op.jf; };
+        switch (op.code) {
+            case BPF_LD | BPF_W | BPF_ABS:
+                REQUIRE(op.k + 4 <= sizeof data);
+                std::memcpy(&a, reinterpret_cast<const char*>(&data) + op.k, sizeof a);
+                break;
+            case BPF_ALU | BPF_AND | BPF_K: a &= op.k; break;
+            case BPF_JMP | BPF_JA: pc += op.k; break;
+            case BPF_JMP | BPF_JEQ | BPF_K: jump(a == op.k); break;
+            case BPF_JMP | BPF_JGT | BPF_K: jump(a > op.k); break;
+            case BPF_JMP | BPF_JGE | BPF_K: jump(a >= op.k); break;
+            case BPF_JMP | BPF_JSET | BPF_K: jump((a & op.k) != 0); break;
+            case BPF_RET | BPF_K: return op.k;
+            default: FAIL("instruction " << op.code);
+        }
+    }
+    FAIL("the program has no end");
+    return 0;
+}
+
+int number(std::string_view name) {
+    return ::seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, std::string(name).c_str());
+}
+
+}  // namespace
+
+TEST_CASE("every name of the table is a system call of x86_64, and stands once", "[unit][launcher]") {
+    std::vector<std::string_view> names;
+    for (const auto list : {allowed(), agentOnly(), notThere()}) {
+        names.insert(names.end(), list.begin(), list.end());
+    }
+    for (const std::string_view name : names) {
+        INFO(name);
+        CHECK(number(name) >= 0);
+    }
+    std::sort(names.begin(), names.end());
+    CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+    for (const Conditional& rule : conditional()) {
+        INFO(rule.name);
+        CHECK(std::count(names.begin(), names.end(), rule.name) == 0);
+    }
+}
+
+TEST_CASE("tenant code gets what is allowed and nothing else", "[unit][launcher]") {
+    std::vector<std::uint32_t> open;
+    for (const std::string_view name : allowed()) {
+        open.push_back(static_cast<std::uint32_t>(number(name)));
+        INFO(name);
+        CHECK(decide(open.back()) == kAllow);
+    }
+    for (const std::string_view name : agentOnly()) {
+        INFO(name);
+        CHECK(decide(static_cast<std::uint32_t>(number(name))) == kEperm);
+    }
+    for (const std::string_view name : notThere()) {
+        INFO(name);
+        CHECK(decide(static_cast<std::uint32_t>(number(name))) == kEnosys);
+    }
+    for (const Conditional& rule : conditional()) {
+        open.push_back(static_cast<std::uint32_t>(number(rule.name)));
+    }
+    for (std::uint32_t nr = 0; nr <= kNewestCall; ++nr) {
+        if (std::count(open.begin(), open.end(), nr) > 0) continue;
+        INFO("call " << nr);
+        CHECK(decide(nr) != kAllow);
+    }
+    CHECK(decide(kNewestCall + 1) == kEnosys);
+    CHECK(decide(462) == kEnosys);  // mseal
+    CHECK(decide(9999) == kEnosys);
+}
+
+TEST_CASE("other doors into the kernel kill the process", "[unit][launcher]") {
+    CHECK(decide(20, {}, AUDIT_ARCH_I386) == kKill);
+    CHECK(decide(SYS_read, {}, AUDIT_ARCH_AARCH64) == kKill);
+    CHECK(decide(0x40000000U | SYS_read) == kKill);  // x32
+    CHECK(decide(0x40000000U | SYS_ioctl, {0, 0x5412}) == kKill);
+}
+
+TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]") {
+    constexpr std::uint64_t kHigh = 1ULL << 32U;
+    CHECK(decide(SYS_ioctl, {0, 0x5401}) == kAllow);  // TCGETS
+    CHECK(decide(SYS_ioctl, {0, 0x5412}) == kEperm);  // TIOCSTI
+    CHECK(decide(SYS_ioctl, {0, kHigh | 0x5412}) == kEperm);
+    CHECK(decide(SYS_ioctl, {0, 0x541C}) == kEperm);  // TIOCLINUX
+    CHECK(decide(SYS_prctl, {15}) == kAllow);         // PR_SET_NAME
+    CHECK(decide(SYS_prctl, {67}) == kEperm);         // PR_SET_MEMORY_MERGE
+    CHECK(decide(SYS_prctl, {kHigh | 67}) == kEperm);
+
+    CHECK(decide(SYS_clone, {17}) == kAllow);
+    CHECK(decide(SYS_clone, {0x3D0F00}) == kAllow);  // a thread
+    for (const std::uint64_t flag : {0x20000U, 0x2000000U, 0x4000000U, 0x8000000U, 0x10000000U,
+                                     0x20000000U, 0x40000000U}) {
+        CHECK(decide(SYS_clone, {flag | 17}) == kEperm);
+    }
+    CHECK(decide(SYS_personality, {0}) == kAllow);
+    CHECK(decide(SYS_personality, {0xFFFFFFFF}) == kAllow);
+    CHECK(decide(SYS_personality, {0x0040000}) == kEperm);  // no address space randomisation
+
+    for (std::uint64_t family = 0; family < 64; ++family) {
+        const bool plain = family == 1 || family == 2 || family == 10;
+        for (std::uint64_t type = 0; type < 16; ++type) {
+            const bool usual = type == 1 || type == 2 || type == 5;
+            // SOCK_CLOEXEC | SOCK_NONBLOCK
+            const std::uint32_t answer = decide(SYS_socket, {family, type | 0x80800, 1});
+            INFO("family " << family << " type " << type);
+            CHECK(answer == (plain && usual ? kAllow : kEperm));
+        }
+    }
+    CHECK(decide(SYS_socket, {16, 3, 0}) == kAllow);  // route
+    CHECK(decide(SYS_socket, {16, 3, 6}) == kEperm);  // xfrm
+    CHECK(decide(SYS_socket, {kHigh | 38, 5, 0}) == kEperm);  // AF_ALG
+    CHECK(decide(SYS_socketpair, {1, 1, 0}) == kAllow);
+    CHECK(decide(SYS_socketpair, {2, 1, 0}) == kEperm);
+}
+
+TEST_CASE("the filter is the one that was reviewed", "[unit][launcher]") {
+    const std::string path = std::string(__FILE__).substr(0, std::string(__FILE__).rfind('/')) +
+                             "/tenant_filter.pfc";
+    if (std::getenv("HEARTH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << tenantPseudoCode();
+    std::ifstream file(path);
+    std::stringstream golden;
+    golden << file.rdbuf();
+    // After a wanted change: run with HEARTH_UPDATE_GOLDEN=1 and read the difference.
+    CHECK((golden.str() == tenantPseudoCode()));
+}
+
+TEST_CASE("the filter around the agent adds the change of identity and nothing else",
+          "[unit][launcher]") {
+    const Json filter = ociFilter();
+    CHECK(filter.at("defaultAction") == "SCMP_ACT_ERRNO");
+    CHECK(filter.at("defaultErrnoRet") == 1);
+    CHECK(filter.at("architectures") == Json::array({"SCMP_ARCH_X86_64"}));
+    CHECK(filter.at("syscalls").at(0).at("names").size() == allowed().size() + agentOnly().size());
+    CHECK(filter.at("syscalls").at(1).at("errnoRet") == 38);
+    CHECK(filter.at("syscalls").size() == 2 + conditional().size());
+    const Json clone = filter.at("syscalls").at(2);
+    CHECK(clone.at("names") == Json::array({"clone"}));
+    CHECK(clone.at("args").at(0).at("op") == "SCMP_CMP_MASKED_EQ");
+    CHECK(clone.at("args").at(0).at("value") == 0x7E020000);
+    CHECK(clone.at("args").at(0).at("valueTwo") == 0);
+}
+
+}  // namespace hearth::pool::launcher::seccomp

@@ -1,0 +1,127 @@
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "api/mcp/Era.h"
+#include "api/mcp/Session.h"
+
+namespace hearth::mcp {
+namespace {
+
+using Kind = Classified::Kind;
+
+const std::string kModern = "2026-07-28";
+
+Json request(const std::string& method, Json id = 1, Json params = Json::object()) {
+    return {{"jsonrpc", "2.0"}, {"id", std::move(id)}, {"method", method},
+            {"params", std::move(params)}};
+}
+
+Json withClaim(const std::string& method, const std::string& version = kModern) {
+    return request(method, 1,
+                   {{"_meta",
+                     {{"io.modelcontextprotocol/protocolVersion", version},
+                      {"io.modelcontextprotocol/clientCapabilities", Json::object()}}}});
+}
+
+}  // namespace
+
+TEST_CASE("the era of a request comes from its body", "[unit][mcp]") {
+    struct Row {
+        const char* what;
+        Json body;
+        std::optional<std::string> header;
+        Kind kind;
+        int code;
+    };
+    Json broken = withClaim("tools/list");
+    broken["params"]["_meta"].erase("io.modelcontextprotocol/clientCapabilities");
+    const Json notification = {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}};
+    const Json response = {{"jsonrpc", "2.0"}, {"id", 1}, {"result", Json::object()}};
+    const std::vector<Row> rows = {
+        {"plain", request("tools/list"), std::nullopt, Kind::Legacy, 0},
+        {"legacy header", request("tools/list"), "2025-11-25", Kind::Legacy, 0},
+        {"garbage header", request("tools/list"), "nonsense", Kind::Legacy, 0},
+        {"claim", withClaim("tools/list"), kModern, Kind::Modern, 0},
+        {"claim without header", withClaim("tools/list"), std::nullopt, Kind::Modern, 0},
+        {"discover", withClaim("server/discover"), kModern, Kind::Modern, 0},
+        {"claim against header", withClaim("tools/list"), "2025-11-25", Kind::Refused, -32020},
+        {"modern header alone", request("tools/list"), kModern, Kind::Refused, -32602},
+        {"initialize, modern header", request("initialize"), kModern, Kind::Refused, -32020},
+        {"initialize", request("initialize"), std::nullopt, Kind::Legacy, 0},
+        {"broken envelope", broken, kModern, Kind::Refused, -32602},
+        {"notification", notification, std::nullopt, Kind::Legacy, 0},
+        {"modern notification", notification, kModern, Kind::Dropped, 0},
+        {"response", response, kModern, Kind::Legacy, 0},
+        {"batch", Json::array({notification}), std::nullopt, Kind::Legacy, 0},
+        {"empty batch", Json::array(), std::nullopt, Kind::Refused, -32600},
+        {"batch with claim", Json::array({withClaim("ping")}), std::nullopt, Kind::Refused, -32600},
+        {"text", Json("x"), std::nullopt, Kind::Refused, -32600},
+        {"null id", request("ping", nullptr), std::nullopt, Kind::Refused, -32600},
+        {"fraction id", request("ping", 1.5), std::nullopt, Kind::Refused, -32600},
+    };
+    for (const Row& row : rows) {
+        INFO(row.what);
+        const Classified got = classify(row.body, row.header);
+        CHECK(got.kind == row.kind);
+        CHECK(got.error.code == (row.code == 0 ? rpc::kInternal : row.code));
+        if (row.kind == Kind::Refused) CHECK(got.status == 400);
+    }
+}
+
+TEST_CASE("ids are echoed with their value and type", "[unit][mcp]") {
+    for (const Json& id : {Json(0), Json(-3), Json("server-discover-probe-1"), Json("0")}) {
+        const Classified got = classify(request("ping", id), std::nullopt);
+        REQUIRE(got.kind == Kind::Legacy);
+        CHECK(resultMessage(got.messages.front().id, Json::object())["id"] == id);
+    }
+}
+
+TEST_CASE("an error without a known id has no id", "[unit][mcp]") {
+    CHECK_FALSE(errorMessage({}, {rpc::kParseError, "x", {}}).contains("id"));
+}
+
+TEST_CASE("a version asked for is echoed if it is served, else the newest is offered",
+          "[unit][mcp]") {
+    CHECK(negotiate("2024-11-05") == "2024-11-05");
+    CHECK(negotiate("2026-07-28") == "2025-11-25");
+    CHECK(negotiate("") == "2025-11-25");
+}
+
+TEST_CASE("a session id is known again by any server with the same key", "[unit][mcp]") {
+    const ManualClock clock;
+    SessionIds before("secret", clock);
+    const SessionIds after("secret", clock);
+    const std::string id = before.issue("a", "2025-03-26");
+    CHECK(after.check(id, "a") == "2025-03-26");
+    CHECK(after.check(id, "b") == std::nullopt);
+    CHECK(SessionIds("other", clock).check(id, "a") == std::nullopt);
+    for (const char c : id) CHECK((c > 0x20 && c < 0x7F));
+}
+
+TEST_CASE("a session id that was changed, ended or too old is refused", "[unit][mcp]") {
+    ManualClock clock;
+    SessionIds ids("secret", clock);
+    const std::string id = ids.issue("a", "2025-11-25");
+    std::string forged = id;
+    forged[3] = forged[3] == 'A' ? 'B' : 'A';
+    CHECK(ids.check(forged, "a") == std::nullopt);
+    CHECK(ids.check("", "a") == std::nullopt);
+    const std::string other = ids.issue("a", "2025-11-25");
+    ids.revoke(id);
+    CHECK(ids.check(id, "a") == std::nullopt);
+    CHECK(ids.check(other, "a") == "2025-11-25");
+    clock.advance(SessionIds::kMaxAge + std::chrono::hours(1));
+    CHECK(ids.check(other, "a") == std::nullopt);
+}
+
+TEST_CASE("the memory of ended sessions is bounded", "[unit][mcp]") {
+    const ManualClock clock;
+    SessionIds ids("secret", clock);
+    const std::string first = ids.issue("a", "2025-11-25");
+    ids.revoke(first);
+    for (std::size_t i = 0; i < SessionIds::kMaxRevoked; ++i) ids.revoke(std::to_string(i));
+    CHECK(ids.check(first, "a").has_value());
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,231 @@
+#include <catch2/catch.hpp>
+
+#include "api/mcp/RunText.h"
+#include "api/mcp/Tools.h"
+#include "tests/unit/mcp/Fakes.h"
+
+namespace hearth::mcp {
+namespace {
+
+using fake::House;
+
+CallContext callOf(const House& house) {
+    return {controller::Principal{"a", controller::Role::User, ""}, house.clock.now()};
+}
+
+/// Calls a tool and settles it; what it waits for must have finished.
+ToolResult use(House& house, const std::string& name, const Json& arguments) {
+    const Toolbox tools(house.services);
+    const Tool* tool = tools.find(name);
+    REQUIRE(tool != nullptr);
+    ToolOutcome outcome = tools.call(*tool, callOf(house), arguments);
+    if (auto* pending = std::get_if<PendingCall>(&outcome)) return pending->finish();
+    return std::get<ToolResult>(outcome);
+}
+
+std::string textOf(const ToolResult& result) {
+    std::string all;
+    for (const Json& part : result.content) all += part.value("text", "");
+    return all;
+}
+
+std::string openIn(House& house) {
+    const std::string text = textOf(use(house, "workspace_open", Json::object()));
+    return text.substr(0, text.find('\n'));
+}
+
+/// Whether clients that pass schemas on to models take this one.
+void checkPortable(const Json& schema) {
+    for (const auto& [key, value] : schema.items()) {
+        CHECK(key != "$ref");
+        CHECK(key != "$defs");
+        if (value.is_structured()) checkPortable(value);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("nine tools are listed in a fixed order with portable schemas", "[unit][mcp]") {
+    House house;
+    const Json tools = Toolbox(house.services).list({})["tools"];
+    REQUIRE(tools.size() == 9);
+    CHECK(tools.front()["name"] == "pool_list");
+    CHECK(tools.back()["name"] == "file_get");
+    for (const Json& tool : tools) {
+        INFO(tool["name"]);
+        const std::string name = tool["name"];
+        CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos);
+        CHECK(tool["inputSchema"]["type"] == "object");
+        CHECK(tool["inputSchema"]["properties"].is_object());
+        CHECK_FALSE(tool.contains("outputSchema"));
+        CHECK(tool["annotations"].contains("readOnlyHint"));
+        CHECK(tool["description"].get<std::string>().size() < 1'000);
+        checkPortable(tool["inputSchema"]);
+    }
+    CHECK(Toolbox(house.services).list({})["tools"] == tools);
+}
+
+TEST_CASE("descriptions carry the pools' real limits", "[unit][mcp]") {
+    House house;
+    const std::string all = dumpJson(Toolbox(house.services).list({}));
+    CHECK(all.find("python: languages python, sh; 1 cpu, 512Mi memory") != std::string::npos);
+    CHECK(all.find("{pools}") == std::string::npos);
+}
+
+TEST_CASE("bad arguments are a result that names what is allowed", "[unit][mcp]") {
+    House house;
+    const std::vector<std::pair<Json, std::string>> rows = {
+        {{{"comand", "ls"}}, "unknown argument comand; allowed: code, language, command"},
+        {{{"command", 5}}, "command must be a string"},
+        {{{"command", ""}}, "command must not be empty"},
+        {{{"command", "ls"}, {"timeout_s", 0}}, "timeout_s must be at least 1"},
+        {{{"command", "ls"}, {"env", {{"A", 1}}}}, "env.A must be a string"},
+        {{{"command", "ls"}, {"files", {{{"text", "x"}}}}}, "files[0].path is required"},
+        {Json::array(), "arguments must be an object"},
+        {Json::object(), "exactly one of code and command"},
+        {{{"command", "ls"}, {"code", "1"}}, "exactly one of code and command"},
+        {{{"command", "ls"}, {"files", {{{"path", "a"}, {"base64", "%"}}}}}, "base64"},
+    };
+    for (const auto& [arguments, expected] : rows) {
+        const ToolResult result = use(house, "run", arguments);
+        INFO(expected << " in " << textOf(result));
+        CHECK(result.is_error);
+        CHECK(textOf(result).find(expected) != std::string::npos);
+    }
+}
+
+TEST_CASE("workspace_open gives the id first", "[unit][mcp]") {
+    House house;
+    CHECK(isId(openIn(house), "ws_"));
+}
+
+TEST_CASE("a service error tells the model what to do next", "[unit][mcp]") {
+    House house;
+    Error exhausted(ErrorCode::PoolExhausted, "pool python has no free sandbox");
+    exhausted.hint("Close a workspace").retryAfter(std::chrono::seconds(3));
+    house.workspaces.refuse_create = exhausted;
+    const ToolResult result = use(house, "workspace_open", Json::object());
+    CHECK(result.is_error);
+    CHECK(textOf(result) ==
+          "Error POOL_EXHAUSTED: pool python has no free sandbox.\nClose a workspace\n"
+          "Try again after 3 s.");
+}
+
+TEST_CASE("closing a workspace twice is no error", "[unit][mcp]") {
+    House house;
+    const std::string id = openIn(house);
+    CHECK_FALSE(use(house, "workspace_close", {{"workspace_id", id}}).is_error);
+    CHECK_FALSE(use(house, "workspace_close", {{"workspace_id", id}}).is_error);
+    const ToolResult gone = use(house, "file_get", {{"workspace_id", id}, {"path", "."}});
+    CHECK(gone.is_error);
+    CHECK(textOf(gone).find("workspace_open") != std::string::npos);
+}
+
+TEST_CASE("workspace_extend refuses to shorten a life", "[unit][mcp]") {
+    House house;
+    const std::string id = openIn(house);
+    CHECK(use(house, "workspace_extend", {{"workspace_id", id}, {"ttl_s", 1}}).is_error);
+    CHECK_FALSE(use(house, "workspace_extend", {{"workspace_id", id}}).is_error);
+}
+
+TEST_CASE("a run shows status, stdout and stderr compactly", "[unit][mcp]") {
+    House house;
+    house.executions.behave = [](const auto&, const auto& execution) {
+        execution->print("one\n", "two\n");
+        execution->end("failed", 3);
+    };
+    const ToolResult result = use(house, "run", {{"command", "x"}, {"timeout_s", 1.5}});
+    CHECK_FALSE(result.is_error);
+    const std::string text = textOf(result);
+    CHECK(text.starts_with("failed, exit 3, 3.1 ms; run_id ex_"));
+    CHECK(text.ends_with("\n--- stdout ---\none\n--- stderr ---\ntwo"));
+    CHECK(house.executions.last.timeout == std::chrono::milliseconds(1500));
+}
+
+TEST_CASE("a long output is cut in the middle and run_status gives the rest", "[unit][mcp]") {
+    House house;
+    const std::string line = "grüße, 世界\n";
+    std::string output;
+    while (output.size() < 100'000) output += line;
+    house.executions.behave = [&](const auto&, const auto& execution) {
+        execution->print(output);
+        execution->end("ok", 0);
+    };
+    const std::string text = textOf(use(house, "run", {{"command", "x"}}));
+    CHECK(text.size() <= kTextCap + 200);
+    CHECK(isUtf8(text));
+    CHECK(text.find("\xEF\xBF\xBD") == std::string::npos);
+    const std::string id = house.executions.newest()->id();
+    std::string rest;
+    std::uint64_t since = 0;
+    for (int page = 0; page < 10 && rest.size() < output.size(); ++page) {
+        const std::string part =
+            textOf(use(house, "run_status", {{"run_id", id}, {"since", since}}));
+        REQUIRE(part.size() <= kTextCap + 200);
+        const std::size_t begin = part.find("--- stdout ---\n");
+        REQUIRE(begin != std::string::npos);
+        rest += part.substr(begin + 15);
+        since = rest.size();
+    }
+    CHECK(rest == output);
+}
+
+TEST_CASE("bytes that are no text come out as valid text", "[unit][mcp]") {
+    House house;
+    house.executions.behave = [](const auto&, const auto& execution) {
+        execution->print("\xFF\xFE ok");
+        execution->end("ok", 0);
+    };
+    CHECK(isUtf8(textOf(use(house, "run", {{"command", "x"}}))));
+}
+
+TEST_CASE("a repeated key is sent with a fingerprint of the arguments", "[unit][mcp]") {
+    House house;
+    use(house, "run", {{"command", "x"}, {"idempotency_key", "k"}});
+    const std::string first = house.executions.last.fingerprint;
+    use(house, "run", {{"command", "y"}, {"idempotency_key", "k"}});
+    CHECK(first.size() == 64);
+    CHECK(first != house.executions.last.fingerprint);
+}
+
+TEST_CASE("file_get shows text, pictures, binaries and directories each in its way",
+          "[unit][mcp]") {
+    House house;
+    const std::string id = openIn(house);
+    const std::string png = std::string("\x89PNG\r\n\x1a\n\0data", 13);
+    const auto put = [&](const std::string& path, const std::string& bytes) {
+        CHECK_FALSE(use(house, "file_put", {{"workspace_id", id}, {"path", path},
+                                            {"base64", base64Encode(bytes)}}).is_error);
+    };
+    const auto get = [&](const std::string& path, Json more = Json::object()) {
+        more["workspace_id"] = id;
+        more["path"] = path;
+        return use(house, "file_get", more);
+    };
+    put("a.txt", "hello");
+    put("b.png", png);
+    put("c.bin", std::string("\0\x01", 2));
+    put("d.bin", std::string(200'000, '\0'));
+    put("e.txt", std::string(50'000, 'x'));
+    put("empty", "");
+    CHECK(textOf(get("a.txt")) == "hello");
+    CHECK(textOf(get("a.txt", {{"offset", 1}, {"length", 3}})) ==
+          "bytes 1 to 4 of 5; more: offset=4ell");
+    const Json picture = get("b.png").content.front();
+    CHECK(picture["type"] == "image");
+    CHECK(picture["mimeType"] == "image/png");
+    CHECK(picture["data"] == base64Encode(png));
+    CHECK(get("c.bin").content.back()["resource"]["blob"] == base64Encode({"\0\x01", 2}));
+    CHECK(textOf(get("d.bin")).find("too large to show") != std::string::npos);
+    CHECK(textOf(get("e.txt")).find("more: offset=") != std::string::npos);
+    CHECK(textOf(get("e.txt")).size() <= kTextCap);
+    CHECK_FALSE(get("empty").is_error);
+    CHECK(textOf(get("a.txt", {{"encoding", "base64"}})).ends_with(base64Encode("hello")));
+    const std::string list = textOf(get(".", {{"max_entries", 2}}));
+    CHECK(list.find("a.txt  5 bytes") != std::string::npos);
+    CHECK(list.find("after=\"b.png\"") != std::string::npos);
+    CHECK(get("nope").is_error);
+    CHECK(get("a.txt", {{"offset", 9}}).is_error);
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,134 @@
+#include <catch2/catch.hpp>
+
+#include "tests/unit/rest/FakeHttp.h"
+#include "tests/unit/rest/FakeServices.h"
+
+using namespace hearth;
+using namespace hearth::test;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+const std::string kPath = "/v1/workspaces/" + kWorkspace + "/executions";
+
+FakeRequest post(const std::string& body) {
+    FakeRequest request("POST", kPath, body);
+    request.json();
+    return request;
+}
+
+}  // namespace
+
+TEST_CASE("a plain execution is answered when it has ended", "[unit][rest]") {
+    House house;
+    FakeExecution& execution = *house.executions.execution;
+    execution.on_wait = [&execution] {
+        if (execution.waits.size() == 3) execution.end("failed", 2);
+    };
+    FakeRequest request = post(R"({"command":"false","timeoutSeconds":0.25,"env":{"A":"b"}})");
+    const api::Response response = house.rest.handle(request);
+    CHECK(response.status == 200);
+    const Json body = parseJson(bodyOf(response));
+    CHECK(body.at("status") == "failed");
+    CHECK(body.at("exitCode") == 2);
+    CHECK(body.at("traceId") == request.traceId());
+    CHECK(execution.waits == std::vector<milliseconds>(3, milliseconds(1000)));
+    CHECK(house.executions.workspace == kWorkspace);
+    CHECK(house.executions.request.timeout == milliseconds(250));
+    CHECK(!house.executions.request.stdin_open);
+}
+
+TEST_CASE("the patience of Prefer ends the waiting and nothing else", "[unit][rest]") {
+    House house;
+    FakeExecution& execution = *house.executions.execution;
+    execution.on_wait = [&] { house.clock.advance(execution.waits.back()); };
+    FakeRequest request = post(R"({"command":"sleep 9"})");
+    request.with("Prefer", "respond-async, wait=2");
+    const api::Response response = house.rest.handle(request);
+    CHECK(response.status == 202);
+    CHECK(headerOf(response, "Location") == "/v1/executions/" + kExecution);
+    CHECK(headerOf(response, "Preference-Applied") == "wait=2");
+    CHECK(parseJson(bodyOf(response)).at("status") == "running");
+    CHECK(execution.waits.size() == 2);
+    CHECK(house.executions.did.empty());
+}
+
+TEST_CASE("a background execution is answered at once and keeps its input open", "[unit][rest]") {
+    House house;
+    FakeRequest request = post(R"({"command":"cat","background":true})");
+    CHECK(house.rest.handle(request).status == 202);
+    CHECK(house.executions.execution->waits.empty());
+    CHECK(house.executions.request.stdin_open);
+
+    FakeRequest given = post(R"({"command":"cat","background":true,"stdin":"x"})");
+    house.rest.handle(given);
+    CHECK(!house.executions.request.stdin_open);
+}
+
+TEST_CASE("a client that goes away and a server that stops kill nothing", "[unit][rest]") {
+    House house;
+    FakeRequest gone = post(R"({"command":"sleep 9"})");
+    gone.gone = true;
+    CHECK(house.rest.handle(gone).status == 202);
+    FakeRequest stopped = post(R"({"command":"sleep 9"})");
+    stopped.stop.request_stop();
+    CHECK(house.rest.handle(stopped).status == 202);
+    CHECK(house.executions.did.empty());
+}
+
+TEST_CASE("a one shot gives the workspace its part of the body", "[unit][rest]") {
+    House house;
+    house.executions.execution->end("ok", 0);
+    FakeRequest request("POST", "/v1/executions",
+                        R"({"code":"1","language":"node","pool":"p","env":{"A":"1"},)"
+                        R"("files":[{"path":"f","text":"t"}]})");
+    request.json().with("Idempotency-Key", "k");
+    const Json body = parseJson(bodyOf(house.rest.handle(request)));
+    CHECK(body.at("claim").at("source") == "warm");
+    CHECK(house.executions.where.pool == "p");
+    CHECK(house.executions.where.language == "node");
+    CHECK(house.executions.where.files.size() == 1);
+    CHECK(house.executions.where.env.empty());
+    CHECK(house.executions.where.idempotency_key == "k");
+    CHECK(house.executions.request.env.at("A") == "1");
+    CHECK(house.executions.request.fingerprint == house.executions.where.fingerprint);
+}
+
+TEST_CASE("output that is not UTF-8 is still valid JSON", "[unit][rest]") {
+    House house;
+    house.executions.execution->print(1, "a\xFF");
+    house.executions.execution->state.error = Json{{"name", "E\xFF"}, {"message", "m"}};
+    house.executions.execution->end("failed", 1);
+    FakeRequest request("GET", "/v1/executions/" + kExecution);
+    const Json body = parseJson(bodyOf(house.rest.handle(request)));
+    CHECK(body.at("stdout") == "a\xEF\xBF\xBD");
+    CHECK(body.at("error").at("name") == "E\xEF\xBF\xBD");
+}
+
+TEST_CASE("standard input is passed on byte for byte and closed on demand", "[unit][rest]") {
+    House house;
+    const std::string bytes = std::string(100'000, 'x') + std::string("\0\xFF", 2);
+    FakeRequest first("POST", "/v1/executions/" + kExecution + "/stdin", bytes);
+    CHECK(house.rest.handle(first).status == 204);
+    CHECK(house.executions.input == bytes);
+    CHECK(!house.executions.input_closed);
+    FakeRequest last("POST", "/v1/executions/" + kExecution + "/stdin?close=true");
+    house.rest.handle(last);
+    CHECK(house.executions.input_closed);
+}
+
+TEST_CASE("a streamed execution is started and handed to the front", "[unit][rest]") {
+    House house;
+    FakeRequest request = post(R"({"command":"x"})");
+    request.with("Accept", "application/json;q=0.5, Text/Event-Stream");
+    const api::Response response = house.rest.handle(request);
+    CHECK(response.status == 200);
+    CHECK(headerOf(response, "Content-Type") == "text/event-stream");
+    CHECK(response.keepalive == ": keepalive\n\n");
+    const auto stream = std::make_shared<FakeStream>();
+    std::get<api::StreamStarter>(response.body)(stream);
+    CHECK(stream->sent.starts_with("id: 0\nevent: started\ndata: {\"id\":\"" + kExecution));
+    house.executions.execution->end("ok", 0);
+    CHECK(stream->finished);
+}

@@ -1,0 +1,259 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "api/rest/EventStream.h"
+#include "api/rest/ExecutionStream.h"
+#include "api/rest/Sse.h"
+#include "tests/unit/rest/FakeHttp.h"
+#include "tests/unit/rest/FakeServices.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+struct Sent {
+    std::uint64_t id;
+    std::string name;
+    Json data;
+};
+
+/// What a client reads out of the bytes.
+std::vector<Sent> parse(std::string_view text) {
+    std::vector<Sent> all;
+    while (!text.empty()) {
+        const std::size_t end = text.find("\n\n");
+        REQUIRE(end != std::string_view::npos);
+        std::string_view event = text.substr(0, end);
+        text.remove_prefix(end + 2);
+        Sent sent{};
+        while (!event.empty()) {
+            const std::size_t stop = std::min(event.find('\n'), event.size());
+            const std::string line(event.substr(0, stop));
+            event.remove_prefix(std::min(stop + 1, event.size()));
+            if (line.starts_with("id: ")) sent.id = std::stoull(line.substr(4));
+            if (line.starts_with("event: ")) sent.name = line.substr(7);
+            if (line.starts_with("data: ")) sent.data = parseJson(line.substr(6));
+        }
+        all.push_back(std::move(sent));
+    }
+    return all;
+}
+
+std::vector<Sent> follow(const std::shared_ptr<FakeExecution>& execution,
+                         std::optional<std::uint64_t> after) {
+    const auto stream = std::make_shared<FakeStream>();
+    rest::ExecutionStream::start(execution, stream, {after, "t"});
+    return parse(stream->sent);
+}
+
+std::string bytesOf(const std::vector<Sent>& all, const std::string& name) {
+    std::string out;
+    for (const Sent& sent : all) {
+        if (sent.name != name) continue;
+        std::string bytes;
+        if (sent.data.contains("base64")) {
+            base64Decode(sent.data.at("base64").get<std::string>(), bytes);
+        } else {
+            bytes = sent.data.at("text").get<std::string>();
+        }
+        out += bytes;
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a stream tells start, output in order, error and exit", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    const auto stream = std::make_shared<FakeStream>();
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, "t"});
+    execution->print(1, "one\n");
+    execution->print(2, "two");
+    execution->state.error = Json{{"name", "ValueError"}, {"message", "m"}};
+    execution->end("failed", 1);
+
+    const std::vector<Sent> all = parse(stream->sent);
+    REQUIRE(all.size() == 5);
+    CHECK(all[0].name == "started");
+    CHECK(all[0].data.at("traceId") == "t");
+    CHECK(all[1].name == "stdout");
+    CHECK(all[1].id == 4);
+    CHECK(all[1].data.at("text") == "one\n");
+    CHECK(all[2].name == "stderr");
+    CHECK(all[2].id == 7);
+    CHECK(all[3].name == "error");
+    CHECK(all[4].name == "exit");
+    CHECK(all[4].data.at("exitCode") == 1);
+    for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i].id > all[i - 1].id);
+    CHECK(stream->finished);
+    CHECK(execution->subscriptions == 0);
+    CHECK(execution.use_count() == 1);
+    CHECK(stream.use_count() == 1);
+}
+
+TEST_CASE("resuming behind any event gives exactly the rest", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    execution->print(1, "caf\xC3");
+    execution->print(1, "\xA9 and \xF0\x9F");
+    execution->print(2, "oops");
+    execution->print(1, "\x94\xA5 done\xFF");
+    execution->end("ok", 0);
+    const std::vector<Sent> whole = follow(execution, std::nullopt);
+    CHECK(bytesOf(whole, "stdout") == execution->state.stdout_bytes);
+    CHECK(bytesOf(whole, "stderr") == "oops");
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        const std::vector<Sent> rest = follow(execution, whole[i].id);
+        INFO("behind id " << whole[i].id);
+        std::string expected;
+        std::string got;
+        for (std::size_t j = i + 1; j < whole.size(); ++j) {
+            if (whole[j].name != "exit") expected += whole[j].name + whole[j].data.dump();
+        }
+        for (const Sent& sent : rest) {
+            if (sent.name != "exit") got += sent.name + sent.data.dump();
+        }
+        CHECK(got == expected);
+        REQUIRE(!rest.empty());
+        CHECK(rest.back().name == "exit");
+        CHECK(rest.back().id > whole[i].id);
+    }
+}
+
+TEST_CASE("a character cut in two comes whole, and what is no character comes as base64",
+          "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    const auto stream = std::make_shared<FakeStream>();
+    rest::ExecutionStream::start(execution, stream, {0, ""});
+    execution->print(1, "\xE2\x82");
+    CHECK(stream->sent.empty());
+    execution->print(1, "\xAC!");
+    execution->print(1, "\xE2");
+    execution->print(1, "x");
+    execution->print(1, "\xC3");
+    execution->end("ok", 0);
+    const std::vector<Sent> all = parse(stream->sent);
+    REQUIRE(all.size() == 4);
+    CHECK(all[0].data.at("text") == "\xE2\x82\xAC!");
+    CHECK(all[0].id == 4);
+    CHECK(all[1].data.at("base64") == base64Encode("\xE2x"));
+    CHECK(all[2].data.at("base64") == base64Encode("\xC3"));
+    CHECK(all[3].name == "exit");
+}
+
+TEST_CASE("output that was not kept is counted in the next piece", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    execution->print(1, "head");
+    execution->skip = 1000;
+    execution->print(1, "tail");
+    execution->end("ok", 0);
+    const std::vector<Sent> all = follow(execution, std::nullopt);
+    REQUIRE(all.size() == 4);
+    CHECK(!all[1].data.contains("droppedBytes"));
+    CHECK(all[2].data.at("droppedBytes") == 1000);
+    CHECK(all[2].id == 1008);
+}
+
+TEST_CASE("a slow client holds the pump back, not the execution", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    for (int i = 0; i < 64; ++i) execution->print(1, std::string(16U << 10U, 'x'));
+    execution->end("ok", 0);
+    const auto stream = std::make_shared<FakeStream>();
+    stream->automatic = false;
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""});
+    CHECK(stream->pending() > api::Stream::kHighWater);
+    CHECK(stream->pending() < api::Stream::kHighWater + (32U << 10U));
+    CHECK(!stream->finished);
+    int rounds = 0;
+    while (!stream->finished && ++rounds < 100) stream->drain();
+    CHECK(rounds > 2);
+    CHECK(bytesOf(parse(stream->sent), "stdout").size() == 64U << 14U);
+}
+
+TEST_CASE("a client that hangs up frees the pump and leaves the execution alone", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    const auto stream = std::make_shared<FakeStream>();
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""});
+    CHECK(execution->subscriptions == 1);
+    stream->close();
+    CHECK(execution->subscriptions == 0);
+    CHECK(execution.use_count() == 1);
+    execution->print(1, "nobody hears this");
+    CHECK(!execution->finished());
+}
+
+TEST_CASE("a client that is gone before the pump begins frees it too", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    const auto stream = std::make_shared<FakeStream>();
+    stream->close();
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""});
+    CHECK(execution->subscriptions == 0);
+    CHECK(execution.use_count() == 1);
+}
+
+TEST_CASE("output may come from many threads at once", "[unit][rest]") {
+    rest::Turnstile turnstile;
+    std::atomic<int> work{0};
+    int inside = 0;
+    int done = 0;
+    {
+        std::vector<std::jthread> threads;
+        for (int t = 0; t < 4; ++t) {
+            threads.emplace_back([&] {
+                for (int i = 0; i < 10'000; ++i) {
+                    work.fetch_add(1);
+                    turnstile.pass([&] {
+                        ++inside;  // not atomic: a race is a failure under the sanitizer
+                        done += work.exchange(0);
+                        --inside;
+                    });
+                }
+            });
+        }
+    }
+    CHECK(inside == 0);
+    CHECK(done == 40'000);
+}
+
+TEST_CASE("an incomplete tail is only what can still become a character", "[unit][rest]") {
+    const std::vector<std::pair<std::string, std::size_t>> all{
+        {"", 0},         {"a", 0},        {"\xC3", 1},         {"\xC3\xA9", 0},
+        {"\xE2\x82", 2}, {"\xE2", 1},     {"\xF0\x9F\x94", 3}, {"\xF0\x9F\x94\xA5", 0},
+        {"\xFF", 0},     {"\x80\x80", 0}, {"\xC1", 0},
+    };
+    for (const auto& [bytes, expected] : all) CHECK(rest::incompleteTail(bytes) == expected);
+}
+
+TEST_CASE("events follow from where the client was", "[unit][rest]") {
+    House house;
+    house.events.add("workspace.created");
+    house.events.add("workspace.reclaimed");
+    FakeRequest request("GET", "/v1/events?limit=1");
+    request.with("Accept", "text/event-stream").with("Last-Event-ID", "1");
+    const api::Response response = house.rest.handle(request);
+    const auto stream = std::make_shared<FakeStream>();
+    std::get<api::StreamStarter>(response.body)(stream);
+    house.events.add("sandbox.ready");
+    const std::vector<Sent> all = parse(stream->sent);
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].name == "workspace.reclaimed");
+    CHECK(all[1].name == "sandbox.ready");
+    CHECK(all[1].id == 3);
+    stream->close();
+    CHECK(!house.events.changed);
+    CHECK(stream.use_count() == 1);
+}
+
+TEST_CASE("a place to resume from must be a number", "[unit][rest]") {
+    House house;
+    FakeRequest request("GET", "/v1/executions/" + kExecution + "/events");
+    request.with("Last-Event-ID", "12x");
+    CHECK_THROWS_AS(house.rest.handle(request), Error);
+}
+
+TEST_CASE("text cannot break out of its event", "[unit][rest]") {
+    const std::string event = rest::sseEvent("stdout", 1, {{"text", "a\n\nevent: exit\r\n"}});
+    CHECK(parse(event).size() == 1);
+    CHECK(event.find('\r') == std::string::npos);
+}

@@ -1,0 +1,192 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/Fd.h"
+#include "pool/sys/Cgroups.h"
+#include "pool/sys/Files.h"
+#include "pool/sys/Process.h"
+
+namespace hearth::sys {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory of its own, gone at the end.
+class Scratch {
+public:
+    Scratch() {
+        char path[] = "/tmp/hearth-sys-XXXXXX";
+        REQUIRE(::mkdtemp(path) != nullptr);
+        path_ = path;
+    }
+    ~Scratch() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+private:
+    std::string path_;
+};
+
+constexpr const char* kHybrid =
+    "30 24 0:26 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+    "31 24 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+    "32 24 0:28 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
+    "33 24 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n";
+
+}  // namespace
+
+TEST_CASE("a file is read up to its limit and a missing one is no error", "[unit][sys]") {
+    const Scratch scratch;
+    writeFile(scratch / "a", "hello", 0640);
+    CHECK(readFile(scratch / "a") == "hello");
+    CHECK(readFile(scratch / "a", 2) == "he");
+    CHECK_FALSE(readFile(scratch / "b"));
+    CHECK_FALSE(readFile("/proc/999999999/stat"));
+    struct stat status {};
+    REQUIRE(::stat((scratch / "a").c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777U) == 0640);
+}
+
+TEST_CASE("a file is never written through a link", "[unit][sys]") {
+    const Scratch scratch;
+    writeFile(scratch / "target", "old", 0600);
+    fs::create_symlink(scratch / "target", scratch / "link");
+    CHECK_THROWS_AS(writeFile(scratch / "link", "new", 0600), std::system_error);
+    CHECK(readFile(scratch / "target") == "old");
+    CHECK_THROWS_AS(ensureDirectory(scratch / "link", 0700, ::getuid(), ::getgid()),
+                    std::system_error);
+}
+
+TEST_CASE("a tree is removed without following its links", "[unit][sys]") {
+    const Scratch scratch;
+    writeFile(scratch / "keep", "x", 0600);
+    fs::create_directories(scratch / "tree/a/b/c");
+    fs::create_directories(scratch / "tree/d");
+    writeFile(scratch / "tree/a/b/file", "x", 0600);
+    fs::create_symlink(scratch / "keep", scratch / "tree/a/link");
+    fs::create_directory_symlink(scratch / "", scratch / "tree/up");
+    removeTree(scratch / "tree");
+    CHECK_FALSE(fs::exists(scratch / "tree"));
+    CHECK(readFile(scratch / "keep") == "x");
+    CHECK_NOTHROW(removeTree(scratch / "tree"));
+}
+
+TEST_CASE("a tree deeper than there are descriptors is removed", "[unit][sys]") {
+    const Scratch scratch;
+    REQUIRE(::mkdir((scratch / "tree").c_str(), 0700) == 0);
+    Fd at(::open((scratch / "tree").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (int i = 0; i < 3000; ++i) {
+        REQUIRE(::mkdirat(at.get(), "d", 0700) == 0);
+        at = Fd(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        REQUIRE(at);
+    }
+    at.reset();
+    removeTree(scratch / "tree");
+    CHECK_FALSE(fs::exists(scratch / "tree"));
+}
+
+TEST_CASE("a program runs with nothing but what it is given", "[unit][sys]") {
+    const Scratch scratch;
+    CHECK(run({{"true"}, -1, ""}) == 0);
+    CHECK(run({{"sh", "-c", "exit 7"}, -1, ""}) == 7);
+    CHECK(run({{"sh", "-c", "kill -9 $$"}, -1, ""}) == 128 + SIGKILL);
+    CHECK(run({{"no-such-program-here"}, -1, ""}) == 127);
+    const Fd leaked(::open("/dev/null", O_RDONLY));  // not close-on-exec
+    REQUIRE(run({{"sh", "-c", "ls /proc/self/fd; env"}, -1, scratch / "out"}) == 0);
+    const std::string out = readFile(scratch / "out").value_or("");
+    CHECK(out.starts_with("0\n1\n2\n3\n"));  // 3 is the directory that ls reads
+    CHECK(out.find("\n4\n") == std::string::npos);
+    CHECK(out.find("LC_ALL=C") != std::string::npos);
+    CHECK(out.find("USER=") == std::string::npos);
+}
+
+TEST_CASE("a passed descriptor becomes number three", "[unit][sys]") {
+    const Scratch scratch;
+    writeFile(scratch / "in", "through", 0600);
+    const Fd in(::open((scratch / "in").c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(run({{"sh", "-c", "cat <&3"}, in.get(), scratch / "out"}) == 0);
+    CHECK(readFile(scratch / "out") == "through");
+}
+
+TEST_CASE("a process is known by its start and held by a descriptor", "[unit][sys]") {
+    const auto own = processStartTime(::getpid());
+    REQUIRE(own);
+    CHECK(*own > 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        for (;;) ::pause();
+    }
+    const auto process = Process::open(child);
+    REQUIRE(process);
+    CHECK_FALSE(process->waitEnd(std::chrono::milliseconds(0)));
+    process->kill();
+    CHECK(process->waitEnd(std::chrono::seconds(10)));
+    CHECK_FALSE(processStartTime(child));  // a zombie
+    process->kill();                       // ended already: fine
+    ::waitpid(child, nullptr, 0);
+    CHECK_FALSE(Process::open(child));
+}
+
+TEST_CASE("control groups of a hybrid machine are version one", "[unit][sys]") {
+    const Cgroups cgroups = Cgroups::parse(kHybrid);
+    CHECK(cgroups.version() == CgroupVersion::V1);
+    CHECK(cgroups.trees().size() == 4);
+    CHECK(cgroups.directory("cpuacct", "/a/b") == "/sys/fs/cgroup/cpu,cpuacct/a/b");
+    CHECK(cgroups.directory("memory", "/a") == "/sys/fs/cgroup/memory/a");
+    CHECK_FALSE(cgroups.directory("pids", "/a"));
+}
+
+TEST_CASE("one unified tree is version two, none is none", "[unit][sys]") {
+    const Cgroups cgroups =
+        Cgroups::parse("33 24 0:29 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n");
+    CHECK(cgroups.version() == CgroupVersion::V2);
+    CHECK(cgroups.directory("memory", "/a") == "/sys/fs/cgroup/a");
+    CHECK(Cgroups::parse("").version() == CgroupVersion::None);
+}
+
+TEST_CASE("usage is read from either version", "[unit][sys]") {
+    const Scratch scratch;
+    fs::create_directories(scratch / "g");
+    const auto tree = [&](const std::string& type, const std::string& options) {
+        return "33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type + " " + options + "\n";
+    };
+    writeFile(scratch / "g/pids.current", "5\n", 0600);
+    writeFile(scratch / "g/cpu.stat", "usage_usec 1500\nuser_usec 1\n", 0600);
+    writeFile(scratch / "g/memory.current", "4096\n", 0600);
+    writeFile(scratch / "g/memory.peak", "8192\n", 0600);
+    writeFile(scratch / "g/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n", 0600);
+    const auto v2 = readUsage(Cgroups::parse(tree("cgroup2", "rw")), "g");
+    REQUIRE(v2);
+    CHECK(v2->cpu_ns == 1'500'000);
+    CHECK(v2->memory_bytes == 4096);
+    CHECK(v2->memory_peak_bytes == 8192);
+    CHECK(v2->processes == 5);
+    CHECK(v2->oom_kills == 2);
+
+    writeFile(scratch / "g/cpuacct.usage", "77\n", 0600);
+    writeFile(scratch / "g/memory.usage_in_bytes", "100\n", 0600);
+    writeFile(scratch / "g/memory.max_usage_in_bytes", "200\n", 0600);
+    writeFile(scratch / "g/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", 0600);
+    const Cgroups all = Cgroups::parse(tree("cgroup", "rw,cpuacct,memory,pids"));
+    const auto v1 = readUsage(all, "g");
+    REQUIRE(v1);
+    CHECK(v1->cpu_ns == 77);
+    CHECK(v1->memory_bytes == 100);
+    CHECK(v1->memory_peak_bytes == 200);
+    CHECK(v1->oom_kills == 1);
+    CHECK_FALSE(readUsage(all, "gone"));
+}
+
+}  // namespace hearth::sys
