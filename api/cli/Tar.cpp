@@ -39,7 +39,10 @@ std::string tarOf(std::string_view name, std::string_view bytes) {
     std::snprintf(header.mode, sizeof(header.mode), "0000644");
     std::snprintf(header.uid, sizeof(header.uid), "0000000");
     std::snprintf(header.gid, sizeof(header.gid), "0000000");
-    std::snprintf(header.size, sizeof(header.size), "%011zo", bytes.size() & 0777777777777U);
+    std::size_t left = bytes.size();
+    for (std::size_t i = sizeof(header.size) - 1; i-- > 0; left >>= 3U) {
+        header.size[i] = static_cast<char>('0' + (left & 7U));
+    }
     std::snprintf(header.mtime, sizeof(header.mtime), "00000000000");
     std::memcpy(header.magic, "ustar", 6);
     std::memcpy(header.version, "00", 2);

@@ -11,6 +11,8 @@ namespace hearth::rest {
 namespace {
 
 constexpr std::size_t kPiece = 16U << 10U;
+/// The last event holds all that was kept of the output, which may be more than the front queues.
+constexpr std::size_t kEndingPiece = 64U << 10U;
 
 }  // namespace
 
@@ -75,12 +77,16 @@ void ExecutionStream::step() {
             return;
         }
         if (stream_->pending() > api::Stream::kHighWater) return;  // onDrained comes back
+        if (!ending_.empty()) {
+            if (sendEnding()) return;
+            continue;
+        }
         const bool ended = execution_->finished();  // asked first: what is read after it is all
         std::optional<controller::OutputChunk> chunk = execution_->read(offset_, kPiece);
         if (chunk && !chunk->bytes.empty()) {
             take(std::move(*chunk));
         } else if (ended) {
-            return sendEnd();
+            end();
         } else {
             return;
         }
@@ -122,15 +128,22 @@ void ExecutionStream::sendOutput(const std::string& bytes) {
     stream_->send(sseEvent(held_channel_ == 2 ? "stderr" : "stdout", sent_, data));
 }
 
-void ExecutionStream::sendEnd() {
+void ExecutionStream::end() {
     flush();
-    done_ = true;
     const Json execution = executionJson(execution_->view(), options_.trace_id);
     if (const Json& error = execution.at("error"); !error.is_null()) {
-        stream_->send(sseEvent("error", sent_ + 1, error));
+        ending_ = sseEvent("error", sent_ + 1, error);
     }
-    stream_->send(sseEvent("exit", sent_ + 2, execution));
+    ending_ += sseEvent("exit", sent_ + 2, execution);
+}
+
+bool ExecutionStream::sendEnding() {
+    stream_->send(ending_.substr(ending_at_, kEndingPiece));
+    ending_at_ += kEndingPiece;
+    if (ending_at_ < ending_.size()) return false;
+    done_ = true;
     stream_->finish();
+    return true;
 }
 
 void ExecutionStream::release() {

@@ -48,7 +48,9 @@ private:
     void take(controller::OutputChunk chunk);
     void flush();
     void sendOutput(const std::string& bytes);
-    void sendEnd();
+    void end();
+    /// True when all of it is on its way.
+    bool sendEnding();
     void release();
 
     std::shared_ptr<controller::Execution> execution_;
@@ -63,6 +65,8 @@ private:
     std::uint64_t dropped_ = 0;  ///< before the next piece to be sent
     std::string held_;           ///< the beginning of a character
     int held_channel_ = 1;
+    std::string ending_;         ///< the last events, once they are known
+    std::size_t ending_at_ = 0;  ///< what of it has been sent
     bool started_ = false;
     bool done_ = false;
 };

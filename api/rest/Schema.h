@@ -137,6 +137,9 @@ private:
     std::optional<double> most_;
 };
 
+/// The `type` of JSON Schema; "value" for Any.
+const char* typeName(Schema::Kind kind);
+
 /// A JSON pointer one level down, with "~" and "/" of the name escaped.
 std::string pointerTo(const std::string& parent, std::string_view name);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include "api/rest/Answers.h"
@@ -51,6 +52,7 @@ Operation eventsOperation(const Services& services) {
         query.limit = call.queryOr<std::size_t>("limit", 100);
         if (wantsEventStream(call.request)) {
             query.since = lastEventId(call.request).value_or(0);
+            query.limit = std::min<std::size_t>(query.limit, 100);  // queued at a time
             return sseResponse(
                 [&services, who = call.who, query](std::shared_ptr<api::Stream> stream) {
                     EventStream::start(services.events, who, query, std::move(stream));

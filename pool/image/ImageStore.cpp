@@ -40,7 +40,8 @@ std::string text(const Json& object, const char* key) {
 
 bool isTag(const std::string& tag) {
     return !tag.empty() && tag.size() <= 128 && tag.front() != '-' &&
-           tag.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+           tag.find_first_not_of(
+               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
                std::string::npos;
 }
 
@@ -76,18 +77,21 @@ ImageStore::Manifest ImageStore::manifestOf(const std::string& name) const {
             tag = ref;
         }
     }
-    if (chosen == nullptr) notUnderstood(name, "it has several manifests and none is tagged latest");
+    if (chosen == nullptr)
+        notUnderstood(name, "it has several manifests and none is tagged latest");
     const std::string digest = text(*chosen, "digest");
     if (!isDigest(digest)) notUnderstood(name, "its manifest has no sha256 digest");
-    const auto blob = sys::readFile(
-        layout + "/blobs/sha256/" + digest.substr(kAlgorithm.size()), kMaxIndex);
+    const auto blob =
+        sys::readFile(layout + "/blobs/sha256/" + digest.substr(kAlgorithm.size()), kMaxIndex);
     if (!blob || std::string(kAlgorithm) + toHex(sha256(*blob)) != digest) {
         notUnderstood(name, "its manifest is missing or damaged");
     }
     return {digest, tag};
 }
 
-std::string ImageStore::digestOf(const std::string& name) const { return manifestOf(name).digest; }
+std::string ImageStore::digestOf(const std::string& name) const {
+    return manifestOf(name).digest;
+}
 
 std::string ImageStore::rootfsPath(const std::string& digest) const {
     return data_dir_ + "/rootfs/" + digest.substr(kAlgorithm.size());
@@ -113,8 +117,8 @@ std::string ImageStore::unpack(const std::string& name) const {
     sys::makeDirectory(parent, 0700);
     // umoci checks the digest of every blob that it reads.
     const std::string layout = data_dir_ + "/images/" + name;
-    const int status =
-        sys::run({{"umoci", "raw", "unpack", "--image", layout + ":" + manifest.tag, tree}, -1, ""});
+    const int status = sys::run(
+        {{"umoci", "raw", "unpack", "--image", layout + ":" + manifest.tag, tree}, -1, ""});
     if (status != 0) {
         sys::removeTree(parent);
         if (status == 127) {

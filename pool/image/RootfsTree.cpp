@@ -58,9 +58,11 @@ public:
 private:
     void one(int at, const std::string& name, const std::string& path, int depth) {
         struct stat status {};
-        if (::fstatat(at, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) throwErrno("stat", path);
+        if (::fstatat(at, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+            throwErrno("stat", path);
         if (S_ISLNK(status.st_mode)) {
-            if (::fchownat(at, name.c_str(), 0, 0, AT_SYMLINK_NOFOLLOW) != 0) throwErrno("chown", path);
+            if (::fchownat(at, name.c_str(), 0, 0, AT_SYMLINK_NOFOLLOW) != 0)
+                throwErrno("chown", path);
             return;
         }
         if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {

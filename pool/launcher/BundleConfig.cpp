@@ -32,9 +32,8 @@ Json process(const SandboxSpec& spec, const SandboxId& id) {
         {"terminal", false},
         {"user", {{"uid", 0}, {"gid", 0}, {"umask", 077}}},
         {"args", Json::array({"/.hearth/agent"})},
-        {"env",
-         Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + id,
-                      "HEARTH_CPUS=" + std::to_string(cpus)})},
+        {"env", Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + id,
+                             "HEARTH_CPUS=" + std::to_string(cpus)})},
         {"cwd", "/"},
         {"capabilities",
          {{"bounding", caps},
@@ -44,18 +43,20 @@ Json process(const SandboxSpec& spec, const SandboxId& id) {
           {"ambient", Json::array()}}},
         // No NPROC: the pids cgroup is the limit and counts what it refused.
         {"rlimits",
-         Json::array({rlimit("RLIMIT_NOFILE", 1024, 1024), rlimit("RLIMIT_CORE", 0, 0),
-                      rlimit("RLIMIT_FSIZE", workspace, workspace),
-                      rlimit("RLIMIT_MEMLOCK", 65'536, 65'536),
-                      rlimit("RLIMIT_MSGQUEUE", 65'536, 65'536),
-                      rlimit("RLIMIT_SIGPENDING", 256, 256),
-                      rlimit("RLIMIT_STACK", 8 * kMiB, 16 * kMiB)})},
+         Json::array(
+             {rlimit("RLIMIT_NOFILE", 1024, 1024), rlimit("RLIMIT_CORE", 0, 0),
+              rlimit("RLIMIT_FSIZE", workspace, workspace),
+              rlimit("RLIMIT_MEMLOCK", 65'536, 65'536), rlimit("RLIMIT_MSGQUEUE", 65'536, 65'536),
+              rlimit("RLIMIT_SIGPENDING", 256, 256), rlimit("RLIMIT_STACK", 8 * kMiB, 16 * kMiB)})},
         {"noNewPrivileges", true},
         {"oomScoreAdj", 900}};
 }
 
 Json mount(const char* where, const char* type, const std::string& source, Json options) {
-    return {{"destination", where}, {"type", type}, {"source", source}, {"options", std::move(options)}};
+    return {{"destination", where},
+            {"type", type},
+            {"source", source},
+            {"options", std::move(options)}};
 }
 
 Json workspaceMount(const SandboxSpec& spec, const BundlePlaces& places) {
@@ -76,10 +77,11 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
     return Json::array(
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
          mount("/dev", "tmpfs", "tmpfs",
-               Json::array({"nosuid", "noexec", "strictatime", "mode=755", "size=64k", "nr_inodes=64"})),
+               Json::array(
+                   {"nosuid", "noexec", "strictatime", "mode=755", "size=64k", "nr_inodes=64"})),
          mount("/dev/pts", "devpts", "devpts",
-               Json::array({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5",
-                            "max=16"})),
+               Json::array({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620",
+                            "gid=5", "max=16"})),
          mount("/dev/shm", "tmpfs", "shm",
                Json::array({"nosuid", "noexec", "nodev", "mode=1777", "size=" + std::to_string(shm),
                             "nr_inodes=1024"})),
@@ -101,12 +103,12 @@ Json device(const char* type, int major, int minor) {
 Json resources(const SandboxLimits& limits) {
     const std::uint64_t quota = std::max<std::uint64_t>(limits.milli_cpu * kCpuPeriod / 1000, 1000);
     return {{"devices", Json::array({{{"allow", false}, {"access", "rwm"}},
-                                     device("c", 1, 3),    // null
-                                     device("c", 1, 5),    // zero
-                                     device("c", 1, 7),    // full
-                                     device("c", 1, 8),    // random
-                                     device("c", 1, 9),    // urandom
-                                     device("c", 5, 2),    // ptmx of the private devpts
+                                     device("c", 1, 3),  // null
+                                     device("c", 1, 5),  // zero
+                                     device("c", 1, 7),  // full
+                                     device("c", 1, 8),  // random
+                                     device("c", 1, 9),  // urandom
+                                     device("c", 5, 2),  // ptmx of the private devpts
                                      device("c", 136, -1)})},
             // Limit and limit with swap are one: nothing of a tenant is ever swapped.
             {"memory", {{"limit", limits.memory_bytes}, {"swap", limits.memory_bytes}}},
@@ -123,25 +125,54 @@ Json namespaces() {
 }
 
 Json maskedPaths() {
-    return Json::array(
-        {"/proc/acpi",           "/proc/asound",      "/proc/kcore",       "/proc/keys",
-         "/proc/latency_stats",  "/proc/timer_list",  "/proc/timer_stats", "/proc/sched_debug",
-         "/proc/scsi",           "/sys/firmware",     "/proc/key-users",   "/proc/kallsyms",
-         "/proc/modules",        "/proc/config.gz",   "/proc/cmdline",     "/proc/interrupts",
-         "/proc/softirqs",       "/proc/diskstats",   "/proc/partitions",  "/proc/slabinfo",
-         "/proc/vmallocinfo",    "/proc/pagetypeinfo", "/proc/zoneinfo",   "/proc/buddyinfo",
-         "/proc/vmstat",         "/proc/iomem",       "/proc/ioports",     "/proc/kpagecount",
-         "/proc/kpageflags",     "/proc/kpagecgroup", "/proc/kmsg",        "/proc/locks",
-         "/proc/swaps",          "/proc/schedstat",   "/proc/pressure",    "/proc/driver",
-         "/proc/tty",            "/proc/dynamic_debug", "/proc/fs",
-         "/sys/devices/virtual/powercap", "/sys/kernel"});
+    return Json::array({"/proc/acpi",
+                        "/proc/asound",
+                        "/proc/kcore",
+                        "/proc/keys",
+                        "/proc/latency_stats",
+                        "/proc/timer_list",
+                        "/proc/timer_stats",
+                        "/proc/sched_debug",
+                        "/proc/scsi",
+                        "/sys/firmware",
+                        "/proc/key-users",
+                        "/proc/kallsyms",
+                        "/proc/modules",
+                        "/proc/config.gz",
+                        "/proc/cmdline",
+                        "/proc/interrupts",
+                        "/proc/softirqs",
+                        "/proc/diskstats",
+                        "/proc/partitions",
+                        "/proc/slabinfo",
+                        "/proc/vmallocinfo",
+                        "/proc/pagetypeinfo",
+                        "/proc/zoneinfo",
+                        "/proc/buddyinfo",
+                        "/proc/vmstat",
+                        "/proc/iomem",
+                        "/proc/ioports",
+                        "/proc/kpagecount",
+                        "/proc/kpageflags",
+                        "/proc/kpagecgroup",
+                        "/proc/kmsg",
+                        "/proc/locks",
+                        "/proc/swaps",
+                        "/proc/schedstat",
+                        "/proc/pressure",
+                        "/proc/driver",
+                        "/proc/tty",
+                        "/proc/dynamic_debug",
+                        "/proc/fs",
+                        "/sys/devices/virtual/powercap",
+                        "/sys/kernel"});
 }
 
 }  // namespace
 
 Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places) {
-    const Json ids = Json::array(
-        {{{"containerID", 0}, {"hostID", places.uid_first}, {"size", kRangeSize}}});
+    const Json ids =
+        Json::array({{{"containerID", 0}, {"hostID", places.uid_first}, {"size", kRangeSize}}});
     return {{"ociVersion", "1.0.2"},
             {"process", process(spec, places.id)},
             {"root", {{"path", places.rootfs}, {"readonly", true}}},

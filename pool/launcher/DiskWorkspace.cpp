@@ -29,15 +29,16 @@ void makeFileSystem(const std::string& image, std::uint64_t bytes, std::uint32_t
     const std::uint64_t inodes = std::clamp(bytes / kBytesPerInode, kFewestInodes, kMostInodes);
     // No journal: a workspace never outlives a crash. The sparse file reads as zeros, so inode
     // tables need no writing.
-    const int status = sys::run(
-        {{"mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-N", std::to_string(inodes), "-O",
-          "^has_journal,^resize_inode", "-E",
-          "root_owner=" + id + ":" + id + ",assume_storage_prezeroed=1,lazy_itable_init=1,nodiscard",
-          image},
-         -1,
-         ""});
+    const int status = sys::run({{"mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-N",
+                                  std::to_string(inodes), "-O", "^has_journal,^resize_inode", "-E",
+                                  "root_owner=" + id + ":" + id +
+                                      ",assume_storage_prezeroed=1,lazy_itable_init=1,nodiscard",
+                                  image},
+                                 -1,
+                                 ""});
     if (status == 127) {
-        throw Error(ErrorCode::Unsupported, "mkfs.ext4 is missing").hint("apt-get install e2fsprogs");
+        throw Error(ErrorCode::Unsupported, "mkfs.ext4 is missing")
+            .hint("apt-get install e2fsprogs");
     }
     if (status != 0) throwErrno(EIO, "mkfs.ext4", "status " + std::to_string(status));
 }

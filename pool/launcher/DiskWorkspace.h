@@ -7,7 +7,8 @@ namespace hearth::pool::launcher {
 
 /// Makes a sparse ext4 image of `bytes` at `image`, mounts it at `target` in this process's mount
 /// namespace and unlinks the image: the last mount to go frees file system, loop device and disk.
-/// The root directory belongs to `owner` alone. Throws Error(DiskFull) if the disk could not hold it.
+/// The root directory belongs to `owner` alone. Throws Error(DiskFull) if the disk could not hold
+/// it.
 void mountDiskWorkspace(const std::string& image, const std::string& target, std::uint64_t bytes,
                         std::uint32_t owner);
 

@@ -37,8 +37,8 @@ const std::vector<Hole>& holes() {
 /// Fixed in its own release line, or newer than every line that needed the fix.
 bool isFixed(const Version& version, const std::vector<Version>& fixed) {
     for (const Version& from : fixed) {
-        const bool same_line = std::get<0>(from) == std::get<0>(version) &&
-                               std::get<1>(from) == std::get<1>(version);
+        const bool same_line =
+            std::get<0>(from) == std::get<0>(version) && std::get<1>(from) == std::get<1>(version);
         if (same_line) return version >= from;
     }
     return version >= fixed.back();
@@ -50,7 +50,8 @@ std::vector<std::string> knownHoles(const std::string& version, const std::strin
     int major = 0;
     int minor = 0;
     int patch = 0;
-    if (std::sscanf(version.c_str(), "runc version %d.%d.%d", &major, &minor, &patch) != 3) return {};
+    if (std::sscanf(version.c_str(), "runc version %d.%d.%d", &major, &minor, &patch) != 3)
+        return {};
     std::vector<std::string> open;
     for (const Hole& hole : holes()) {
         const bool patched = hole.debian != nullptr && commit.starts_with(hole.debian);
@@ -65,19 +66,21 @@ Json hostFacts(const OciCommand& runtime, const image::ImageStore& images,
     const sys::CgroupVersion cgroup = sys::Cgroups::detect().version();
     Json list = Json::array();
     for (const image::Image& image : images.images()) {
-        list.push_back({{"name", image.name}, {"digest", image.digest}, {"unpacked", image.unpacked}});
+        list.push_back(
+            {{"name", image.name}, {"digest", image.digest}, {"unpacked", image.unpacked}});
     }
     const auto limit = sys::readFile("/proc/sys/user/max_user_namespaces", 32);
-    return {{"version", version.version},
-            {"commit", version.commit},
-            {"holes", knownHoles(version.version, version.commit)},
-            {"userNamespaces", ::access("/proc/self/ns/user", F_OK) == 0 && limit && *limit != "0\n"},
-            {"seccomp", !version.seccomp.empty() &&
-                            ::access("/proc/sys/kernel/seccomp/actions_avail", F_OK) == 0},
-            {"cgroup", cgroup == sys::CgroupVersion::V1   ? "v1"
-                       : cgroup == sys::CgroupVersion::V2 ? "v2"
-                                                          : "none"},
-            {"images", std::move(list)}};
+    return {
+        {"version", version.version},
+        {"commit", version.commit},
+        {"holes", knownHoles(version.version, version.commit)},
+        {"userNamespaces", ::access("/proc/self/ns/user", F_OK) == 0 && limit && *limit != "0\n"},
+        {"seccomp",
+         !version.seccomp.empty() && ::access("/proc/sys/kernel/seccomp/actions_avail", F_OK) == 0},
+        {"cgroup", cgroup == sys::CgroupVersion::V1   ? "v1"
+                   : cgroup == sys::CgroupVersion::V2 ? "v2"
+                                                      : "none"},
+        {"images", std::move(list)}};
 }
 
 }  // namespace hearth::pool::launcher

@@ -55,7 +55,9 @@ struct RulesOf {
     Rules operator()(const FactsRequest&) const { return {seconds(30), nullptr, false}; }
 };
 
-Rules rulesOf(const Request& request) { return std::visit(RulesOf{}, request.body); }
+Rules rulesOf(const Request& request) {
+    return std::visit(RulesOf{}, request.body);
+}
 
 /// The server's listening socket is all that may become a descriptor of the agent.
 bool isListeningStream(int fd) {
@@ -76,7 +78,8 @@ Launcher::Launcher(const LauncherOptions& options, Fd socket)
 void Launcher::prepare() {
     sigset_t blocked;
     ::sigemptyset(&blocked);
-    for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::sigaddset(&blocked, signal);
+    for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
+        ::sigaddset(&blocked, signal);
     if (::sigprocmask(SIG_SETMASK, &blocked, nullptr) != 0) throwErrno("sigprocmask");
     sigset_t children;
     ::sigemptyset(&children);
@@ -88,7 +91,8 @@ void Launcher::prepare() {
     sys::enterPrivateMounts();
 
     // A launcher before this one may still be ending what it runs.
-    lock_ = Fd(::open(names_.launcherLock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    lock_ =
+        Fd(::open(names_.launcherLock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_) throwErrno("open", names_.launcherLock());
     const auto end = std::chrono::steady_clock::now() + kLockWait;
     while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -130,8 +134,8 @@ void Launcher::run() {
     prepare();
     reply({kReadySeq, {{"pid", static_cast<std::uint64_t>(::getpid())}}, {}, {}, {}});
     while (!closing_ || !running_.empty()) {
-        std::array<pollfd, 2> polled{{{signals_.get(), POLLIN, 0},
-                                      {closing_ ? -1 : socket_.get(), POLLIN, 0}}};
+        std::array<pollfd, 2> polled{
+            {{signals_.get(), POLLIN, 0}, {closing_ ? -1 : socket_.get(), POLLIN, 0}}};
         if (::poll(polled.data(), polled.size(), nextTimeout()) < 0 && errno != EINTR) {
             throwErrno("poll");
         }
@@ -179,7 +183,8 @@ void Launcher::receive() {
         const bool needs = std::holds_alternative<CreateRequest>(job.request.body);
         if (needs != static_cast<bool>(job.listen) ||
             (needs && !isListeningStream(job.listen.get()))) {
-            throw BadRequest(job.request.seq, "create, and nothing else, brings a listening socket");
+            throw BadRequest(job.request.seq,
+                             "create, and nothing else, brings a listening socket");
         }
         if (waiting_.size() >= kMostWaiting) {
             throw Error(ErrorCode::Unavailable, "the launcher has too much to do");
@@ -193,8 +198,10 @@ void Launcher::receive() {
 }
 
 void Launcher::accept(Job job) {
-    if (const auto* create = std::get_if<CreateRequest>(&job.request.body)) born_.insert(create->id);
-    if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body)) born_.erase(destroy->id);
+    if (const auto* create = std::get_if<CreateRequest>(&job.request.body))
+        born_.insert(create->id);
+    if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body))
+        born_.erase(destroy->id);
     waiting_.push_back(std::move(job));
 }
 
@@ -271,8 +278,15 @@ Json Launcher::result(const Job& job) {
     } else if (const auto* list = std::get_if<ListRequest>(&job.request.body)) {
         Json items = Json::array();
         bool more = false;
+        std::size_t bytes = 0;
         for (const Found& found : sandboxes_->list(list->after, more)) {
-            items.push_back(encodeFound(found));
+            Json item = encodeFound(found);
+            bytes += dumpJson(item).size();
+            if (bytes > kMaxPacket / 2 && !items.empty()) {
+                more = true;  // long labels: the rest is another page
+                break;
+            }
+            items.push_back(std::move(item));
         }
         return {{"items", std::move(items)}, {"more", more}};
     } else if (const auto* sweep = std::get_if<SweepRequest>(&job.request.body)) {
@@ -283,7 +297,8 @@ Json Launcher::result(const Job& job) {
         return {{"digest", images.unpack(prepare_image->name)}};
     } else {
         const OciCommand runtime(options_.runtime, names_);
-        return hostFacts(runtime, images, names_.sandboxes() + "/.version-" + std::to_string(::getpid()));
+        return hostFacts(runtime, images,
+                         names_.sandboxes() + "/.version-" + std::to_string(::getpid()));
     }
     return Json::object();
 }

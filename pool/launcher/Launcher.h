@@ -17,8 +17,8 @@
 
 namespace hearth::pool::launcher {
 
-/// The loop of the privileged process. It reads requests, runs each in a child of its own (so that a
-/// hanging mount or runtime stops nothing else), kills what passes its deadline, and reaps. One
+/// The loop of the privileged process. It reads requests, runs each in a child of its own (so that
+/// a hanging mount or runtime stops nothing else), kills what passes its deadline, and reaps. One
 /// thread. It ends when the server's end of the socket closes, after what runs has ended.
 class Launcher {
 public:

@@ -67,7 +67,8 @@ void makeDirectories(const LauncherOptions& options) {
 Fd LauncherClient::forkLauncher(const LauncherOptions& options) {
     makeDirectories(options);
     int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) throwErrno("socketpair");
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        throwErrno("socketpair");
     Fd ours(ends[0]);
     Fd theirs(ends[1]);
     for (const Fd* fd : {&ours, &theirs}) {
@@ -209,7 +210,9 @@ void LauncherClient::create(const SandboxId& id, const SandboxSpec& spec, int li
     call(launcher::CreateRequest{id, spec}, listen);
 }
 
-void LauncherClient::destroy(const SandboxId& id) { call(launcher::DestroyRequest{id}); }
+void LauncherClient::destroy(const SandboxId& id) {
+    call(launcher::DestroyRequest{id});
+}
 
 std::vector<LauncherClient::Found> LauncherClient::list() {
     std::vector<Found> all;
@@ -229,6 +232,8 @@ std::string LauncherClient::prepareImage(const std::string& name) {
     return call(launcher::PrepareImageRequest{name}).at("digest").get<std::string>();
 }
 
-Json LauncherClient::facts() { return call(launcher::FactsRequest{}); }
+Json LauncherClient::facts() {
+    return call(launcher::FactsRequest{});
+}
 
 }  // namespace hearth::pool

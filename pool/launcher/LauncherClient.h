@@ -37,9 +37,9 @@ struct LauncherOptions {
 class LauncherClient {
 public:
     /// Makes the directories of the instance (sockets, marks and state belong to the server's user)
-    /// and forks the launcher. Call as root, while the process has one thread and before it drops its
-    /// privileges. The launcher ends when the returned socket is closed; what it runs then has five
-    /// seconds more.
+    /// and forks the launcher. Call as root, while the process has one thread and before it drops
+    /// its privileges. The launcher ends when the returned socket is closed; what it runs then has
+    /// five seconds more.
     static Fd forkLauncher(const LauncherOptions& options);
 
     /// Takes the socket of forkLauncher(). `on_death` is called once, from an own thread, if the
@@ -56,8 +56,8 @@ public:
     void create(const SandboxId& id, const SandboxSpec& spec, int listen);
     void destroy(const SandboxId& id);
     std::vector<Found> list();
-    /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that this
-    /// launcher made and was not told to destroy: `keep` may be older than that one.
+    /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that
+    /// this launcher made and was not told to destroy: `keep` may be older than that one.
     void sweep(const std::vector<SandboxId>& keep);
     /// Unpacks `<data>/images/<name>` by digest unless that is done; gives the digest.
     std::string prepareImage(const std::string& name);

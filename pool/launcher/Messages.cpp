@@ -192,8 +192,8 @@ struct BodyToJson {
 };
 
 // What may cross as it is; everything else is told as INTERNAL.
-constexpr std::array kTold{ErrorCode::InvalidArgument, ErrorCode::NotFound,  ErrorCode::Conflict,
-                           ErrorCode::InvalidSpec,     ErrorCode::DiskFull,  ErrorCode::Unsupported,
+constexpr std::array kTold{ErrorCode::InvalidArgument, ErrorCode::NotFound, ErrorCode::Conflict,
+                           ErrorCode::InvalidSpec,     ErrorCode::DiskFull, ErrorCode::Unsupported,
                            ErrorCode::QuotaExceeded,   ErrorCode::Deadline, ErrorCode::Unavailable};
 constexpr const char* kInternal = "INTERNAL";
 

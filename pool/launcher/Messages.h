@@ -14,7 +14,8 @@
 #include "pool/spec/SandboxSpec.h"
 
 /// What the server and its launcher say to each other: one JSON object a packet. The launcher is
-/// root and trusts nothing in a request; every field has its own bounds and unknown ones are refused.
+/// root and trusts nothing in a request; every field has its own bounds and unknown ones are
+/// refused.
 namespace hearth::pool::launcher {
 
 /// The longest packet: a sweep that keeps some thousands of sandboxes.

@@ -25,7 +25,9 @@ public:
     std::string sandboxes() const { return instance_.run_dir + "/sandboxes"; }
     std::string bundle(const SandboxId& id) const { return sandboxes() + "/" + id; }
     std::string runtimeRoot() const { return instance_.run_dir + "/runc"; }
-    std::string runtimeState(const SandboxId& id) const { return runtimeRoot() + "/" + container(id); }
+    std::string runtimeState(const SandboxId& id) const {
+        return runtimeRoot() + "/" + container(id);
+    }
     std::string sockets() const { return instance_.run_dir + "/sockets"; }
     std::string socket(const SandboxId& id) const { return sockets() + "/" + id + ".sock"; }
     std::string marks() const { return instance_.run_dir + "/marks"; }
@@ -38,7 +40,9 @@ public:
     std::string inside() const { return instance_.data_dir + "/inside"; }
     std::string state() const { return instance_.data_dir + "/state"; }
     std::string storage() const { return instance_.data_dir + "/storage"; }
-    std::string storageImage(const SandboxId& id) const { return storage() + "/" + container(id) + ".img"; }
+    std::string storageImage(const SandboxId& id) const {
+        return storage() + "/" + container(id) + ".img";
+    }
 
     /// Shared by all instances of the machine.
     std::string uidLeases() const;

@@ -44,9 +44,8 @@ std::string after(const std::string& text, const std::string& key) {
 void OciCommand::call(const SandboxId& id, const std::vector<std::string>& words,
                       int listen) const {
     const std::string log = names_.bundle(id) + "/log";
-    std::vector<std::string> argv{program_, "--root",       names_.runtimeRoot(),
-                                  "--log",  log,            "--log-format",
-                                  "json"};
+    std::vector<std::string> argv{program_,       "--root", names_.runtimeRoot(), "--log", log,
+                                  "--log-format", "json"};
     argv.insert(argv.end(), words.begin(), words.end());
     const int status = sys::run({argv, listen, ""});
     if (status == 0) return;
@@ -71,7 +70,9 @@ pid_t OciCommand::create(const SandboxId& id, int listen) const {
     return pid;
 }
 
-void OciCommand::start(const SandboxId& id) const { call(id, {"start", names_.container(id)}, -1); }
+void OciCommand::start(const SandboxId& id) const {
+    call(id, {"start", names_.container(id)}, -1);
+}
 
 std::optional<OciCommand::State> OciCommand::state(const SandboxId& id) const {
     const std::string directory = names_.runtimeState(id);

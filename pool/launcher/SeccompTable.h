@@ -5,13 +5,14 @@
 #include <string_view>
 #include <vector>
 
-/// The one table of what system calls a sandbox may make. From it come the filter that runc installs
-/// around the agent (OCI JSON) and the narrower one that the agent adds to every tenant process (BPF).
-/// x86_64 only: code that enters the kernel by another architecture's door is killed.
+/// The one table of what system calls a sandbox may make. From it come the filter that runc
+/// installs around the agent (OCI JSON) and the narrower one that the agent adds to every tenant
+/// process (BPF). x86_64 only: code that enters the kernel by another architecture's door is
+/// killed.
 namespace hearth::pool::launcher::seccomp {
 
-/// Numbers above the newest call this table was written against are answered ENOSYS, so that newer C
-/// libraries fall back to what they know.
+/// Numbers above the newest call this table was written against are answered ENOSYS, so that newer
+/// C libraries fall back to what they know.
 inline constexpr std::uint32_t kNewestCall = 450;  // set_mempolicy_home_node
 
 /// Allowed to the agent and to tenant code, whatever the arguments. Everything in no list is EPERM.

@@ -42,13 +42,15 @@ int callNumber(std::string_view name) {
 Filter buildTenantFilter() {
     Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
     if (!filter) throw std::bad_alloc();
-    check(::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS), "badarch");
+    check(::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS),
+          "badarch");
     check(::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
     for (const std::string_view name : allowed()) {
         check(::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, callNumber(name), 0), "rule");
     }
     for (const std::string_view name : notThere()) {
-        check(::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), callNumber(name), 0), "rule");
+        check(::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), callNumber(name), 0),
+              "rule");
     }
     for (const Conditional& rule : conditional()) {
         std::vector<scmp_arg_cmp> compare;
@@ -85,7 +87,9 @@ sock_filter statement(unsigned code, std::uint32_t k) {
 sock_filter jump(unsigned code, std::uint32_t k, std::size_t if_true, std::size_t if_false) {
     return {static_cast<__u16>(code), static_cast<__u8>(if_true), static_cast<__u8>(if_false), k};
 }
-std::uint32_t errnoAction(int error) { return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error); }
+std::uint32_t errnoAction(int error) {
+    return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
+}
 
 /// Foreign architectures jump over it: what follows kills them.
 std::vector<sock_filter> prelude() {

@@ -16,7 +16,10 @@ namespace hearth::pool::launcher {
 class UidLeases {
 public:
     UidLeases(std::string directory, std::string instance, std::uint32_t base, std::uint32_t ranges)
-        : directory_(std::move(directory)), instance_(std::move(instance)), base_(base), ranges_(ranges) {}
+        : directory_(std::move(directory)),
+          instance_(std::move(instance)),
+          base_(base),
+          ranges_(ranges) {}
 
     /// Leases a free range to the sandbox, or finds the one it has; gives its first uid. Throws
     /// Error(QuotaExceeded) when all are taken.

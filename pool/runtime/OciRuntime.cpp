@@ -97,9 +97,13 @@ std::optional<SandboxUsage> OciRuntime::usage(const SandboxId& id) {
                         read->oom_kills};
 }
 
-std::string OciRuntime::resolveImage(const std::string& name) { return launcher_.prepareImage(name); }
+std::string OciRuntime::resolveImage(const std::string& name) {
+    return launcher_.prepareImage(name);
+}
 
-void OciRuntime::sweep(const std::vector<SandboxId>& keep) { launcher_.sweep(keep); }
+void OciRuntime::sweep(const std::vector<SandboxId>& keep) {
+    launcher_.sweep(keep);
+}
 
 RuntimeFacts OciRuntime::facts() {
     const Json told = launcher_.facts();
@@ -111,7 +115,8 @@ RuntimeFacts OciRuntime::facts() {
     facts.cgroup = told.at("cgroup").get<std::string>();
     for (const Json& hole : told.at("holes")) facts.holes.push_back(hole.get<std::string>());
     for (const Json& image : told.at("images")) {
-        if (image.at("unpacked").get<bool>()) facts.images.push_back(image.at("name").get<std::string>());
+        if (image.at("unpacked").get<bool>())
+            facts.images.push_back(image.at("name").get<std::string>());
     }
     return facts;
 }

@@ -34,8 +34,8 @@ bool isDirectory(const std::string& path) {
 
 bool isController(const std::string& option) {
     static const std::set<std::string> kControllers{
-        "cpu",     "cpuacct",  "cpuset",     "memory",  "devices", "freezer", "blkio",
-        "pids",    "net_cls",  "perf_event", "net_prio", "hugetlb", "rdma",    "misc"};
+        "cpu",  "cpuacct", "cpuset",     "memory",   "devices", "freezer", "blkio",
+        "pids", "net_cls", "perf_event", "net_prio", "hugetlb", "rdma",    "misc"};
     return kControllers.contains(option);
 }
 
@@ -97,9 +97,9 @@ Cgroups Cgroups::parse(const std::string& mountinfo) {
 std::optional<std::string> Cgroups::directory(const std::string& controller,
                                               const std::string& path) const {
     for (const Tree& tree : trees_) {
-        if (version_ == CgroupVersion::V2 ? tree.unified
-                                          : std::count(tree.controllers.begin(),
-                                                       tree.controllers.end(), controller) > 0) {
+        if (version_ == CgroupVersion::V2
+                ? tree.unified
+                : std::count(tree.controllers.begin(), tree.controllers.end(), controller) > 0) {
             return tree.mount + path;
         }
     }
@@ -141,8 +141,8 @@ bool Cgroups::killAll(const std::string& path, std::chrono::milliseconds limit) 
         const std::vector<pid_t> pids = processes(path);
         if (pids.empty()) return true;
         for (const Tree& tree : trees_) {
-            if (!tree.unified || !readFile(tree.mount + path + "/cgroup.kill", 0)) continue;
-            writeKernelFile(tree.mount + path + "/cgroup.kill", "1");
+            const std::string all = tree.mount + path + "/cgroup.kill";  // since Linux 5.14
+            if (tree.unified && ::access(all.c_str(), W_OK) == 0) writeKernelFile(all, "1");
         }
         std::optional<Process> one;
         for (const pid_t pid : pids) {

@@ -71,8 +71,7 @@ std::optional<std::string> readFile(const std::string& path, std::size_t limit) 
 }
 
 void writeFile(const std::string& path, std::string_view content, mode_t mode) {
-    const Fd fd(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+    const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!fd) throwErrno("open", path);
     if (::fchmod(fd.get(), mode) != 0) throwErrno("chmod", path);
     while (!content.empty()) {

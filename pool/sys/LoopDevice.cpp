@@ -33,7 +33,8 @@ LoopDevice LoopDevice::attach(int backing_fd, const std::string& backing_path) {
         loop_config config{};
         config.fd = static_cast<__u32>(backing_fd);
         config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
-        const std::size_t length = std::min(backing_path.size(), sizeof config.info.lo_file_name - 1);
+        const std::size_t length =
+            std::min(backing_path.size(), sizeof config.info.lo_file_name - 1);
         std::memcpy(config.info.lo_file_name, backing_path.data(), length);
         if (::ioctl(device.get(), LOOP_CONFIGURE, &config) == 0) {
             return {std::move(device), std::move(path)};

@@ -30,8 +30,8 @@ constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     int out = null;
     if (!command.capture.empty()) {
-        out = ::open(command.capture.c_str(),
-                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        out = ::open(command.capture.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                     0600);
     }
     if (null < 0 || out < 0) ::_exit(kExecFailed);
     // The passed descriptor is lifted out of the way first: it may itself be 0, 1, 2 or 3.

@@ -92,7 +92,9 @@ void Host::stop() {
     socket_.reset();
 }
 
-pid_t Host::launcherPid() { return client_->pid(); }
+pid_t Host::launcherPid() {
+    return client_->pid();
+}
 
 void Host::killLauncher() {
     ::kill(launcherPid(), SIGKILL);
@@ -152,9 +154,8 @@ std::vector<std::string> Host::leftoversNow() const {
     for (const std::string& name : sys::Cgroups::detect().children(names_.cgroupParent())) {
         found.push_back("cgroup " + name);
     }
-    for (const std::string& directory :
-         {names_.sandboxes(), names_.runtimeRoot(), names_.sockets(), names_.storage(),
-          names_.mountPoint()}) {
+    for (const std::string& directory : {names_.sandboxes(), names_.runtimeRoot(), names_.sockets(),
+                                         names_.storage(), names_.mountPoint()}) {
         for (const std::string& name : sys::listDirectory(directory)) {
             found.push_back(directory + "/" + name);
         }
@@ -162,14 +163,16 @@ std::vector<std::string> Host::leftoversNow() const {
     for (const std::string& name : sys::listDirectory(names_.uidLeases())) {
         std::error_code gone;
         const std::string holder = fs::read_symlink(names_.uidLeases() + "/" + name, gone).string();
-        if (holder.starts_with(instance_.name + "/")) found.push_back("lease " + name + " " + holder);
+        if (holder.starts_with(instance_.name + "/"))
+            found.push_back("lease " + name + " " + holder);
     }
     for (const sys::LoopInUse& loop : sys::loopsInUse()) {
         if (loop.backing.starts_with(root_)) found.push_back("loop " + loop.device);
     }
     std::istringstream mounts(sys::readFile("/proc/self/mountinfo").value_or(""));
     for (std::string line; std::getline(mounts, line);) {
-        if (line.find(root_) != std::string::npos || line.find(instance_.name) != std::string::npos) {
+        if (line.find(root_) != std::string::npos ||
+            line.find(instance_.name) != std::string::npos) {
             found.push_back("mount " + line);
         }
     }

@@ -20,8 +20,8 @@ namespace hearth::kernel_test {
 /// `kernel` in HEARTH_REQUIRE that is a failure instead.
 bool canRun();
 
-/// One instance of the embedded runtime with a data directory of its own, image `shell` unpacked and
-/// the probe in its /bin. The destructor ends everything of it.
+/// One instance of the embedded runtime with a data directory of its own, image `shell` unpacked
+/// and the probe in its /bin. The destructor ends everything of it.
 class Host {
 public:
     /// Forks the launcher: the process may have one thread only. With `start` false no client is

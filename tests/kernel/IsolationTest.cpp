@@ -125,8 +125,8 @@ TEST_CASE("what hostile code tries is refused", "[kernel]") {
         CHECK(tried[name] == enosys);
         tried.erase(name);
     }
-    for (const char* name : {"mem_agent", "environ_agent", "write_agent", "write_root",
-                             "write_sysctl"}) {
+    for (const char* name :
+         {"mem_agent", "environ_agent", "write_agent", "write_root", "write_sysctl"}) {
         INFO(name);  // EACCES or EROFS: what matters is that it is not 0
         CHECK(tried[name] != "0");
         tried.erase(name);
@@ -156,8 +156,10 @@ TEST_CASE("only harmless families of sockets can be made", "[kernel]") {
         INFO("family " << family);
         CHECK((tried["family" + std::to_string(family)] != "1") == allowed);
     }
-    CHECK(agent.run("ls /sys/class/net 2>/dev/null; cat /proc/net/dev | tail -n +3 | cut -d: -f1 | "
-                    "tr -d ' '").output == "lo\n");
+    CHECK(agent
+              .run("ls /sys/class/net 2>/dev/null; cat /proc/net/dev | tail -n +3 | cut -d: -f1 | "
+                   "tr -d ' '")
+              .output == "lo\n");
     CHECK(agent.run("echo x | nc -w 1 1.1.1.1 53").exitCode() != 0);
     host.runtime().destroy(id);
 }
@@ -187,7 +189,8 @@ TEST_CASE("a workspace ends at its size and its number of files", "[kernel]") {
     CHECK(host.leftovers().empty());
 }
 
-TEST_CASE("the root is read-only, what /proc could tell is masked, nothing can be mounted", "[kernel]") {
+TEST_CASE("the root is read-only, what /proc could tell is masked, nothing can be mounted",
+          "[kernel]") {
     if (!canRun()) return;
     Host host;
     const SandboxId id = host.create();
@@ -200,7 +203,8 @@ TEST_CASE("the root is read-only, what /proc could tell is masked, nothing can b
     CHECK(mounts.find(" /sys ") == std::string::npos);
     CHECK(mounts.find(" cgroup") == std::string::npos);
     CHECK(mounts.find(" /.hearth ext4 ro") != std::string::npos);
-    for (const char* path : {"cmdline", "kallsyms", "interrupts", "vmstat", "slabinfo", "partitions"}) {
+    for (const char* path :
+         {"cmdline", "kallsyms", "interrupts", "vmstat", "slabinfo", "partitions"}) {
         INFO(path);
         CHECK(agent.run("cat /proc/" + std::string(path) + " 2>/dev/null | wc -c").output == "0\n");
     }
@@ -222,8 +226,10 @@ TEST_CASE("one sandbox cannot take the inotify instances of all", "[kernel]") {
     CHECK(std::stoi(watches.at("made")) <= 16);
     CHECK(watches.at("error") == "24");
     CHECK(std::stoi(pairs(neighbour.run("probe watches").output).at("made")) >= 10);
-    CHECK(agent.run("cat /proc/sys/user/max_user_namespaces /proc/sys/user/max_net_namespaces "
-                    "/proc/sys/user/max_inotify_watches").output == "0\n0\n4096\n");
+    CHECK(agent
+              .run("cat /proc/sys/user/max_user_namespaces /proc/sys/user/max_net_namespaces "
+                   "/proc/sys/user/max_inotify_watches")
+              .output == "0\n0\n4096\n");
     host.runtime().destroy(id);
     host.runtime().destroy(other);
 }

@@ -76,7 +76,9 @@ static void int80(void) {
     printf("alive=%ld\n", result);
 }
 
-static void x32(void) { printf("alive=%ld\n", syscall(0x40000000L | SYS_getpid)); }
+static void x32(void) {
+    printf("alive=%ld\n", syscall(0x40000000L | SYS_getpid));
+}
 
 static void inodes(void) {
     long made = 0;
@@ -139,9 +141,9 @@ int main(int argc, char** argv) {
     static const struct {
         const char* name;
         void (*run)(void);
-    } kProbes[] = {{"sockets", sockets}, {"attacks", attacks}, {"int80", int80}, {"x32", x32},
-                   {"inodes", inodes},   {"fill", fill},       {"watches", watches},
-                   {"pty", pty},         {"memory", memory},   {"bomb", bomb}};
+    } kProbes[] = {{"sockets", sockets}, {"attacks", attacks}, {"int80", int80},     {"x32", x32},
+                   {"inodes", inodes},   {"fill", fill},       {"watches", watches}, {"pty", pty},
+                   {"memory", memory},   {"bomb", bomb}};
     for (size_t i = 0; argc == 2 && i < sizeof kProbes / sizeof *kProbes; ++i) {
         if (strcmp(argv[1], kProbes[i].name) == 0) {
             kProbes[i].run();

@@ -130,7 +130,7 @@ TEST_CASE("tokens come from the file, by hash or from a file of their own", "[un
     const ServeConfig config =
         fromText("tokens:\n- {name: ci, role: operator, sha256: " + std::string(kHash) +
                  "}\n- {name: me, tenant: t, tokenFile: " + secret + "}\nshutdown: {warm: Keep}\n");
-    REQUIRE(config.tokens->size() == 2);
+    REQUIRE(config.tokens.value.size() == 2);
     CHECK((*config.tokens)[0].role == controller::Role::Operator);
     CHECK((*config.tokens)[0].sha256 == kHash);
     CHECK((*config.tokens)[1].tenant == "t");

@@ -83,9 +83,11 @@ TEST_CASE("of several manifests the tagged one is meant", "[unit][image]") {
     const std::string old = manifest(scratch, "two", "old");
     const std::string now = manifest(scratch, "two", "now");
     const std::string tag = R"(,"annotations":{"org.opencontainers.image.ref.name":"latest"}})";
-    layout(scratch, "two", R"({"manifests":[{"digest":")" + old + R"("},{"digest":")" + now + "\"" + tag + "]}");
+    layout(scratch, "two",
+           R"({"manifests":[{"digest":")" + old + R"("},{"digest":")" + now + "\"" + tag + "]}");
     CHECK(store.digestOf("two") == now);
-    layout(scratch, "two", R"({"manifests":[{"digest":")" + old + R"("},{"digest":")" + now + "\"}]}");
+    layout(scratch, "two",
+           R"({"manifests":[{"digest":")" + old + R"("},{"digest":")" + now + "\"}]}");
     CHECK_THROWS_AS(store.digestOf("two"), Error);
 }
 

@@ -19,8 +19,8 @@ Json config(Storage storage) {
     SandboxSpec spec;
     spec.limits.milli_cpu = 1500;
     spec.storage = storage;
-    BundlePlaces places{newId("sb_"), "/data/rootfs/x", "/data/inside/y", "/run/mnt",
-                        "/hearth-i/hearth-i-x", 265'536};
+    BundlePlaces places{newId("sb_"), "/data/rootfs/x",       "/data/inside/y",
+                        "/run/mnt",   "/hearth-i/hearth-i-x", 265'536};
     return bundleConfig(spec, places);
 }
 

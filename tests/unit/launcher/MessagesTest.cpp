@@ -45,8 +45,10 @@ TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
     const SweepRequest sweep{{newId("sb_"), newId("sb_")}};
     CHECK(std::get<SweepRequest>(decodeRequest(encodeRequest({1, sweep})).body).keep == sweep.keep);
     CHECK(std::get<PrepareImageRequest>(
-              decodeRequest(encodeRequest({1, PrepareImageRequest{"shell"}})).body).name == "shell");
-    CHECK(std::get<ListRequest>(decodeRequest(encodeRequest({1, ListRequest{}})).body).after.empty());
+              decodeRequest(encodeRequest({1, PrepareImageRequest{"shell"}})).body)
+              .name == "shell");
+    CHECK(
+        std::get<ListRequest>(decodeRequest(encodeRequest({1, ListRequest{}})).body).after.empty());
     CHECK(std::holds_alternative<FactsRequest>(
         decodeRequest(encodeRequest({1, FactsRequest{}})).body));
 }
@@ -109,10 +111,17 @@ TEST_CASE("no mutation of a request gets anything but a valid one through", "[un
         for (auto changes = random() % 3 + 1; changes > 0 && !packet.empty(); --changes) {
             const std::size_t at = random() % packet.size();
             switch (random() % 4) {
-                case 0: packet[at] = static_cast<char>(random()); break;
-                case 1: packet.erase(at, random() % 8); break;
-                case 2: packet.insert(at, packet, random() % packet.size(), random() % 16); break;
-                default: packet.resize(at);
+                case 0:
+                    packet[at] = static_cast<char>(random());
+                    break;
+                case 1:
+                    packet.erase(at, random() % 8);
+                    break;
+                case 2:
+                    packet.insert(at, packet, random() % packet.size(), random() % 16);
+                    break;
+                default:
+                    packet.resize(at);
             }
         }
         try {
@@ -130,7 +139,7 @@ TEST_CASE("no mutation of a request gets anything but a valid one through", "[un
             continue;  // as it should be
         }
     }
-    CHECK(taken > 0);       // some letters of a label do not matter
+    CHECK(taken > 0);  // some letters of a label do not matter
     CHECK(taken < 10'000);
 }
 

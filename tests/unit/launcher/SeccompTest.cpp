@@ -41,14 +41,28 @@ std::uint32_t decide(std::uint32_t nr, std::array<std::uint64_t, 6> args = {},
                 REQUIRE(op.k + 4 <= sizeof data);
                 std::memcpy(&a, reinterpret_cast<const char*>(&data) + op.k, sizeof a);
                 break;
-            case BPF_ALU | BPF_AND | BPF_K: a &= op.k; break;
-            case BPF_JMP | BPF_JA: pc += op.k; break;
-            case BPF_JMP | BPF_JEQ | BPF_K: jump(a == op.k); break;
-            case BPF_JMP | BPF_JGT | BPF_K: jump(a > op.k); break;
-            case BPF_JMP | BPF_JGE | BPF_K: jump(a >= op.k); break;
-            case BPF_JMP | BPF_JSET | BPF_K: jump((a & op.k) != 0); break;
-            case BPF_RET | BPF_K: return op.k;
-            default: FAIL("instruction " << op.code);
+            case BPF_ALU | BPF_AND | BPF_K:
+                a &= op.k;
+                break;
+            case BPF_JMP | BPF_JA:
+                pc += op.k;
+                break;
+            case BPF_JMP | BPF_JEQ | BPF_K:
+                jump(a == op.k);
+                break;
+            case BPF_JMP | BPF_JGT | BPF_K:
+                jump(a > op.k);
+                break;
+            case BPF_JMP | BPF_JGE | BPF_K:
+                jump(a >= op.k);
+                break;
+            case BPF_JMP | BPF_JSET | BPF_K:
+                jump((a & op.k) != 0);
+                break;
+            case BPF_RET | BPF_K:
+                return op.k;
+            default:
+                FAIL("instruction " << op.code);
         }
     }
     FAIL("the program has no end");
@@ -61,7 +75,8 @@ int number(std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("every name of the table is a system call of x86_64, and stands once", "[unit][launcher]") {
+TEST_CASE("every name of the table is a system call of x86_64, and stands once",
+          "[unit][launcher]") {
     std::vector<std::string_view> names;
     for (const auto list : {allowed(), agentOnly(), notThere()}) {
         names.insert(names.end(), list.begin(), list.end());
@@ -125,8 +140,8 @@ TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]"
 
     CHECK(decide(SYS_clone, {17}) == kAllow);
     CHECK(decide(SYS_clone, {0x3D0F00}) == kAllow);  // a thread
-    for (const std::uint64_t flag : {0x20000U, 0x2000000U, 0x4000000U, 0x8000000U, 0x10000000U,
-                                     0x20000000U, 0x40000000U}) {
+    for (const std::uint64_t flag :
+         {0x20000U, 0x2000000U, 0x4000000U, 0x8000000U, 0x10000000U, 0x20000000U, 0x40000000U}) {
         CHECK(decide(SYS_clone, {flag | 17}) == kEperm);
     }
     CHECK(decide(SYS_personality, {0}) == kAllow);
@@ -143,16 +158,16 @@ TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]"
             CHECK(answer == (plain && usual ? kAllow : kEperm));
         }
     }
-    CHECK(decide(SYS_socket, {16, 3, 0}) == kAllow);  // route
-    CHECK(decide(SYS_socket, {16, 3, 6}) == kEperm);  // xfrm
+    CHECK(decide(SYS_socket, {16, 3, 0}) == kAllow);          // route
+    CHECK(decide(SYS_socket, {16, 3, 6}) == kEperm);          // xfrm
     CHECK(decide(SYS_socket, {kHigh | 38, 5, 0}) == kEperm);  // AF_ALG
     CHECK(decide(SYS_socketpair, {1, 1, 0}) == kAllow);
     CHECK(decide(SYS_socketpair, {2, 1, 0}) == kEperm);
 }
 
 TEST_CASE("the filter is the one that was reviewed", "[unit][launcher]") {
-    const std::string path = std::string(__FILE__).substr(0, std::string(__FILE__).rfind('/')) +
-                             "/tenant_filter.pfc";
+    const std::string path =
+        std::string(__FILE__).substr(0, std::string(__FILE__).rfind('/')) + "/tenant_filter.pfc";
     if (std::getenv("HEARTH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << tenantPseudoCode();
     std::ifstream file(path);
     std::stringstream golden;

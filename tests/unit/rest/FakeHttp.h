@@ -93,6 +93,7 @@ public:
     bool send(std::string bytes) override {
         if (closed_) return false;
         queued_ += bytes.size();
+        most = std::max(most, queued_);
         sent.append(bytes);
         return true;
     }
@@ -122,6 +123,7 @@ public:
     std::string sent;
     bool automatic = true;  ///< the client is quick
     bool finished = false;
+    std::size_t most = 0;  ///< that was ever queued
 
 private:
     std::size_t queued_ = 0;

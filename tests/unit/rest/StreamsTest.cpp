@@ -168,6 +168,8 @@ TEST_CASE("a slow client holds the pump back, not the execution", "[unit][rest]"
     int rounds = 0;
     while (!stream->finished && ++rounds < 100) stream->drain();
     CHECK(rounds > 2);
+    CHECK(stream->most < api::Stream::kHighWater + (128U << 10U));
+    CHECK(parse(stream->sent).back().data.at("stdout").get<std::string>().size() == 64U << 14U);
     CHECK(bytesOf(parse(stream->sent), "stdout").size() == 64U << 14U);
 }
 

@@ -160,7 +160,8 @@ TEST_CASE("usage is read from either version", "[unit][sys]") {
     const Scratch scratch;
     fs::create_directories(scratch / "g");
     const auto tree = [&](const std::string& type, const std::string& options) {
-        return "33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type + " " + options + "\n";
+        return "33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type + " " + options +
+               "\n";
     };
     writeFile(scratch / "g/pids.current", "5\n", 0600);
     writeFile(scratch / "g/cpu.stat", "usage_usec 1500\nuser_usec 1\n", 0600);
@@ -178,7 +179,8 @@ TEST_CASE("usage is read from either version", "[unit][sys]") {
     writeFile(scratch / "g/cpuacct.usage", "77\n", 0600);
     writeFile(scratch / "g/memory.usage_in_bytes", "100\n", 0600);
     writeFile(scratch / "g/memory.max_usage_in_bytes", "200\n", 0600);
-    writeFile(scratch / "g/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", 0600);
+    writeFile(scratch / "g/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+              0600);
     const Cgroups all = Cgroups::parse(tree("cgroup", "rw,cpuacct,memory,pids"));
     const auto v1 = readUsage(all, "g");
     REQUIRE(v1);

@@ -1,0 +1,337 @@
+"""What the black-box tests stand on: a real server of its own for each test, a small HTTP client, a
+look at what is left on the machine, and the result lines that ./test counts. Standard library only."""
+
+import glob
+import http.client
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("HEARTH_BUILD", os.path.join(REPO, "build", "dev"))
+IMAGES = os.environ.get("HEARTH_TEST_IMAGES", os.path.join(REPO, "build", "test-data", "images"))
+RESULTS = os.environ.get("HEARTH_TEST_RESULTS")
+
+POOL = """apiVersion: hearth.dev/v1alpha1
+kind: SandboxPool
+metadata: {{name: {name}}}
+spec:
+  template:
+    image: {image}
+    resources: {{cpu: "1", memory: {memory}, pids: 128, workspace: 64Mi, tmp: 16Mi}}
+  warm: {{min: {warm}, max: 20, parallelCreates: 2}}
+  onEmpty: {{action: {on_empty}, maxWait: {max_wait}, maxQueue: 64}}
+  lifecycle: {{idleTimeout: {idle}, maxLifetime: 1h}}
+  limits: {{members: 60, perTenant: {per_tenant}}}
+"""
+
+
+def pool_yaml(name="shell", image="shell", warm=2, on_empty="Queue", max_wait="20s", idle="10m",
+              per_tenant=50, memory="128Mi"):
+    return POOL.format(name=name, image=image, warm=warm, on_empty=on_empty, max_wait=max_wait,
+                       idle=idle, per_tenant=per_tenant, memory=memory)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:400]!r}"
+
+
+class Server:
+    """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks."""
+
+    def __init__(self, pools=None, data_dir=None, runtime="oci", config=None, env=None, args=()):
+        self.own_data = data_dir is None
+        self.data = data_dir or tempfile.mkdtemp(prefix="hearth-server-")
+        os.chmod(self.data, 0o711)
+        self.runtime, self.config, self.extra = runtime, config, list(args)
+        self.env = dict(os.environ, **(env or {}))
+        self.port, self.ops_port = free_port(), free_port()
+        self.pools_file = os.path.join(self.data, "pools.yaml")
+        self.write_pools(pools if pools is not None else pool_yaml())
+        self.log_path = os.path.join(self.data, "server.log")
+        self.process = None
+        images = os.path.join(self.data, "images")
+        os.makedirs(images, exist_ok=True)
+        for layout in glob.glob(os.path.join(IMAGES, "*")):
+            target = os.path.join(images, os.path.basename(layout))
+            if not os.path.exists(target):
+                os.symlink(layout, target)
+
+    def write_pools(self, text):
+        with open(self.pools_file, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def instance(self):
+        import hashlib
+        return hashlib.sha256(os.path.realpath(self.data).encode()).hexdigest()[:12]
+
+    def start(self, wait=60, env=None):
+        args = [os.path.join(BUILD, "hearth"), "serve", "--listen", f"127.0.0.1:{self.port}",
+                "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.data,
+                "--pools", self.pools_file, "--runtime", self.runtime] + self.extra
+        if self.config:
+            path = os.path.join(self.data, "config.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(self.config)
+            args += ["--config", path]
+        log = open(self.log_path, "ab")
+        self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                        env=dict(self.env, **(env or {})))
+        log.close()
+        if wait:
+            self.wait_ready(wait)
+        return self
+
+    def wait_ready(self, seconds=60, path="/readyz"):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.log()[-3000:]}")
+            try:
+                if self.ops(path).status == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.02)
+        raise AssertionError(f"the server is not ready after {seconds} s:\n{self.log()[-3000:]}")
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def call(self, method, path, body=None, headers=None, port=None, timeout=60, raw=None):
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout)
+        try:
+            headers = dict(headers or {})
+            data = raw
+            if body is not None:
+                data = json.dumps(body).encode()
+                headers.setdefault("Content-Type", "application/json")
+            connection.request(method, path, body=data, headers=headers)
+            response = connection.getresponse()
+            return Answer(response.status, dict((k.lower(), v) for k, v in response.getheaders()),
+                          response.read())
+        finally:
+            connection.close()
+
+    def get(self, path, **kw):
+        return self.call("GET", path, **kw)
+
+    def post(self, path, body=None, **kw):
+        return self.call("POST", path, {} if body is None and "raw" not in kw else body, **kw)
+
+    def ops(self, path):
+        return self.call("GET", path, port=self.ops_port, timeout=5)
+
+    def open_workspace(self, **fields):
+        answer = self.post("/v1/workspaces", fields)
+        assert answer.status == 201, answer
+        return answer.json
+
+    def run(self, workspace, command, **fields):
+        answer = self.post(f"/v1/workspaces/{workspace}/executions", dict(fields, command=command))
+        assert answer.status == 200, answer
+        return answer.json
+
+    def kill9(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, timeout=40):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill9()
+                raise AssertionError("the server did not stop:\n" + self.log()[-3000:])
+        return self.process.returncode if self.process else None
+
+    def drain(self):
+        answer = self.post("/v1/drain")
+        assert answer.status in (200, 202, 204), answer
+
+    def launcher_pids(self):
+        return [pid for pid in pids() if parent(pid) == self.process.pid]
+
+    def leftovers(self):
+        return leftovers(self.instance, self.data)
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+
+    def __exit__(self, kind, *_):
+        try:
+            if self.process and self.process.poll() is None:
+                try:
+                    self.drain()
+                finally:
+                    self.stop()
+            if kind is None:
+                left = self.wait_clean()
+                assert not left, f"left on the machine: {left}\n{self.log()[-2000:]}"
+        finally:
+            clean_up(self)
+
+    def wait_clean(self, seconds=15):
+        end = time.monotonic() + seconds
+        while (left := self.leftovers()) and time.monotonic() < end:
+            time.sleep(0.1)
+        return left
+
+
+def clean_up(server):
+    """Whatever happened: nothing of this test stays."""
+    if server.process and server.process.poll() is None:
+        server.kill9()
+    for path in glob.glob(f"/sys/fs/cgroup/*/hearth-{server.instance}/*/cgroup.procs") + \
+            glob.glob(f"/sys/fs/cgroup/hearth-{server.instance}/*/cgroup.procs"):
+        try:
+            with open(path, encoding="ascii") as f:
+                for pid in f.read().split():
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            pass
+    if server.own_data:
+        shutil.rmtree(server.data, ignore_errors=True)
+    for _ in range(50):
+        for kind in ("/sys/fs/cgroup/*/", "/sys/fs/cgroup/"):
+            for path in glob.glob(f"{kind}hearth-{server.instance}/*") + glob.glob(f"{kind}hearth-{server.instance}"):
+                try:
+                    os.rmdir(path)
+                except OSError:
+                    pass
+        if not glob.glob(f"/sys/fs/cgroup/*/hearth-{server.instance}"):
+            break
+        time.sleep(0.1)
+    shutil.rmtree(f"/run/hearth/{server.instance}", ignore_errors=True)
+
+
+def pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def parent(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return -1
+
+
+def leftovers(instance, data):
+    """Everything of this instance that still exists: what `kill -9` and a stop must not leave."""
+    left = []
+    for kind in ("/sys/fs/cgroup/*/", "/sys/fs/cgroup/"):
+        left += glob.glob(f"{kind}hearth-{instance}/hearth-*")
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        left += [line.split()[1] for line in f if instance in line]
+    for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+        try:
+            with open(path, encoding="utf-8") as f:
+                backing = f.read()
+            if os.path.realpath(data) in backing:
+                left.append(path + " " + backing.strip())
+        except OSError:
+            pass
+    run = f"/run/hearth/{instance}"
+    for pattern in ("sockets/*", "marks/*", "sandboxes/*", "runc/*"):
+        left += glob.glob(os.path.join(run, pattern))
+    for path in glob.glob("/run/hearth/uids/*"):
+        try:
+            with open(path, encoding="utf-8") as f:
+                if instance in f.read():
+                    left.append(path)
+        except OSError:
+            pass
+    left += glob.glob(os.path.join(data, "storage", "*"))
+    return left
+
+
+def wait_for(what, check, seconds=15):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = check()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+def new_key():
+    return secrets.token_hex(12)
+
+
+def missing():
+    """Why black-box tests cannot run here, or None."""
+    if os.geteuid() != 0:
+        return "not root"
+    if not os.path.exists(os.path.join(BUILD, "hearth")):
+        return f"{BUILD}/hearth is not built"
+    if shutil.which("runc") is None:
+        return "runc is not installed"
+    if not os.path.isdir(os.path.join(IMAGES, "shell")):
+        return "the test images are not built"
+    return None
+
+
+def record(outcome, stage, name):
+    print(f"{outcome.upper():5} {name}", flush=True)
+    if RESULTS:
+        with open(RESULTS, "a", encoding="utf-8") as f:
+            f.write(f"{outcome} {stage} {name}\n")
+
+
+def main(stage, tests):
+    """Runs the functions whose names hold the first argument, all without one."""
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    why = missing()
+    failed = False
+    for test in tests:
+        if wanted not in test.__name__:
+            continue
+        name = test.__doc__.strip().splitlines()[0] if test.__doc__ else test.__name__
+        if why:
+            record("skip", stage, f"{name} ({why})")
+            continue
+        begin = time.monotonic()
+        try:
+            test()
+            record("pass", stage, name)
+        except Exception:
+            traceback.print_exc()
+            record("fail", stage, name)
+            failed = True
+        print(f"      {time.monotonic() - begin:.1f} s", flush=True)
+    sys.exit(1 if failed else 0)
