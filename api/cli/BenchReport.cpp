@@ -11,6 +11,15 @@ namespace {
 
 constexpr double kMostForeign = 0.15;
 
+/// The order of the rows, whichever operation came first; others follow.
+constexpr std::array<std::string_view, 9> kOrder = {"claim",       "close",       "shell",
+                                                    "python",      "write 1 KiB", "read 1 KiB",
+                                                    "write 1 MiB", "read 1 MiB",  "one shot"};
+
+std::size_t rank(std::string_view series) {
+    return static_cast<std::size_t>(std::ranges::find(kOrder, series) - kOrder.begin());
+}
+
 std::string number(double value, int digits) {
     char text[64];
     std::snprintf(text, sizeof(text), "%.*f", digits, value);
@@ -30,7 +39,11 @@ Json summaryJson(const Summary& s) {
 
 void BenchReport::add(Side side, const std::string& series, double milliseconds) {
     auto row = std::ranges::find(rows_, series, &Row::series);
-    if (row == rows_.end()) row = rows_.insert(rows_.end(), Row{series, {}, {}});
+    if (row == rows_.end()) {
+        const auto place = std::ranges::find_if(
+            rows_, [&](const Row& other) { return rank(other.series) > rank(series); });
+        row = rows_.insert(place, Row{series, {}, {}});
+    }
     (side == Side::Hearth ? row->hearth : row->docker).push_back(milliseconds);
 }
 

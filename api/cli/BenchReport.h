@@ -36,7 +36,7 @@ private:
         std::vector<double> hearth;
         std::vector<double> docker;
     };
-    std::vector<Row> rows_;  ///< in the order in which they first came
+    std::vector<Row> rows_;  ///< in the order of the report
 };
 
 }  // namespace hearth::cli
