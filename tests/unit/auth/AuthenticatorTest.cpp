@@ -1,7 +1,9 @@
 #include <catch2/catch.hpp>
 
+#include "api/auth/Authenticator.h"
+#include "base/Error.h"
+#include "tests/unit/auth/FakeTokens.h"
 #include "tests/unit/rest/FakeHttp.h"
-#include "tests/unit/rest/FakeServices.h"
 
 using namespace hearth;
 using namespace hearth::test;

@@ -8,6 +8,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "controller/Services.h"
+#include "tests/unit/auth/FakeTokens.h"
 
 namespace hearth::test {
 
@@ -338,30 +339,6 @@ public:
     std::vector<controller::Event> all;
     controller::EventQuery asked;
     std::function<void()> changed;
-};
-
-class FakeTokens final : public controller::Tokens {
-public:
-    bool configured() const override { return !known.empty(); }
-    std::optional<controller::Principal> authenticate(std::string_view token) const override {
-        const auto at = known.find(std::string(token));
-        if (at == known.end()) return std::nullopt;
-        return at->second;
-    }
-    std::pair<controller::TokenView, std::string> create(
-        const controller::Principal&, const std::string& name, const std::string& tenant,
-        controller::Role role, std::optional<std::int64_t> given_ttl) override {
-        ttl = given_ttl;
-        return {{"tk_1", name, tenant, role, kTime, std::nullopt, "store"}, "hearth_secret"};
-    }
-    std::vector<controller::TokenView> list(const controller::Principal&) const override {
-        return {{"tk_1", "ci", "default", controller::Role::User, kTime, kTime, "config"}};
-    }
-    void remove(const controller::Principal&, const std::string& id) override { removed = id; }
-
-    std::map<std::string, controller::Principal> known;
-    std::optional<std::int64_t> ttl;
-    std::string removed;
 };
 
 /// The whole surface over fakes.

@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+"""REST, black box, on real sandboxes: what API.md promises, and rude input."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Server, main, new_key, pool_yaml, wait_for  # noqa: E402
+
+
+def problem(answer, status, code):
+    assert answer.status == status, answer
+    assert answer.headers["content-type"].startswith("application/problem+json"), answer.headers
+    body = answer.json
+    assert body["errorCode"] == code and body["status"] == status, body
+    assert body["requestId"], body
+    return body
+
+
+def workspace_life():
+    """a workspace is opened, used, read, patched, touched and closed; afterwards it is 410 with its reason"""
+    with Server() as s:
+        w = s.open_workspace(name="one", labels={"a": "b"}, env={"X": "1"}, secrets={"S": "hush"},
+                             files=[{"path": "d/a.txt", "text": "héllo"},
+                                    {"path": "b.bin", "base64": base64.b64encode(bytes(range(256))).decode()}])
+        assert w["claim"]["source"] == "warm" and re.fullmatch("ws_[0-9a-f]{32}", w["id"]), w
+        out = s.run(w["id"], "cat d/a.txt; echo; wc -c < b.bin; echo $X$S; pwd; id -u")
+        assert out["stdout"] == "héllo\n256\n1hush\n/workspace\n1000\n", out
+        one = s.get(f"/v1/workspaces/{w['id']}").json
+        assert "hush" not in json.dumps(one) and one["name"] == "one"
+        patched = s.call("PATCH", f"/v1/workspaces/{w['id']}", {"labels": {"c": "d"}, "idleTimeoutSeconds": 30})
+        assert patched.status == 200 and patched.json["labels"]["c"] == "d", patched
+        assert s.post(f"/v1/workspaces/{w['id']}/touch").status == 200
+        usage = s.get(f"/v1/workspaces/{w['id']}/usage")
+        assert usage.status == 200 and usage.json, usage
+        assert s.call("DELETE", f"/v1/workspaces/{w['id']}").status == 204
+        assert s.call("DELETE", f"/v1/workspaces/{w['id']}").status == 204
+        gone = problem(s.get(f"/v1/workspaces/{w['id']}"), 410, "GONE")
+        assert gone["reason"] == "deleted" and gone["endedAt"], gone
+        problem(s.get("/v1/workspaces/ws_" + "0" * 32), 404, "NOT_FOUND")
+        assert "hush" not in s.log()
+
+
+def executions():
+    """executions: exit codes, stderr, stdin, timeout with its output, signals, background, limits of output, idempotency"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        bad = s.run(w, "echo out; echo err >&2; exit 3")
+        assert (bad["status"], bad["exitCode"], bad["stdout"], bad["stderr"]) == ("failed", 3, "out\n", "err\n"), bad
+        assert s.run(w, "cat", stdin="abc")["stdout"] == "abc"
+        slow = s.run(w, "echo before; (setsid sleep 60 &) ; sleep 60", timeoutSeconds=1)
+        assert slow["status"] == "timeout" and slow["stdout"] == "before\n", slow
+        assert "sleep" not in s.run(w, "ps")["stdout"]
+        flood = s.run(w, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo END", outputLimitBytes=65536)
+        assert flood["truncated"] and flood["droppedBytes"] > 2_900_000 and flood["stdout"].endswith("END\n"), flood["droppedBytes"]
+        e = s.post(f"/v1/workspaces/{w}/executions", {"command": "cat; echo end", "background": True, "stdinOpen": True})
+        assert e.status == 202 and e.headers["location"], e
+        e = e.json["id"]
+        assert s.post(f"/v1/executions/{e}/stdin", raw=b"one\n").status < 300
+        wait_for("the echo", lambda: s.get(f"/v1/executions/{e}").json["stdout"] == "one\n")
+        assert s.post(f"/v1/executions/{e}/stdin?close=true", raw=b"two\n").status < 300
+        done = wait_for("the end", lambda: (x := s.get(f"/v1/executions/{e}").json)["status"] == "ok" and x)
+        assert done["stdout"] == "one\ntwo\nend\n", done
+        problem(s.post(f"/v1/executions/{e}/signal", {"signal": "TERM"}), 409, "CONFLICT")
+        e = s.post(f"/v1/workspaces/{w}/executions", {"command": "sleep 60", "background": True}).json["id"]
+        assert s.post(f"/v1/executions/{e}/signal", {"signal": "TERM"}).status < 300
+        ended = wait_for("the signal", lambda: (x := s.get(f"/v1/executions/{e}").json)["status"] != "running" and x)
+        assert ended["signal"] == "TERM", ended
+        waited = s.post(f"/v1/workspaces/{w}/executions", {"command": "sleep 2; echo late"}, headers={"Prefer": "wait=1"})
+        assert waited.status == 202 and waited.json["status"] == "running", waited
+        key = {"Idempotency-Key": new_key()}
+        body = {"command": "cat /proc/sys/kernel/random/uuid"}
+        first = s.post(f"/v1/workspaces/{w}/executions", body, headers=key).json
+        assert s.post(f"/v1/workspaces/{w}/executions", body, headers=key).json["stdout"] == first["stdout"]
+        problem(s.post(f"/v1/workspaces/{w}/executions", {"command": "true"}, headers=key), 422, "IDEMPOTENCY_MISMATCH")
+        listed = s.get(f"/v1/workspaces/{w}/executions").json["items"]
+        assert len(listed) >= 7, len(listed)
+        pty = s.run(w, "tty; stty size", pty={"cols": 100, "rows": 30})
+        assert "/dev/pts/" in pty["stdout"] and "30 100" in pty["stdout"], pty
+
+
+def oom_is_told():
+    """a process killed for memory is reported as oom; the workspace and its files stay"""
+    with Server(pools=pool_yaml(memory="64Mi")) as s:
+        w = s.open_workspace()["id"]
+        s.run(w, "echo kept > f")
+        # Busybox' tail keeps what it reads: 200 MB do not fit.
+        out = s.run(w, "head -c 200000000 /dev/zero | tail -c 190000000 | wc -c", timeoutSeconds=30)
+        again = s.run(w, "exec tail -c 190000000 /dev/zero", timeoutSeconds=30)
+        assert again["status"] == "oom", (out, again)
+        assert s.run(w, "cat f")["stdout"] == "kept\n"
+
+
+def streaming():
+    """an execution streams as SSE in order with increasing ids, and resumes by Last-Event-ID"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        answer = s.call("POST", f"/v1/workspaces/{w}/executions",
+                        {"command": "echo a; sleep 0.2; echo b >&2; sleep 0.2; printf '\\377\\n'"},
+                        headers={"Accept": "text/event-stream"})
+        assert answer.headers["content-type"].startswith("text/event-stream"), answer.headers
+        events = [dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
+                  for block in answer.body.decode().split("\n\n") if "event: " in block]
+        names = [e["event"] for e in events]
+        assert names[0] == "started" and names[-1] == "exit" and "stdout" in names and "stderr" in names, names
+        ids = [int(e["id"]) for e in events if "id" in e]
+        assert ids == sorted(ids), ids
+        final = json.loads(events[-1]["data"])
+        assert final["status"] == "ok" and final["stderr"] == "b\n", final
+        assert any("base64" in e["data"] for e in events if e["event"] == "stdout"), events
+        e = final["id"]
+        rest = s.get(f"/v1/executions/{e}/events", headers={"Last-Event-ID": "2"}).body.decode()
+        assert '"text":"a' not in rest and "event: stderr" in rest and "event: exit" in rest, rest
+
+
+def files():
+    """files: whole and part, atomic, listed, moved, removed; links and odd names stay inside"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        base = f"/v1/workspaces/{w}/files"
+        big = os.urandom(5_000_000)
+        put = s.call("PUT", f"{base}/a/b/c.bin", raw=big)
+        assert put.status in (200, 201), put
+        got = s.get(f"{base}/a/b/c.bin")
+        assert got.status == 200 and got.body == big and got.headers["etag"]
+        part = s.get(f"{base}/a/b/c.bin", headers={"Range": "bytes=100-199"})
+        assert part.status == 206 and part.body == big[100:200] and part.headers["content-range"] == "bytes 100-199/5000000"
+        assert s.get(f"{base}/a/b/c.bin", headers={"Range": "bytes=6000000-"}).status == 416
+        assert s.get(f"{base}/a/b/c.bin", headers={"If-None-Match": got.headers["etag"]}).status == 304
+        head = s.call("HEAD", f"{base}/a/b/c.bin")
+        assert head.status == 200 and head.headers["content-length"] == "5000000" and not head.body
+        listed = s.get(f"{base}?path=.&recursive=true").json["items"]
+        assert {"a", "a/b", "a/b/c.bin"} <= {i["path"] for i in listed}, listed
+        assert s.post(f"/v1/workspaces/{w}/files:move", {"from": "a/b/c.bin", "to": "moved"}).status < 300
+        assert s.post(f"/v1/workspaces/{w}/files:mkdir", {"path": "x/y"}).status < 300
+        s.run(w, "ln -s /etc/passwd out; ln -s / root; mkfifo pipe; ln -s ../../etc/passwd up")
+        for path in ("out", "root/etc/passwd", "up", "..%2f..%2fetc%2fpasswd", "../../etc/passwd", "pipe", "%00", "a%00b"):
+            answer = s.get(f"{base}/{path}", timeout=5)
+            assert answer.status in (400, 403, 404, 409), (path, answer)
+            assert b"root:" not in answer.body, path
+        assert s.call("PUT", f"{base}/out", raw=b"x").status in (200, 201, 400, 403, 409)
+        assert s.run(w, "cat /etc/passwd | head -c 4")["stdout"] == "root"
+        name = "ünïcode näme 你好.txt"
+        from urllib.parse import quote
+        assert s.call("PUT", f"{base}/{quote(name)}", raw=b"1").status in (200, 201)
+        assert name in [i["path"] for i in s.get(f"{base}?path=.").json["items"]]
+        full = s.call("PUT", f"{base}/huge", raw=b"\0" * 80_000_000)
+        problem(full, 507, "DISK_FULL")
+        assert "huge" not in [i["path"] for i in s.get(f"{base}?path=.").json["items"]]
+        assert s.call("DELETE", f"{base}/moved").status == 204
+        assert s.get(f"{base}/moved").status == 404
+
+
+def pools_and_queue():
+    """pools: created, changed with If-Match, refused with reasons; an empty pool answers 429 with Retry-After, a queued claim waits its turn"""
+    with Server(pools=pool_yaml(warm=1, on_empty="Queue", max_wait="20s")) as s:
+        spec = {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "metadata": {"name": "two"},
+                "spec": {"template": {"image": "shell"}, "warm": {"min": 0}, "onEmpty": {"action": "Fail"}}}
+        made = s.post("/v1/pools", spec)
+        assert made.status == 201, made
+        problem(s.post("/v1/pools", spec), 409, "CONFLICT")
+        refused = problem(s.post("/v1/workspaces", {"pool": "two"}), 429, "POOL_EXHAUSTED")
+        assert refused["retryAfterSeconds"] >= 1 and refused["hint"], refused
+        wrong = dict(spec, spec=dict(spec["spec"], warm={"min": 5, "max": 2, "wat": 1}))
+        body = problem(s.call("PUT", "/v1/pools/two", wrong), 422, "INVALID_SPEC")
+        assert {e["pointer"] for e in body["errors"]} == {"/spec/warm/min", "/spec/warm/wat"}, body
+        million = dict(spec, spec=dict(spec["spec"], warm={"min": 1000000}))
+        problem(s.call("PUT", "/v1/pools/two", million), 422, "INVALID_SPEC")
+        stale = s.call("PUT", "/v1/pools/two", spec, headers={"If-Match": '"99"'})
+        problem(stale, 412, "PRECONDITION_FAILED")
+        problem(s.post("/v1/workspaces", {"pool": "nope"}), 404, "NOT_FOUND")
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(s.post("/v1/workspaces", {"pool": "shell"}).status))
+                   for _ in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert answers == [201] * 6, answers
+        assert s.call("DELETE", "/v1/pools/two").status in (202, 204)
+        wait_for("the pool has gone", lambda: s.get("/v1/pools/two").status == 404)
+
+
+def degraded_pool():
+    """a pool whose image is missing becomes Degraded and answers 503; it recovers when declared right"""
+    with Server(pools=pool_yaml(name="broken", image="no-such-image", warm=1) + "---\n" + pool_yaml()) as s:
+        def degraded():
+            conditions = s.get("/v1/pools/broken").json["status"]["conditions"]
+            return any(c["type"] == "Degraded" and c["status"] == "True" for c in conditions)
+        wait_for("Degraded", degraded, 30)
+        answer = s.post("/v1/workspaces", {"pool": "broken"})
+        assert answer.status == 503 and answer.json["errorCode"] == "POOL_DEGRADED", answer
+        assert s.open_workspace(pool="shell")
+
+
+def reclaim():
+    """idle and lifetime reclaim a workspace; work and touch keep it; running work is not reaped"""
+    with Server(pools=pool_yaml(idle="10m")) as s:
+        idle = s.open_workspace(idleTimeoutSeconds=1)["id"]
+        busy = s.open_workspace(idleTimeoutSeconds=1)["id"]
+        short = s.open_workspace(maxLifetimeSeconds=2)["id"]
+        out = []
+        t = threading.Thread(target=lambda: out.append(s.run(busy, "sleep 2.5; echo done")))
+        t.start()
+        wait_for("idle end", lambda: s.get(f"/v1/workspaces/{idle}").status == 410, 5)
+        assert s.get(f"/v1/workspaces/{idle}").json["reason"] == "idle"
+        wait_for("lifetime end", lambda: s.get(f"/v1/workspaces/{short}").status == 410, 6)
+        assert s.get(f"/v1/workspaces/{short}").json["reason"] == "lifetime"
+        t.join()
+        assert out[0]["stdout"] == "done\n", out
+        wait_for("idle end after work", lambda: s.get(f"/v1/workspaces/{busy}").status == 410, 6)
+        metrics = s.ops("/metrics").body.decode()
+        assert re.search(r'hearth_reclaims_total\{[^}]*reason="idle"[^}]*\} 2', metrics), metrics
+
+
+def tenants_and_tokens():
+    """tokens: without one 401, roles hold, another tenant's ids are 404 everywhere"""
+    with Server() as s:
+        admin = s.post("/v1/tokens", {"name": "root", "tenant": "ops", "role": "admin"})
+        assert admin.status == 201, admin
+        root = {"Authorization": "Bearer " + admin.json["token"]}
+        try:
+            problem(s.get("/v1/pools"), 401, "UNAUTHENTICATED")
+            assert "bearer" in s.get("/v1/pools").headers["www-authenticate"].lower()
+            heads = {}
+            for tenant in ("red", "blue"):
+                made = s.post("/v1/tokens", {"name": tenant, "tenant": tenant, "role": "user"}, headers=root)
+                heads[tenant] = {"Authorization": "Bearer " + made.json["token"]}
+            red, blue = heads["red"], heads["blue"]
+            assert s.get("/v1/sandboxes", headers=red).status == 403
+            assert s.get("/v1/tokens", headers=red).status == 403
+            assert s.post("/v1/pools/shell/drain", headers=red).status == 403
+            w = s.post("/v1/workspaces", {}, headers=red).json["id"]
+            e = s.post(f"/v1/workspaces/{w}/executions", {"command": "echo 1"}, headers=red).json["id"]
+            s.call("PUT", f"/v1/workspaces/{w}/files/f", raw=b"1", headers=red)
+            for method, path, body in [
+                    ("GET", f"/v1/workspaces/{w}", None), ("DELETE", f"/v1/workspaces/{w}", None),
+                    ("PATCH", f"/v1/workspaces/{w}", {"labels": {}}), ("POST", f"/v1/workspaces/{w}/touch", {}),
+                    ("GET", f"/v1/workspaces/{w}/usage", None), ("GET", f"/v1/workspaces/{w}/files/f", None),
+                    ("GET", f"/v1/workspaces/{w}/files?path=.", None), ("DELETE", f"/v1/workspaces/{w}/files/f", None),
+                    ("POST", f"/v1/workspaces/{w}/executions", {"command": "echo"}),
+                    ("GET", f"/v1/workspaces/{w}/executions", None), ("GET", f"/v1/executions/{e}", None),
+                    ("GET", f"/v1/executions/{e}/events", None), ("DELETE", f"/v1/executions/{e}", None),
+                    ("POST", f"/v1/executions/{e}/signal", {"signal": "KILL"})]:
+                answer = s.call(method, path, body, headers=blue)
+                assert answer.status == 404, (method, path, answer)
+            assert s.get("/v1/workspaces", headers=blue).json["items"] == []
+            assert s.get("/v1/events", headers=blue).json["items"] == []
+            assert len(s.get("/v1/workspaces", headers=red).json["items"]) == 1
+            assert admin.json["token"] not in s.log()
+        finally:
+            s.post("/v1/drain", headers=root)
+            s.stop()
+
+
+def quota():
+    """limits.perTenant holds at its edge, also for claims that race"""
+    with Server(pools=pool_yaml(per_tenant=3, warm=4)) as s:
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(s.post("/v1/workspaces", {}))) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert sorted(a.status for a in answers) == [201] * 3 + [429] * 5, answers
+        assert all(a.json["errorCode"] == "QUOTA_EXCEEDED" for a in answers if a.status == 429), answers
+        assert all("retry-after" in a.headers for a in answers if a.status == 429)
+
+
+def one_shots_and_events():
+    """one shots leave no workspace; events follow as a list and as a stream; capabilities do not pretend"""
+    with Server() as s:
+        one = s.post("/v1/executions", {"command": "echo $A", "env": {"A": "x"}, "files": [{"path": "f", "text": "1"}]})
+        assert one.status == 200 and one.json["stdout"] == "x\n" and one.json["claim"]["source"] == "warm", one
+        wait_for("no workspace", lambda: s.get("/v1/workspaces").json["items"] == [])
+        assert s.get(f"/v1/executions/{one.json['id']}").json["stdout"] == "x\n"
+        types = {e["type"] for e in s.get("/v1/events").json["items"]}
+        assert {"workspace.created", "execution.finished", "workspace.reclaimed"} <= types, types
+        facts = s.get("/v1/capabilities").json
+        assert facts["runtime"] == "oci" and facts["isolation"]["userNamespaces"] and facts["isolation"]["seccomp"], facts
+        connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=10)
+        connection.request("GET", "/v1/events", headers={"Accept": "text/event-stream"})
+        response = connection.getresponse()
+        assert response.status == 200
+        s.post("/v1/executions", {"command": "true"})
+        seen = b""
+        while b"execution.finished" not in seen:
+            seen += response.read1(65536)
+        connection.close()
+
+
+def no_double_hand_out():
+    """200 claims by 16 clients on real sandboxes: no sandbox twice"""
+    with Server(pools=pool_yaml(warm=8, max_wait="60s")) as s:
+        seen, lock, errors = [], threading.Lock(), []
+
+        def client(count):
+            for _ in range(count):
+                answer = s.post("/v1/workspaces", {}, timeout=90)
+                if answer.status != 201:
+                    errors.append(answer)
+                    continue
+                with lock:
+                    seen.append(answer.json["sandboxId"])
+                s.call("DELETE", f"/v1/workspaces/{answer.json['id']}")
+
+        threads = [threading.Thread(target=client, args=(13 if i < 8 else 12,)) for i in range(16)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not errors, errors[:3]
+        assert len(seen) == 200 and len(set(seen)) == 200, (len(seen), len(set(seen)))
+
+
+def fake_runtime_storm():
+    """1,000 claims by 32 clients on the fake runtime: no sandbox twice"""
+    s = Server(pools=pool_yaml(image="any", warm=20, max_wait="60s", per_tenant=1000), runtime="fake")
+    try:
+        s.start()
+        seen, lock, errors = [], threading.Lock(), []
+
+        def client(count):
+            for _ in range(count):
+                answer = s.post("/v1/workspaces", {}, timeout=90)
+                if answer.status != 201:
+                    errors.append(answer)
+                    continue
+                with lock:
+                    seen.append(answer.json["sandboxId"])
+                s.call("DELETE", f"/v1/workspaces/{answer.json['id']}")
+
+        threads = [threading.Thread(target=client, args=(32 if i < 8 else 31,)) for i in range(32)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not errors, errors[:3]
+        assert len(seen) == 1000 == len(set(seen)), (len(seen), len(set(seen)))
+        assert s.stop() == 0
+    finally:
+        from harness import clean_up
+        clean_up(s)
+
+
+def rude_input():
+    """bad input of every kind gets its documented error and hurts nobody"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        path = f"/v1/workspaces/{w}/executions"
+        for body in ("{", "[]", "null", "1", '{"command":1}', '{"command":"x","command":"y"}', '{"nope":1}',
+                     '{"argv":[]}', '{"command":"x","argv":["y"]}', '{"command":"x","timeoutSeconds":-1}',
+                     '{"command":"x","timeoutSeconds":1e999}', '{"a":' * 5000, '"' + "x" * 100, '{"command":"\\ud800"}',
+                     '{"command":"x","env":{"A=B":"1"}}', '{"code":"1","language":"cobol"}', '{"command":"a\\u0000b"}'):
+            answer = s.call("POST", path, raw=body.encode(), headers={"Content-Type": "application/json"})
+            assert 400 <= answer.status < 500, (body[:60], answer)
+            assert answer.json["errorCode"] and answer.json["requestId"], answer
+        problem(s.call("POST", path, raw=b"x" * 5_000_000, headers={"Content-Type": "application/json"}), 413, "PAYLOAD_TOO_LARGE")
+        problem(s.call("POST", path, raw=b"{}", headers={"Content-Type": "text/plain"}), 400, "INVALID_ARGUMENT")
+        assert s.get("/v1/nothing").status == 404
+        assert s.call("PUT", "/v1/workspaces").status == 405
+        assert s.get("/v1/pools", headers={"Host": "evil.example"}).status == 403
+        assert s.get("/v1/pools", headers={"Origin": "http://evil.example"}).status == 403
+        for junk in (b"\0\xff\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+                     b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+                     b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", s.port), timeout=10) as c:
+                c.sendall(junk)
+                c.shutdown(socket.SHUT_WR)
+                reply = b""
+                while chunk := c.recv(65536):
+                    reply += chunk
+                assert reply == b"" or b" 400 " in reply.split(b"\r\n", 1)[0], (junk, reply[:200])
+        assert s.run(w, "echo fine")["stdout"] == "fine\n"
+
+
+def slow_clients():
+    """1,000 half-sent requests and 1,000 idle connections disturb nobody"""
+    import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        crowd = []
+        try:
+            for i in range(2000):
+                c = socket.socket()
+                c.bind((f"127.0.0.{2 + i % 8}", 0))
+                c.connect(("127.0.0.1", s.port))
+                c.sendall(b"GET /v1/pools HTTP/1.1\r\nHost: localhost\r\n" + (b"\r\n" if i % 2 else b"X-Slow: "))
+                crowd.append(c)
+            begin = time.monotonic()
+            for _ in range(50):
+                assert s.run(w, "echo hi")["stdout"] == "hi\n"
+            took = time.monotonic() - begin
+            assert s.ops("/healthz").status == 200
+            print(f"      50 executions beside 2,000 slow clients: {took:.2f} s", flush=True)
+        finally:
+            for c in crowd:
+                c.close()
+
+
+def operations():
+    """/metrics is Prometheus text with the promised series, /healthz and /readyz answer on their own listener"""
+    with Server() as s:
+        s.post("/v1/executions", {"command": "true"})
+        text = wait_for("the counter", lambda: (t := s.ops("/metrics").body.decode()) and 'executions_total{' in t and t)
+        for series in ("hearth_pool_sandboxes", "hearth_pool_desired_sandboxes", "hearth_claims_total", "hearth_claim_duration_seconds_bucket",
+                       "hearth_claim_stage_seconds_count", "hearth_claim_queue_depth", "hearth_pool_exhausted_total", "hearth_sandbox_start_seconds_sum",
+                       "hearth_reclaims_total", "hearth_executions_total", "hearth_execution_duration_seconds", "hearth_execution_overhead_seconds",
+                       "hearth_reconcile_total", "hearth_workqueue_depth", "hearth_http_request_duration_seconds", "hearth_build_info", "process_resident_memory_bytes"):
+            assert series in text, series
+        assert re.search(r'hearth_claims_total\{[^}]*result="error"[^}]*\} 0', text)
+        assert "sb_" not in text and "ws_" not in text and "ex_" not in text
+        assert s.ops("/healthz").status == 200 and s.ops("/readyz").status == 200
+        assert s.get("/metrics").status == 404
+        document = s.get("/openapi.json").json
+        assert document["openapi"].startswith("3.1") and "/v1/workspaces" in str(document["paths"].keys())
+        docs = s.get("/docs")
+        assert docs.status == 200 and b"<html" in docs.body
+
+
+if __name__ == "__main__":
+    main("server", [workspace_life, executions, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
+                    tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm, rude_input,
+                    slow_clients, operations])
