@@ -45,7 +45,7 @@ std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::Sandb
                                                                std::chrono::milliseconds timeout) {
     return std::make_shared<agent::AgentClient>(
         poller_, [this, id] { return runtime_.connect(id); }, epoch_.load(), timeout,
-        [this, id] { endings_.lost(id, "the agent has gone"); });
+        [this, id](const std::string& reason) { endings_.lost(id, reason); });
 }
 
 void SandboxReconciler::create(const pool::Member& member) {

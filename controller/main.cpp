@@ -188,9 +188,11 @@ private:
         return controller::ReconcileResult::after(kOrphanSweep);
     }
 
-    std::pair<bool, std::string> ready() const {
+    /// Ready once every pool was filled, or after a grace: a pool that cannot be filled is Degraded,
+    /// and the others serve.
+    std::pair<bool, std::string> ready() {
         if (!serving_) return {false, "starting or stopping"};
-        if (clock_.now() - started_at_ < kWarmUpGrace) {
+        if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
             for (const controller::Pool& pool : specs_.all()) {
                 if (warm_.counts(pool.name).total() < pool.spec.warm_min ||
                     pool_reconciler_.status(pool.name).observed_generation == 0 ||
@@ -199,6 +201,7 @@ private:
                 }
             }
         }
+        warmed_up_ = true;
         return {true, "ready"};
     }
 
@@ -275,6 +278,7 @@ private:
     metrics::Log log_;
     metrics::Metrics metrics_;
     std::atomic<bool> serving_{false};
+    std::atomic<bool> warmed_up_{false};
     std::atomic<bool> launcher_died_{false};
     TimePoint started_at_{};
     const std::string secret_key_;

@@ -28,13 +28,17 @@ void Worker::serve(Connection& connection) {
     while (true) {
         given_away_ = false;
         Next next = Next::Abort;
+        std::string failure;
         try {
             next = answer(connection);
         } catch (const ClientGone&) {
             next = Next::Abort;  // counted with the code of its answer
         } catch (const std::exception& e) {
-            core_.log.error("http.answer_failed", {{"peer", connection.peer}, {"error", e.what()}});
+            failure = e.what();
+        } catch (...) {
+            failure = "something that is no exception";
         }
+        if (!failure.empty()) core_.log.error("http.answer_failed", {{"error", failure}});
         if (given_away_) return;
         if (next != Next::Park || !another(connection)) {
             loop_.giveBack(connection, next);
@@ -288,6 +292,9 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
     } catch (const std::exception& e) {
         core_.log.error("http.stream_failed", {{"request", id}, {"error", e.what()}});
         stream->finish();
+    } catch (...) {
+        stream->finish();
+        throw;  // serve() logs it
     }
     return Next::Stream;
 }

@@ -160,6 +160,8 @@ std::map<std::string, std::string> Arguments::textMap(const std::string& name) c
     return out;
 }
 
-std::string Arguments::fingerprint() const { return toHex(sha256(dumpJson(values_))); }
+std::string Arguments::fingerprint() const {
+    return toHex(sha256(dumpJson(values_)));
+}
 
 }  // namespace hearth::mcp

@@ -21,8 +21,8 @@ public:
 
 private:
     mutable std::mutex mutex_;
-    bool cancelled_ = false;            ///< guarded by mutex_
-    std::function<void()> action_;      ///< guarded by mutex_
+    bool cancelled_ = false;        ///< guarded by mutex_
+    std::function<void()> action_;  ///< guarded by mutex_
 };
 
 /// The requests in work by session and request id. Thread-safe; a call leaves it when the last

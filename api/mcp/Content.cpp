@@ -7,7 +7,9 @@
 namespace hearth::mcp {
 namespace {
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+bool continues(char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
 
 std::string_view suffixOf(std::string_view bytes, std::size_t size) {
     std::size_t from = bytes.size() - std::min(size, bytes.size());

@@ -99,9 +99,9 @@ Classified classifyRequest(const Json& body, Message message, const std::string&
     }
     if (!claim) {
         if (!header_modern) return legacy(std::move(message));
-        return refuse(400, message.id, rpc::kInvalidParams,
-                      std::string("params._meta lacks ") + kVersionKey + " and " +
-                          kCapabilitiesKey);
+        return refuse(
+            400, message.id, rpc::kInvalidParams,
+            std::string("params._meta lacks ") + kVersionKey + " and " + kCapabilitiesKey);
     }
     if (!problem.empty()) return refuse(400, message.id, rpc::kInvalidParams, problem);
     Classified out;

@@ -5,7 +5,9 @@
 namespace hearth::mcp {
 namespace {
 
-bool isId(const Json& value) { return value.is_string() || value.is_number_integer(); }
+bool isId(const Json& value) {
+    return value.is_string() || value.is_number_integer();
+}
 
 Message invalid(Message message, std::string problem) {
     message.kind = MessageKind::Invalid;

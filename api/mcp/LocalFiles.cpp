@@ -44,8 +44,8 @@ int openBeneath(int directory, const std::string& path, int flags) {
     how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
     for (int tries = 0;; ++tries) {
-        const auto fd = static_cast<int>(
-            ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how)));
+        const auto fd =
+            static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how)));
         // EAGAIN: a rename raced with the resolution of "..".
         if (fd >= 0 || (errno != EINTR && errno != EAGAIN) || tries > 100) return fd;
     }

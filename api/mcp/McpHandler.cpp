@@ -57,8 +57,8 @@ McpHandler::McpHandler(const controller::Services& services,
 api::Response McpHandler::handle(api::Request& request) {
     if (request.method() == "POST") return post(request);
     if (request.method() == "DELETE") return endSession(request);
-    api::Response response = refused(405, {}, rpc::kTransport,
-                                     "Method not allowed: there is no stream to GET here");
+    api::Response response =
+        refused(405, {}, rpc::kTransport, "Method not allowed: there is no stream to GET here");
     response.headers.emplace_back("Allow", "POST, DELETE");
     return response;
 }
@@ -97,9 +97,9 @@ api::Response McpHandler::post(api::Request& request) {
         body = parseJson(request.readBody(options_.max_body), limits);
     } catch (const Error& error) {
         if (error.code() == ErrorCode::PayloadTooLarge) {
-            return refused(413, {}, rpc::kTransport,
-                           "The message is larger than " + std::to_string(options_.max_body) +
-                               " bytes");
+            return refused(
+                413, {}, rpc::kTransport,
+                "The message is larger than " + std::to_string(options_.max_body) + " bytes");
         }
         if (error.code() != ErrorCode::InvalidArgument) throw;
         return refused(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
@@ -204,7 +204,7 @@ api::Response McpHandler::answer(api::Request& request, Answers answers, Accepts
     const bool as_events = accepts == Accepts::EventsOnly || answers.done.empty();
     std::string events;
     for (const Json& message : answers.done) events += sseEvent(message);
-    const std::string body = answers.batch        ? dumpJson(Json(answers.done))
+    const std::string body = answers.batch          ? dumpJson(Json(answers.done))
                              : answers.done.empty() ? std::string()
                                                     : dumpJson(answers.done.front());
     return jsonOrEvents(body, events, as_events);
@@ -219,13 +219,12 @@ api::Response McpHandler::stream(api::Request& request, Answers answers) {
     for (const Json& message : answers.done) ready += sseEvent(message);
     api::Response response = jsonOrEvents({}, {}, true);
     response.keepalive = ": keepalive\n\n";
-    response.body = api::StreamStarter(
-        [slow_calls = slow_calls_, stop = request.stopToken(), ready,
-         slow = std::make_shared<std::vector<SlowCall>>(std::move(answers.slow))](
-            std::shared_ptr<api::Stream> stream) {
-            if (!ready.empty()) stream->send(ready);
-            slow_calls->follow(std::move(stream), std::move(*slow), stop);
-        });
+    response.body = api::StreamStarter([slow_calls = slow_calls_, stop = request.stopToken(), ready,
+                                        slow = std::make_shared<std::vector<SlowCall>>(std::move(
+                                            answers.slow))](std::shared_ptr<api::Stream> stream) {
+        if (!ready.empty()) stream->send(ready);
+        slow_calls->follow(std::move(stream), std::move(*slow), stop);
+    });
     return response;
 }
 
@@ -233,7 +232,8 @@ api::Response McpHandler::endSession(api::Request& request) {
     const controller::Principal who = authenticator_.authenticate(request);
     const std::optional<std::string> session = request.header(kSessionHeader);
     if (!session) {
-        return refused(400, {}, rpc::kTransport, "Bad request: the Mcp-Session-Id header is missing");
+        return refused(400, {}, rpc::kTransport,
+                       "Bad request: the Mcp-Session-Id header is missing");
     }
     if (!sessions_.check(*session, who.tenant)) {
         return refused(404, {}, rpc::kSessionNotFound, "Session not found");

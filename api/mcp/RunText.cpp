@@ -64,7 +64,8 @@ std::string runStatusLine(const ExecutionView& view) {
     }
     text += "; run_id " + view.id;
     if (view.claim) {
-        text += "; one-shot sandbox " + view.claim->source + " in " + duration(view.claim->total_ms);
+        text +=
+            "; one-shot sandbox " + view.claim->source + " in " + duration(view.claim->total_ms);
     } else if (!view.workspace_id.empty()) {
         text += "; workspace_id " + view.workspace_id;
     }

@@ -17,10 +17,14 @@ constexpr const char* kInstructions =
     "languages and limits.\n\n"
     "Hearth 在隔离的沙箱中运行代码。只算一次：直接调用 run（给 code 或 command，不给 "
     "workspace_id），运行后沙箱即销毁。需要保留文件：先调用 workspace_open，之后在 run、file_put、"
-    "file_get 中传入 workspace_id，用完调用 workspace_close。变量不会在两次运行之间保留，文件会保留。"
-    "图片先保存为文件，再用 file_get 查看。耗时较长的任务请设 background=true，再用 run_status 查询。";
+    "file_get 中传入 workspace_id，用完调用 "
+    "workspace_close。变量不会在两次运行之间保留，文件会保留。"
+    "图片先保存为文件，再用 file_get 查看。耗时较长的任务请设 background=true，再用 run_status "
+    "查询。";
 
-bool isToken(const Json& value) { return value.is_string() || value.is_number_integer(); }
+bool isToken(const Json& value) {
+    return value.is_string() || value.is_number_integer();
+}
 
 Json progressToken(const Message& message) {
     const Json* meta = member(message.params, "_meta");
@@ -68,13 +72,12 @@ Server::Reply Server::handle(const Caller& caller, const Message& message) {
     if (message.method == "tools/call") return callTool(caller, message);
     if (message.method == "ping" || message.method == "tools/list") {
         services_.metrics.mcp(message.method, "", "ok");
-        return resultMessage(message.id, message.method == "ping" ? Json::object()
-                                                                  : tools_.list(caller.who));
+        return resultMessage(message.id,
+                             message.method == "ping" ? Json::object() : tools_.list(caller.who));
     }
     services_.metrics.mcp("other", "", "error");
     if (message.method == "initialize") {
-        return errorMessage(message.id,
-                            {rpc::kInvalidRequest, "initialize must come alone", {}});
+        return errorMessage(message.id, {rpc::kInvalidRequest, "initialize must come alone", {}});
     }
     return errorMessage(message.id,
                         {rpc::kMethodNotFound, "Method not found: " + message.method, {}});
@@ -94,9 +97,8 @@ Server::Reply Server::callTool(const Caller& caller, const Message& message) {
     const std::shared_ptr<Call> call = calls_.begin(caller.session, message.id);
     std::optional<PendingCall> pending;
     Json answer = toolAnswer(tool->name, caller.request_id, message.id, [&] {
-        ToolOutcome outcome =
-            tools_.call(*tool, {caller.who, caller.started_at},
-                        arguments == nullptr ? Json::object() : *arguments);
+        ToolOutcome outcome = tools_.call(*tool, {caller.who, caller.started_at},
+                                          arguments == nullptr ? Json::object() : *arguments);
         if (auto* waiting = std::get_if<PendingCall>(&outcome)) {
             pending = std::move(*waiting);
             return ToolResult{};
@@ -130,13 +132,12 @@ Json Server::toolAnswer(const std::string& tool, const std::string& request_id, 
         services_.metrics.mcp("tools/call", tool, "tool_error");
         return resultMessage(id, errorResult(error).message());
     } catch (const std::exception& error) {
-        services_.log.error("mcp_tool_failed", {{"tool", tool},
-                                                {"request", request_id},
-                                                {"error", error.what()}});
+        services_.log.error("mcp_tool_failed",
+                            {{"tool", tool}, {"request", request_id}, {"error", error.what()}});
         services_.metrics.mcp("tools/call", tool, "error");
-        return errorMessage(id, {rpc::kInternal,
-                                 "Internal error; the server's log has it under " + request_id,
-                                 {}});
+        return errorMessage(
+            id,
+            {rpc::kInternal, "Internal error; the server's log has it under " + request_id, {}});
     }
 }
 

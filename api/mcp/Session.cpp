@@ -53,7 +53,8 @@ std::optional<std::string_view> SessionIds::check(std::string_view id,
     const auto place = static_cast<unsigned char>(body[1]);
     if (body[0] != kLayout || place >= kLegacyVersions.size()) return std::nullopt;
     std::uint64_t issued = 0;
-    for (std::size_t i = 2; i < 10; ++i) issued = issued << 8U | static_cast<unsigned char>(body[i]);
+    for (std::size_t i = 2; i < 10; ++i)
+        issued = issued << 8U | static_cast<unsigned char>(body[i]);
     if (clock_.wall() > fromUnixMillis(static_cast<std::int64_t>(issued)) + kMaxAge) {
         return std::nullopt;
     }

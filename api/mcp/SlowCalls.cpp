@@ -69,11 +69,10 @@ void SlowCalls::follow(std::shared_ptr<api::Stream> stream, std::vector<SlowCall
             inbox->stopping = true;
             inbox->changed.notify_one();
         });
-        followed->call.call->onCancel(
-            [wake, cancel = followed->call.pending.cancel] {
-                cancel();
-                wake();
-            });
+        followed->call.call->onCancel([wake, cancel = followed->call.pending.cancel] {
+            cancel();
+            wake();
+        });
         ++count_;
         {
             const std::lock_guard lock(inbox_->mutex);
@@ -128,8 +127,8 @@ bool SlowCalls::look(Followed& followed, bool stopping) {
     const bool first = followed.progress == 0;
     if (first || now - followed.reported_at >= kProgressLeast) {
         if (!call.progress_token.is_null()) {
-            const auto seconds = std::chrono::round<std::chrono::seconds>(
-                now - call.started_at).count();
+            const auto seconds =
+                std::chrono::round<std::chrono::seconds>(now - call.started_at).count();
             followed.progress = std::max(followed.progress + 1, std::int64_t{seconds});
             stream.send(sseEvent(notificationMessage(
                 "notifications/progress",

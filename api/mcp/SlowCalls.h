@@ -59,9 +59,9 @@ private:
     struct Inbox {
         std::mutex mutex;
         std::condition_variable_any changed;
-        std::vector<std::uint64_t> dirty;                                  ///< guarded by mutex
+        std::vector<std::uint64_t> dirty;  ///< guarded by mutex
         std::vector<std::pair<std::uint64_t, std::shared_ptr<struct Followed>>> arrived;  ///< same
-        bool stopping = false;                                             ///< guarded by mutex
+        bool stopping = false;  ///< guarded by mutex
 
         void mark(std::uint64_t id);
     };

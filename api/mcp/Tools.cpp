@@ -86,8 +86,7 @@ ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context,
     }
 }
 
-std::string poolFacts(const controller::PoolView& view,
-                      const std::vector<std::string>& languages) {
+std::string poolFacts(const controller::PoolView& view, const std::vector<std::string>& languages) {
     const controller::PoolSpec& spec = view.pool.spec;
     std::string text = view.pool.name + ": ";
     for (std::size_t i = 0; i < languages.size(); ++i) {
@@ -134,10 +133,8 @@ Json stringParam(const std::string& description, std::size_t least) {
 }
 
 Json integerParam(const std::string& description, std::int64_t least, std::int64_t most) {
-    return {{"type", "integer"},
-            {"description", description},
-            {"minimum", least},
-            {"maximum", most}};
+    return {
+        {"type", "integer"}, {"description", description}, {"minimum", least}, {"maximum", most}};
 }
 
 Json numberParam(const std::string& description, std::int64_t least, std::int64_t most) {
@@ -156,7 +153,9 @@ Json textMapParam(const std::string& description) {
             {"additionalProperties", {{"type", "string"}}}};
 }
 
-Json workspaceParam() { return stringParam("The id that workspace_open gave, \"ws_…\"."); }
+Json workspaceParam() {
+    return stringParam("The id that workspace_open gave, \"ws_…\".");
+}
 
 Json filesParam(const std::string& description) {
     Json file = objectSchema({{"path", stringParam("Where, relative to the workspace.")},

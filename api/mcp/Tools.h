@@ -40,8 +40,9 @@ using ToolOutcome = std::variant<ToolResult, PendingCall>;
 struct Tool {
     std::string name;
     std::string title;
-    std::string description;  ///< "{pools}" and "{default}" are filled in from the pools' real limits
-    Json schema;              ///< flat, without $ref
+    std::string
+        description;  ///< "{pools}" and "{default}" are filled in from the pools' real limits
+    Json schema;      ///< flat, without $ref
     Json annotations;
     /// Gets arguments that fit the schema. Error becomes a result the model reads.
     std::function<ToolOutcome(const CallContext&, const Arguments&)> handler;

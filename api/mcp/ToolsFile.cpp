@@ -14,7 +14,9 @@ constexpr std::uint64_t kBlobCap = 64U << 10U;
 constexpr std::uint64_t kBase64Page = 12U << 10U;
 constexpr std::uint64_t kTextPage = kTextCap - 500;
 
-std::string bytesText(std::uint64_t size) { return std::to_string(size) + " bytes"; }
+std::string bytesText(std::uint64_t size) {
+    return std::to_string(size) + " bytes";
+}
 
 std::string readAll(const Services& services, const CallContext& call, const std::string& id,
                     const std::string& path, std::uint64_t offset, std::uint64_t length) {
@@ -28,8 +30,7 @@ std::string readAll(const Services& services, const CallContext& call, const std
     return bytes;
 }
 
-ToolOutcome filePut(const Services& services, const CallContext& call,
-                    const Arguments& arguments) {
+ToolOutcome filePut(const Services& services, const CallContext& call, const Arguments& arguments) {
     const std::optional<std::string> bytes = inlineBytes(arguments.values());
     if (!bytes) {
         throw Error(ErrorCode::InvalidArgument, "text or base64 is required")
@@ -98,8 +99,7 @@ ToolResult textPage(std::string_view bytes, std::uint64_t offset, const FileStat
     return result;
 }
 
-ToolOutcome fileGet(const Services& services, const CallContext& call,
-                    const Arguments& arguments) {
+ToolOutcome fileGet(const Services& services, const CallContext& call, const Arguments& arguments) {
     const std::string id = arguments.textOr("workspace_id", "");
     const std::string path = arguments.textOr("path", ".");
     const FileStat stat = services.workspaces.stat(call.who, id, path);
@@ -109,8 +109,8 @@ ToolOutcome fileGet(const Services& services, const CallContext& call,
     const std::uint64_t offset = arguments.number("offset").value_or(0);
     const bool ranged = offset > 0 || arguments.has("length");
     if (offset > stat.size) {
-        throw Error(ErrorCode::InvalidArgument, "offset is past the end of the file, " +
-                                                    bytesText(stat.size));
+        throw Error(ErrorCode::InvalidArgument,
+                    "offset is past the end of the file, " + bytesText(stat.size));
     }
     if (encoding == "base64") {
         const std::string bytes =
@@ -130,8 +130,7 @@ ToolOutcome fileGet(const Services& services, const CallContext& call,
     if (image && stat.size <= kImageCap) {
         bytes = readAll(services, call, id, path, 0, kImageCap);
         ToolResult result;
-        return result.image(bytes, *image).text(path + ", " + *image + ", " +
-                                                bytesText(stat.size));
+        return result.image(bytes, *image).text(path + ", " + *image + ", " + bytesText(stat.size));
     }
     const bool partial = offset + bytes.size() < stat.size;
     const std::string_view whole_characters =
@@ -146,12 +145,13 @@ ToolOutcome fileGet(const Services& services, const CallContext& call,
             .blob("workspace://" + id + "/files/" + api::percentEncode(path, true), bytes,
                   "application/octet-stream");
     }
-    return textResult(path + " is " + (image ? *image : "binary") + " of " +
-                      bytesText(stat.size) + ", too large to show here. " +
+    return textResult(path + " is " + (image ? *image : "binary") + " of " + bytesText(stat.size) +
+                      ", too large to show here. " +
                       (image ? "Scale it below 700 kB with run, then get that file; or fetch"
                              : "Look at it with run; or fetch") +
                       " pages with encoding=base64 and offset, or all of it over REST: GET "
-                      "/v1/workspaces/" + id + "/files/" + api::percentEncode(path, true));
+                      "/v1/workspaces/" +
+                      id + "/files/" + api::percentEncode(path, true));
 }
 
 }  // namespace

@@ -48,8 +48,7 @@ void writeFiles(const Services& services, const CallContext& call, const std::st
         std::size_t taken = 0;
         services.workspaces.writeFile(call.who, workspace, file.path, std::nullopt,
                                       [&](char* out, std::size_t size) {
-                                          const std::size_t n =
-                                              file.bytes.copy(out, size, taken);
+                                          const std::size_t n = file.bytes.copy(out, size, taken);
                                           taken += n;
                                           return n;
                                       });

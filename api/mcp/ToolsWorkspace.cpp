@@ -70,9 +70,9 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
         view.id + "\nOpen in pool " + view.pool +
         (view.replayed ? " (the workspace of the earlier call with this key)"
                        : " (" + claim.source + ", " + milliseconds(claim.total_ms) + ")") +
-        "; files in " + view.root + "\nlanguages: " +
-        listed(services.workspaces.languages(call.who, view.id)) + "\nlimits: " +
-        limitsText(view.limits) + "; " +
+        "; files in " + view.root +
+        "\nlanguages: " + listed(services.workspaces.languages(call.who, view.id)) +
+        "\nlimits: " + limitsText(view.limits) + "; " +
         (view.network == "None" ? std::string("no network") : "network " + view.network) + "\n" +
         deadlines(view) + "\nPass workspace_id to run, file_put and file_get; close it when done.");
 }

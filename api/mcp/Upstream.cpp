@@ -139,9 +139,8 @@ api::Client Upstream::connect() const {
     return api::Client(url_, options);
 }
 
-api::ClientResponse Upstream::post(api::Client& client, const Json& message,
-                                   const Session& session, bool quiet_404,
-                                   const Deliver& deliver) {
+api::ClientResponse Upstream::post(api::Client& client, const Json& message, const Session& session,
+                                   bool quiet_404, const Deliver& deliver) {
     api::ClientRequest request;
     request.method = "POST";
     request.target = "/mcp";

@@ -40,15 +40,14 @@ private:
     Session session(api::Client& client);
     /// Posts and delivers; gives status and headers. With `quiet_404` a 404 is not delivered.
     static api::ClientResponse post(api::Client& client, const Json& message,
-                                    const Session& session, bool quiet_404,
-                                    const Deliver& deliver);
+                                    const Session& session, bool quiet_404, const Deliver& deliver);
     void adopt(const api::ClientResponse& response, const Json& answer);
 
     const std::string url_;
     const std::string token_;
     mutable std::mutex mutex_;
     Session session_;  ///< guarded by mutex_
-    Json hello_;  ///< params of the last initialize, to open a session anew; guarded by mutex_
+    Json hello_;       ///< params of the last initialize, to open a session anew; guarded by mutex_
 };
 
 }  // namespace hearth::mcp

@@ -16,16 +16,16 @@ constexpr std::chrono::seconds kSendPatience{10};
 /// Tells the owner of a client once that its agent is lost, but not before the hello is done.
 class LossReport {
 public:
-    explicit LossReport(std::function<void()> on_lost) : on_lost_(std::move(on_lost)) {}
+    explicit LossReport(AgentClient::OnLost on_lost) : on_lost_(std::move(on_lost)) {}
 
-    void lost() {
-        std::function<void()> report;
+    void lost(const std::string& reason) {
+        AgentClient::OnLost report;
         {
             const std::lock_guard lock(mutex_);
             lost_ = true;
             if (established_) report = std::move(on_lost_);
         }
-        if (report) report();
+        if (report) report(reason);
     }
     /// False if the agent has been lost already.
     bool establish() {
@@ -36,7 +36,7 @@ public:
 
 private:
     std::mutex mutex_;
-    std::function<void()> on_lost_;  // guarded by mutex_
+    AgentClient::OnLost on_lost_;  // guarded by mutex_
     bool established_ = false;       // guarded by mutex_
     bool lost_ = false;              // guarded by mutex_
 };
@@ -115,7 +115,7 @@ struct AgentClient::Impl {
 };
 
 AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
-                         std::chrono::milliseconds timeout, std::function<void()> on_lost)
+                         std::chrono::milliseconds timeout, OnLost on_lost)
     : impl_(std::make_unique<Impl>()) {
     Fd fd;
     try {
@@ -127,7 +127,9 @@ AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
     impl_->timeout = timeout;
     impl_->control =
         Connection::start(poller, std::move(fd),
-                          [report](Connection::End, const std::string&) { report->lost(); });
+                          [report](Connection::End, const std::string& reason) {
+                              report->lost(reason);
+                          });
     hello_ = impl_->askControl(encodeControlHello(epoch), decodeHello);
     impl_->data =
         std::make_shared<DataConnections>(poller, std::move(connect), epoch, impl_->control);

@@ -184,13 +184,15 @@ struct FileList {
 class AgentClient {
 public:
     using Connect = std::function<Fd()>;
+    /// Hears why the agent is lost.
+    using OnLost = std::function<void(const std::string& reason)>;
 
     /// `connect` makes a new connection to the agent (ContainerRuntime::connect). `on_lost` is
     /// called once, from any thread (also before the constructor has returned), when the control
     /// connection ends or the agent breaks the protocol; not if the constructor throws, and not for
     /// the destructor. Blocks for the hello. `timeout` is also that of calls that take none.
     AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
-                std::chrono::milliseconds timeout, std::function<void()> on_lost);
+                std::chrono::milliseconds timeout, OnLost on_lost);
     /// Ends the connections; sinks still open hear `lost`. When it returns nothing is called any more,
     /// unless it was called by a sink or `on_lost` itself.
     ~AgentClient();

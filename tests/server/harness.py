@@ -134,7 +134,10 @@ class Server:
             if body is not None:
                 data = json.dumps(body).encode()
                 headers.setdefault("Content-Type", "application/json")
-            connection.request(method, path, body=data, headers=headers)
+            try:
+                connection.request(method, path, body=data, headers=headers)
+            except BrokenPipeError:
+                pass  # refused before the body was read: the answer is there all the same
             response = connection.getresponse()
             return Answer(response.status, dict((k.lower(), v) for k, v in response.getheaders()),
                           response.read())
@@ -269,12 +272,8 @@ def leftovers(instance, data):
     for pattern in ("sockets/*", "marks/*", "sandboxes/*", "runc/*"):
         left += glob.glob(os.path.join(run, pattern))
     for path in glob.glob("/run/hearth/uids/*"):
-        try:
-            with open(path, encoding="utf-8") as f:
-                if instance in f.read():
-                    left.append(path)
-        except OSError:
-            pass
+        if os.path.islink(path) and instance in os.readlink(path):
+            left.append(path)
     left += glob.glob(os.path.join(data, "storage", "*"))
     return left
 

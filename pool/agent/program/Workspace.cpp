@@ -77,7 +77,7 @@ std::string lastName(const std::string& path) {
 Value describe(std::string_view path, const struct stat& st, bool etag) {
     const char* type = S_ISREG(st.st_mode)   ? "file"
                        : S_ISDIR(st.st_mode) ? "directory"
-                       : S_ISLNK(st.st_mode) ? "link"
+                       : S_ISLNK(st.st_mode) ? "symlink"
                                              : "other";
     Value v = Value::object();
     v.set("path", toUtf8(path)).set("type", type);

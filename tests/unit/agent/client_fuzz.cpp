@@ -82,7 +82,7 @@ TEST_CASE("mutated answers of an agent end in an answer, a refusal or a loss", "
                     if (!scripted) return peer.connect({frame(FrameType::Reply, 1, kHello)});
                     return peer.connect({hello, answer}, true);
                 },
-                1, 2s, [] {});
+                1, 2s, [](const std::string&) {});
             if (operation == 0 || operation == 2) {
                 client.touch();
             } else if (operation == 1) {

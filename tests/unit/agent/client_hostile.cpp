@@ -61,7 +61,7 @@ struct Setup {
                      answers.insert(answers.begin(), frame(kReply, 1, kHello));
                      return peer.connect(answers, hang_up);
                  },
-                 1, 300ms, [this] { ++lost; }) {}
+                 1, 300ms, [this](const std::string&) { ++lost; }) {}
 
     ScriptedPeer peer;
     Poller poller;
@@ -150,7 +150,7 @@ TEST_CASE("a malformed hello is refused and nobody is told of a loss", "[unit][a
                                         return peer.connect(
                                             {frame(kReply, 1, edited(kHello, what, by))});
                                     },
-                                    1, 300ms, [&] { ++lost; }),
+                                    1, 300ms, [&](const std::string&) { ++lost; }),
                         AgentLost);
         CHECK(lost == 0);
     }
@@ -266,7 +266,7 @@ TEST_CASE("a data connection that breaks the protocol loses the agent", "[unit][
             return peer.connect({frame(kReply, 1, kHello),
                                  frame(kReply, 2, edited(kStat, "\"file\"", "\"fifo\""))});
         },
-        1, 300ms, [&] { ++lost; });
+        1, 300ms, [&](const std::string&) { ++lost; });
     CHECK_THROWS_AS(client.stat("f"), AgentLost);
     CHECK(eventually([&] { return lost == 1; }));
 }
@@ -281,7 +281,7 @@ TEST_CASE("an idle data connection that broke is replaced once", "[unit][agent]"
             if (connections++ == 0) return peer.connect({frame(kReply, 1, kHello)});
             return peer.connect({frame(kReply, 1, kHello), frame(kReply, 2, kStat)}, true);
         },
-        1, 300ms, [] {});
+        1, 300ms, [](const std::string&) {});
     CHECK(client.stat("f").size == 3);
     CHECK(client.stat("f").size == 3);
     CHECK(connections == 3);

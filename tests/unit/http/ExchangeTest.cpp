@@ -211,6 +211,32 @@ TEST_CASE("whatever a handler throws is answered", "[unit][http]") {
     CHECK(raw.ask(get("/fine")).body == "x");
 }
 
+TEST_CASE("a body or stream that throws no exception ends its connection, not the worker",
+          "[unit][http]") {
+    FrontOptions options;
+    options.workers = 1;
+    Served served(
+        [](Request& request) {
+            Response response = text("alive");
+            if (request.path() == "/body") {
+                response.body = BodyWriter([](const auto&) { throw 7; });
+            }
+            if (request.path() == "/stream") {
+                response.body = StreamStarter([](const std::shared_ptr<Stream>&) { throw 7; });
+            }
+            return response;
+        },
+        options);
+    Raw body(served);
+    body.send(get("/body"));
+    CHECK(body.rest().empty());
+    Raw stream(served);
+    stream.send(get("/stream", "Connection: close\r\n"));
+    CHECK(stream.rest().ends_with("\r\n\r\n0\r\n\r\n"));
+    CHECK(Raw(served).ask(get("/")).body == "alive");
+    CHECK(served.front->streams() == 0);
+}
+
 TEST_CASE("HEAD has the length and no body; 204 has neither", "[unit][http]") {
     Served served([](Request& request) {
         Response response = text("four");

@@ -1,5 +1,4 @@
 #include <catch2/catch.hpp>
-
 #include <nlohmann/json.hpp>
 
 #include "api/mcp/Era.h"
@@ -13,7 +12,9 @@ using Kind = Classified::Kind;
 const std::string kModern = "2026-07-28";
 
 Json request(const std::string& method, Json id = 1, Json params = Json::object()) {
-    return {{"jsonrpc", "2.0"}, {"id", std::move(id)}, {"method", method},
+    return {{"jsonrpc", "2.0"},
+            {"id", std::move(id)},
+            {"method", method},
             {"params", std::move(params)}};
 }
 

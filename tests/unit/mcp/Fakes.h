@@ -6,12 +6,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "base/Ids.h"
 #include "controller/Services.h"
@@ -226,7 +225,8 @@ public:
         const std::lock_guard lock(mutex_);
         const std::string& out = view_.stdout_bytes;
         const std::string& err = view_.stderr_bytes;
-        if (offset < out.size()) return controller::OutputChunk{offset, 1, out.substr(offset, most)};
+        if (offset < out.size())
+            return controller::OutputChunk{offset, 1, out.substr(offset, most)};
         if (offset < out.size() + err.size()) {
             return controller::OutputChunk{offset, 2, err.substr(offset - out.size(), most)};
         }
@@ -380,14 +380,19 @@ struct House {
     metrics::Log log;
     SystemClock clock;
     std::string secret_key = std::string(32, 'k');
-    controller::Services services{pools,   workspaces, executions, events,
-                                  tokens,  metrics,    log,        clock,
-                                  [] {
-                                      return Json{{"images",
-                                                   {{{"name", "python"},
-                                                     {"languages", {"python", "sh"}}}}}};
-                                  },
-                                  secret_key};
+    controller::Services services{
+        pools,
+        workspaces,
+        executions,
+        events,
+        tokens,
+        metrics,
+        log,
+        clock,
+        [] {
+            return Json{{"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
+        },
+        secret_key};
 };
 
 }  // namespace hearth::mcp::fake

@@ -1,5 +1,4 @@
 #include <catch2/catch.hpp>
-
 #include <condition_variable>
 #include <mutex>
 
@@ -94,15 +93,16 @@ private:
 };
 
 Json message(const std::string& method, Json id, Json params = Json::object()) {
-    return {{"jsonrpc", "2.0"}, {"id", std::move(id)}, {"method", method},
+    return {{"jsonrpc", "2.0"},
+            {"id", std::move(id)},
+            {"method", method},
             {"params", std::move(params)}};
 }
 
 Json runMessage(Json id) {
-    return message("tools/call", std::move(id),
-                   {{"name", "run"},
-                    {"arguments", {{"command", "x"}}},
-                    {"_meta", {{"progressToken", "p"}}}});
+    return message(
+        "tools/call", std::move(id),
+        {{"name", "run"}, {"arguments", {{"command", "x"}}}, {"_meta", {{"progressToken", "p"}}}});
 }
 
 /// A handler on fake services, and a client's side of it.
@@ -138,7 +138,9 @@ struct Scene {
     }
 };
 
-int errorCode(const Json& answer) { return answer.at("error").at("code").get<int>(); }
+int errorCode(const Json& answer) {
+    return answer.at("error").at("code").get<int>();
+}
 
 }  // namespace
 

@@ -194,8 +194,9 @@ TEST_CASE("file_get shows text, pictures, binaries and directories each in its w
     const std::string id = openIn(house);
     const std::string png = std::string("\x89PNG\r\n\x1a\n\0data", 13);
     const auto put = [&](const std::string& path, const std::string& bytes) {
-        CHECK_FALSE(use(house, "file_put", {{"workspace_id", id}, {"path", path},
-                                            {"base64", base64Encode(bytes)}}).is_error);
+        CHECK_FALSE(use(house, "file_put",
+                        {{"workspace_id", id}, {"path", path}, {"base64", base64Encode(bytes)}})
+                        .is_error);
     };
     const auto get = [&](const std::string& path, Json more = Json::object()) {
         more["workspace_id"] = id;

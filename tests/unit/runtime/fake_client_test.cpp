@@ -101,6 +101,7 @@ TEST_CASE("executions echo, read their input, fail and are killed", "[unit][runt
     CHECK(client->setDeadlines(1, std::nullopt, 1min).idle_at == TimePoint{});
     client->signal("e4", "TERM");
     client->drive([&] { return sleeper->done(); }, 5s);
+    REQUIRE(sleeper->result_);
     CHECK(sleeper->result_->status == "killed");
     CHECK(sleeper->result_->signal == 15);
 
@@ -108,8 +109,10 @@ TEST_CASE("executions echo, read their input, fail and are killed", "[unit][runt
     slow.timeout = 10s;
     const auto late = std::make_shared<Recorder>();
     client->exec(slow, late);
+    client->drive([&] { return late->at(&Recorder::started_); }, 5s);  // before the clock moves
     house.clock.advance(11s);
     client->drive([&] { return late->done(); }, 5s);
+    REQUIRE(late->result_);
     CHECK(late->result_->status == "timeout");
     CHECK(client->touch() == house.clock.now());
 }

@@ -89,7 +89,7 @@ TEST_CASE("a thousand fake sandboxes need one thread", "[unit][runtime][agent]")
         const std::string id = "s" + std::to_string(i);
         house.runtime.create(id, SandboxSpec{});
         clients.push_back(std::make_unique<AgentClient>(
-            house.poller, [&house, id] { return house.runtime.connect(id); }, 1, 5s, [] {}));
+            house.poller, [&house, id] { return house.runtime.connect(id); }, 1, 5s, [](const std::string&) {}));
     }
     for (std::size_t i = 0; i < clients.size(); ++i) {
         clients[i]->bind(claim("c" + std::to_string(i)), 5s);

@@ -45,7 +45,7 @@ struct House {
     std::unique_ptr<AgentClient> client(std::uint64_t epoch = 1,
                                         std::chrono::milliseconds timeout = std::chrono::seconds(5)) {
         return std::make_unique<AgentClient>(
-            poller, [this] { return runtime.connect("sb"); }, epoch, timeout, [this] { ++lost; });
+            poller, [this] { return runtime.connect("sb"); }, epoch, timeout, [this](const std::string&) { ++lost; });
     }
     std::unique_ptr<AgentClient> bound() {
         auto made = client();

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Runs ./run against a server of its own with a shell and a Python pool, which it restarts when asked."""
+
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness  # noqa: E402
+
+
+def pools():
+    names = [name for name in ("shell", "python")
+             if os.path.exists(os.path.join(harness.IMAGES, name))]
+    return "---\n".join(harness.pool_yaml(name, image=name, memory="256Mi") for name in names)
+
+
+def main():
+    server = harness.Server(pools=pools())
+    with server:
+        asked = os.path.join(server.data, "restart")
+        env = dict(os.environ, HEARTH_URL=server.url,
+                   HEARTH_BIN=os.path.join(harness.BUILD, "hearth"),
+                   HEARTH_RESTART=f"touch {asked}; while [ -e {asked} ]; do sleep 0.1; done")
+        clients = subprocess.Popen(
+            [os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")], env=env)
+        while clients.poll() is None:
+            if os.path.exists(asked):
+                server.stop()
+                server.start()
+                os.remove(asked)
+            time.sleep(0.05)
+    return clients.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
