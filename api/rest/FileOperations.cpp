@@ -98,7 +98,14 @@ ByteRange rangeOf(const api::Request& request, const agent::FileStat& stat) {
 api::Response readResponse(const Services& services, const Call& call) {
     const std::string workspace = call.param("workspace");
     const std::string path = pathParam(call);
-    const agent::FileStat stat = services.workspaces.stat(call.who, workspace, path);
+    agent::FileStat stat = services.workspaces.stat(call.who, workspace, path);
+    if (stat.type == "symlink") {
+        // Where it leads is the sandbox's affair: opening it tells, and refuses a way out.
+        services.workspaces.readFile(
+            call.who, workspace, path, 0, 1,
+            [&stat](const agent::FileStat& opened) { stat = opened; },
+            [](std::string_view) { return false; });
+    }
     if (stat.type != "file") {
         throw Error(ErrorCode::Conflict, "this path is a " + stat.type + ", not a file")
             .hint("List a directory by GET …/files?path=");

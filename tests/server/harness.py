@@ -64,7 +64,8 @@ class Server:
     def __init__(self, pools=None, data_dir=None, runtime="oci", config=None, env=None, args=()):
         self.own_data = data_dir is None
         self.data = data_dir or tempfile.mkdtemp(prefix="hearth-server-")
-        os.chmod(self.data, 0o711)
+        os.makedirs(self.data, exist_ok=True)
+        os.chmod(self.data, 0o711)  # the sandboxes' root is a stranger on the host and must pass
         self.runtime, self.config, self.extra = runtime, config, list(args)
         self.env = dict(os.environ, **(env or {}))
         self.port, self.ops_port = free_port(), free_port()
