@@ -264,7 +264,7 @@ void ExecutionService::adopt(const std::shared_ptr<Workspace>& workspace,
     workspace->workBegan(clock_.now());
     const std::shared_ptr<LiveExecution> execution = remember(std::move(facts), workspace);
     if (!execution) return workspace->workEnded(clock_.now());
-    execution->handle(workspace->agent().attach(known.id, 0, execution));
+    execution->handle(workspace->agent().attach(known.id, 0, execution, kAdoptedOutputLimit));
 }
 
 std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const std::string& id) {

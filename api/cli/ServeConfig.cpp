@@ -120,7 +120,7 @@ std::vector<Flag> serveFlags() {
         flag("default-pool", "NAME", "The pool of requests that name none", "the oldest"),
         flag("allowed-hosts", "HOST", "A further Host that requests may name", ""),
         flag("allowed-origins", "ORIGIN", "An Origin whose pages may call the server", ""),
-        flag("workers", "N", "Threads that answer requests", "16"),
+        flag("workers", "N", "Threads that answer requests", "128"),
         flag("log-level", "LEVEL", "debug, info, warn or error", "info"),
         flag("shutdown-warm", "WHAT", "Destroy or Keep warm sandboxes at the end", "Destroy"),
     };
@@ -146,7 +146,7 @@ ServeConfig loadServeConfig(const Options& options) {
     overlayList(options, "allowed-hosts", config.allowed_hosts);
     overlayList(options, "allowed-origins", config.allowed_origins);
     overlay(options, "workers", config.workers, [&](const std::string&) {
-        return static_cast<std::uint32_t>(options.number("workers", 16, 1, 1024));
+        return static_cast<std::uint32_t>(options.number("workers", 128, 1, 1024));
     });
     overlayText(options, "log-level", config.log_level);
     overlay(options, "shutdown-warm", config.shutdown_warm, [&](const std::string& origin) {

@@ -49,7 +49,7 @@ struct ServeConfig {
     Setting<std::vector<TokenConfig>> tokens{{}};
     Setting<std::vector<std::string>> allowed_hosts{{}};
     Setting<std::vector<std::string>> allowed_origins{{}};
-    Setting<std::uint32_t> workers{16};
+    Setting<std::uint32_t> workers{128};
     Setting<std::string> log_level{"info"};  ///< debug, info, warn, error
     Setting<ShutdownWarm> shutdown_warm{ShutdownWarm::Destroy};
 };

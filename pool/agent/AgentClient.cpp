@@ -37,8 +37,8 @@ public:
 private:
     std::mutex mutex_;
     AgentClient::OnLost on_lost_;  // guarded by mutex_
-    bool established_ = false;       // guarded by mutex_
-    bool lost_ = false;              // guarded by mutex_
+    bool established_ = false;     // guarded by mutex_
+    bool lost_ = false;            // guarded by mutex_
 };
 
 class Handle final : public ExecHandle {
@@ -50,8 +50,8 @@ public:
     void writeStdin(std::string_view bytes, std::chrono::milliseconds timeout) override {
         const auto deadline = Steady::now() + timeout;
         while (!bytes.empty()) {
-            if (!connection_->await(stream_.get(), [this] { return stream_->canWrite(); },
-                                    deadline)) {
+            if (!connection_->await(
+                    stream_.get(), [this] { return stream_->canWrite(); }, deadline)) {
                 throw Error(ErrorCode::Deadline, "the execution does not read its input");
             }
             if (stream_->finished()) return;
@@ -79,7 +79,9 @@ private:
     const std::uint32_t number_;
 };
 
-bool nothing(const Json&) { return true; }
+bool nothing(const Json&) {
+    return true;
+}
 
 }  // namespace
 
@@ -125,11 +127,9 @@ AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
     }
     const auto report = std::make_shared<LossReport>(std::move(on_lost));
     impl_->timeout = timeout;
-    impl_->control =
-        Connection::start(poller, std::move(fd),
-                          [report](Connection::End, const std::string& reason) {
-                              report->lost(reason);
-                          });
+    impl_->control = Connection::start(
+        poller, std::move(fd),
+        [report](Connection::End, const std::string& reason) { report->lost(reason); });
     hello_ = impl_->askControl(encodeControlHello(epoch), decodeHello);
     impl_->data =
         std::make_shared<DataConnections>(poller, std::move(connect), epoch, impl_->control);
@@ -142,14 +142,15 @@ AgentClient::~AgentClient() {
     impl_->control->close();
 }
 
-bool AgentClient::lost() const { return impl_->control->dead(); }
+bool AgentClient::lost() const {
+    return impl_->control->dead();
+}
 
 BindReply AgentClient::bind(const BindRequest& request, std::chrono::milliseconds timeout) {
     const auto connection = impl_->control;
     const auto data = impl_->data;
-    BindReply reply =
-        ask(*connection, encodeBind(request), Steady::now() + timeout,
-            [&](const Json& json) { return decodeBind(json, request); });
+    BindReply reply = ask(*connection, encodeBind(request), Steady::now() + timeout,
+                          [&](const Json& json) { return decodeBind(json, request); });
     data->setClaim(request.claim_id);
     return reply;
 }
@@ -159,7 +160,9 @@ Deadlines AgentClient::setDeadlines(std::uint64_t epoch, std::optional<TimePoint
     return impl_->askControl(encodeDeadlines(epoch, expires_at, idle_timeout), decodeDeadlines);
 }
 
-TimePoint AgentClient::touch() { return impl_->askControl(R"({"op":"touch"})", decodeTouch); }
+TimePoint AgentClient::touch() {
+    return impl_->askControl(R"({"op":"touch"})", decodeTouch);
+}
 
 std::shared_ptr<ExecHandle> AgentClient::exec(const ExecRequest& request,
                                               std::shared_ptr<ExecSink> sink) {
@@ -238,11 +241,9 @@ void AgentClient::remove(const std::string& path, bool recursive) {
 }
 
 std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit) {
-    const std::string request = dumpJson({{"op", "changes"},
-                                          {"sinceNs", since.time_since_epoch().count()},
-                                          {"limit", limit}});
-    return impl_
-        ->askData(request, [limit](const Json& json) { return decodeList(json, limit); })
+    const std::string request = dumpJson(
+        {{"op", "changes"}, {"sinceNs", since.time_since_epoch().count()}, {"limit", limit}});
+    return impl_->askData(request, [limit](const Json& json) { return decodeList(json, limit); })
         .items;
 }
 

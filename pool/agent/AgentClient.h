@@ -41,14 +41,14 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Apart in the linker from what the program inside calls by the same names (BindLock.h, Deadlines.h);
-/// no file may include both.
+/// Apart in the linker from what the program inside calls by the same names (BindLock.h,
+/// Deadlines.h); no file may include both.
 inline namespace client {
 
 struct Deadlines {
-    TimePoint expires_at{};  ///< zero: never
+    TimePoint expires_at{};                     ///< zero: never
     std::chrono::milliseconds idle_timeout{0};  ///< zero: never
-    TimePoint idle_at{};     ///< when it will be idle if nothing happens; zero: running or never
+    TimePoint idle_at{};  ///< when it will be idle if nothing happens; zero: running or never
 };
 
 /// What an agent says about its one bind.
@@ -177,8 +177,8 @@ struct FileList {
 
 /// The server's side of one sandbox's agent: the control connection, and data connections made on
 /// demand (one is kept for reuse while the workspace is busy). Every method is thread-safe and
-/// blocks for its answer up to its timeout. The thread that asks reads the answer itself (leader and
-/// followers); while nobody waits, the Poller's thread owns the connection.
+/// blocks for its answer up to its timeout. The thread that asks reads the answer itself (leader
+/// and followers); while nobody waits, the Poller's thread owns the connection.
 ///
 /// Throws AgentError for what the agent refused, AgentLost when it is gone, late or malformed.
 class AgentClient {
@@ -193,8 +193,8 @@ public:
     /// the destructor. Blocks for the hello. `timeout` is also that of calls that take none.
     AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
                 std::chrono::milliseconds timeout, OnLost on_lost);
-    /// Ends the connections; sinks still open hear `lost`. When it returns nothing is called any more,
-    /// unless it was called by a sink or `on_lost` itself.
+    /// Ends the connections; sinks still open hear `lost`. When it returns nothing is called any
+    /// more, unless it was called by a sink or `on_lost` itself.
     ~AgentClient();
     AgentClient(const AgentClient&) = delete;
     AgentClient& operator=(const AgentClient&) = delete;
@@ -228,7 +228,8 @@ public:
     /// Files, on a data connection. Paths are relative to the workspace. Without progress for 10 s
     /// they throw Error(Deadline) and give up that data connection only.
     FileStat stat(const std::string& path);
-    /// Calls `begin` with the file's stat, then `chunk` for each piece; stops early when `chunk` gives false.
+    /// Calls `begin` with the file's stat, then `chunk` for each piece; stops early when `chunk`
+    /// gives false.
     void readFile(const std::string& path, std::uint64_t offset, std::uint64_t length,
                   const std::function<void(const FileStat&)>& begin,
                   const std::function<bool(std::string_view)>& chunk);

@@ -7,7 +7,8 @@
 
 namespace hearth::agent {
 
-/// Runs `decode` on what an agent sent; if it does not fit, the connection ends and AgentLost is thrown.
+/// Runs `decode` on what an agent sent; if it does not fit, the connection ends and AgentLost is
+/// thrown.
 template <typename Decode>
 auto believing(Connection& connection, Decode decode) {
     try {

@@ -398,7 +398,8 @@ void Connection::dispatch(const FrameHeader& header, std::string_view payload) {
 Answer Connection::call(std::string_view request, Deadline deadline) {
     const auto stream = std::make_shared<CallStream>();
     open(stream, request, deadline);
-    if (!await(stream.get(), [&stream] { return stream->done(); }, deadline)) {
+    if (!await(
+            stream.get(), [&stream] { return stream->done(); }, deadline)) {
         kill(End::Late, "the agent did not answer in time");
         throw AgentLost("the agent did not answer in time");
     }
@@ -469,8 +470,8 @@ void Connection::transmit(std::unique_lock<std::mutex>& lock, const FrameHeader&
         if (n < 0) {
             if (errno == EINTR) continue;
             if (errno != EAGAIN) {
-                problem = "the connection to the agent failed: " +
-                          std::generic_category().message(errno);
+                problem =
+                    "the connection to the agent failed: " + std::generic_category().message(errno);
             } else if (dead() || !pollUntil(fd_.get(), POLLOUT, deadline)) {
                 problem = "the agent does not read";
                 end = End::Late;
@@ -513,7 +514,8 @@ void Connection::post(FrameType type, std::uint32_t stream, std::string_view pay
 void Connection::postCredit(std::uint32_t stream, std::size_t bytes) {
     std::array<unsigned char, 4> payload;
     putU32(payload.data(), static_cast<std::uint32_t>(bytes));
-    post(FrameType::Credit, stream, {reinterpret_cast<const char*>(payload.data()), payload.size()});
+    post(FrameType::Credit, stream,
+         {reinterpret_cast<const char*>(payload.data()), payload.size()});
 }
 
 void Connection::flushPosted(std::unique_lock<std::mutex>& lock) {
@@ -521,7 +523,8 @@ void Connection::flushPosted(std::unique_lock<std::mutex>& lock) {
         writing_ = true;
         std::string bytes = std::exchange(posted_, {});
         lock.unlock();
-        const ssize_t n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t n =
+            ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         const int error = errno;
         lock.lock();
         writing_ = false;

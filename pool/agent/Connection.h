@@ -49,9 +49,9 @@ struct Answer {
     std::string payload;
 };
 
-/// One connection to an agent, multiplexed. Of the threads that wait one reads for all (the leader);
-/// when its own answer is there the next one takes over; while nobody waits the Poller reads. No
-/// lock is held while a stream hears a frame. Thread-safe.
+/// One connection to an agent, multiplexed. Of the threads that wait one reads for all (the
+/// leader); when its own answer is there the next one takes over; while nobody waits the Poller
+/// reads. No lock is held while a stream hears a frame. Thread-safe.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
     enum class End {
@@ -72,8 +72,8 @@ public:
     /// Sends a request and waits for its answer. AgentLost if none comes in time; then the
     /// connection is ended.
     Answer call(std::string_view request, Deadline deadline);
-    /// Opens a stream with a request and gives its number. Throws AgentLost if the connection has ended;
-    /// when it ends afterwards, even before the request is out, the stream hears `lost`.
+    /// Opens a stream with a request and gives its number. Throws AgentLost if the connection has
+    /// ended; when it ends afterwards, even before the request is out, the stream hears `lost`.
     std::uint32_t open(const std::shared_ptr<Stream>& stream, std::string_view request,
                        Deadline deadline);
     /// Sends one frame; throws AgentLost. A socket that takes nothing until the deadline is ended.
@@ -81,8 +81,9 @@ public:
     /// Queues a small frame and never blocks; for whoever reads.
     void post(FrameType type, std::uint32_t stream, std::string_view payload);
     void postCredit(std::uint32_t stream, std::size_t bytes);
-    /// Reads, or lets another read, until `ready` (asked without locks; after frames of `stream`, or
-    /// after any if null). False at the deadline; AgentLost if the connection ended and it is not ready.
+    /// Reads, or lets another read, until `ready` (asked without locks; after frames of `stream`,
+    /// or after any if null). False at the deadline; AgentLost if the connection ended and it is
+    /// not ready.
     bool await(const Stream* stream, const std::function<bool()>& ready, Deadline deadline);
 
     /// Ends the connection; the streams hear `lost` from the thread that reads, or from this one.
@@ -160,7 +161,7 @@ private:
     End end_ = End::Closed;
     std::string reason_;
     bool closing_ = false;
-    bool told_ = false;   // the streams have heard of the end
+    bool told_ = false;    // the streams have heard of the end
     bool buried_ = false;  // and so has on_end_
     std::condition_variable buried_cv_;
 };

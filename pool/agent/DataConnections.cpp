@@ -97,7 +97,8 @@ std::shared_ptr<Connection> DataConnections::connectNew() {
             if (closed_) throw AgentLost("closed by the server");
             claim = claim_id_;
         }
-        if (claim.empty()) throw AgentError("NOT_BOUND", "the sandbox is not bound", Json::object());
+        if (claim.empty())
+            throw AgentError("NOT_BOUND", "the sandbox is not bound", Json::object());
         try {
             return tryConnect(claim);
         } catch (const AgentError& e) {

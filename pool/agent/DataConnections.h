@@ -17,9 +17,9 @@ namespace hearth::agent {
 /// How long an operation on a data connection may go without progress.
 inline constexpr std::chrono::seconds kDataPatience{10};
 
-/// The data connections to one agent: made on demand, each used by one operation at a time; one idle
-/// one is kept for a while, what a burst left for a moment. A broken protocol on one condemns the control connection too.
-/// Thread-safe.
+/// The data connections to one agent: made on demand, each used by one operation at a time; one
+/// idle one is kept for a while, what a burst left for a moment. A broken protocol on one condemns
+/// the control connection too. Thread-safe.
 class DataConnections : public std::enable_shared_from_this<DataConnections> {
 public:
     DataConnections(Poller& poller, AgentClient::Connect connect, std::uint64_t epoch,
@@ -34,9 +34,9 @@ public:
     /// Ends the idle connection; later operations throw AgentLost.
     void close();
 
-    /// Runs `operation(connection, begun)` on a connection of its own. If a kept connection turns out
-    /// broken, and `operation` has not set `begun` (what cannot be taken back), it is run once more on
-    /// a new one. Throws what it throws, Error(Deadline) if the agent was late, AgentLost.
+    /// Runs `operation(connection, begun)` on a connection of its own. If a kept connection turns
+    /// out broken, and `operation` has not set `begun` (what cannot be taken back), it is run once
+    /// more on a new one. Throws what it throws, Error(Deadline) if the agent was late, AgentLost.
     template <typename Operation>
     auto run(Operation operation) {
         bool fresh = false;
@@ -89,10 +89,11 @@ private:
 
     std::mutex mutex_;
     std::condition_variable place_free_;
-    std::string claim_id_;              // guarded by mutex_
-    std::vector<std::shared_ptr<Connection>> idle_;  // guarded by mutex_; used_ and these: 7 at most
-    unsigned used_ = 0;                 // guarded by mutex_
-    bool closed_ = false;               // guarded by mutex_
+    std::string claim_id_;  // guarded by mutex_
+    std::vector<std::shared_ptr<Connection>>
+        idle_;             // guarded by mutex_; used_ and these: 7 at most
+    unsigned used_ = 0;    // guarded by mutex_
+    bool closed_ = false;  // guarded by mutex_
 };
 
 }  // namespace hearth::agent

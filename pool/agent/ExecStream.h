@@ -10,9 +10,9 @@
 
 namespace hearth::agent {
 
-/// The client's end of one execution's stream: checks the order of frames, offsets and credit, tells
-/// the sink, and grants credit as the sink takes the output: at once up to the output limit, then
-/// about 1 MiB/s, so that a flood costs bounded time. Thread-safe.
+/// The client's end of one execution's stream: checks the order of frames, offsets and credit,
+/// tells the sink, and grants credit as the sink takes the output: at once up to the output limit,
+/// then about 1 MiB/s, so that a flood costs bounded time. Thread-safe.
 class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later.

@@ -21,12 +21,14 @@ FrameHeader header(FrameType type, std::uint32_t stream, std::size_t length = 0)
     return made;
 }
 
-Connection::Deadline patience() { return Steady::now() + kDataPatience; }
+Connection::Deadline patience() {
+    return Steady::now() + kDataPatience;
+}
 
 void awaitNews(Connection& connection, const std::shared_ptr<FileStream>& stream, bool or_credit) {
     const bool came = connection.await(
-        stream.get(),
-        [&] { return stream->hasNews() || (or_credit && stream->canWrite()); }, patience());
+        stream.get(), [&] { return stream->hasNews() || (or_credit && stream->canWrite()); },
+        patience());
     if (came) return;
     connection.kill(Connection::End::Late, "a file operation made no progress");
     DataConnections::throwLate();
@@ -37,7 +39,8 @@ void cancel(Connection& connection, const std::shared_ptr<FileStream>& stream,
             std::uint32_t number) {
     try {
         connection.send(header(FrameType::Cancel, number), {}, patience());
-        connection.await(stream.get(), [&] { return stream->hasNews(); }, patience());
+        connection.await(
+            stream.get(), [&] { return stream->hasNews(); }, patience());
     } catch (const AgentLost&) {
         return;  // an agent that sees the connection end throws it away as well
     }
@@ -129,8 +132,7 @@ void readFile(Connection& connection, bool& begun, const std::string& path, std:
               const std::function<bool(std::string_view)>& chunk) {
     const auto stream = std::make_shared<FileStream>();
     const std::uint32_t number = connection.open(
-        stream,
-        dumpJson({{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}}),
+        stream, dumpJson({{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}}),
         patience());
     std::uint64_t taken = 0;
     bool noted = false;
@@ -182,7 +184,8 @@ FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
     };
     const auto refuseRest = [&] {
         if (!stream->note() && !stream->nextChunk()) return;
-        believing(connection, []() -> bool { throw ProtocolError("bytes of a file being written"); });
+        believing(connection,
+                  []() -> bool { throw ProtocolError("bytes of a file being written"); });
     };
 
     std::vector<char> buffer(kPiece);

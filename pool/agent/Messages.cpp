@@ -34,14 +34,17 @@ public:
         if (const Json* value = find(name)) return *value;
         wrong(name);
     }
-    std::string text(const char* name, std::size_t max) const { return textOf(get(name), name, max); }
+    std::string text(const char* name, std::size_t max) const {
+        return textOf(get(name), name, max);
+    }
     std::string textOr(const char* name, std::size_t max) const {
         const Json* value = find(name);
         return value ? textOf(*value, name, max) : std::string();
     }
     std::uint64_t number(const char* name, std::uint64_t max = kMaxNumber) const {
         const Json& value = get(name);
-        if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<std::int64_t>() < 0)) {
+        if (!value.is_number_integer() ||
+            (!value.is_number_unsigned() && value.get<std::int64_t>() < 0)) {
             wrong(name);
         }
         const auto n = value.get<std::uint64_t>();
@@ -93,7 +96,9 @@ private:
     const Json& json_;
 };
 
-std::int64_t nanos(TimePoint at) { return at.time_since_epoch().count(); }
+std::int64_t nanos(TimePoint at) {
+    return at.time_since_epoch().count();
+}
 
 /// A word of A-Z, 0-9 and `_`: a code of the protocol.
 bool isCode(const std::string& text) {
@@ -105,8 +110,8 @@ bool isCode(const std::string& text) {
 Binding decodeBinding(const Fields& fields) {
     Binding binding;
     binding.claim_id = fields.text("claimId", kMaxId);
-    binding.attempt =
-        static_cast<std::uint32_t>(fields.number("attempt", std::numeric_limits<std::uint32_t>::max()));
+    binding.attempt = static_cast<std::uint32_t>(
+        fields.number("attempt", std::numeric_limits<std::uint32_t>::max()));
     binding.epoch = fields.number("epoch");
     binding.tenant = fields.text("tenant", kMaxId);
     binding.workspace_id = fields.text("workspaceId", kMaxId);
@@ -258,11 +263,11 @@ Hello decodeHello(const Json& json) {
     const Fields languages = fields.object("languages");
     if (languages.json().size() > kMaxLanguages) Fields::wrong("languages");
     for (const auto& [name, ignored] : languages.json().items()) {
-        const bool fits = !name.empty() && name.size() <= 32 &&
-                          std::all_of(name.begin(), name.end(), [](char c) {
-                              return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                                     std::string_view("+#._-").find(c) != std::string_view::npos;
-                          });
+        const bool fits =
+            !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
+                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       std::string_view("+#._-").find(c) != std::string_view::npos;
+            });
         if (!fits) Fields::wrong("languages");
         hello.languages.push_back(name);
     }
@@ -274,8 +279,8 @@ BindReply decodeBind(const Json& json, const BindRequest& request) {
     BindReply reply;
     reply.repeated = fields.flag("repeated");
     if (fields.text("claimId", kMaxId) != request.claim_id) Fields::wrong("claimId");
-    reply.attempt =
-        static_cast<std::uint32_t>(fields.number("attempt", std::numeric_limits<std::uint32_t>::max()));
+    reply.attempt = static_cast<std::uint32_t>(
+        fields.number("attempt", std::numeric_limits<std::uint32_t>::max()));
     reply.workspace_id = fields.text("workspaceId", kMaxId);
     if (!reply.repeated &&
         (reply.workspace_id != request.workspace_id || reply.attempt != request.attempt)) {
@@ -295,7 +300,9 @@ Deadlines decodeDeadlines(const Json& json) {
     return deadlines;
 }
 
-TimePoint decodeTouch(const Json& json) { return Fields(json).time("lastActivityNs"); }
+TimePoint decodeTouch(const Json& json) {
+    return Fields(json).time("lastActivityNs");
+}
 
 Started decodeStarted(const Json& json, const std::string& id) {
     const Fields fields = Fields(json).object("started");
@@ -325,7 +332,9 @@ ExecResult decodeResult(const Json& json, const std::string& id) {
     return result;
 }
 
-FileStat decodeStat(const Json& json) { return decodeItem(Fields(json).object("stat").json()); }
+FileStat decodeStat(const Json& json) {
+    return decodeItem(Fields(json).object("stat").json());
+}
 
 FileList decodeList(const Json& json, std::size_t limit) {
     const Fields fields(json);
@@ -335,7 +344,9 @@ FileList decodeList(const Json& json, std::size_t limit) {
     return list;
 }
 
-std::uint64_t decodeBytes(const Json& json) { return Fields(json).number("bytes"); }
+std::uint64_t decodeBytes(const Json& json) {
+    return Fields(json).number("bytes");
+}
 
 std::pair<std::uint64_t, std::uint64_t> decodeUsage(const Json& json) {
     const Fields fields(json);

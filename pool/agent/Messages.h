@@ -11,7 +11,8 @@
 #include "pool/agent/AgentClient.h"
 
 /// The JSON of PROTOCOL.md. Requests are written for an agent; answers are read as from an enemy:
-/// every field is checked for type and range, and what does not fit is a ProtocolError (Connection.h).
+/// every field is checked for type and range, and what does not fit is a ProtocolError
+/// (Connection.h).
 namespace hearth::agent {
 
 std::string encodeControlHello(std::uint64_t epoch);

@@ -46,9 +46,9 @@ private:
     Fd epoll_;
     Fd wake_;
     std::mutex mutex_;
-    std::uint64_t next_id_ = 1;                                               // guarded by mutex_
+    std::uint64_t next_id_ = 1;                                                 // guarded by mutex_
     std::unordered_map<std::uint64_t, std::weak_ptr<Connection>> connections_;  // guarded by mutex_
-    std::multimap<Steady::time_point, std::weak_ptr<Connection>> timers_;     // guarded by mutex_
+    std::multimap<Steady::time_point, std::weak_ptr<Connection>> timers_;       // guarded by mutex_
     std::jthread thread_;
 };
 

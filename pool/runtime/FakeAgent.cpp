@@ -24,7 +24,8 @@ struct Refusal {
     Json body;
 };
 
-[[noreturn]] void refuse(const char* code, const char* message, const Json& details = Json::object()) {
+[[noreturn]] void refuse(const char* code, const char* message,
+                         const Json& details = Json::object()) {
     Json body{{"code", code}, {"message", message}};
     body.update(details);
     throw Refusal{std::move(body)};
@@ -34,7 +35,9 @@ void sendJson(FakePeer& peer, FrameType type, std::uint32_t stream, const Json& 
     peer.send(type, stream, dumpJson(json));
 }
 
-std::string text(const Json& json, const char* name) { return json.at(name).get<std::string>(); }
+std::string text(const Json& json, const char* name) {
+    return json.at(name).get<std::string>();
+}
 
 int signalNumber(const std::string& name) {
     static const std::map<std::string, int> numbers{
@@ -52,12 +55,13 @@ FakeAgent::FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capa
 }
 
 std::size_t FakeAgent::running() const {
-    return static_cast<std::size_t>(
-        std::count_if(executions_.begin(), executions_.end(), [](const auto& e) { return e->running(); }));
+    return static_cast<std::size_t>(std::count_if(executions_.begin(), executions_.end(),
+                                                  [](const auto& e) { return e->running(); }));
 }
 
 bool FakeAgent::floods() const {
-    return std::any_of(executions_.begin(), executions_.end(), [](const auto& e) { return e->floods(); });
+    return std::any_of(executions_.begin(), executions_.end(),
+                       [](const auto& e) { return e->floods(); });
 }
 
 FakeExecution& FakeAgent::execution(const std::string& id) {
@@ -85,7 +89,8 @@ bool FakeAgent::frame(FakePeer& peer, const agent::FrameHeader& header, std::str
             sendJson(peer, FrameType::Error, stream,
                      {{"code", refusal.code}, {"message", refusal.message}});
         } catch (const std::exception& e) {  // a field is missing or of a wrong type
-            sendJson(peer, FrameType::Error, stream, {{"code", "BAD_REQUEST"}, {"message", e.what()}});
+            sendJson(peer, FrameType::Error, stream,
+                     {{"code", "BAD_REQUEST"}, {"message", e.what()}});
         }
         return true;
     }
@@ -96,14 +101,16 @@ bool FakeAgent::frame(FakePeer& peer, const agent::FrameHeader& header, std::str
             return true;
         case FrameType::Credit:
             if (payload.size() != 4) return false;
-            open->second.credit += agent::getU32(reinterpret_cast<const unsigned char*>(payload.data()));
+            open->second.credit +=
+                agent::getU32(reinterpret_cast<const unsigned char*>(payload.data()));
             return true;
         case FrameType::End:
             endOfInput(peer, stream, open->second);
             return true;
         case FrameType::Cancel:
             peer.streams.erase(open);
-            sendJson(peer, FrameType::Error, stream, {{"code", "CANCELLED"}, {"message", "cancelled"}});
+            sendJson(peer, FrameType::Error, stream,
+                     {{"code", "CANCELLED"}, {"message", "cancelled"}});
             return true;
         default:
             return false;
@@ -115,7 +122,7 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
     if (peer.kind == FakePeer::Kind::Unknown && op != "hello") {
         refuse("BAD_REQUEST", "a connection begins with hello");
     }
-    static const std::array kData{"list",   "stat",    "mkdir", "move", "remove",
+    static const std::array kData{"list",    "stat",  "mkdir", "move",  "remove",
                                   "changes", "usage", "read",  "write", "attach"};
     const bool is_data = std::find(kData.begin(), kData.end(), op) != kData.end();
     if (peer.kind == FakePeer::Kind::Data && !is_data) {
@@ -128,8 +135,8 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
     if (op == "exec") {
         execute(peer, stream, json);
     } else if (op == "attach") {
-        attach(peer, stream, execution(text(json, "id")), json.at("offset").get<std::uint64_t>(), true,
-               false);
+        attach(peer, stream, execution(text(json, "id")), json.at("offset").get<std::uint64_t>(),
+               true, false);
     } else if (op == "read" || op == "write") {
         openFile(peer, stream, op, json);
     } else {
@@ -145,7 +152,8 @@ Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) 
     if (op == "deadlines") return deadlines(json);
     if (op == "touch") {
         deadlines_.touch(now());
-        return {{"lastActivityNs", deadlines_.lastActivityNs()}, {"idleAtNs", deadlines_.idleAtNs()}};
+        return {{"lastActivityNs", deadlines_.lastActivityNs()},
+                {"idleAtNs", deadlines_.idleAtNs()}};
     }
     if (op == "signal") {
         FakeExecution& known = execution(text(json, "id"));
@@ -170,7 +178,9 @@ Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) 
         return done;
     }
     if (op == "usage") {
-        return {{"diskTotal", files_.capacity()}, {"diskUsed", files_.used()}, {"processes", running()}};
+        return {{"diskTotal", files_.capacity()},
+                {"diskUsed", files_.used()},
+                {"processes", running()}};
     }
     if (op == "stat") return {{"stat", files_.stat(text(json, "path"))}};
     if (op == "list") {
@@ -203,7 +213,8 @@ Json FakeAgent::hello(FakePeer& peer, const Json& json) {
     if (peer.kind != FakePeer::Kind::Unknown) refuse("BAD_REQUEST", "a second hello");
     if (text(json, "kind") == "data") {
         if (!holder) refuse("NOT_BOUND", "the sandbox is not bound");
-        if (text(json, "claimId") != holder->claim_id) refuse("BOUND_ELSEWHERE", "another claim holds it");
+        if (text(json, "claimId") != holder->claim_id)
+            refuse("BOUND_ELSEWHERE", "another claim holds it");
         if (data_peers_ == kMaxDataPeers) refuse("TOO_MANY", "too many data connections");
         peer.kind = FakePeer::Kind::Data;
         ++data_peers_;
@@ -267,7 +278,8 @@ Json FakeAgent::bind(const Json& json) {
     const auto& holder = lock_.holder();
     switch (outcome) {
         case BindOutcome::StaleEpoch:
-            refuse("STALE_EPOCH", "a newer server has been here", {{"highestEpoch", lock_.highestEpoch()}});
+            refuse("STALE_EPOCH", "a newer server has been here",
+                   {{"highestEpoch", lock_.highestEpoch()}});
         case BindOutcome::FingerprintMismatch:
             refuse("FINGERPRINT_MISMATCH", "the claim was bound with another body");
         case BindOutcome::Held:
@@ -293,8 +305,10 @@ Json FakeAgent::bind(const Json& json) {
 
 Json FakeAgent::deadlines(const Json& json) {
     admit(json);
-    if (json.contains("expiresAtNs")) deadlines_.setExpiresAt(json["expiresAtNs"].get<std::int64_t>());
-    if (json.contains("idleTimeoutMs")) deadlines_.setIdleTimeout(json["idleTimeoutMs"].get<std::int64_t>());
+    if (json.contains("expiresAtNs"))
+        deadlines_.setExpiresAt(json["expiresAtNs"].get<std::int64_t>());
+    if (json.contains("idleTimeoutMs"))
+        deadlines_.setIdleTimeout(json["idleTimeoutMs"].get<std::int64_t>());
     return {{"expiresAtNs", deadlines_.expiresAtNs()},
             {"idleTimeoutMs", deadlines_.idleTimeoutMs()},
             {"idleAtNs", deadlines_.idleAtNs()}};
@@ -327,11 +341,12 @@ void FakeAgent::makeRoom() {
     executions_.erase(oldest);
 }
 
-void FakeAgent::attach(FakePeer& peer, std::uint32_t stream, FakeExecution& known, std::uint64_t offset,
-                       bool repeated, bool owns_input) {
-    sendJson(peer, FrameType::Note, stream,
-             {{"started",
-               {{"id", known.id()}, {"startedAtNs", known.startedAtNs()}, {"repeated", repeated}}}});
+void FakeAgent::attach(FakePeer& peer, std::uint32_t stream, FakeExecution& known,
+                       std::uint64_t offset, bool repeated, bool owns_input) {
+    sendJson(
+        peer, FrameType::Note, stream,
+        {{"started",
+          {{"id", known.id()}, {"startedAtNs", known.startedAtNs()}, {"repeated", repeated}}}});
     FakeStream open;
     open.name = known.id();
     open.position = offset;
@@ -339,7 +354,8 @@ void FakeAgent::attach(FakePeer& peer, std::uint32_t stream, FakeExecution& know
     peer.streams.emplace(stream, std::move(open));
 }
 
-void FakeAgent::openFile(FakePeer& peer, std::uint32_t stream, const std::string& op, const Json& json) {
+void FakeAgent::openFile(FakePeer& peer, std::uint32_t stream, const std::string& op,
+                         const Json& json) {
     FakeStream open;
     open.name = text(json, "path");
     if (op == "write") {
@@ -359,7 +375,8 @@ void FakeAgent::openFile(FakePeer& peer, std::uint32_t stream, const std::string
     peer.streams.emplace(stream, std::move(open));
 }
 
-void FakeAgent::input(FakePeer& peer, std::uint32_t stream, FakeStream& open, std::string_view bytes) {
+void FakeAgent::input(FakePeer& peer, std::uint32_t stream, FakeStream& open,
+                      std::string_view bytes) {
     if (open.kind == FakeStream::Kind::Write) {
         open.written += bytes;
     } else if (open.owns_input) {
@@ -437,8 +454,9 @@ bool FakeAgent::pumpFile(FakePeer& peer, std::uint32_t stream, FakeStream& open)
         if (open.credit == 0 || peer.out.size() >= kMaxOut) return false;
         const std::size_t piece = static_cast<std::size_t>(
             std::min<std::uint64_t>({open.end - open.position, open.credit, kPiece}));
-        peer.send(FrameType::Data, stream,
-                  std::string_view(*open.content).substr(static_cast<std::size_t>(open.position), piece));
+        peer.send(
+            FrameType::Data, stream,
+            std::string_view(*open.content).substr(static_cast<std::size_t>(open.position), piece));
         open.credit -= piece;
         open.position += piece;
     }

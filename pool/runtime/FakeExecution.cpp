@@ -22,7 +22,8 @@ std::string lineOf(const Json& request) {
     std::string line = request.value("command", "");
     if (line.empty()) line = request.value("code", "");
     if (!request.contains("argv")) return line;
-    for (const Json& word : request["argv"]) line += (line.empty() ? "" : " ") + word.get<std::string>();
+    for (const Json& word : request["argv"])
+        line += (line.empty() ? "" : " ") + word.get<std::string>();
     return line;
 }
 
@@ -47,7 +48,8 @@ void FakeExecution::begin(const std::string& line, bool input_open) {
         reads_ = true;
     } else if (verb == "sleep") {
         const double seconds = std::clamp(numberOr(rest, 0.0), 0.0, 1e9);
-        wake_at_ns_ = started_at_ns_ + static_cast<std::int64_t>(seconds * static_cast<double>(kSecond));
+        wake_at_ns_ =
+            started_at_ns_ + static_cast<std::int64_t>(seconds * static_cast<double>(kSecond));
     } else if (verb == "flood" && numberOr<std::uint64_t>(rest, 0) > 0) {
         flood_left_ = numberOr<std::uint64_t>(rest, 0);
     } else if (verb == "exit") {
@@ -84,7 +86,8 @@ void FakeExecution::work(std::int64_t now_ns) {
     } else if (wake_at_ns_ != 0 && now_ns >= wake_at_ns_) {
         end("ok", 0, 0, now_ns);
     }
-    if (running_ && deadline_at_ns_ != 0 && now_ns >= deadline_at_ns_) end("timeout", 137, 9, now_ns);
+    if (running_ && deadline_at_ns_ != 0 && now_ns >= deadline_at_ns_)
+        end("timeout", 137, 9, now_ns);
 }
 
 void FakeExecution::end(std::string status, int exit_code, int signal, std::int64_t now_ns) {

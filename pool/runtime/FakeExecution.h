@@ -41,7 +41,7 @@ private:
     agent::OutputLog output_;
     std::int64_t started_at_ns_ = 0;
     std::int64_t ended_at_ns_ = 0;
-    std::int64_t wake_at_ns_ = 0;     ///< of a sleep; 0: none
+    std::int64_t wake_at_ns_ = 0;      ///< of a sleep; 0: none
     std::int64_t deadline_at_ns_ = 0;  ///< 0: none
     std::uint64_t flood_left_ = 0;
     bool reads_ = false;

@@ -29,7 +29,8 @@ public:
     /// Throws what a write of that path would.
     void checkWrite(const std::string& path) const;
     Json write(const std::string& path, std::optional<unsigned> mode, std::string bytes);
-    Json list(const std::string& path, bool recursive, std::size_t limit, const std::string& after) const;
+    Json list(const std::string& path, bool recursive, std::size_t limit,
+              const std::string& after) const;
     void makeDirectory(const std::string& path);
     void move(const std::string& from, const std::string& to);
     void remove(const std::string& path, bool recursive);

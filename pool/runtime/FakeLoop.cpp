@@ -90,7 +90,8 @@ void FakeLoop::run(const std::stop_token& stop) {
     std::array<epoll_event, 64> events;
     int timeout = -1;
     while (!stop.stop_requested()) {
-        const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+        const int count =
+            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
         if (count < 0 && errno != EINTR) throwErrno("epoll_wait");
         const std::lock_guard lock(mutex_);
         for (int i = 0; i < count; ++i) {
@@ -138,7 +139,8 @@ bool FakeLoop::receive(FakePeer& peer) {
 
 void FakeLoop::flush(FakePeer& peer) {
     while (!peer.out.empty()) {
-        const ssize_t n = ::send(peer.fd.get(), peer.out.data(), peer.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        const ssize_t n =
+            ::send(peer.fd.get(), peer.out.data(), peer.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0) {
             if (errno == EINTR) continue;
             if (errno != EAGAIN) {

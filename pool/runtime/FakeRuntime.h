@@ -19,9 +19,10 @@ class FakeLoop;
 /// Sandboxes without containers, for tests and simulation (`--runtime fake`): each is an agent in
 /// this process that speaks the real protocol over real sockets. Executions echo: argv ["echo", …]
 /// or a command "echo …" prints its words, "cat" copies its input, "sleep N" ends after N seconds
-/// of the clock or when killed, "exit N" exits so, "flood N" writes N bytes, anything else prints itself. Files are held
-/// in memory. The agents do not end themselves at their deadlines: with a ManualClock that would race
-/// with the server under test. Images whose name begins with "missing" are not there. Faults are asked for by the methods below. Thread-safe.
+/// of the clock or when killed, "exit N" exits so, "flood N" writes N bytes, anything else prints
+/// itself. Files are held in memory. The agents do not end themselves at their deadlines: with a
+/// ManualClock that would race with the server under test. Images whose name begins with "missing"
+/// are not there. Faults are asked for by the methods below. Thread-safe.
 class FakeRuntime final : public ContainerRuntime {
 public:
     explicit FakeRuntime(const Clock& clock);
@@ -40,7 +41,8 @@ public:
     void failCreates(unsigned count);
     /// create() takes this long from now on (real time).
     void slowCreates(std::chrono::milliseconds by);
-    /// The sandbox's agent disappears as if its container had died; list() shows it until destroy().
+    /// The sandbox's agent disappears as if its container had died; list() shows it until
+    /// destroy().
     void kill(const SandboxId& id);
     /// The sandbox's agent stops answering.
     void hang(const SandboxId& id);
@@ -53,11 +55,11 @@ private:
     const Clock& clock_;
     std::unique_ptr<FakeLoop> loop_;
     mutable std::mutex mutex_;
-    std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;        // guarded by mutex_
-    std::map<SandboxId, SandboxInfo> infos_;                        // guarded by mutex_
-    unsigned failing_ = 0;                                          // guarded by mutex_
-    std::chrono::milliseconds slow_{0};                             // guarded by mutex_
-    std::size_t created_ = 0;                                       // guarded by mutex_
+    std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;  // guarded by mutex_
+    std::map<SandboxId, SandboxInfo> infos_;                  // guarded by mutex_
+    unsigned failing_ = 0;                                    // guarded by mutex_
+    std::chrono::milliseconds slow_{0};                       // guarded by mutex_
+    std::size_t created_ = 0;                                 // guarded by mutex_
 };
 
 }  // namespace hearth::pool

@@ -17,7 +17,8 @@ def pools():
 
 
 def main():
-    server = harness.Server(pools=pools())
+    # A fixed default, so that a language has to be looked for and is not met by chance.
+    server = harness.Server(pools=pools(), config="defaultPool: shell\n")
     with server:
         asked = os.path.join(server.data, "restart")
         env = dict(os.environ, HEARTH_URL=server.url,

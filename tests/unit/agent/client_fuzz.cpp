@@ -15,19 +15,33 @@ constexpr int kIterations = 20'000;
 
 using Random = std::mt19937;
 
-std::size_t below(Random& random, std::size_t limit) { return random() % limit; }
+std::size_t below(Random& random, std::size_t limit) {
+    return random() % limit;
+}
 
 void mutate(Random& random, std::string& bytes) {
     static constexpr std::string_view kInteresting = "{}[]\",:-019e.\\\0\xFF\x7F\x80";
     for (std::size_t i = below(random, 4) + 1; i > 0 && !bytes.empty(); --i) {
         const std::size_t at = below(random, bytes.size());
         switch (below(random, 6)) {
-            case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(random, 8))); break;
-            case 1: bytes[at] = kInteresting[below(random, kInteresting.size())]; break;
-            case 2: bytes.erase(at, below(random, 8) + 1); break;
-            case 3: bytes.insert(at, bytes.substr(at, below(random, 40))); break;
-            case 4: bytes.resize(at); break;
-            default: bytes.insert(at, 1, static_cast<char>(random())); break;
+            case 0:
+                bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(random, 8)));
+                break;
+            case 1:
+                bytes[at] = kInteresting[below(random, kInteresting.size())];
+                break;
+            case 2:
+                bytes.erase(at, below(random, 8) + 1);
+                break;
+            case 3:
+                bytes.insert(at, bytes.substr(at, below(random, 40)));
+                break;
+            case 4:
+                bytes.resize(at);
+                break;
+            default:
+                bytes.insert(at, 1, static_cast<char>(random()));
+                break;
         }
     }
 }
@@ -54,23 +68,33 @@ TEST_CASE("mutated answers of an agent end in an answer, a refusal or a loss", "
         std::string hello = frame(FrameType::Reply, 1, kHello);
         std::string answer;
         switch (operation) {
-            case 0: answer = frame(FrameType::Reply, 2, R"({"lastActivityNs":1,"idleAtNs":2})"); break;
+            case 0:
+                answer = frame(FrameType::Reply, 2, R"({"lastActivityNs":1,"idleAtNs":2})");
+                break;
             case 1:
                 answer = frame(FrameType::Note, 2, kStarted) + output(2, 0, "abc") +
                          frame(FrameType::Reply, 2, kResult);
                 break;
             case 2:
-                answer = frame(FrameType::Error, 2, R"({"code":"DENIED","message":"m","x":{"y":1}})");
+                answer =
+                    frame(FrameType::Error, 2, R"({"code":"DENIED","message":"m","x":{"y":1}})");
                 break;
-            case 3: answer = frame(FrameType::Reply, 2, kStat); break;
+            case 3:
+                answer = frame(FrameType::Reply, 2, kStat);
+                break;
             default:
                 answer = frame(FrameType::Note, 2, kStat) + frame(FrameType::Data, 2, "abc") +
                          frame(FrameType::Reply, 2, R"({"bytes":3})");
         }
         switch (below(random, 4)) {
-            case 0: hello = mutatedPayload(random, FrameType::Reply, 1, kHello); break;
-            case 1: answer = mutatedPayload(random, FrameType::Reply, 2, answer.substr(kHeaderSize)); break;
-            default: mutate(random, answer);
+            case 0:
+                hello = mutatedPayload(random, FrameType::Reply, 1, kHello);
+                break;
+            case 1:
+                answer = mutatedPayload(random, FrameType::Reply, 2, answer.substr(kHeaderSize));
+                break;
+            default:
+                mutate(random, answer);
         }
         int connections = 0;
         try {
@@ -97,11 +121,12 @@ TEST_CASE("mutated answers of an agent end in an answer, a refusal or a loss", "
                 client.stat("f");
             } else {
                 std::string content;
-                client.readFile("f", 0, 0, [](const FileStat&) {},
-                                [&](std::string_view bytes) {
-                                    content += bytes;
-                                    return true;
-                                });
+                client.readFile(
+                    "f", 0, 0, [](const FileStat&) {},
+                    [&](std::string_view bytes) {
+                        content += bytes;
+                        return true;
+                    });
             }
             ++answered;
         } catch (const AgentError&) {

@@ -31,7 +31,8 @@ std::string rawHeader(std::uint32_t length, std::uint32_t stream, unsigned char 
 }
 
 std::string deep(std::size_t levels) {
-    return R"({"lastActivityNs":1,"x":)" + std::string(levels, '[') + std::string(levels, ']') + "}";
+    return R"({"lastActivityNs":1,"x":)" + std::string(levels, '[') + std::string(levels, ']') +
+           "}";
 }
 
 std::string many(std::size_t values) {
@@ -56,12 +57,13 @@ std::string edited(std::string_view text, std::string_view what, std::string_vie
 /// A client whose agent says hello properly and then the given answers.
 struct Setup {
     explicit Setup(std::vector<std::string> answers, bool hang_up = false)
-        : client(poller,
-                 [&] {
-                     answers.insert(answers.begin(), frame(kReply, 1, kHello));
-                     return peer.connect(answers, hang_up);
-                 },
-                 1, 300ms, [this](const std::string&) { ++lost; }) {}
+        : client(
+              poller,
+              [&] {
+                  answers.insert(answers.begin(), frame(kReply, 1, kHello));
+                  return peer.connect(answers, hang_up);
+              },
+              1, 300ms, [this](const std::string&) { ++lost; }) {}
 
     ScriptedPeer peer;
     Poller poller;
@@ -115,7 +117,8 @@ TEST_CASE("a malformed answer to a call loses the agent", "[unit][agent]") {
         {"a fraction", frame(kReply, 2, R"({"lastActivityNs":1.5})")},
         {"a time beyond all", frame(kReply, 2, R"({"lastActivityNs":18446744073709551615})")},
         {"an error without code", frame(FrameType::Error, 2, R"({"message":"m"})")},
-        {"an error with a strange code", frame(FrameType::Error, 2, R"({"code":"a b","message":""})")},
+        {"an error with a strange code",
+         frame(FrameType::Error, 2, R"({"code":"a b","message":""})")},
     };
     for (const Case& each : cases) {
         INFO(each.name);
@@ -145,13 +148,11 @@ TEST_CASE("a malformed hello is refused and nobody is told of a loss", "[unit][a
     for (const auto& [what, by] : edits) {
         INFO(what);
         std::atomic<int> lost{0};
-        CHECK_THROWS_AS(AgentClient(poller,
-                                    [&] {
-                                        return peer.connect(
-                                            {frame(kReply, 1, edited(kHello, what, by))});
-                                    },
-                                    1, 300ms, [&](const std::string&) { ++lost; }),
-                        AgentLost);
+        CHECK_THROWS_AS(
+            AgentClient(
+                poller, [&] { return peer.connect({frame(kReply, 1, edited(kHello, what, by))}); },
+                1, 300ms, [&](const std::string&) { ++lost; }),
+            AgentLost);
         CHECK(lost == 0);
     }
 }
@@ -165,13 +166,13 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
     }
     // The third piece is only within the credit if the client has granted some; it sends them all
     // at once, so the second half of the window is granted before. A fourth and fifth are too many.
-    for (std::uint64_t i = 3; i < 12; ++i) flood += output(2, i * 131'072, std::string(131'072, 'x'));
+    for (std::uint64_t i = 3; i < 12; ++i)
+        flood += output(2, i * 131'072, std::string(131'072, 'x'));
     const std::vector<Case> cases{
         {"output before the start", output(2, 0, "abc")},
         {"the end before the start", end},
         {"two starts", started + started},
-        {"a start of another execution",
-         frame(kNote, 2, edited(kStarted, "\"x\"", "\"y\""))},
+        {"a start of another execution", frame(kNote, 2, edited(kStarted, "\"x\"", "\"y\""))},
         {"offsets that go backwards", started + output(2, 10, "abc") + output(2, 12, "abc")},
         {"an offset beyond all", started + output(2, ~0ULL, "abc")},
         {"output without bytes", started + output(2, 0, "")},
@@ -184,7 +185,8 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
         {"credit of a gigabyte", started + credit(2, 1U << 30U)},
         {"credit of three bytes", started + frame(FrameType::Credit, 2, "abc")},
         {"an unknown status", started + frame(kReply, 2, edited(kResult, "\"ok\"", "\"fine\""))},
-        {"an exit code of 256", started + frame(kReply, 2, edited(kResult, "\"exitCode\":0", "\"exitCode\":256"))},
+        {"an exit code of 256",
+         started + frame(kReply, 2, edited(kResult, "\"exitCode\":0", "\"exitCode\":256"))},
         {"an end before the start in time",
          started + frame(kReply, 2, edited(kResult, "\"endedAtNs\":2", "\"endedAtNs\":0"))},
         {"more dropped than written",
@@ -240,9 +242,9 @@ TEST_CASE("an agent that hangs up while nobody waits is noticed", "[unit][agent]
 }
 
 TEST_CASE("a refusal carries its code and details and loses nothing", "[unit][agent]") {
-    Setup setup({frame(FrameType::Error, 2,
-                       R"({"code":"STALE_EPOCH","message":"m","highestEpoch":7})"),
-                 frame(kReply, 3, R"({"lastActivityNs":9,"idleAtNs":0})")});
+    Setup setup(
+        {frame(FrameType::Error, 2, R"({"code":"STALE_EPOCH","message":"m","highestEpoch":7})"),
+         frame(kReply, 3, R"({"lastActivityNs":9,"idleAtNs":0})")});
     try {
         setup.client.touch();
         FAIL("no refusal");

@@ -59,8 +59,7 @@ inline std::string output(std::uint32_t stream, std::uint64_t offset, std::strin
 /// they are. One connection after the other.
 class ScriptedPeer {
 public:
-    ScriptedPeer()
-        : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+    ScriptedPeer() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
     /// `hang_up`: the connection ends behind the last answer; else there is silence.
     Fd connect(std::vector<std::string> answers, bool hang_up = false) {
@@ -115,7 +114,8 @@ private:
             }
             // While this is served further connections wait: a client uses one after the other, but
             // holds the first. So each is served by a thread of its own.
-            workers_.emplace_back([this, mine = std::make_shared<Job>(std::move(*job))] { serve(*mine); });
+            workers_.emplace_back(
+                [this, mine = std::make_shared<Job>(std::move(*job))] { serve(*mine); });
             if (workers_.size() > 64) workers_.erase(workers_.begin(), workers_.begin() + 32);
         }
     }
@@ -131,8 +131,8 @@ private:
 
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
-    std::deque<Job> jobs_;              // guarded by mutex_
-    std::size_t heard_ = 0;             // guarded by mutex_
+    std::deque<Job> jobs_;               // guarded by mutex_
+    std::size_t heard_ = 0;              // guarded by mutex_
     std::vector<std::jthread> workers_;  // owned by thread_
     std::jthread thread_;
 };

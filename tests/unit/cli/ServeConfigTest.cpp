@@ -70,7 +70,7 @@ TEST_CASE("without anything given the server listens on loopback only", "[unit][
     CHECK(*config.listen == "127.0.0.1:8080");
     CHECK(*config.ops_listen == "127.0.0.1:9464");
     CHECK(*config.data_dir == "/var/lib/hearth");
-    CHECK(*config.workers == 16);
+    CHECK(*config.workers == 128);
     CHECK(*config.runtime == RuntimeChoice::Auto);
     CHECK(config.listen.source == Source::Default);
 }

@@ -221,12 +221,13 @@ TEST_CASE("many threads ask one client at once", "[unit][runtime][agent]") {
                         client->forget(id);
                     } else if (i % 10 == 1) {
                         std::size_t sent = 0;
-                        client->writeFile("d/" + id, std::nullopt, [&](char* out, std::size_t room) {
-                            const std::size_t n = std::min(room, id.size() - sent);
-                            id.copy(out, n, sent);
-                            sent += n;
-                            return n;
-                        });
+                        client->writeFile(
+                            "d/" + id, std::nullopt, [&](char* out, std::size_t room) {
+                                const std::size_t n = std::min(room, id.size() - sent);
+                                id.copy(out, n, sent);
+                                sent += n;
+                                return n;
+                            });
                         right += client->stat("d/" + id).size == id.size() ? 1 : 0;
                     } else {
                         right += client->touch() == house.clock.now() ? 1 : 0;

@@ -31,11 +31,12 @@ agent::FileStat put(AgentClient& client, const std::string& path, const std::str
 std::string get(AgentClient& client, const std::string& path, std::uint64_t offset = 0,
                 std::uint64_t length = 0) {
     std::string text;
-    client.readFile(path, offset, length, [](const agent::FileStat&) {},
-                    [&](std::string_view bytes) {
-                        text += bytes;
-                        return true;
-                    });
+    client.readFile(
+        path, offset, length, [](const agent::FileStat&) {},
+        [&](std::string_view bytes) {
+            text += bytes;
+            return true;
+        });
     return text;
 }
 
@@ -78,7 +79,8 @@ TEST_CASE("a write that fails on this side leaves nothing", "[unit][runtime][age
     int calls = 0;
     CHECK_THROWS_AS(client->writeFile("f", std::nullopt,
                                       [&](char*, std::size_t room) -> std::size_t {
-                                          if (++calls == 4) throw std::domain_error("the source broke");
+                                          if (++calls == 4)
+                                              throw std::domain_error("the source broke");
                                           return room;
                                       }),
                     std::domain_error);
@@ -90,15 +92,17 @@ TEST_CASE("a reader may stop early or throw", "[unit][runtime][agent]") {
     const auto client = house.bound();
     put(*client, "f", std::string(2'000'000, 'x'));
     std::size_t heard = 0;
-    client->readFile("f", 0, 0, [](const agent::FileStat&) {},
-                     [&](std::string_view bytes) {
-                         heard += bytes.size();
-                         return false;
-                     });
+    client->readFile(
+        "f", 0, 0, [](const agent::FileStat&) {},
+        [&](std::string_view bytes) {
+            heard += bytes.size();
+            return false;
+        });
     CHECK(heard > 0);
     CHECK(heard < 300'000);
-    CHECK_THROWS_AS(client->readFile("f", 0, 0, [](const agent::FileStat&) {},
-                                     [](std::string_view) -> bool { throw std::domain_error("x"); }),
+    CHECK_THROWS_AS(client->readFile(
+                        "f", 0, 0, [](const agent::FileStat&) {},
+                        [](std::string_view) -> bool { throw std::domain_error("x"); }),
                     std::domain_error);
     CHECK(client->stat("f").size == 2'000'000);
     CHECK(house.lost == 0);

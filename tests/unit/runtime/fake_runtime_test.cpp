@@ -89,7 +89,8 @@ TEST_CASE("a thousand fake sandboxes need one thread", "[unit][runtime][agent]")
         const std::string id = "s" + std::to_string(i);
         house.runtime.create(id, SandboxSpec{});
         clients.push_back(std::make_unique<AgentClient>(
-            house.poller, [&house, id] { return house.runtime.connect(id); }, 1, 5s, [](const std::string&) {}));
+            house.poller, [&house, id] { return house.runtime.connect(id); }, 1, 5s,
+            [](const std::string&) {}));
     }
     for (std::size_t i = 0; i < clients.size(); ++i) {
         clients[i]->bind(claim("c" + std::to_string(i)), 5s);
@@ -106,9 +107,9 @@ TEST_CASE("the round trip of touch, bind and echo", "[.][measure]") {
         for (int i = 0; i < count; ++i) {
             const auto begin = std::chrono::steady_clock::now();
             f(i);
-            micros.push_back(std::chrono::duration<double, std::micro>(
-                                 std::chrono::steady_clock::now() - begin)
-                                 .count());
+            micros.push_back(
+                std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
+                    .count());
         }
         std::sort(micros.begin(), micros.end());
         const auto at = [&](double q) {

@@ -42,10 +42,11 @@ inline ExecRequest command(const std::string& id, const std::string& line) {
 /// A runtime with one sandbox and a client of its agent.
 struct House {
     House() { runtime.create("sb", SandboxSpec{}); }
-    std::unique_ptr<AgentClient> client(std::uint64_t epoch = 1,
-                                        std::chrono::milliseconds timeout = std::chrono::seconds(5)) {
+    std::unique_ptr<AgentClient> client(
+        std::uint64_t epoch = 1, std::chrono::milliseconds timeout = std::chrono::seconds(5)) {
         return std::make_unique<AgentClient>(
-            poller, [this] { return runtime.connect("sb"); }, epoch, timeout, [this](const std::string&) { ++lost; });
+            poller, [this] { return runtime.connect("sb"); }, epoch, timeout,
+            [this](const std::string&) { ++lost; });
     }
     std::unique_ptr<AgentClient> bound() {
         auto made = client();
