@@ -1,9 +1,8 @@
 #include "base/Clock.h"
 
-#include <ctime>
-
 #include <array>
 #include <cstdio>
+#include <ctime>
 
 namespace hearth {
 
@@ -13,7 +12,9 @@ TimePoint SystemClock::now() const {
     return TimePoint(std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec));
 }
 
-WallTime SystemClock::wall() const { return std::chrono::system_clock::now(); }
+WallTime SystemClock::wall() const {
+    return std::chrono::system_clock::now();
+}
 
 TimePoint ManualClock::now() const {
     const std::lock_guard lock(mutex_);
@@ -55,6 +56,8 @@ double toMillis(std::chrono::nanoseconds d) {
     return std::chrono::duration<double, std::milli>(d).count();
 }
 
-double toSeconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>(d).count(); }
+double toSeconds(std::chrono::nanoseconds d) {
+    return std::chrono::duration<double>(d).count();
+}
 
 }  // namespace hearth

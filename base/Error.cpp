@@ -38,13 +38,21 @@ constexpr std::array<Row, 21> kRows{{
     {"DISK_FULL", 507, false},
 }};
 
-const Row& row(ErrorCode code) noexcept { return kRows[static_cast<std::size_t>(code)]; }
+const Row& row(ErrorCode code) noexcept {
+    return kRows[static_cast<std::size_t>(code)];
+}
 
 }  // namespace
 
-std::string_view errorCodeName(ErrorCode code) noexcept { return row(code).name; }
-int errorCodeStatus(ErrorCode code) noexcept { return row(code).status; }
-bool errorCodeRetryable(ErrorCode code) noexcept { return row(code).retryable; }
+std::string_view errorCodeName(ErrorCode code) noexcept {
+    return row(code).name;
+}
+int errorCodeStatus(ErrorCode code) noexcept {
+    return row(code).status;
+}
+bool errorCodeRetryable(ErrorCode code) noexcept {
+    return row(code).retryable;
+}
 
 void throwErrno(std::string_view operation, std::string_view path) {
     throwErrno(errno, operation, path);

@@ -140,15 +140,25 @@ std::string toHex(const std::uint8_t* data, std::size_t size) {
     return out;
 }
 
-std::string toHex(const Digest& digest) { return toHex(digest.data(), digest.size()); }
+std::string toHex(const Digest& digest) {
+    return toHex(digest.data(), digest.size());
+}
 
 bool constantTimeEqual(std::string_view a, std::string_view b) {
     return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-std::string base64Encode(std::string_view bytes) { return encode(bytes, false); }
-bool base64Decode(std::string_view text, std::string& out) { return decode(text, out, false); }
-std::string base64UrlEncode(std::string_view bytes) { return encode(bytes, true); }
-bool base64UrlDecode(std::string_view text, std::string& out) { return decode(text, out, true); }
+std::string base64Encode(std::string_view bytes) {
+    return encode(bytes, false);
+}
+bool base64Decode(std::string_view text, std::string& out) {
+    return decode(text, out, false);
+}
+std::string base64UrlEncode(std::string_view bytes) {
+    return encode(bytes, true);
+}
+bool base64UrlDecode(std::string_view text, std::string& out) {
+    return decode(text, out, true);
+}
 
 }  // namespace hearth

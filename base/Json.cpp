@@ -57,9 +57,7 @@ private:
         return false;
     }
 
-    bool count() {
-        return ++values_ <= limits_.values || fail("the document has too many values");
-    }
+    bool count() { return ++values_ <= limits_.values || fail("the document has too many values"); }
 
     bool put(Json value) { return count() && attach(std::move(value)); }
 

@@ -18,9 +18,9 @@ public:
     explicit Breaker(const Clock& clock) : clock_(clock) {}
 
     struct State {
-        unsigned failures = 0;  ///< in a row
-        TimePoint retry_at{};   ///< no create before
-        std::string reason;     ///< of the last failure
+        unsigned failures = 0;       ///< in a row
+        TimePoint retry_at{};        ///< no create before
+        std::string reason;          ///< of the last failure
         double start_seconds = 0.1;  ///< moving average of successful starts
         bool degraded() const { return failures >= 3; }
     };

@@ -81,14 +81,15 @@ void ClaimQueue::refuse(const Pool& pool, std::size_t waiting) const {
     const double seconds = static_cast<double>(waiting + 1) *
                            breaker_.state(pool.name).start_seconds /
                            static_cast<double>(pool.spec.parallel_creates);
-    const auto delay = std::chrono::seconds(std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(std::ceil(std::min(seconds, 300.0)))));
+    const auto delay = std::chrono::seconds(
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(seconds, 300.0)))));
     throw Error(ErrorCode::PoolExhausted,
                 "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) +
                     " ready, " + std::to_string(counts.claimed) + " claimed, " +
                     std::to_string(waiting) + " waiting")
-        .hint("try again after Retry-After, close workspaces you no longer need, or ask the "
-              "operator for a larger pool")
+        .hint(
+            "try again after Retry-After, close workspaces you no longer need, or ask the "
+            "operator for a larger pool")
         .retryAfter(delay);
 }
 

@@ -14,8 +14,8 @@
 
 namespace hearth::controller {
 
-/// Admits claims to a pool: at once while a sandbox is ready, else in order of arrival as the spec's
-/// onEmpty says. Thread-safe. (Fairness among tenants takes its place here.)
+/// Admits claims to a pool: at once while a sandbox is ready, else in order of arrival as the
+/// spec's onEmpty says. Thread-safe. (Fairness among tenants takes its place here.)
 class ClaimQueue {
 public:
     ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const Breaker& breaker,

@@ -54,7 +54,8 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             const std::shared_ptr<Workspace> workspace = bind(wanted, member, attempt);
             if (!workspace && attempt < kMostAttempts) continue;
             if (!workspace) {
-                throw Error(ErrorCode::SandboxLost, "no sandbox of pool " + pool + " took the claim")
+                throw Error(ErrorCode::SandboxLost,
+                            "no sandbox of pool " + pool + " took the claim")
                     .hint("try again");
             }
             const TimePoint bound = clock_.now();
@@ -185,10 +186,10 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
         facts.max_lifetime =
             std::chrono::milliseconds(note.at("maxLifetimeMs").get<std::int64_t>());
         facts.one_shot = note.at("oneShot").get<bool>();
-        facts.limits = {note.at("milliCpu").get<std::uint32_t>(),
-                        note.at("memory").get<std::uint64_t>(), note.at("pids").get<std::uint32_t>(),
-                        note.at("workspace").get<std::uint64_t>(),
-                        note.at("tmp").get<std::uint64_t>()};
+        facts.limits = {
+            note.at("milliCpu").get<std::uint32_t>(), note.at("memory").get<std::uint64_t>(),
+            note.at("pids").get<std::uint32_t>(), note.at("workspace").get<std::uint64_t>(),
+            note.at("tmp").get<std::uint64_t>()};
         return facts;
     } catch (const Json::exception&) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note is none of ours");

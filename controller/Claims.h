@@ -12,8 +12,8 @@
 
 namespace hearth::controller {
 
-/// Turns a request into a bound workspace: a place in the quota, a ready sandbox, the mark, the bind
-/// (DESIGN section 2). Nothing is written to disk before it answers. Thread-safe.
+/// Turns a request into a bound workspace: a place in the quota, a ready sandbox, the mark, the
+/// bind (DESIGN section 2). Nothing is written to disk before it answers. Thread-safe.
 class Claims {
 public:
     Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,

@@ -47,7 +47,9 @@ Statement::Statement(Database& database, std::string_view sql) : database_(datab
     }
 }
 
-Statement::~Statement() { ::sqlite3_finalize(statement_); }
+Statement::~Statement() {
+    ::sqlite3_finalize(statement_);
+}
 
 Statement& Statement::bind(std::int64_t value) {
     if (::sqlite3_bind_int64(statement_, next_++, value) != SQLITE_OK) database_.fail("bind");
@@ -96,9 +98,9 @@ std::string Statement::text(int column) const {
     // column_blob before column_bytes: the order that SQLite documents.
     const void* data = ::sqlite3_column_blob(statement_, column);
     const int size = ::sqlite3_column_bytes(statement_, column);
-    return data == nullptr ? std::string()
-                           : std::string(static_cast<const char*>(data),
-                                         static_cast<std::size_t>(size));
+    return data == nullptr
+               ? std::string()
+               : std::string(static_cast<const char*>(data), static_cast<std::size_t>(size));
 }
 
 bool Statement::null(int column) const {
@@ -118,7 +120,9 @@ Database::Database(const std::string& path) {
     }
 }
 
-Database::~Database() { close(); }
+Database::~Database() {
+    close();
+}
 
 void Database::open(const std::string& path) {
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;

@@ -121,9 +121,10 @@ std::shared_ptr<LiveExecution> ExecutionService::remember(
     return fresh ? execution : nullptr;
 }
 
-std::shared_ptr<LiveExecution> ExecutionService::launch(
-    const std::shared_ptr<Workspace>& workspace, const ExecutionRequest& request,
-    const std::string& id, std::optional<ClaimLedger> ledger) {
+std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Workspace>& workspace,
+                                                        const ExecutionRequest& request,
+                                                        const std::string& id,
+                                                        std::optional<ClaimLedger> ledger) {
     agent::ExecRequest work;
     work.id = id;
     work.fingerprint = request.fingerprint;
@@ -164,8 +165,7 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(
     }
     try {
         crashPoint("exec.before_send");
-        const std::shared_ptr<agent::ExecHandle> handle =
-            workspace->agent().exec(work, execution);
+        const std::shared_ptr<agent::ExecHandle> handle = workspace->agent().exec(work, execution);
         crashPoint("exec.after_send");
         execution->handle(handle);
         if (request.stdin_bytes && handle) {
@@ -301,9 +301,9 @@ std::vector<ExecutionView> ExecutionService::list(const Principal& who,
         if (!seen) views.push_back(storedExecution(record.document, record.output)->view());
     }
     if (views.empty()) workspaces_.require(who, workspace);  // says what became of it
-    std::stable_sort(views.begin(), views.end(), [](const ExecutionView& a, const ExecutionView& b) {
-        return a.started_at > b.started_at;
-    });
+    std::stable_sort(
+        views.begin(), views.end(),
+        [](const ExecutionView& a, const ExecutionView& b) { return a.started_at > b.started_at; });
     return views;
 }
 

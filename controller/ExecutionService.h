@@ -36,8 +36,8 @@ public:
 
     /// Recovery: takes up an execution that an agent reported.
     void adopt(const std::shared_ptr<Workspace>& workspace, const agent::KnownExecution& known);
-    /// Work of kind "execution": its record is on disk, so the agent may forget it, and a one shot's
-    /// sandbox may go.
+    /// Work of kind "execution": its record is on disk, so the agent may forget it, and a one
+    /// shot's sandbox may go.
     ReconcileResult settle(const std::string& id);
     /// Work of kind "forget", named `<workspace>/<execution>`.
     ReconcileResult forget(const std::string& name);

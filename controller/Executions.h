@@ -24,8 +24,8 @@ struct ExecutionRequest {
     std::string language;  ///< with code; empty: "python" where the image has it, else its first
     std::string cwd;
     std::map<std::string, std::string> env;
-    std::optional<std::string> stdin_bytes;  ///< given at once, then closed
-    bool stdin_open = false;                 ///< more comes by writeStdin()
+    std::optional<std::string> stdin_bytes;                        ///< given at once, then closed
+    bool stdin_open = false;                                       ///< more comes by writeStdin()
     std::chrono::milliseconds timeout = std::chrono::seconds(60);  ///< up to 24 h
     std::uint64_t output_limit = 1U << 20U;                        ///< 1 KiB to 16 MiB
     bool background = false;
@@ -44,7 +44,7 @@ struct ExecutionView {
     std::string status;    ///< ok, failed, timeout, oom, killed, lost, running
     std::optional<int> exit_code;
     std::optional<std::string> signal;  ///< "KILL"
-    std::string stdout_bytes;  ///< as kept: head and tail; may hold any bytes
+    std::string stdout_bytes;           ///< as kept: head and tail; may hold any bytes
     std::string stderr_bytes;
     bool truncated = false;
     std::uint64_t dropped_bytes = 0;
@@ -78,8 +78,8 @@ public:
     /// The next piece at or after `offset` (a larger offset in the answer means that bytes between
     /// were dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.
     virtual std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const = 0;
-    /// `changed` is called after each new output and at the end, from any thread; must not block, and
-    /// may still be under way when the subscription has just ended: it owns what it touches
+    /// `changed` is called after each new output and at the end, from any thread; must not block,
+    /// and may still be under way when the subscription has just ended: it owns what it touches
     /// (base/Subscribers.h). The subscription ends with the returned object.
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
 };

@@ -11,14 +11,14 @@ constexpr auto kReadYourWrites = std::chrono::seconds(1);
 constexpr std::int64_t kEventsKept = 10'000;
 
 WorkspaceRecord workspaceRow(const Statement& row) {
-    WorkspaceRecord record{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4),
+    WorkspaceRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
                            row.text(5), row.text(6), row.integer(7), std::nullopt, row.text(9)};
     if (!row.null(8)) record.ended_ms = row.integer(8);
     return record;
 }
 
 ExecutionRecord executionRow(const Statement& row) {
-    return {row.text(0), row.text(1), row.text(2), row.text(3),
+    return {row.text(0), row.text(1), row.text(2),   row.text(3),
             row.text(4), row.text(5), row.integer(6)};
 }
 
@@ -159,9 +159,10 @@ void Journal::record(const WorkspaceRecord& r) {
 
 void Journal::ended(const std::string& workspace, std::int64_t ended_ms,
                     const std::string& reason) {
-    write([=](Database& database) {
-        Statement(database,
-                  "UPDATE workspaces SET ended_ms = ?, reason = ? WHERE id = ? AND ended_ms IS NULL")
+    write([workspace, ended_ms, reason](Database& database) {
+        Statement(
+            database,
+            "UPDATE workspaces SET ended_ms = ?, reason = ? WHERE id = ? AND ended_ms IS NULL")
             .bind(ended_ms)
             .bind(reason)
             .bind(workspace)

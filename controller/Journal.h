@@ -96,7 +96,7 @@ private:
     Database reader_;  // guarded by reader_mutex_
     std::mutex mutex_;
     std::condition_variable_any wake_;
-    std::deque<Item> queue_;   // guarded by mutex_
+    std::deque<Item> queue_;     // guarded by mutex_
     std::uint64_t queued_ = 0;   // guarded by mutex_
     std::uint64_t written_ = 0;  // guarded by mutex_
     TimePoint pruned_at_{};      // used by the thread only

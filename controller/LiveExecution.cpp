@@ -23,7 +23,8 @@ std::optional<Json> readReport(const std::string& text) {
         Json error = Json::object();
         for (const char* key : {"name", "message", "traceback"}) {
             const auto found = report.find(key);
-            error[key] = found != report.end() && found->is_string() ? found->get<std::string>() : "";
+            error[key] =
+                found != report.end() && found->is_string() ? found->get<std::string>() : "";
         }
         return error;
     } catch (const Error&) {
@@ -55,7 +56,9 @@ void LiveExecution::markOom() {
     status_ = "oom";
 }
 
-void LiveExecution::endLost() { finish("lost"); }
+void LiveExecution::endLost() {
+    finish("lost");
+}
 
 double LiveExecution::runSeconds() const {
     const std::lock_guard lock(mutex_);
@@ -65,8 +68,8 @@ double LiveExecution::runSeconds() const {
 double LiveExecution::overheadSeconds() const {
     const std::lock_guard lock(mutex_);
     if (!has_result_) return 0;
-    return std::max(0.0, toSeconds(clock_.now() - facts_.requested -
-                                   (result_.ended_at - result_.started_at)));
+    return std::max(
+        0.0, toSeconds(clock_.now() - facts_.requested - (result_.ended_at - result_.started_at)));
 }
 
 int LiveExecution::endSignal() const {
@@ -75,8 +78,7 @@ int LiveExecution::endSignal() const {
 }
 
 WallTime LiveExecution::wallOf(TimePoint at) const {
-    return clock_.wall() -
-           std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
+    return clock_.wall() - std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
 }
 
 ExecutionView LiveExecution::view() const {
@@ -280,8 +282,10 @@ std::string executionDocument(const ExecutionView& view) {
     if (view.duration_ms) out["durationMs"] = *view.duration_ms;
     if (view.error) out["error"] = *view.error;
     if (view.claim) {
-        out["claim"] = {{"source", view.claim->source},   {"queueMs", view.claim->queue_ms},
-                        {"pickMs", view.claim->pick_ms},  {"bindMs", view.claim->bind_ms},
+        out["claim"] = {{"source", view.claim->source},
+                        {"queueMs", view.claim->queue_ms},
+                        {"pickMs", view.claim->pick_ms},
+                        {"bindMs", view.claim->bind_ms},
                         {"totalMs", view.claim->total_ms}};
     }
     return dumpJson(out);
@@ -309,10 +313,10 @@ std::shared_ptr<Execution> storedExecution(const std::string& document, const st
     if (in.contains("error")) view.error = in["error"];
     if (in.contains("claim")) {
         const Json& claim = in["claim"];
-        view.claim = ClaimLedger{claim.at("source").get<std::string>(),
-                                 claim.at("queueMs").get<double>(),
-                                 claim.at("pickMs").get<double>(), claim.at("bindMs").get<double>(),
-                                 claim.at("totalMs").get<double>()};
+        view.claim =
+            ClaimLedger{claim.at("source").get<std::string>(), claim.at("queueMs").get<double>(),
+                        claim.at("pickMs").get<double>(), claim.at("bindMs").get<double>(),
+                        claim.at("totalMs").get<double>()};
     }
     return std::make_shared<StoredExecution>(std::move(view), output);
 }

@@ -75,14 +75,14 @@ private:
     Ended ended_;
     std::weak_ptr<LiveExecution> self_;
     mutable std::mutex mutex_;
-    agent::OutputLog log_;                           // guarded by mutex_
-    std::string status_ = "running";                 // guarded by mutex_
-    agent::ExecResult result_;                       // guarded by mutex_
-    TimePoint started_{};                            // guarded by mutex_
-    bool has_result_ = false;                        // guarded by mutex_
-    bool finished_ = false;                          // guarded by mutex_
-    std::optional<agent::AgentError> refusal_;       // guarded by mutex_
-    std::shared_ptr<agent::ExecHandle> handle_;      // guarded by mutex_
+    agent::OutputLog log_;                       // guarded by mutex_
+    std::string status_ = "running";             // guarded by mutex_
+    agent::ExecResult result_;                   // guarded by mutex_
+    TimePoint started_{};                        // guarded by mutex_
+    bool has_result_ = false;                    // guarded by mutex_
+    bool finished_ = false;                      // guarded by mutex_
+    std::optional<agent::AgentError> refusal_;   // guarded by mutex_
+    std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_
     Subscribers subscribers_;
 };
 

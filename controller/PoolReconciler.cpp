@@ -17,7 +17,9 @@ constexpr auto kSurplusKept = std::chrono::seconds(60);
 
 /// How many warm sandboxes the pool should have now. (The schedule's floor and the forecast take
 /// their place here.)
-std::size_t desiredWarm(const PoolSpec& spec) { return std::min(spec.warm_min, spec.warm_max); }
+std::size_t desiredWarm(const PoolSpec& spec) {
+    return std::min(spec.warm_min, spec.warm_max);
+}
 
 bool isWarm(const Member& member) {
     return member.phase == Phase::Creating || member.phase == Phase::Warming ||
@@ -60,15 +62,13 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
 
     const std::vector<Member> members = warm_.members(name);
     const std::string wanted = templateHash(pool->spec);
-    const auto fresh = static_cast<std::size_t>(
-        std::count_if(members.begin(), members.end(), [&](const Member& member) {
-            return isWarm(member) && member.template_hash == wanted;
-        }));
+    const auto fresh = static_cast<std::size_t>(std::count_if(
+        members.begin(), members.end(),
+        [&](const Member& member) { return isWarm(member) && member.template_hash == wanted; }));
     // Who waits needs a sandbox each, over and above the floor.
     const std::size_t desired = desiredWarm(pool->spec);
-    const std::size_t target =
-        std::min<std::size_t>(desired + claims_.waiting(name),
-                              std::max<std::size_t>(pool->spec.warm_max, 1));
+    const std::size_t target = std::min<std::size_t>(desired + claims_.waiting(name),
+                                                     std::max<std::size_t>(pool->spec.warm_max, 1));
     std::optional<std::chrono::nanoseconds> again;
     if (fresh < target) {
         const Breaker::State breaker = breaker_.state(name);
@@ -77,12 +77,11 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         } else {
             const pool::PoolCounts counts = warm_.counts(name);
             const std::size_t starting = counts.creating + counts.warming;
-            const std::size_t pace = pool->spec.parallel_creates > starting
-                                         ? pool->spec.parallel_creates - starting
+            const std::size_t pace =
+                pool->spec.parallel_creates > starting ? pool->spec.parallel_creates - starting : 0;
+            const std::size_t room = pool->spec.max_members > counts.total()
+                                         ? pool->spec.max_members - counts.total()
                                          : 0;
-            const std::size_t room =
-                pool->spec.max_members > counts.total() ? pool->spec.max_members - counts.total()
-                                                        : 0;
             // A pool that has just failed is tried with one sandbox, not with all.
             const std::size_t trust = breaker.failures > 0 ? 1 : target;
             create(*pool, std::min({target - fresh, pace, room, trust}));
@@ -123,7 +122,8 @@ void PoolReconciler::retireStale(const Pool& pool, const std::vector<Member>& me
     std::size_t left = ready.size();
     for (const Member& member : ready) {
         const bool stale = member.template_hash != wanted;
-        const bool old = pool.spec.max_age.count() > 0 && now - member.created_at > pool.spec.max_age;
+        const bool old =
+            pool.spec.max_age.count() > 0 && now - member.created_at > pool.spec.max_age;
         if (stale) {
             // Replaced as the new ones arrive; a claim may still take it meanwhile.
             if ((fresh >= floor || left > floor) && endings_.retire(member, "replaced")) --left;
@@ -166,10 +166,11 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
     next.failed = small(counts.failed);
     next.desired = small(desired);
     next.waiting = small(claims_.waiting(pool.name));
-    const bool was_degraded = std::any_of(
-        next.conditions.begin(), next.conditions.end(),
-        [](const Condition& c) { return c.type == "Degraded" && c.status; });
-    condition(next, "Ready", counts.ready >= desired, counts.ready >= desired ? "Filled" : "Filling",
+    const bool was_degraded =
+        std::any_of(next.conditions.begin(), next.conditions.end(),
+                    [](const Condition& c) { return c.type == "Degraded" && c.status; });
+    condition(next, "Ready", counts.ready >= desired,
+              counts.ready >= desired ? "Filled" : "Filling",
               std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
     condition(next, "Progressing", next.creating > 0, next.creating > 0 ? "Creating" : "Settled",
               std::to_string(next.creating) + " being created");

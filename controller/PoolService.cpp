@@ -13,8 +13,8 @@ constexpr auto kDrainPoll = std::chrono::milliseconds(5);
 
 void require(const Principal& who, Role least) {
     if (who.atLeast(least)) return;
-    throw Error(ErrorCode::Forbidden, least == Role::Admin ? "only an admin may do this"
-                                                           : "only an operator may do this")
+    throw Error(ErrorCode::Forbidden,
+                least == Role::Admin ? "only an admin may do this" : "only an operator may do this")
         .hint("use a token with that role");
 }
 

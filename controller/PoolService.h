@@ -10,8 +10,8 @@ namespace hearth::controller {
 class PoolService final : public Pools {
 public:
     PoolService(SpecStore& specs, PoolReconciler& reconciler, pool::WarmPool& warm,
-                WorkspaceTable& table, Endings& endings, WorkQueue& work,
-                metrics::Metrics& metrics, std::string runtime, const Clock& clock);
+                WorkspaceTable& table, Endings& endings, WorkQueue& work, metrics::Metrics& metrics,
+                std::string runtime, const Clock& clock);
 
     std::vector<PoolView> list(const Principal& who) override;
     PoolView get(const Principal& who, const std::string& name) override;

@@ -226,13 +226,12 @@ bool validName(const std::string& name) {
 }
 
 [[noreturn]] void refuse(std::vector<FieldError> errors) {
-    const bool unsupported =
-        std::all_of(errors.begin(), errors.end(), [](const FieldError& error) {
-            return error.reason.starts_with("not supported yet");
-        });
-    Error error(unsupported ? ErrorCode::Unsupported : ErrorCode::InvalidSpec,
-                "the pool manifest is not valid: " + errors.front().pointer + " " +
-                    errors.front().reason);
+    const bool unsupported = std::all_of(errors.begin(), errors.end(), [](const FieldError& error) {
+        return error.reason.starts_with("not supported yet");
+    });
+    Error error(
+        unsupported ? ErrorCode::Unsupported : ErrorCode::InvalidSpec,
+        "the pool manifest is not valid: " + errors.front().pointer + " " + errors.front().reason);
     for (FieldError& each : errors) error.field(std::move(each.pointer), std::move(each.reason));
     throw error;
 }

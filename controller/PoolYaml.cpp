@@ -106,8 +106,8 @@ std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source
     try {
         documents = YAML::LoadAll(text);
     } catch (const YAML::Exception& e) {
-        throw Error(ErrorCode::InvalidSpec, std::string(source) + ":" +
-                                                std::to_string(e.mark.line + 1) + ": " + e.msg);
+        throw Error(ErrorCode::InvalidSpec,
+                    std::string(source) + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
     }
     std::vector<Pool> pools;
     for (const YAML::Node& node : documents) {

@@ -6,7 +6,9 @@ ReconcileLoop::ReconcileLoop(WorkQueue& queue, metrics::Metrics& metrics, metric
                              const Clock& clock)
     : queue_(queue), metrics_(metrics), log_(log), clock_(clock) {}
 
-ReconcileLoop::~ReconcileLoop() { stop(); }
+ReconcileLoop::~ReconcileLoop() {
+    stop();
+}
 
 void ReconcileLoop::handle(const std::string& kind, Reconcile reconcile) {
     handlers_[kind] = std::move(reconcile);

@@ -11,7 +11,8 @@ namespace hearth::controller {
 namespace {
 
 constexpr unsigned kAskers = 8;
-/// A sandbox that uses all of its CPU answers late; one that hangs must not hold up the others long.
+/// A sandbox that uses all of its CPU answers late; one that hangs must not hold up the others
+/// long.
 constexpr auto kAnswerWithin = std::chrono::seconds(5);
 constexpr const char* kEpochKey = "epoch";
 
@@ -40,7 +41,8 @@ Recovery::Outcome Recovery::run() {
     auto agents = askAll(found);
     // Above every epoch that any agent has seen, so that a lost data file never fences us out.
     std::uint64_t highest = sandboxes_.epoch();
-    for (const auto& [id, agent] : agents) highest = std::max(highest, agent->hello().highest_epoch);
+    for (const auto& [id, agent] : agents)
+        highest = std::max(highest, agent->hello().highest_epoch);
     sandboxes_.epoch(highest);
     journal_.setMeta(kEpochKey, std::to_string(highest));
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "base/Clock.h"
 #include "base/Json.h"
 #include "controller/Events.h"
@@ -9,8 +11,6 @@
 #include "controller/Workspaces.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
-
-#include <functional>
 
 namespace hearth::controller {
 

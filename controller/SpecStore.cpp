@@ -53,9 +53,9 @@ Pool SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, 
         throw Error(ErrorCode::NotFound, "no pool " + pool.name);
     }
     if (before && if_match && *if_match != before->resource_version) {
-        throw Error(ErrorCode::PreconditionFailed,
-                    "pool " + pool.name + " has changed: its resourceVersion is " +
-                        std::to_string(before->resource_version))
+        throw Error(ErrorCode::PreconditionFailed, "pool " + pool.name +
+                                                       " has changed: its resourceVersion is " +
+                                                       std::to_string(before->resource_version))
             .hint("read it again and repeat the change");
     }
     if (before) {
@@ -64,7 +64,13 @@ Pool SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, 
         pool.resource_version = before->resource_version + 1;
         pool.created_unix_ms = before->created_unix_ms;
     } else {
+        // Never equal: the oldest pool is the default one.
+        const std::vector<Pool> others = all();
         pool.created_unix_ms = toUnixMillis(clock_.wall());
+        if (!others.empty()) {
+            pool.created_unix_ms =
+                std::max(pool.created_unix_ms, others.back().created_unix_ms + 1);
+        }
     }
     save(pool);
     const std::lock_guard lock(mutex_);

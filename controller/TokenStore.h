@@ -18,11 +18,12 @@ struct ConfiguredToken {
     std::string sha256;  ///< 64 hex digits
 };
 
-/// Tokens of the configuration and of the journal. Looked up by hash, so the time of a look-up tells
-/// nothing about a token. Thread-safe.
+/// Tokens of the configuration and of the journal. Looked up by hash, so the time of a look-up
+/// tells nothing about a token. Thread-safe.
 class TokenStore final : public Tokens {
 public:
-    TokenStore(Journal& journal, const std::vector<ConfiguredToken>& configured, const Clock& clock);
+    TokenStore(Journal& journal, const std::vector<ConfiguredToken>& configured,
+               const Clock& clock);
 
     bool configured() const override;
     std::optional<Principal> authenticate(std::string_view token) const override;

@@ -71,9 +71,9 @@ std::optional<WorkKey> WorkQueue::take(const std::stop_token& stop) {
             wake_.wait(lock, stop, [&] { return !ready_.empty() || !delayed_.empty(); });
             continue;
         }
-        const auto next = std::min_element(
-            delayed_.begin(), delayed_.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto next =
+            std::min_element(delayed_.begin(), delayed_.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
         const auto left = std::max(next->second - clock_.now(), std::chrono::nanoseconds(0));
         wake_.wait_for(lock, stop, left, [&] { return !ready_.empty(); });
     }
@@ -96,7 +96,9 @@ void WorkQueue::done(const WorkKey& key) {
     wake_.notify_one();
 }
 
-void WorkQueue::wakeAll() { wake_.notify_all(); }
+void WorkQueue::wakeAll() {
+    wake_.notify_all();
+}
 
 bool WorkQueue::idle() const {
     const std::lock_guard lock(mutex_);

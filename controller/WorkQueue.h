@@ -59,12 +59,12 @@ private:
     metrics::Metrics& metrics_;
     mutable std::mutex mutex_;
     std::condition_variable_any wake_;
-    std::deque<WorkKey> ready_;               // guarded by mutex_
-    std::set<WorkKey> waiting_;               // guarded by mutex_; what is in ready_
-    std::set<WorkKey> working_;               // guarded by mutex_
-    std::set<WorkKey> again_;                 // guarded by mutex_; added while worked on
-    std::map<WorkKey, TimePoint> delayed_;    // guarded by mutex_
-    std::map<WorkKey, unsigned> failures_;    // guarded by mutex_
+    std::deque<WorkKey> ready_;                    // guarded by mutex_
+    std::set<WorkKey> waiting_;                    // guarded by mutex_; what is in ready_
+    std::set<WorkKey> working_;                    // guarded by mutex_
+    std::set<WorkKey> again_;                      // guarded by mutex_; added while worked on
+    std::map<WorkKey, TimePoint> delayed_;         // guarded by mutex_
+    std::map<WorkKey, unsigned> failures_;         // guarded by mutex_
     std::uint64_t jitter_ = 88172645463325252ULL;  // guarded by mutex_
 };
 

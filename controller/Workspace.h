@@ -71,13 +71,13 @@ private:
     const WorkspaceFacts facts_;
     const std::shared_ptr<agent::AgentClient> agent_;
     mutable std::mutex mutex_;
-    std::map<std::string, std::string> labels_;     // guarded by mutex_
-    TimePoint expires_at_{};                        // guarded by mutex_; zero: never
-    std::chrono::milliseconds idle_timeout_{0};     // guarded by mutex_; zero: never
-    TimePoint last_active_{};                       // guarded by mutex_
-    unsigned running_ = 0;                          // guarded by mutex_
-    bool ending_ = false;                           // guarded by mutex_
-    std::uint64_t oom_kills_ = 0;                   // guarded by mutex_
+    std::map<std::string, std::string> labels_;  // guarded by mutex_
+    TimePoint expires_at_{};                     // guarded by mutex_; zero: never
+    std::chrono::milliseconds idle_timeout_{0};  // guarded by mutex_; zero: never
+    TimePoint last_active_{};                    // guarded by mutex_
+    unsigned running_ = 0;                       // guarded by mutex_
+    bool ending_ = false;                        // guarded by mutex_
+    std::uint64_t oom_kills_ = 0;                // guarded by mutex_
 };
 
 }  // namespace hearth::controller

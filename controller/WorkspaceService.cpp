@@ -8,6 +8,19 @@
 
 namespace hearth::controller {
 
+namespace {
+
+Error noLanguage(const std::string& who, const std::string& language) {
+    Error error(ErrorCode::InvalidSpec, who + " no language " + language);
+    error.field("/language", "not in the image")
+        .hint(
+            "GET /v1/capabilities and the image's table "
+            "of languages say what there is");
+    return error;
+}
+
+}  // namespace
+
 /// Keeps a workspace from being idle while a file is transferred.
 class WorkspaceService::Busy {
 public:
@@ -26,8 +39,8 @@ private:
 };
 
 WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings,
-                                   SpecStore& specs, Journal& journal,
-                                   SandboxReconciler& sandboxes, pool::ContainerRuntime& runtime,
+                                   SpecStore& specs, Journal& journal, SandboxReconciler& sandboxes,
+                                   const pool::WarmPool& warm, pool::ContainerRuntime& runtime,
                                    std::string default_pool, const std::string& secret_key,
                                    const Clock& clock)
     : table_(table),
@@ -36,6 +49,7 @@ WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Ending
       specs_(specs),
       journal_(journal),
       sandboxes_(sandboxes),
+      warm_(warm),
       runtime_(runtime),
       default_pool_(std::move(default_pool)),
       secret_key_(secret_key),
@@ -46,8 +60,14 @@ Pool WorkspaceService::choosePool(const WorkspaceRequest& request) const {
         throw Error(ErrorCode::InvalidSpec, "no pool offers network " + *request.network)
             .field("/network", "only None is offered");
     }
-    const auto usable = [&](const Pool& pool) {
-        return !pool.deleting && (!request.image || pool.spec.image == *request.image);
+    // A pool whose languages nobody knows yet may have it; the claim then finds out.
+    const auto speaks = [&](const Pool& pool) {
+        if (!request.language) return true;
+        const auto known = warm_.languages(pool.name);
+        return !known || std::find(known->begin(), known->end(), *request.language) != known->end();
+    };
+    const auto has_image = [&](const Pool& pool) {
+        return !request.image || pool.spec.image == *request.image;
     };
     if (request.pool) {
         const std::optional<Pool> pool = specs_.find(*request.pool);
@@ -55,19 +75,25 @@ Pool WorkspaceService::choosePool(const WorkspaceRequest& request) const {
             throw Error(ErrorCode::NotFound, "no pool " + *request.pool)
                 .hint("GET /v1/pools lists them");
         }
-        if (!usable(*pool)) {
+        if (!has_image(*pool)) {
             throw Error(ErrorCode::InvalidSpec,
                         "pool " + pool->name + " has image " + pool->spec.image)
                 .field("/image", "is not the image of the pool");
         }
+        if (!speaks(*pool)) throw noLanguage("pool " + pool->name + " has", *request.language);
         return *pool;
     }
-    if (!request.image && !default_pool_.empty()) {
-        if (const std::optional<Pool> pool = specs_.find(default_pool_)) return *pool;
+    std::vector<Pool> pools = specs_.all();
+    // The default pool first, then the oldest.
+    std::stable_partition(pools.begin(), pools.end(),
+                          [&](const Pool& pool) { return pool.name == default_pool_; });
+    bool imaged = false;
+    for (const Pool& pool : pools) {
+        if (pool.deleting || !has_image(pool)) continue;
+        imaged = true;
+        if (speaks(pool)) return pool;
     }
-    for (const Pool& pool : specs_.all()) {
-        if (usable(pool)) return pool;
-    }
+    if (imaged) throw noLanguage("no pool has", *request.language);
     throw Error(ErrorCode::InvalidSpec,
                 request.image ? "no pool has image " + *request.image : "no pool is declared")
         .hint("declare one with hearth apply -f");
@@ -153,9 +179,7 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
         if (request.language) {
             const std::vector<std::string>& known = workspace->agent().hello().languages;
             if (std::find(known.begin(), known.end(), *request.language) == known.end()) {
-                throw Error(ErrorCode::InvalidSpec,
-                            "pool " + wanted.pool.name + " has no language " + *request.language)
-                    .field("/language", "not in the image");
+                throw noLanguage("pool " + wanted.pool.name + " has", *request.language);
             }
         }
         for (const InlineFile& file : request.files) {
@@ -256,15 +280,14 @@ WorkspaceView WorkspaceService::patch(const Principal& who, const std::string& i
                             "the pool ends its workspaces after " +
                                 std::to_string(facts.max_lifetime.count() / 1000) + " s")
                     .field("/maxLifetimeSeconds",
-                           "at most " + std::to_string(std::max<std::int64_t>(
-                                            0, std::chrono::duration_cast<std::chrono::seconds>(
-                                                   most - now)
-                                                   .count())));
+                           "at most " +
+                               std::to_string(std::max<std::int64_t>(
+                                   0, std::chrono::duration_cast<std::chrono::seconds>(most - now)
+                                          .count())));
             }
         }
         const agent::Deadlines now_in_force = ask(workspace, "", [&] {
-            return workspace->agent().setDeadlines(sandboxes_.epoch(), expires,
-                                                   patch.idle_timeout);
+            return workspace->agent().setDeadlines(sandboxes_.epoch(), expires, patch.idle_timeout);
         });
         workspace->deadlines(now_in_force.expires_at, now_in_force.idle_timeout);
     }
@@ -300,8 +323,7 @@ WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& 
         out.memory_peak_bytes = used->memory_peak_bytes;
         out.processes = used->processes;
     }
-    const auto [total, disk] =
-        ask(workspace, "", [&] { return workspace->agent().diskUsage(); });
+    const auto [total, disk] = ask(workspace, "", [&] { return workspace->agent().diskUsage(); });
     out.disk_bytes = disk;
     out.disk_limit_bytes = total;
     return out;
@@ -318,14 +340,12 @@ agent::FileStat WorkspaceService::stat(const Principal& who, const std::string& 
 }
 
 void WorkspaceService::readFile(const Principal& who, const std::string& id,
-                                const std::string& path, std::uint64_t offset,
-                                std::uint64_t length,
+                                const std::string& path, std::uint64_t offset, std::uint64_t length,
                                 const std::function<void(const agent::FileStat&)>& begin,
                                 const std::function<bool(std::string_view)>& chunk) {
     const std::shared_ptr<Workspace> workspace = require(who, id);
     const Busy busy(*workspace, clock_);
-    ask(workspace, path,
-        [&] { workspace->agent().readFile(path, offset, length, begin, chunk); });
+    ask(workspace, path, [&] { workspace->agent().readFile(path, offset, length, begin, chunk); });
 }
 
 agent::FileStat WorkspaceService::writeFile(

@@ -16,7 +16,7 @@ namespace hearth::controller {
 class WorkspaceService final : public Workspaces {
 public:
     WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings, SpecStore& specs,
-                     Journal& journal, SandboxReconciler& sandboxes,
+                     Journal& journal, SandboxReconciler& sandboxes, const pool::WarmPool& warm,
                      pool::ContainerRuntime& runtime, std::string default_pool,
                      const std::string& secret_key, const Clock& clock);
 
@@ -74,6 +74,7 @@ private:
     SpecStore& specs_;
     Journal& journal_;
     SandboxReconciler& sandboxes_;
+    const pool::WarmPool& warm_;
     pool::ContainerRuntime& runtime_;
     const std::string default_pool_;
     const std::string& secret_key_;

@@ -34,9 +34,9 @@ struct WorkspaceRequest {
     std::vector<InlineFile> files;
     std::optional<std::chrono::milliseconds> idle_timeout;  ///< at most the pool's lifetime
     std::optional<std::chrono::milliseconds> max_lifetime;  ///< at most the pool's
-    std::string idempotency_key;  ///< empty: none
-    std::string fingerprint;      ///< of the body; needed with a key
-    TimePoint started_at{};       ///< when the request came; the ledger starts here
+    std::string idempotency_key;                            ///< empty: none
+    std::string fingerprint;                                ///< of the body; needed with a key
+    TimePoint started_at{};  ///< when the request came; the ledger starts here
 };
 
 /// Where the time of a claim went.
@@ -123,9 +123,10 @@ public:
                           std::uint64_t offset, std::uint64_t length,
                           const std::function<void(const agent::FileStat&)>& begin,
                           const std::function<bool(std::string_view)>& chunk) = 0;
-    virtual agent::FileStat writeFile(const Principal& who, const std::string& id,
-                                      const std::string& path, std::optional<unsigned> mode,
-                                      const std::function<std::size_t(char*, std::size_t)>& next) = 0;
+    virtual agent::FileStat writeFile(
+        const Principal& who, const std::string& id, const std::string& path,
+        std::optional<unsigned> mode,
+        const std::function<std::size_t(char*, std::size_t)>& next) = 0;
     virtual agent::FileList listFiles(const Principal& who, const std::string& id,
                                       const std::string& path, bool recursive, std::size_t limit,
                                       const std::string& after) = 0;

@@ -107,7 +107,7 @@ public:
                            metrics_, clock_),
           claims_(table_, claim_queue_, sandboxes_, marks_, endings_, work_, journal_, events_,
                   metrics_, log_, clock_),
-          workspaces_(table_, claims_, endings_, specs_, journal_, sandboxes_, *runtime_,
+          workspaces_(table_, claims_, endings_, specs_, journal_, sandboxes_, warm_, *runtime_,
                       *config.default_pool, secret_key_, clock_),
           executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
                       log_, secret_key_, clock_),
@@ -115,9 +115,9 @@ public:
                  runtime_->facts().name, clock_),
           loop_(work_, metrics_, log_, clock_),
           reclaimer_(table_, endings_, clock_),
-          services_{pools_,   workspaces_, executions_,
-                    events_,  tokens_,     metrics_,
-                    log_,     clock_,      [this] { return capabilities(); },
+          services_{pools_,     workspaces_, executions_,
+                    events_,    tokens_,     metrics_,
+                    log_,       clock_,      [this] { return capabilities(); },
                     secret_key_},
           authenticator_(tokens_),
           rest_(services_, authenticator_),
@@ -148,11 +148,12 @@ public:
 private:
     std::unique_ptr<pool::ContainerRuntime> makeRuntime() {
         if (!ground_.launcher) return std::make_unique<pool::FakeRuntime>(clock_);
-        launcher_ = std::make_unique<pool::LauncherClient>(std::move(ground_.launcher), log_, [this] {
-            log_.error("launcher.died", {{"hint", "sandboxes live on; start hearth again"}});
-            launcher_died_ = true;
-            ::kill(::getpid(), SIGTERM);
-        });
+        launcher_ =
+            std::make_unique<pool::LauncherClient>(std::move(ground_.launcher), log_, [this] {
+                log_.error("launcher.died", {{"hint", "sandboxes live on; start hearth again"}});
+                launcher_died_ = true;
+                ::kill(::getpid(), SIGTERM);
+            });
         return std::make_unique<pool::OciRuntime>(ground_.instance, *launcher_);
     }
 
@@ -166,9 +167,8 @@ private:
     }
 
     void handleWork() {
-        loop_.handle("pool", [this](const std::string& name) {
-            return pool_reconciler_.reconcile(name);
-        });
+        loop_.handle("pool",
+                     [this](const std::string& name) { return pool_reconciler_.reconcile(name); });
         loop_.handle("sandbox",
                      [this](const std::string& name) { return sandboxes_.reconcile(name); });
         loop_.handle("execution",
@@ -188,8 +188,8 @@ private:
         return controller::ReconcileResult::after(kOrphanSweep);
     }
 
-    /// Ready once every pool was filled, or after a grace: a pool that cannot be filled is Degraded,
-    /// and the others serve.
+    /// Ready once every pool was filled, or after a grace: a pool that cannot be filled is
+    /// Degraded, and the others serve.
     std::pair<bool, std::string> ready() {
         if (!serving_) return {false, "starting or stopping"};
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
@@ -205,8 +205,21 @@ private:
         return {true, "ready"};
     }
 
+    /// As an agent of a pool with this image told; empty while there is none.
+    std::vector<std::string> languagesOf(const std::string& image) const {
+        for (const controller::Pool& pool : specs_.all()) {
+            if (pool.spec.image != image) continue;
+            if (auto known = warm_.languages(pool.name)) return *std::move(known);
+        }
+        return {};
+    }
+
     Json capabilities() const {
         const pool::RuntimeFacts facts = runtime_->facts();
+        Json images = Json::array();
+        for (const std::string& image : facts.images) {
+            images.push_back({{"name", image}, {"languages", languagesOf(image)}});
+        }
         return {{"version", HEARTH_VERSION},
                 {"runtime", facts.name},
                 {"runtimeVersion", facts.version},
@@ -216,10 +229,11 @@ private:
                   {"cgroup", facts.cgroup},
                   {"network", "None"},
                   {"knownHoles", facts.holes}}},
-                {"images", facts.images},
+                {"images", std::move(images)},
                 {"gpus", Json::array()},
-                {"protocols", {{"rest", "v1"}, {"mcp", Json::array({"2025-11-25", "2025-06-18",
-                                                                    "2025-03-26", "2024-11-05"})}}}};
+                {"protocols",
+                 {{"rest", "v1"},
+                  {"mcp", Json::array({"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"})}}}};
     }
 
     void greet() const {

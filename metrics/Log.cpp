@@ -13,13 +13,13 @@ namespace {
 constexpr std::array<std::string_view, 4> kLevelNames{"debug", "info", "warn", "error"};
 
 void appendValue(std::string& line, std::string_view value) {
-    const bool plain = !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos &&
-                       [&] {
-                           for (const char c : value) {
-                               if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return false;
-                           }
-                           return true;
-                       }();
+    const bool plain =
+        !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos && [&] {
+            for (const char c : value) {
+                if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return false;
+            }
+            return true;
+        }();
     if (plain) {
         line.append(value);
         return;

@@ -18,8 +18,8 @@ struct LogField {
     LogField(std::string_view k, const char* v) : key(k), value(v) {}
     LogField(std::string_view k, const std::string& v) : key(k), value(v) {}
     template <typename T>
-        requires std::is_arithmetic_v<T>
-    LogField(std::string_view k, T v) : key(k), value(std::to_string(v)) {}
+    requires std::is_arithmetic_v<T> LogField(std::string_view k, T v)
+        : key(k), value(std::to_string(v)) {}
 };
 
 /// Structured log: one event per line, `time level event key=value …`, written to a descriptor in

@@ -24,11 +24,11 @@ const Buckets kWorkBuckets{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                            0.5,    1,     2.5,    5,     10,   30,    60,   300};
 const Buckets kStartBuckets{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
 
-constexpr std::array<const char*, 7> kStates{"creating", "warming",  "ready", "claimed",
+constexpr std::array<const char*, 7> kStates{"creating", "warming",   "ready", "claimed",
                                              "draining", "condemned", "failed"};
-constexpr std::array<const char*, 12> kReasons{"deleted", "idle",     "lifetime", "schedule",
-                                               "lost",    "failed",   "shrink",   "age",
-                                               "replaced", "preempted", "drain",   "shutdown"};
+constexpr std::array<const char*, 12> kReasons{"deleted",  "idle",      "lifetime", "schedule",
+                                               "lost",     "failed",    "shrink",   "age",
+                                               "replaced", "preempted", "drain",    "shutdown"};
 
 template <typename Metric>
 void removePool(prometheus::Family<Metric>& family, const std::string& pool) {
@@ -65,8 +65,8 @@ Metrics::Metrics()
       claim_stage_(HEARTH_FAMILY(BuildHistogram, "claim_stage_seconds", "Time of each stage")),
       claim_queue_depth_(HEARTH_FAMILY(BuildGauge, "claim_queue_depth", "Claims that wait")),
       claim_queue_(HEARTH_FAMILY(BuildHistogram, "claim_queue_seconds", "Time claims waited")),
-      pool_exhausted_(HEARTH_FAMILY(BuildCounter, "pool_exhausted_total",
-                                    "Claims that found no warm sandbox")),
+      pool_exhausted_(
+          HEARTH_FAMILY(BuildCounter, "pool_exhausted_total", "Claims that found no warm sandbox")),
       sandbox_start_(HEARTH_FAMILY(BuildHistogram, "sandbox_start_seconds",
                                    "Time from create to a ready agent")),
       sandbox_failures_(HEARTH_FAMILY(BuildCounter, "sandbox_failures_total",
@@ -101,7 +101,8 @@ Metrics::Metrics()
     for (const char* reason : {"head", "body", "first_byte", "limit", "per_address", "malformed"}) {
         http_refused_.Add({{"reason", reason}});
     }
-    for (const char* result : {"ok", "error"}) reconciles_.Add({{"kind", "pool"}, {"result", result}});
+    for (const char* result : {"ok", "error"})
+        reconciles_.Add({{"kind", "pool"}, {"result", result}});
 }
 
 #undef HEARTH_FAMILY
@@ -196,8 +197,8 @@ void Metrics::reclaim(const std::string& pool, std::string_view reason, double l
     reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets).Observe(lag_seconds);
 }
 
-void Metrics::execution(const std::string& pool, std::string_view language,
-                        std::string_view status, double seconds, double overhead_seconds) {
+void Metrics::execution(const std::string& pool, std::string_view language, std::string_view status,
+                        double seconds, double overhead_seconds) {
     const std::string lang(language);
     executions_.Add({{"pool", pool}, {"language", lang}, {"status", std::string(status)}})
         .Increment();
@@ -211,12 +212,17 @@ void Metrics::reconcile(std::string_view kind, std::string_view result, double s
     reconcile_duration_.Add({{"kind", what}}, kWorkBuckets).Observe(seconds);
 }
 
-void Metrics::workQueueDepth(double depth) { workqueue_depth_.Add({}).Set(depth); }
-void Metrics::workQueueRetry() { workqueue_retries_.Add({}).Increment(); }
+void Metrics::workQueueDepth(double depth) {
+    workqueue_depth_.Add({}).Set(depth);
+}
+void Metrics::workQueueRetry() {
+    workqueue_retries_.Add({}).Increment();
+}
 
 void Metrics::http(const std::string& route, std::string_view method, int code, double seconds) {
-    http_.Add({{"route", route}, {"method", std::string(method)}, {"code", std::to_string(code)}},
-              kWorkBuckets)
+    http_
+        .Add({{"route", route}, {"method", std::string(method)}, {"code", std::to_string(code)}},
+             kWorkBuckets)
         .Observe(seconds);
 }
 
@@ -231,7 +237,9 @@ void Metrics::mcp(std::string_view method, std::string_view tool, std::string_vi
         .Increment();
 }
 
-void Metrics::doubleBindRefused() { double_bind_.Add({}).Increment(); }
+void Metrics::doubleBindRefused() {
+    double_bind_.Add({}).Increment();
+}
 
 std::string Metrics::render() {
     std::ostringstream out;

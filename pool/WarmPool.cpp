@@ -129,6 +129,14 @@ PoolCounts WarmPool::counts(const std::string& pool) const {
     return found == counts_.end() ? PoolCounts{} : found->second;
 }
 
+std::optional<std::vector<std::string>> WarmPool::languages(const std::string& pool) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, member] : members_) {
+        if (member->pool == pool && member->agent) return member->agent->hello().languages;
+    }
+    return std::nullopt;
+}
+
 Member* WarmPool::locate(const SandboxId& id) {
     const auto found = members_.find(id);
     return found == members_.end() ? nullptr : found->second.get();

@@ -50,15 +50,17 @@ public:
     std::vector<Member> members(const std::string& pool) const;
     std::vector<Member> all() const;
     PoolCounts counts(const std::string& pool) const;
+    /// The languages of the pool's image, as one of its agents told; nullopt while there is none.
+    std::optional<std::vector<std::string>> languages(const std::string& pool) const;
 
 private:
     Member* locate(const SandboxId& id);
     void unlist(const Member& member);
 
     mutable std::mutex mutex_;
-    std::map<SandboxId, std::unique_ptr<Member>> members_;        // guarded by mutex_
+    std::map<SandboxId, std::unique_ptr<Member>> members_;           // guarded by mutex_
     std::map<std::string, std::deque<Member*>, std::less<>> ready_;  // guarded by mutex_
-    std::map<std::string, PoolCounts> counts_;                    // guarded by mutex_
+    std::map<std::string, PoolCounts> counts_;                       // guarded by mutex_
 
     std::size_t& counter(const Member& member);
     void move(Member& member, Phase phase);

@@ -65,6 +65,8 @@ apt_install() {
 build_preset() {
     local preset=$1 folder=$repo/build/$1
     shift
+    # Another clone of the same sources finds what this one compiled.
+    export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
     cd "$repo" || return
     if [[ ! -f $folder/build.ninja || CMakePresets.json -nt $folder/build.ninja ]]; then
         cmake --preset "$preset" -Wno-dev --log-level=WARNING || return

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// The wire format of PROTOCOL.md. Shared by the server and by the program inside the sandbox, so it
-/// needs nothing but these headers.
+/// The wire format of PROTOCOL.md. Shared by the server and by the program inside the sandbox, so
+/// it needs nothing but these headers.
 namespace hearth::agent {
 
 inline constexpr int kProtocolVersion = 1;

@@ -35,9 +35,9 @@ struct RuntimeFacts {
     std::string version;  ///< of the program that makes containers
     bool user_namespaces = false;
     bool seccomp = false;
-    std::string cgroup;                ///< "v1", "v2", "none"
-    std::vector<std::string> holes;    ///< known unfixed CVEs of that version
-    std::vector<std::string> images;   ///< images that are ready
+    std::string cgroup;               ///< "v1", "v2", "none"
+    std::vector<std::string> holes;   ///< known unfixed CVEs of that version
+    std::vector<std::string> images;  ///< images that are ready
 };
 
 /// Makes and ends sandboxes. Knows nothing of pools, tenants or HTTP. Thread-safe: calls for

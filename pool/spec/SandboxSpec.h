@@ -23,8 +23,9 @@ struct SandboxLimits {
 
 /// Everything a runtime needs to make one sandbox; nothing in it depends on which runtime it is.
 struct SandboxSpec {
-    std::string image;         ///< a name under `<data>/images`
-    std::string image_digest;  ///< the manifest digest to use ("sha256:…"); empty: what is there now
+    std::string image;  ///< a name under `<data>/images`
+    std::string
+        image_digest;  ///< the manifest digest to use ("sha256:…"); empty: what is there now
     SandboxLimits limits;
     Storage storage = Storage::Disk;
     /// Kept with the sandbox and given back by list(), also after a restart: pool, generation.

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,13 +53,9 @@ public:
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
         path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-        while (true) {
-            socket_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-            if (connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0)
-                return;
-            if (std::chrono::steady_clock::now() > end) throw std::runtime_error("no agent");
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        socket_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        if (connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+            throw std::runtime_error("no agent");
         }
     }
 
@@ -184,6 +181,18 @@ private:
     std::map<std::uint32_t, bool> done_;
 };
 
+inline Fd listenAt(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+        listen(fd.get(), 64) != 0) {
+        throw std::runtime_error("cannot listen");
+    }
+    return fd;
+}
+
 /// One agent process with a workspace of its own; killed with everything it started at the end.
 class AgentProcess {
 public:
@@ -210,11 +219,16 @@ public:
         std::vector<char*> env;
         for (std::string& e : environment) env.push_back(e.data());
         env.push_back(nullptr);
+        // As the server does it: the listening socket is there before the agent is.
+        const Fd listening = listenAt(socket());
         pid_ = fork();
         if (pid_ == 0) {
-            const std::string listen = socket();
-            execle(program.c_str(), "hearth-agent", "--listen", listen.c_str(), nullptr,
-                   env.data());
+            if (listening.get() == kListenFd) {
+                fcntl(kListenFd, F_SETFD, 0);
+            } else {
+                dup2(listening.get(), kListenFd);
+            }
+            execle(program.c_str(), "hearth-agent", nullptr, env.data());
             _exit(1);
         }
     }
@@ -235,12 +249,11 @@ public:
     pid_t pid() const { return pid_; }
     /// Waits for its end; the exit status, or -1 if it lives on.
     int waitForEnd(std::chrono::milliseconds limit) {
-        const auto end = std::chrono::steady_clock::now() + limit;
+        const Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+        pollfd wait{ended.get(), POLLIN, 0};
+        if (::poll(&wait, 1, static_cast<int>(limit.count())) == 0) return -1;
         int status = 0;
-        while (waitpid(pid_, &status, WNOHANG) == 0) {
-            if (std::chrono::steady_clock::now() > end) return -1;
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
+        waitpid(pid_, &status, 0);
         pid_ = -1;
         return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
     }
