@@ -40,6 +40,21 @@ Instance openInstance(const std::string& data_dir) {
     return instance;
 }
 
+void requirePassable(const Instance& instance) {
+    for (std::filesystem::path at = instance.data_dir; !at.empty(); at = at.parent_path()) {
+        struct stat st {};
+        if (::stat(at.c_str(), &st) != 0) throwErrno("stat", at.string());
+        if ((st.st_mode & S_IXOTH) == 0) {
+            throw Error(ErrorCode::InvalidArgument,
+                        "the folder " + at.string() + " of the data directory lets nobody pass")
+                .hint("chmod o+x " + at.string() +
+                      ", or choose another --data-dir: neither the server nor the sandboxes are "
+                      "root");
+        }
+        if (at == at.root_path()) return;
+    }
+}
+
 Fd lockInstance(const Instance& instance) {
     const std::string path = instance.run_dir + "/lock";
     Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -17,6 +17,10 @@ struct Instance {
 /// Creates the data directory (0711) if need be and derives the instance from it.
 Instance openInstance(const std::string& data_dir);
 
+/// Throws Error(InvalidArgument) with the fix where a folder above the data lets only its owner
+/// pass: the server's user and the sandboxes' roots must reach what is theirs.
+void requirePassable(const Instance& instance);
+
 /// Holds `<run_dir>/lock` for the life of the process, so that no second server uses the data.
 /// Throws Error(Conflict) when another one does. The descriptor keeps the lock.
 Fd lockInstance(const Instance& instance);

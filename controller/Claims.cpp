@@ -9,6 +9,8 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kBindTimeout = std::chrono::seconds(2);
+/// Refill goes on behind the answer: starting it at once would take the answer's processor.
+constexpr auto kRefillDelay = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
 
 /// The shorter of what was asked for and what the pool allows; zero means no limit.
@@ -43,15 +45,18 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
         wanted.request->started_at == TimePoint{} ? clock_.now() : wanted.request->started_at;
     ClaimLedger ledger;
     try {
-        const WorkspaceTable::Place place =
-            table_.reserve(wanted.tenant, pool, wanted.pool.spec.per_tenant);
+        std::optional<WorkspaceTable::Place> place;
         for (std::uint32_t attempt = 1;; ++attempt) {
+            // Taken over by a workspace that was lost at once, it has to be had again.
+            if (!place || !place->held()) {
+                place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool.spec.per_tenant));
+            }
             const TimePoint asked = clock_.now();
             const pool::Member member =
                 queue_.acquire(wanted.pool, {wanted.workspace_id, wanted.tenant});
             const TimePoint picked = clock_.now();
-            work_.add({"pool", pool});  // refill behind the answer
-            const std::shared_ptr<Workspace> workspace = bind(wanted, member, attempt);
+            work_.addAfter({"pool", pool}, kRefillDelay);
+            const std::shared_ptr<Workspace> workspace = bind(wanted, member, attempt, *place);
             if (!workspace && attempt < kMostAttempts) continue;
             if (!workspace) {
                 throw Error(ErrorCode::SandboxLost,
@@ -81,7 +86,8 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
 }
 
 std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member& member,
-                                        std::uint32_t attempt) {
+                                        std::uint32_t attempt,
+                                        WorkspaceTable::Place& place) {
     const WorkspaceRequest& request = *wanted.request;
     const PoolSpec& spec = wanted.pool.spec;
     WorkspaceFacts facts;
@@ -134,7 +140,7 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member
 
     auto workspace = std::make_shared<Workspace>(facts, member.agent, request.labels,
                                                  bind.deadlines, clock_.now());
-    table_.insert(workspace);
+    table_.insert(workspace, &place);
     journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
                                     facts.claim_id, facts.fingerprint, facts.name,
                                     toUnixMillis(facts.created), std::nullopt, ""});

@@ -38,7 +38,7 @@ public:
 
 private:
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const pool::Member& member,
-                                    std::uint32_t attempt);
+                                    std::uint32_t attempt, WorkspaceTable::Place& place);
 
     WorkspaceTable& table_;
     ClaimQueue& queue_;

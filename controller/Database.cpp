@@ -38,6 +38,11 @@ CREATE TABLE IF NOT EXISTS events (
     trace TEXT NOT NULL);
 )";
 
+/// The file is no database; anything else (a full disk, a busy file) says nothing against it.
+struct DamagedFile : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 }  // namespace
 
 Statement::Statement(Database& database, std::string_view sql) : database_(database) {
@@ -110,8 +115,7 @@ bool Statement::null(int column) const {
 Database::Database(const std::string& path) {
     try {
         open(path);
-    } catch (const std::runtime_error&) {
-        if (!std::filesystem::exists(path)) throw;
+    } catch (const DamagedFile&) {
         const std::string aside = path + ".damaged-" + std::to_string(std::time(nullptr));
         std::filesystem::rename(path, aside);
         std::filesystem::remove(path + "-wal");
@@ -154,6 +158,8 @@ void Database::fail(std::string_view operation) const {
     if (handle_ != nullptr && ::sqlite3_errcode(handle_) == SQLITE_FULL) {
         throw Error(ErrorCode::DiskFull, "the disk of the data directory is full");
     }
+    const int code = handle_ == nullptr ? SQLITE_OK : ::sqlite3_errcode(handle_);
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) throw DamagedFile(message);
     throw std::runtime_error(message);
 }
 

@@ -13,6 +13,9 @@ namespace {
 
 /// An agent does not say how much output it was asked to keep.
 constexpr std::uint64_t kAdoptedOutputLimit = 16U << 20U;
+/// An agent that has not ended an execution so long after its deadline is broken or starved.
+constexpr auto kAgentGrace = std::chrono::seconds(20);
+constexpr auto kOverdueEvery = std::chrono::seconds(5);
 constexpr auto kStdinTimeout = std::chrono::seconds(30);
 
 std::string chooseLanguage(const ExecutionRequest& request, const std::vector<std::string>& known) {
@@ -150,6 +153,8 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
     facts.output_limit = request.output_limit;
     facts.claim = std::move(ledger);
     facts.requested = request.started_at == TimePoint{} ? clock_.now() : request.started_at;
+    if (request.timeout.count() > 0)
+        facts.overdue_at = clock_.now() + request.timeout + kAgentGrace;
 
     if (!workspace->workBegan(clock_.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
@@ -233,6 +238,25 @@ ReconcileResult ExecutionService::settle(const std::string& id) {
         }
     });
     return ReconcileResult::settled();
+}
+
+ReconcileResult ExecutionService::endOverdue() {
+    const TimePoint now = clock_.now();
+    std::vector<std::shared_ptr<LiveExecution>> overdue;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [id, execution] : live_) {
+            const TimePoint at = execution->facts().overdue_at;
+            if (at != TimePoint{} && at < now && !execution->finished())
+                overdue.push_back(execution);
+        }
+    }
+    for (const std::shared_ptr<LiveExecution>& execution : overdue) {
+        endings_.lost(execution->workspace()->facts().sandbox,
+                      "the agent did not end an execution at its deadline");
+        execution->endLost();
+    }
+    return ReconcileResult::after(kOverdueEvery);
 }
 
 ReconcileResult ExecutionService::forget(const std::string& name) {

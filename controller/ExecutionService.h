@@ -39,6 +39,8 @@ public:
     /// Work of kind "execution": its record is on disk, so the agent may forget it, and a one
     /// shot's sandbox may go.
     ReconcileResult settle(const std::string& id);
+    /// Work of kind "overdue": condemns sandboxes whose agent let a deadline pass.
+    ReconcileResult endOverdue();
     /// Work of kind "forget", named `<workspace>/<execution>`.
     ReconcileResult forget(const std::string& name);
 

@@ -73,7 +73,8 @@ public:
     virtual const std::string& id() const = 0;
     virtual ExecutionView view() const = 0;
     virtual bool finished() const = 0;
-    /// Blocks until it has finished or `timeout` has passed; true if finished.
+    /// Blocks until it has finished or `timeout` has passed; true if finished. Throws the Error for
+    /// a client if the sandbox refused to run it at all (too many at once, no such directory).
     virtual bool wait(std::chrono::milliseconds timeout) = 0;
     /// The next piece at or after `offset` (a larger offset in the answer means that bytes between
     /// were dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.

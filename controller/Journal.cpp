@@ -1,8 +1,13 @@
 #include "controller/Journal.h"
 
+#include <nlohmann/json.hpp>
+
+#include "base/Json.h"
+
 namespace hearth::controller {
 namespace {
 
+constexpr auto kGather = std::chrono::milliseconds(2);
 constexpr auto kPruneEvery = std::chrono::minutes(5);
 constexpr std::int64_t kWorkspaceKeptMs = 24LL * 3600 * 1000;
 constexpr std::int64_t kExecutionKeptMs = 3600LL * 1000;
@@ -81,6 +86,8 @@ void Journal::writeLoop(const std::stop_token& stop) {
             std::unique_lock lock(mutex_);
             wake_.wait(lock, stop, [&] { return !queue_.empty(); });
             if (queue_.empty() && stop.stop_requested()) return;
+            // Answers first: what they queue is written together, and not beside them.
+            wake_.wait_for(lock, stop, kGather, [] { return false; });
             batch.swap(queue_);
         }
         const std::size_t count = batch.size();
@@ -167,6 +174,7 @@ void Journal::ended(const std::string& workspace, std::int64_t ended_ms,
             .bind(reason)
             .bind(workspace)
             .run();
+        Statement(database, "DELETE FROM meta WHERE key = ?").bind("labels/" + workspace).run();
     });
 }
 
@@ -249,6 +257,17 @@ std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace)
         while (row.step()) found.push_back(executionRow(row));
     });
     return found;
+}
+
+void Journal::labels(const std::string& workspace,
+                     const std::map<std::string, std::string>& labels) {
+    setMeta("labels/" + workspace, dumpJson(Json(labels)));
+}
+
+std::optional<std::map<std::string, std::string>> Journal::labels(const std::string& workspace) {
+    const std::string text = meta("labels/" + workspace);
+    if (text.empty()) return std::nullopt;
+    return parseJson(text).get<std::map<std::string, std::string>>();
 }
 
 std::string Journal::meta(const std::string& key) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -74,6 +75,11 @@ public:
     std::optional<WorkspaceRecord> workspaceByClaim(const std::string& claim_id);
     std::optional<ExecutionRecord> execution(const std::string& id);
     std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
+
+    /// Labels changed since the bind: on disk when this returns.
+    void labels(const std::string& workspace, const std::map<std::string, std::string>& labels);
+    /// nullopt if they were never changed.
+    std::optional<std::map<std::string, std::string>> labels(const std::string& workspace);
 
     std::string meta(const std::string& key);
     void setMeta(const std::string& key, const std::string& value);

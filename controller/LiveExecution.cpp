@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/Error.h"
+#include "controller/AgentErrors.h"
 
 namespace hearth::controller {
 namespace {
@@ -116,6 +117,10 @@ ExecutionView LiveExecution::view() const {
         view.error = readReport(result_.report);
     }
     view.truncated = view.dropped_bytes > 0;
+    if (refusal_) {
+        view.error =
+            Json{{"name", refusal_->code()}, {"message", refusal_->what()}, {"traceback", ""}};
+    }
     return view;
 }
 
@@ -131,7 +136,9 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     } catch (const agent::AgentLost&) {
         // lost() has been called, or endLost() will be.
     }
-    return finished();
+    const bool done = finished();
+    if (const std::optional<agent::AgentError> refused = refusal()) throw clientError(*refused);
+    return done;
 }
 
 std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t most) const {
@@ -192,7 +199,11 @@ void LiveExecution::lost(const std::optional<agent::AgentError>& error) {
         const std::lock_guard lock(mutex_);
         refusal_ = error;
     }
-    finish(workspace_->active() ? "lost" : "killed");
+    if (error) {
+        finish("failed");  // the agent refused to run it
+    } else {
+        finish(workspace_->active() ? "lost" : "killed");
+    }
 }
 
 std::optional<agent::AgentError> LiveExecution::refusal() const {

@@ -27,6 +27,8 @@ public:
         std::uint64_t output_limit = 1U << 20U;
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
+        /// When the agent must have ended it at the latest; zero: unknown.
+        TimePoint overdue_at{};
     };
     /// Called once at the end, outside every lock, from the thread that read it.
     using Ended = std::function<void(const std::shared_ptr<LiveExecution>&)>;

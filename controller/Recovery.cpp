@@ -43,6 +43,8 @@ Recovery::Outcome Recovery::run() {
     std::uint64_t highest = sandboxes_.epoch();
     for (const auto& [id, agent] : agents)
         highest = std::max(highest, agent->hello().highest_epoch);
+    // Our own hello hides whether an agent had met this very number in an earlier life.
+    if (!agents.empty()) ++highest;
     sandboxes_.epoch(highest);
     journal_.setMeta(kEpochKey, std::to_string(highest));
 
@@ -165,8 +167,9 @@ void Recovery::adoptWorkspace(pool::Member member,
     member.ready = facts.created;
     marks_.set(member.id);
     warm_.adopt(std::move(member));
-    auto workspace = std::make_shared<Workspace>(facts, agent, hello.binding->labels,
-                                                 hello.deadlines, hello.last_activity);
+    auto workspace = std::make_shared<Workspace>(
+        facts, agent, journal_.labels(facts.id).value_or(hello.binding->labels), hello.deadlines,
+        hello.last_activity);
     table_.insert(workspace);
     if (!journal_.workspace(facts.id)) {  // the data file was lost, or the crash came before it
         journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,

@@ -291,7 +291,10 @@ WorkspaceView WorkspaceService::patch(const Principal& who, const std::string& i
         });
         workspace->deadlines(now_in_force.expires_at, now_in_force.idle_timeout);
     }
-    if (patch.labels) workspace->relabel(*patch.labels);
+    if (patch.labels) {
+        workspace->relabel(*patch.labels);
+        journal_.labels(id, workspace->view().labels);
+    }
     return touch(who, id);
 }
 

@@ -30,10 +30,14 @@ void WorkspaceTable::giveBack(const std::string& key) {
     if (found != held_.end() && --found->second == 0) held_.erase(found);
 }
 
-void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace) {
+void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) {
     const WorkspaceFacts& facts = workspace->facts();
     const std::lock_guard lock(mutex_);
-    ++held_[quotaKey(facts.tenant, facts.pool)];
+    if (place != nullptr && place->held()) {
+        place->table_ = nullptr;
+    } else {
+        ++held_[quotaKey(facts.tenant, facts.pool)];
+    }
     ++of_pool_[facts.pool];
     by_claim_[facts.claim_id] = workspace;
     by_sandbox_[facts.sandbox] = workspace;

@@ -21,18 +21,24 @@ public:
         Place(Place&& other) noexcept
             : table_(std::exchange(other.table_, nullptr)), key_(std::move(other.key_)) {}
         Place& operator=(Place&&) = delete;
+        /// False once a workspace has taken it over.
+        bool held() const { return table_ != nullptr; }
         ~Place() {
             if (table_ != nullptr) table_->giveBack(key_);
         }
 
     private:
+        friend class WorkspaceTable;
+
         WorkspaceTable* table_;
         std::string key_;
     };
 
     /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already.
     Place reserve(const std::string& tenant, const std::string& pool, std::size_t most);
-    void insert(std::shared_ptr<Workspace> workspace);
+    /// With a `place` of the same tenant and pool the workspace takes that over, so that it never
+    /// counts twice; without one (recovery) it counts in addition.
+    void insert(std::shared_ptr<Workspace> workspace, Place* place = nullptr);
     void erase(const std::string& id);
 
     std::shared_ptr<Workspace> find(const std::string& id) const;

@@ -175,8 +175,10 @@ private:
                      [this](const std::string& name) { return executions_.settle(name); });
         loop_.handle("forget",
                      [this](const std::string& name) { return executions_.forget(name); });
+        loop_.handle("overdue", [this](const std::string&) { return executions_.endOverdue(); });
         loop_.handle("orphans", [this](const std::string&) { return sweepOrphans(); });
         for (const controller::Pool& pool : specs_.all()) work_.add({"pool", pool.name});
+        work_.add({"overdue", "all"});
         work_.addAfter({"orphans", "all"}, kOrphanSweep);
     }
 
@@ -362,6 +364,7 @@ Groundwork prepare(const cli::ServeConfig& config) {
     const controller::Account account = controller::findAccount(*config.user);
     Groundwork ground;
     ground.instance = openInstance(*config.data_dir);
+    requirePassable(ground.instance);
     ground.lock = lockInstance(ground.instance);
     ground.declared = readManifests(*config.pools);
     controller::raiseFileLimit();

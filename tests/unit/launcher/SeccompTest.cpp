@@ -167,7 +167,7 @@ TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]"
 
 TEST_CASE("the filter is the one that was reviewed", "[unit][launcher]") {
     const std::string path =
-        std::string(__FILE__).substr(0, std::string(__FILE__).rfind('/')) + "/tenant_filter.pfc";
+        std::string(HEARTH_SOURCE_DIR) + "/tests/unit/launcher/tenant_filter.pfc";
     if (std::getenv("HEARTH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << tenantPseudoCode();
     std::ifstream file(path);
     std::stringstream golden;

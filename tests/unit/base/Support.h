@@ -1,0 +1,80 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/Error.h"
+
+namespace hearth::test {
+
+/// A directory of its own, removed with everything in it at the end.
+class TempDir {
+public:
+    TempDir() {
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "hearth-unit-XXXXXX").string();
+        if (::mkdtemp(pattern.data()) == nullptr) throwErrno("mkdtemp", pattern);
+        path_ = pattern;
+    }
+    TempDir(const TempDir&) = delete;
+    TempDir& operator=(const TempDir&) = delete;
+    ~TempDir() {
+        std::error_code ignored;  // a leftover below /tmp is no reason to fail a test
+        std::filesystem::remove_all(path_, ignored);
+    }
+    const std::string& path() const { return path_; }
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+private:
+    std::string path_;
+};
+
+/// The code of the Error that `call` throws; nullopt if it throws none.
+inline std::optional<ErrorCode> codeOf(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& e) {
+        return e.code();
+    }
+    return std::nullopt;
+}
+
+/// The Error that `call` throws; fails the test if there is none.
+inline Error errorOf(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& e) {
+        return e;
+    }
+    FAIL("no Error was thrown");
+    throw std::logic_error("unreachable");
+}
+
+/// Gives other threads the processor until `done` or ten seconds have passed.
+inline bool eventually(const std::function<bool()>& done) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!done()) {
+        if (std::chrono::steady_clock::now() > until) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+inline void writeText(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+}
+
+inline std::string readText(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace hearth::test

@@ -1,0 +1,131 @@
+#include "controller/ClaimQueue.h"
+
+#include <future>
+
+#include "tests/unit/base/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Queue {
+    ManualClock clock;
+    metrics::Metrics metrics;
+    pool::WarmPool warm;
+    WorkQueue work{clock, metrics};
+    Breaker breaker{clock};
+    ClaimQueue queue{warm, work, breaker, metrics, clock};
+    Pool pool;
+    int made = 0;
+
+    Queue() {
+        pool.name = "p";
+        pool.spec.max_wait = 1min;
+    }
+    void makeReady() {
+        pool::Member member;
+        member.id = "sb_" + std::to_string(++made);
+        member.pool = "p";
+        warm.add(member);
+        warm.warming(member.id);
+        warm.ready(member.id, nullptr, clock.wall());
+    }
+    std::future<std::string> claim(const std::string& workspace) {
+        return std::async(std::launch::async, [this, workspace] {
+            try {
+                return queue.acquire(pool, {workspace, "t"}).id;
+            } catch (const Error& e) {
+                return std::string(errorCodeName(e.code()));
+            }
+        });
+    }
+    bool waiting(std::size_t count) {
+        return eventually([&] { return queue.waiting("p") == count; });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a ready sandbox is had at once and belongs to its claimant", "[unit][controller]") {
+    Queue q;
+    q.makeReady();
+    const pool::Member member = q.queue.acquire(q.pool, {"ws_1", "t"});
+    CHECK(member.phase == pool::Phase::Claimed);
+    CHECK(member.workspace == "ws_1");
+    CHECK(q.warm.counts("p").ready == 0);
+}
+
+TEST_CASE("who came first is served first", "[unit][controller]") {
+    Queue q;
+    auto first = q.claim("ws_1");
+    REQUIRE(q.waiting(1));
+    auto second = q.claim("ws_2");
+    REQUIRE(q.waiting(2));
+    CHECK(q.work.takeDue() == WorkKey{"pool", "p"});  // the reconciler hears of who waits
+    q.makeReady();
+    q.queue.offer("p");
+    CHECK(first.get() == "sb_1");
+    CHECK(q.waiting(1));
+    q.makeReady();
+    q.queue.offer("p");
+    CHECK(second.get() == "sb_2");
+    CHECK(q.warm.find("sb_2")->workspace == "ws_2");
+}
+
+TEST_CASE("a pool that fails on empty refuses at once", "[unit][controller]") {
+    Queue q;
+    q.pool.spec.on_empty = OnEmpty::Fail;
+    const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
+    CHECK(error.code() == ErrorCode::PoolExhausted);
+    CHECK(error.retryAfter() >= 1s);
+}
+
+TEST_CASE("a full queue refuses, and says how long its line takes", "[unit][controller]") {
+    Queue q;
+    q.pool.spec.max_queue = 3;
+    q.pool.spec.parallel_creates = 1;
+    for (int i = 0; i < 40; ++i) q.breaker.succeeded("p", 10s);
+    std::vector<std::future<std::string>> line;
+    for (int i = 0; i < 3; ++i) line.push_back(q.claim("ws"));
+    REQUIRE(q.waiting(3));
+    const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
+    CHECK(error.code() == ErrorCode::PoolExhausted);
+    CHECK(error.retryAfter() >= 39s);
+    CHECK(error.retryAfter() <= 41s);
+    q.queue.close();
+}
+
+TEST_CASE("a claim that waited in vain leaves the line with a Retry-After", "[unit][controller]") {
+    Queue q;
+    q.pool.spec.max_wait = 5ms;
+    const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
+    CHECK(error.code() == ErrorCode::PoolExhausted);
+    CHECK(error.retryAfter() >= 1s);
+    CHECK(q.queue.waiting("p") == 0);
+    q.makeReady();
+    q.queue.offer("p");  // to nobody
+    CHECK(q.warm.counts("p").ready == 1);
+}
+
+TEST_CASE("a degraded pool is refused instead of waited for", "[unit][controller]") {
+    Queue q;
+    for (int i = 0; i < 3; ++i) q.breaker.failed("p", "no");
+    CHECK(codeOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }) == ErrorCode::PoolDegraded);
+    q.makeReady();  // what is ready is still had
+    CHECK(q.queue.acquire(q.pool, {"ws", "t"}).id == "sb_1");
+}
+
+TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit][controller]") {
+    Queue q;
+    auto first = q.claim("ws_1");
+    auto second = q.claim("ws_2");
+    REQUIRE(q.waiting(2));
+    q.queue.close();
+    CHECK(first.get() == "UNAVAILABLE");
+    CHECK(second.get() == "UNAVAILABLE");
+    q.makeReady();
+    CHECK(codeOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }) == ErrorCode::Unavailable);
+}

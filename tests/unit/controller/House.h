@@ -1,0 +1,131 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/Ids.h"
+#include "controller/Claims.h"
+#include "controller/EventLog.h"
+#include "controller/ExecutionService.h"
+#include "controller/PoolReconciler.h"
+#include "controller/Reclaimer.h"
+#include "controller/ReconcileLoop.h"
+#include "controller/Recovery.h"
+#include "controller/SandboxReconciler.h"
+#include "controller/SpecStore.h"
+#include "controller/WorkspaceService.h"
+#include "pool/runtime/FakeRuntime.h"
+#include "tests/unit/base/Support.h"
+
+namespace hearth::controller::test {
+
+using namespace hearth::test;
+
+/// What survives the end of a server: its sandboxes, its directories and the time.
+struct Ground {
+    explicit Ground(const Clock* other = nullptr)
+        : clock(other == nullptr ? static_cast<const Clock&>(manual) : *other) {
+        std::filesystem::create_directories(dir.file("marks"));
+    }
+    void loseData() const {
+        for (const char* suffix : {"", "-wal", "-shm"}) {
+            std::filesystem::remove(dir.file(std::string("hearth.db") + suffix));
+        }
+    }
+
+    TempDir dir;
+    ManualClock manual;
+    const Clock& clock;
+    pool::FakeRuntime runtime{clock};
+};
+
+inline Pool poolNamed(const std::string& name, const PoolSpec& spec) {
+    return parsePool(poolDocument(name, spec));
+}
+
+inline PoolSpec smallSpec(std::uint32_t min = 2) {
+    PoolSpec spec;
+    spec.image = "python";
+    spec.warm_min = min;
+    return spec;
+}
+
+/// The part of the server below the protocols, wired as main() does. Its end is a crash for the
+/// sandboxes: nothing of them is put away.
+class House {
+public:
+    explicit House(Ground& on) : ground(on) {
+        loop.handle("pool", [this](const std::string& n) { return pools.reconcile(n); });
+        loop.handle("sandbox", [this](const std::string& n) { return sandboxes.reconcile(n); });
+        loop.handle("execution", [this](const std::string& n) { return executions.settle(n); });
+        loop.handle("forget", [this](const std::string& n) { return executions.forget(n); });
+    }
+
+    void declare(const std::string& name, const PoolSpec& spec) {
+        bool created = false;
+        specs.put(poolNamed(name, spec), SpecStore::Mode::CreateOrReplace, {}, created);
+        work.add({"pool", name});
+    }
+
+    Recovery::Outcome recover() {
+        const Recovery::Outcome outcome = Recovery(ground.runtime, warm, marks, sandboxes, specs,
+                                                   table, executions, journal, log, clock)
+                                              .run();
+        for (const Pool& pool : specs.all()) work.add({"pool", pool.name});
+        return outcome;
+    }
+
+    /// Works until `done`, with the loop on this thread; moves the clock a little each time.
+    bool settleUntil(const std::function<bool()>& done) {
+        return eventually([&] {
+            loop.settle();
+            if (done()) return true;
+            ground.manual.advance(std::chrono::microseconds(100));
+            return false;
+        });
+    }
+
+    bool filled(const std::string& pool, std::size_t ready) {
+        return settleUntil([&] { return warm.counts(pool).ready >= ready; });
+    }
+
+    static WorkspaceRequest request(const std::string& key = {},
+                                    const std::string& fingerprint = "f") {
+        WorkspaceRequest out;
+        out.idempotency_key = key;
+        out.fingerprint = fingerprint;
+        return out;
+    }
+
+    Ground& ground;
+    const Clock& clock = ground.clock;
+    metrics::Log log{-1};  // to nowhere
+    metrics::Metrics metrics;
+    const std::string secret = "a key of thirty-two bytes.......";
+    Journal journal{ground.dir.file("hearth.db"), clock, log};
+    EventLog events{journal, clock};
+    SpecStore specs{journal, clock};
+    agent::Poller poller;
+    pool::WarmPool warm;
+    pool::ClaimMarks marks{ground.dir.file("marks")};
+    WorkQueue work{clock, metrics};
+    Breaker breaker{clock};
+    ClaimQueue queue{warm, work, breaker, metrics, clock};
+    WorkspaceTable table;
+    Endings endings{table, warm, work, journal, events, metrics, log, clock};
+    SandboxReconciler sandboxes{ground.runtime, warm, marks, poller, specs,   endings, queue,
+                                breaker,        work, events, metrics, log, clock};
+    PoolReconciler pools{specs, warm, queue, breaker, endings, work, table, events, metrics, clock};
+    Claims claims{table, queue, sandboxes, marks, endings, work, journal, events, metrics, log,
+                  clock};
+    WorkspaceService workspaces{table,     claims, endings,        specs, journal,
+                                sandboxes, warm,   ground.runtime, "p",   secret,
+                                clock};
+    ExecutionService executions{workspaces, table,  endings, journal, ground.runtime, work,
+                                events,     metrics, log,    secret,  clock};
+    ReconcileLoop loop{work, metrics, log, clock};
+    Reclaimer reclaimer{table, endings, clock};
+    Principal who{"default", Role::Admin, ""};
+};
+
+}  // namespace hearth::controller::test

@@ -1,0 +1,116 @@
+#include "controller/Journal.h"
+
+#include <atomic>
+
+#include "tests/unit/base/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Desk {
+    TempDir dir;
+    ManualClock clock;
+    metrics::Log log{-1};
+    const std::string path = dir.file("hearth.db");
+
+    std::size_t movedAside() const {
+        std::size_t count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
+            const std::string name = entry.path().filename().string();
+            count += name.find(".damaged-") != std::string::npos ? 1 : 0;
+        }
+        return count;
+    }
+};
+
+WorkspaceRecord workspaceRecord(const std::string& n) {
+    return {"ws_" + n, "t", "p", "sb_" + n, "cl_" + n, "f", "name", 1000, std::nullopt, ""};
+}
+
+}  // namespace
+
+TEST_CASE("what was recorded is read at once and after a restart", "[unit][controller]") {
+    Desk desk;
+    const std::string bytes("out\0put\xff", 8);
+    {
+        Journal journal(desk.path, desk.clock, desk.log);
+        journal.record(workspaceRecord("1"));
+        REQUIRE(journal.workspace("ws_1"));  // it waits for what was queued before
+        CHECK_FALSE(journal.workspace("ws_1")->ended_ms);
+        journal.ended("ws_1", 2000, "idle");
+        journal.ended("ws_1", 3000, "deleted");  // the first end stays
+        journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", bytes, 1500}, {});
+        journal.record(ExecutionRecord{"ex_2", "ws_1", "t", "f", "{}", "", 1600}, {});
+        journal.setMeta("epoch", "7");
+    }
+    Journal journal(desk.path, desk.clock, desk.log);
+    const auto workspace = journal.workspaceByClaim("cl_1");
+    REQUIRE(workspace);
+    CHECK(workspace->id == "ws_1");
+    CHECK(workspace->sandbox == "sb_1");
+    CHECK(workspace->ended_ms == 2000);
+    CHECK(workspace->reason == "idle");
+    REQUIRE(journal.execution("ex_1"));
+    CHECK(journal.execution("ex_1")->output == bytes);
+    const auto executions = journal.executionsOf("ws_1");
+    REQUIRE(executions.size() == 2);
+    CHECK(executions[0].id == "ex_2");  // newest first
+    CHECK(journal.meta("epoch") == "7");
+    CHECK(journal.meta("nothing").empty());
+    CHECK_FALSE(journal.workspace("ws_2"));
+    CHECK_FALSE(journal.execution("ex_9"));
+    CHECK(desk.movedAside() == 0);
+}
+
+TEST_CASE("callbacks come after the commit and say whether it held", "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    std::atomic<int> kept{-1};
+    journal.record(ExecutionRecord{"ex_1", "ws", "t", "f", "{}", "", 1}, [&](bool durable) {
+        kept = durable && journal.execution("ex_1") ? 1 : 0;
+    });
+    CHECK(eventually([&] { return kept != -1; }));
+    CHECK(kept == 1);
+    std::atomic<int> failed{-1};
+    journal.write([](Database&) { throw std::runtime_error("no"); },
+                  [&](bool durable) { failed = durable ? 0 : 1; });
+    CHECK(eventually([&] { return failed != -1; }));
+    CHECK(failed == 1);
+    journal.record(workspaceRecord("2"));  // and it goes on
+    CHECK(journal.workspace("ws_2"));
+}
+
+TEST_CASE("a declared change that fails leaves nothing and is told", "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    CHECK_THROWS_AS(journal.writeNow([](Database& database) {
+        Statement(database, "INSERT INTO meta (key, value) VALUES ('a','b')").run();
+        throw std::runtime_error("no");
+    }),
+                    std::runtime_error);
+    CHECK(journal.meta("a").empty());
+    journal.setMeta("a", "c");
+    CHECK(journal.meta("a") == "c");
+}
+
+TEST_CASE("a damaged data file is moved aside and begun anew", "[unit][controller]") {
+    Desk desk;
+    writeText(desk.path, std::string(8192, 'x'));
+    Journal journal(desk.path, desk.clock, desk.log);
+    journal.record(workspaceRecord("1"));
+    CHECK(journal.workspace("ws_1"));
+    CHECK(desk.movedAside() == 1);
+}
+
+TEST_CASE("a data file that cannot be opened is left where it is", "[unit][controller]") {
+    Desk desk;
+    std::filesystem::create_directory(desk.path);
+    CHECK_THROWS_AS(Journal(desk.path, desk.clock, desk.log), std::runtime_error);
+    CHECK(desk.movedAside() == 0);
+    CHECK_THROWS_AS(Journal(desk.dir.file("none/hearth.db"), desk.clock, desk.log),
+                    std::runtime_error);
+}

@@ -1,0 +1,80 @@
+#include "controller/SpecStore.h"
+
+#include "tests/unit/base/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+using Mode = SpecStore::Mode;
+
+namespace {
+
+struct Desk {
+    TempDir dir;
+    ManualClock clock;
+    metrics::Log log{-1};
+    Journal journal{dir.file("hearth.db"), clock, log};
+    SpecStore store{journal, clock};
+    bool created = false;
+
+    Pool put(const std::string& name, std::uint32_t min, Mode mode,
+             std::optional<std::int64_t> if_match = {}) {
+        PoolSpec spec;
+        spec.image = "python";
+        spec.warm_min = min;
+        return store.put(parsePool(poolDocument(name, spec)), mode, if_match, created);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a pool is created once and found again, also after a restart", "[unit][controller]") {
+    Desk desk;
+    CHECK(desk.put("b", 1, Mode::Create).generation == 1);
+    CHECK(desk.created);
+    desk.put("a", 1, Mode::Create);
+    CHECK(codeOf([&] { desk.put("a", 2, Mode::Create); }) == ErrorCode::Conflict);
+    const SpecStore again(desk.journal, desk.clock);
+    REQUIRE(again.all().size() == 2);
+    CHECK(again.all()[0].name == "b");  // in the order of creation, in the same millisecond too
+    CHECK(again.find("a")->spec == desk.store.find("a")->spec);
+    CHECK_FALSE(again.find("c"));
+}
+
+TEST_CASE("the generation rises only when the spec changes", "[unit][controller]") {
+    Desk desk;
+    desk.put("p", 1, Mode::Create);
+    const Pool same = desk.put("p", 1, Mode::Replace);
+    CHECK(same.generation == 1);
+    CHECK(same.resource_version == 1);
+    const Pool changed = desk.put("p", 2, Mode::CreateOrReplace);
+    CHECK_FALSE(desk.created);
+    CHECK(changed.generation == 2);
+    CHECK(changed.resource_version == 2);
+    CHECK(SpecStore(desk.journal, desk.clock).find("p")->generation == 2);
+}
+
+TEST_CASE("a change on condition needs the version that was read", "[unit][controller]") {
+    Desk desk;
+    CHECK(codeOf([&] { desk.put("p", 1, Mode::Replace); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { desk.put("p", 1, Mode::CreateOrReplace, 1); }) == ErrorCode::NotFound);
+    desk.put("p", 1, Mode::Create);
+    desk.put("p", 2, Mode::Replace, 1);
+    CHECK(codeOf([&] { desk.put("p", 3, Mode::Replace, 1); }) == ErrorCode::PreconditionFailed);
+    CHECK(desk.store.find("p")->spec.warm_min == 2);
+}
+
+TEST_CASE("a pool that is being deleted cannot be changed and does not come back",
+          "[unit][controller]") {
+    Desk desk;
+    CHECK(codeOf([&] { desk.store.markDeleting("p"); }) == ErrorCode::NotFound);
+    desk.put("p", 1, Mode::Create);
+    desk.store.markDeleting("p");
+    CHECK(desk.store.find("p")->deleting);
+    CHECK(codeOf([&] { desk.put("p", 2, Mode::CreateOrReplace); }) == ErrorCode::Conflict);
+    CHECK_FALSE(SpecStore(desk.journal, desk.clock).find("p"));
+    desk.store.erase("p");
+    CHECK_FALSE(desk.store.find("p"));
+    desk.put("p", 1, Mode::Create);
+    CHECK(desk.created);
+}

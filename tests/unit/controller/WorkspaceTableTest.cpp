@@ -1,0 +1,117 @@
+#include "controller/WorkspaceTable.h"
+
+#include <atomic>
+
+#include "tests/unit/base/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+
+namespace {
+
+std::shared_ptr<Workspace> workspace(const std::string& n, const std::string& tenant = "t") {
+    WorkspaceFacts facts;
+    facts.id = "ws_" + n;
+    facts.tenant = tenant;
+    facts.pool = "p";
+    facts.sandbox = "sb_" + n;
+    facts.claim_id = "cl_" + n;
+    return std::make_shared<Workspace>(facts, nullptr, std::map<std::string, std::string>{},
+                                       agent::Deadlines{}, TimePoint{});
+}
+
+}  // namespace
+
+TEST_CASE("a workspace is found by its id, claim and sandbox until it is erased",
+          "[unit][controller]") {
+    WorkspaceTable table;
+    table.insert(workspace("1"));
+    table.insert(workspace("2"));
+    REQUIRE(table.find("ws_1"));
+    CHECK(table.byClaim("cl_1") == table.find("ws_1"));
+    CHECK(table.bySandbox("sb_2") == table.find("ws_2"));
+    CHECK(table.countOf("p") == 2);
+    CHECK(table.all().size() == 2);
+    table.erase("ws_1");
+    table.erase("ws_1");
+    CHECK_FALSE(table.find("ws_1"));
+    CHECK_FALSE(table.byClaim("cl_1"));
+    CHECK_FALSE(table.bySandbox("sb_1"));
+    CHECK(table.countOf("p") == 1);
+    CHECK(table.countOf("q") == 0);
+}
+
+TEST_CASE("a place that did not become a workspace is given back", "[unit][controller]") {
+    WorkspaceTable table;
+    {
+        const auto place = table.reserve("t", "p", 1);
+        const Error error = errorOf([&] { auto second = table.reserve("t", "p", 1); });
+        CHECK(error.code() == ErrorCode::QuotaExceeded);
+        CHECK(error.retryAfter());
+        // Another tenant and another pool have their own.
+        CHECK_NOTHROW(table.reserve("u", "p", 1));
+        CHECK_NOTHROW(table.reserve("t", "q", 1));
+    }
+    CHECK_NOTHROW(table.reserve("t", "p", 1));
+    CHECK(codeOf([&] { auto none = table.reserve("t", "p", 0); }) == ErrorCode::QuotaExceeded);
+}
+
+TEST_CASE("active workspaces count against their tenant's quota", "[unit][controller]") {
+    WorkspaceTable table;
+    table.insert(workspace("1"));
+    CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
+    table.erase("ws_1");
+    CHECK_NOTHROW(table.reserve("t", "p", 1));
+}
+
+TEST_CASE("a workspace takes over its place, so that it is not counted twice",
+          "[unit][controller]") {
+    WorkspaceTable table;
+    auto place = table.reserve("t", "p", 2);
+    table.insert(workspace("1"), &place);
+    {
+        const auto second = table.reserve("t", "p", 2);
+        CHECK(codeOf([&] { auto third = table.reserve("t", "p", 2); }) ==
+              ErrorCode::QuotaExceeded);
+    }
+    table.erase("ws_1");
+    CHECK_FALSE(place.held());
+    const auto a = table.reserve("t", "p", 2);
+    const auto b = table.reserve("t", "p", 2);
+    CHECK(codeOf([&] { auto c = table.reserve("t", "p", 2); }) == ErrorCode::QuotaExceeded);
+}
+
+TEST_CASE("many reservations at once never exceed the quota", "[unit][controller]") {
+    constexpr int kMost = 7;
+    WorkspaceTable table;
+    std::atomic<int> held{0};
+    std::atomic<int> highest{0};
+    std::atomic<int> granted{0};
+    {
+        std::vector<std::jthread> threads;
+        for (int i = 0; i < 16; ++i) {
+            threads.emplace_back([&] {
+                for (int round = 0; round < 500; ++round) {
+                    try {
+                        const auto place = table.reserve("t", "p", kMost);
+                        const int now = ++held;
+                        int seen = highest;
+                        while (seen < now && !highest.compare_exchange_weak(seen, now)) {
+                        }
+                        ++granted;
+                        std::this_thread::yield();
+                        --held;
+                    } catch (const Error&) {
+                        std::this_thread::yield();
+                    }
+                }
+            });
+        }
+    }
+    CHECK(highest <= kMost);
+    CHECK(granted > kMost);
+    std::vector<WorkspaceTable::Place> places;
+    for (int i = 0; i < kMost; ++i) places.push_back(table.reserve("t", "p", kMost));
+    CHECK(codeOf([&] { auto more = table.reserve("t", "p", kMost); }) == ErrorCode::QuotaExceeded);
+}
