@@ -123,6 +123,10 @@ Json parseJson(std::string_view text, const JsonLimits& limits) {
         throw Error(ErrorCode::PayloadTooLarge,
                     "the JSON document is larger than " + std::to_string(limits.bytes) + " bytes");
     }
+    // The parser would take a NUL for the end and never see what follows.
+    if (text.find('\0') != std::string_view::npos) {
+        throw Error(ErrorCode::InvalidArgument, "the JSON document holds a NUL byte");
+    }
     StrictBuilder builder(limits);
     if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
         throw Error(ErrorCode::InvalidArgument,

@@ -69,8 +69,10 @@ std::string formatBytes(std::uint64_t bytes) {
 std::optional<std::uint32_t> parseMilliCpu(std::string_view text) {
     const std::optional<double> number = takeNumber(text);
     if (!number) return std::nullopt;
-    const double milli = text == "m" ? *number : *number * 1000;
-    if (!(text.empty() || text == "m") || milli != std::floor(milli) || milli > 1e6) {
+    // "1.001" times a thousand is a little off a whole number: decimals have no exact double.
+    const double exact = text == "m" ? *number : *number * 1000;
+    const double milli = std::round(exact);
+    if (!(text.empty() || text == "m") || std::abs(exact - milli) > 1e-6 || milli > 1e6) {
         return std::nullopt;
     }
     return static_cast<std::uint32_t>(milli);

@@ -1,6 +1,7 @@
 #include "controller/Claims.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/CrashPoint.h"
 #include "base/Error.h"
@@ -86,8 +87,7 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
 }
 
 std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member& member,
-                                        std::uint32_t attempt,
-                                        WorkspaceTable::Place& place) {
+                                        std::uint32_t attempt, WorkspaceTable::Place& place) {
     const WorkspaceRequest& request = *wanted.request;
     const PoolSpec& spec = wanted.pool.spec;
     WorkspaceFacts facts;

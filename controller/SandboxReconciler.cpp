@@ -8,6 +8,18 @@ namespace {
 
 constexpr auto kAgentStart = std::chrono::seconds(10);
 
+/// A few questions that change nothing: the agent's code and memory are then in place, and the bind
+/// of a claim does not pay for it.
+void rehearse(agent::AgentClient& agent) {
+    for (int i = 0; i < 3; ++i) {
+        try {
+            agent.touch();
+        } catch (const agent::AgentError&) {
+            // Refused before the bind: all the same.
+        }
+    }
+}
+
 }  // namespace
 
 SandboxReconciler::SandboxReconciler(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
@@ -71,6 +83,7 @@ void SandboxReconciler::create(const pool::Member& member) {
         if (!warm_.warming(member.id)) return;  // its end was asked for meanwhile
         const std::shared_ptr<agent::AgentClient> agent = connect(member.id, kAgentStart);
         if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
+        rehearse(*agent);
         if (!warm_.ready(member.id, agent, clock_.wall())) return;  // lost while it warmed
         breaker_.succeeded(member.pool, clock_.now() - begin);
         metrics_.sandboxStart(member.pool, toSeconds(clock_.now() - begin));

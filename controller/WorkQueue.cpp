@@ -75,7 +75,11 @@ std::optional<WorkKey> WorkQueue::take(const std::stop_token& stop) {
             std::min_element(delayed_.begin(), delayed_.end(),
                              [](const auto& a, const auto& b) { return a.second < b.second; });
         const auto left = std::max(next->second - clock_.now(), std::chrono::nanoseconds(0));
-        wake_.wait_for(lock, stop, left, [&] { return !ready_.empty(); });
+        // Also for a key that has been put before the one we wait for.
+        wake_.wait_for(lock, stop, left, [&, until = next->second] {
+            return !ready_.empty() || std::any_of(delayed_.begin(), delayed_.end(),
+                                                  [&](const auto& d) { return d.second < until; });
+        });
     }
     return std::nullopt;
 }

@@ -41,6 +41,7 @@ namespace {
 using namespace hearth;
 
 constexpr unsigned kReconcileWorkers = 8;
+constexpr auto kLinger = std::chrono::milliseconds(100);
 constexpr auto kOrphanSweep = std::chrono::seconds(60);
 constexpr auto kWarmUpGrace = std::chrono::seconds(30);
 constexpr auto kShutdownWait = std::chrono::seconds(15);
@@ -163,6 +164,8 @@ private:
         options.hosts = *config_.allowed_hosts;
         options.origins = *config_.allowed_origins;
         options.workers = *config_.workers;
+        // A client that comes back soon finds its worker still there; who needs one takes it away.
+        options.linger = kLinger;
         return options;
     }
 

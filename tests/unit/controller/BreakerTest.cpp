@@ -1,5 +1,4 @@
 #include "controller/Breaker.h"
-
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;

@@ -1,7 +1,6 @@
-#include "controller/ClaimQueue.h"
-
 #include <future>
 
+#include "controller/ClaimQueue.h"
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;

@@ -1,5 +1,4 @@
 #include "controller/EventLog.h"
-
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;
@@ -55,7 +54,7 @@ TEST_CASE("a tenant sees its own events and operators see all", "[unit][controll
 TEST_CASE("event ids increase also across restarts and a lost file", "[unit][controller]") {
     Desk desk;
     std::uint64_t last = 0;
-    for (int life = 0; life < 4; ++life) {
+    for (std::size_t life = 0; life < 4; ++life) {
         if (life == 3) {
             for (const char* suffix : {"", "-wal", "-shm"}) {
                 std::filesystem::remove(desk.path + suffix);
@@ -72,7 +71,7 @@ TEST_CASE("event ids increase also across restarts and a lost file", "[unit][con
             CHECK(each.id > last);
             last = each.id;
         }
-        CHECK(events.list(kOperator, {}).size() == (life == 3 ? 5 : 5 * (life + 1)));
+        CHECK(events.list(kOperator, {}).size() == (life == 3 ? 5U : 5U * (life + 1)));
         desk.clock.advance(std::chrono::seconds(1));
     }
 }

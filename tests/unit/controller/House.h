@@ -61,6 +61,14 @@ public:
         loop.handle("forget", [this](const std::string& n) { return executions.forget(n); });
     }
 
+    House(const House&) = delete;
+    House& operator=(const House&) = delete;
+    /// As main() does: what the journal calls back must still be there.
+    ~House() {
+        loop.stop();
+        journal.flush(std::chrono::seconds(5));
+    }
+
     void declare(const std::string& name, const PoolSpec& spec) {
         bool created = false;
         specs.put(poolNamed(name, spec), SpecStore::Mode::CreateOrReplace, {}, created);
@@ -113,16 +121,15 @@ public:
     ClaimQueue queue{warm, work, breaker, metrics, clock};
     WorkspaceTable table;
     Endings endings{table, warm, work, journal, events, metrics, log, clock};
-    SandboxReconciler sandboxes{ground.runtime, warm, marks, poller, specs,   endings, queue,
-                                breaker,        work, events, metrics, log, clock};
+    SandboxReconciler sandboxes{ground.runtime, warm, marks,  poller,  specs, endings, queue,
+                                breaker,        work, events, metrics, log,   clock};
     PoolReconciler pools{specs, warm, queue, breaker, endings, work, table, events, metrics, clock};
-    Claims claims{table, queue, sandboxes, marks, endings, work, journal, events, metrics, log,
-                  clock};
-    WorkspaceService workspaces{table,     claims, endings,        specs, journal,
-                                sandboxes, warm,   ground.runtime, "p",   secret,
-                                clock};
-    ExecutionService executions{workspaces, table,  endings, journal, ground.runtime, work,
-                                events,     metrics, log,    secret,  clock};
+    Claims claims{table,   queue,  sandboxes, marks, endings, work,
+                  journal, events, metrics,   log,   clock};
+    WorkspaceService workspaces{table, claims,         endings, specs,  journal, sandboxes,
+                                warm,  ground.runtime, "p",     secret, clock};
+    ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,
+                                events,     metrics, log,     secret,  clock};
     ReconcileLoop loop{work, metrics, log, clock};
     Reclaimer reclaimer{table, endings, clock};
     Principal who{"default", Role::Admin, ""};

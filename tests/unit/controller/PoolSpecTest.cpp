@@ -1,5 +1,4 @@
 #include "controller/PoolSpec.h"
-
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;
@@ -93,7 +92,8 @@ TEST_CASE("unknown fields are refused with their place and the names that exist"
 }
 
 TEST_CASE("wrong types and values out of range are refused one by one", "[unit][controller]") {
-    for (const Json& value : {Json("3"), Json(-1), Json(1001), Json(1.5), Json(true), Json(1e300)}) {
+    for (const Json& value :
+         {Json("3"), Json(-1), Json(1001), Json(1.5), Json(true), Json(1e300)}) {
         CAPTURE(value.dump());
         CHECK(refusedWith("/spec/warm/max", value));
     }

@@ -1,7 +1,6 @@
-#include "controller/SecretKey.h"
-
 #include <sys/stat.h>
 
+#include "controller/SecretKey.h"
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;

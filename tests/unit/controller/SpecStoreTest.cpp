@@ -1,5 +1,4 @@
 #include "controller/SpecStore.h"
-
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;

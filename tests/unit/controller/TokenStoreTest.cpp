@@ -1,6 +1,5 @@
-#include "controller/TokenStore.h"
-
 #include "base/Ids.h"
+#include "controller/TokenStore.h"
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;

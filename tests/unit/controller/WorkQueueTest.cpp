@@ -1,9 +1,8 @@
-#include "controller/WorkQueue.h"
-
 #include <atomic>
 #include <map>
 #include <vector>
 
+#include "controller/WorkQueue.h"
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;

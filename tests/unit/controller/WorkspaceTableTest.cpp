@@ -1,7 +1,6 @@
-#include "controller/WorkspaceTable.h"
-
 #include <atomic>
 
+#include "controller/WorkspaceTable.h"
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;
@@ -72,8 +71,7 @@ TEST_CASE("a workspace takes over its place, so that it is not counted twice",
     table.insert(workspace("1"), &place);
     {
         const auto second = table.reserve("t", "p", 2);
-        CHECK(codeOf([&] { auto third = table.reserve("t", "p", 2); }) ==
-              ErrorCode::QuotaExceeded);
+        CHECK(codeOf([&] { auto third = table.reserve("t", "p", 2); }) == ErrorCode::QuotaExceeded);
     }
     table.erase("ws_1");
     CHECK_FALSE(place.held());

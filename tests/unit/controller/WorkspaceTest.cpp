@@ -1,8 +1,7 @@
-#include "controller/Workspace.h"
-
 #include <atomic>
 #include <barrier>
 
+#include "controller/Workspace.h"
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;
@@ -94,7 +93,8 @@ TEST_CASE("a touch and a reclaim never both win", "[unit][controller]") {
         const std::jthread toucher([&] {
             for (int i = 0; i < kRounds; ++i) {
                 start.arrive_and_wait();
-                touched[static_cast<std::size_t>(i)] = all[static_cast<std::size_t>(i)]->touch(late);
+                touched[static_cast<std::size_t>(i)] =
+                    all[static_cast<std::size_t>(i)]->touch(late);
             }
         });
         const std::jthread reclaimer([&] {

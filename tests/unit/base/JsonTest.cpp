@@ -1,0 +1,93 @@
+#include <nlohmann/json.hpp>
+
+#include "base/Json.h"
+#include "tests/unit/base/Support.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+std::optional<ErrorCode> refusal(std::string_view text, const JsonLimits& limits = {}) {
+    return codeOf([&] { parseJson(text, limits); });
+}
+
+const auto kBad = ErrorCode::InvalidArgument;
+
+}  // namespace
+
+TEST_CASE("a document reads back as it was, its keys in order", "[unit][base]") {
+    const std::string text =
+        R"({"z":1,"a":[true,null,-3,1.5,"x\u00e9\n"],"m":{"b":{},"a":[]},"n":18446744073709551615})";
+    CHECK(dumpJson(parseJson(text)) ==
+          "{\"z\":1,\"a\":[true,null,-3,1.5,\"x\u00e9\\n\"],\"m\":{\"b\":{},\"a\":[]},"
+          "\"n\":18446744073709551615}");
+    CHECK(parseJson(" 7 ").get<int>() == 7);
+}
+
+TEST_CASE("what is not one JSON document is refused", "[unit][base]") {
+    for (const char* text :
+         {"", " ", "{", "[1,]", "{\"a\":1,}", "{'a':1}", "nul", "01", "1 2", "{} x", "[1]]",
+          "// c\n1", "NaN", "+1", "\"\t\"", "\"\\ud800\"", "\xEF\xBB\xBF{", "1e999", "-1e999"}) {
+        CAPTURE(text);
+        CHECK(refusal(text) == kBad);
+    }
+    CHECK(refusal(std::string_view("1\0", 2)) == kBad);
+    CHECK(refusal("\"\xff\"") == kBad);
+    CHECK(refusal("\"\xc0\xaf\"") == kBad);
+}
+
+TEST_CASE("a key may stand once and holds no NUL", "[unit][base]") {
+    CHECK(refusal(R"({"a":1,"a":2})") == kBad);
+    CHECK(refusal(R"({"a":1,"\u0061":2})") == kBad);
+    CHECK(refusal(R"({"x":{"a":1,"b":2,"a":3}})") == kBad);
+    CHECK_FALSE(refusal(R"([{"a":1},{"a":2},{"b":{"a":1}}])"));
+    CHECK(refusal(R"({"a\u0000b":1})") == kBad);
+    CHECK(parseJson(R"(["a\u0000b"])")[0].get<std::string>().size() == 3);
+}
+
+TEST_CASE("each limit holds at its edge", "[unit][base]") {
+    JsonLimits limits;
+    limits.bytes = 5;
+    CHECK_FALSE(refusal("[1,2]", limits));
+    CHECK(refusal("[1,22]", limits) == ErrorCode::PayloadTooLarge);
+    limits = {};
+    limits.depth = 3;
+    CHECK_FALSE(refusal("[[{}]]", limits));
+    CHECK(refusal("[[{\"a\":[]}]]", limits) == kBad);
+    limits = {};
+    limits.values = 4;
+    CHECK_FALSE(refusal("[1,2,3]", limits));
+    CHECK(refusal("[1,2,3,4]", limits) == kBad);
+    CHECK(refusal("[1,2,3,{}]", limits) == kBad);
+    limits = {};
+    limits.members = 2;
+    CHECK_FALSE(refusal(R"([{"a":1,"b":2},{"c":3}])", limits));
+    CHECK(refusal(R"({"a":1,"b":2,"c":3})", limits) == kBad);
+}
+
+TEST_CASE("a million brackets neither crash nor cost", "[unit][base]") {
+    CHECK(refusal(std::string(1'000'000, '[')) == kBad);
+    std::string objects;
+    for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+    CHECK(refusal(objects) == kBad);
+}
+
+TEST_CASE("UTF-8 is told from what only looks like it", "[unit][base]") {
+    for (const char* good : {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x94\xA5",
+                             "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF"}) {
+        CHECK(isUtf8(good));
+        CHECK(toUtf8(good) == good);
+    }
+    for (const char* bad : {"\x80", "\xC3", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80",
+                            "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF",
+                            "\xE2\x82", "a\xE2\x28\xA1"}) {
+        CHECK_FALSE(isUtf8(bad));
+        CHECK(isUtf8(toUtf8(bad)));
+    }
+    CHECK(toUtf8("a\xFF"
+                 "b") ==
+          "a\xEF\xBF\xBD"
+          "b");
+    CHECK(isUtf8(dumpJson(Json(std::string("\xff")))));
+}

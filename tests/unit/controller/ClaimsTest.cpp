@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "controller/Claims.h"
+#include "tests/unit/controller/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("a claim takes a warm sandbox and the pool is refilled behind it", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    CHECK(view.phase == "Active");
+    REQUIRE(view.claim);
+    CHECK(house.marks.exists(view.sandbox_id));
+    CHECK(house.warm.find(view.sandbox_id)->phase == pool::Phase::Claimed);
+    ground.manual.advance(3ms);
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 2);
+    CHECK(house.warm.counts("p").claimed == 1);
+    CHECK(house.journal.workspace(view.id));
+    house.workspaces.close(house.who, view.id);
+    house.loop.settle();
+    CHECK_FALSE(house.marks.exists(view.sandbox_id));
+    CHECK_FALSE(house.warm.find(view.sandbox_id));
+    const Error gone = errorOf([&] { house.workspaces.get(house.who, view.id); });
+    CHECK(gone.code() == ErrorCode::Gone);
+    CHECK(gone.endedReason() == "deleted");
+}
+
+TEST_CASE("the same key gives the same workspace until it has ended", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(3));
+    REQUIRE(house.filled("p", 3));
+    const WorkspaceView first = house.workspaces.create(house.who, House::request("k"));
+    const WorkspaceView again = house.workspaces.create(house.who, House::request("k"));
+    CHECK(again.id == first.id);
+    CHECK(again.replayed);
+    CHECK_FALSE(first.replayed);
+    CHECK_FALSE(again.claim);
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("k", "other")); }) ==
+          ErrorCode::IdempotencyMismatch);
+    const Principal other{"other", Role::User, ""};
+    CHECK(house.workspaces.create(other, House::request("k", "other")).id != first.id);
+    house.workspaces.close(house.who, first.id);
+    house.loop.settle();
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("k")); }) ==
+          ErrorCode::Gone);
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("k", "other")); }) ==
+          ErrorCode::IdempotencyMismatch);
+}
+
+TEST_CASE("a sandbox that died unnoticed is passed over", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    std::vector<std::string> order;  // in which they became ready, and are claimed
+    for (std::uint32_t size = 1; size <= 3; ++size) {
+        house.declare("p", smallSpec(size));
+        REQUIRE(house.filled("p", size));
+        for (const pool::Member& member : house.warm.members("p")) {
+            if (std::find(order.begin(), order.end(), member.id) == order.end()) {
+                order.push_back(member.id);
+            }
+        }
+    }
+    ground.runtime.hang(order[0]);  // would not say so
+    ground.runtime.kill(order[1]);
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    CHECK(view.sandbox_id == order[2]);
+    REQUIRE(house.settleUntil([&] { return house.warm.counts("p").ready == 3; }));
+    CHECK_FALSE(house.warm.find(order[1]));
+    CHECK(house.table.all().size() == 1);
+    const auto a = house.table.reserve("default", "p", 3);  // and holds one place only
+    CHECK_NOTHROW(house.table.reserve("default", "p", 3));
+}
+
+TEST_CASE("the death of a claimed sandbox ends its workspace as lost", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    ground.runtime.kill(view.sandbox_id);
+    REQUIRE(house.settleUntil([&] { return !house.table.find(view.id); }));
+    CHECK(errorOf([&] { house.workspaces.get(house.who, view.id); }).endedReason() == "lost");
+    CHECK(house.settleUntil([&] { return !house.warm.find(view.sandbox_id); }));
+}
+
+TEST_CASE("an idle workspace is reclaimed and a touched one is not", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec spec = smallSpec(2);
+    spec.idle_timeout = 10s;
+    spec.max_lifetime = 60s;
+    house.declare("p", spec);
+    REQUIRE(house.filled("p", 2));
+    const WorkspaceView idle = house.workspaces.create(house.who, House::request());
+    const WorkspaceView busy = house.workspaces.create(house.who, House::request());
+    ground.manual.advance(6s);
+    house.workspaces.touch(house.who, busy.id);
+    ground.manual.advance(5s);
+    house.reclaimer.sweep();
+    CHECK(errorOf([&] { house.workspaces.get(house.who, idle.id); }).endedReason() == "idle");
+    CHECK(house.workspaces.get(house.who, busy.id).phase == "Active");
+    for (int i = 0; i < 10; ++i) {
+        ground.manual.advance(6s);
+        if (!house.table.find(busy.id)) break;
+        house.workspaces.touch(house.who, busy.id);
+        house.reclaimer.sweep();
+    }
+    CHECK(errorOf([&] { house.workspaces.get(house.who, busy.id); }).endedReason() == "lifetime");
+}
+
+TEST_CASE("a tenant gets all of its quota at once, and no more", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec spec = smallSpec(10);
+    spec.per_tenant = 8;
+    house.declare("p", spec);
+    for (int round = 0; round < 10; ++round) {
+        REQUIRE(house.filled("p", 10));
+        std::atomic<int> refused{0};
+        std::mutex mutex;
+        std::vector<std::string> ids;
+        {
+            std::vector<std::jthread> threads;
+            for (int i = 0; i < 8; ++i) {
+                threads.emplace_back([&] {
+                    try {
+                        const WorkspaceView view =
+                            house.workspaces.create(house.who, House::request());
+                        const std::lock_guard lock(mutex);
+                        ids.push_back(view.id);
+                    } catch (const Error&) {
+                        ++refused;
+                    }
+                });
+            }
+        }
+        CHECK(refused == 0);
+        CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
+              ErrorCode::QuotaExceeded);
+        for (const std::string& id : ids) house.workspaces.close(house.who, id);
+    }
+}
+
+TEST_CASE("a thousand claims of many threads never share a sandbox", "[unit][controller]") {
+    constexpr int kThreads = 32;
+    constexpr int kClaims = 1000;
+    SystemClock clock;
+    Ground ground(&clock);
+    House house(ground);
+    PoolSpec spec = smallSpec(40);
+    spec.warm_max = 100;
+    spec.parallel_creates = 16;
+    spec.max_members = 1000;
+    spec.per_tenant = 1000;
+    spec.max_queue = 1000;
+    house.declare("p", spec);
+    house.loop.start(3);
+    std::atomic<int> next{0};
+    std::mutex mutex;
+    std::set<std::string> sandboxes;
+    std::vector<std::string> failures;
+    int twice = 0;
+    {
+        std::vector<std::jthread> threads;
+        for (int i = 0; i < kThreads; ++i) {
+            threads.emplace_back([&] {
+                while (next++ < kClaims) {
+                    try {
+                        const WorkspaceView view =
+                            house.workspaces.create(house.who, House::request());
+                        {
+                            const std::lock_guard lock(mutex);
+                            if (!sandboxes.insert(view.sandbox_id).second) ++twice;
+                        }
+                        house.workspaces.close(house.who, view.id);
+                    } catch (const std::exception& e) {
+                        const std::lock_guard lock(mutex);
+                        failures.emplace_back(e.what());
+                    }
+                }
+            });
+        }
+    }
+    CHECK(twice == 0);
+    INFO((failures.empty() ? std::string() : failures.front()));
+    CHECK(failures.empty());
+    CHECK(sandboxes.size() == kClaims);
+    CHECK(house.table.all().empty());
+    CHECK(house.metrics.render().find("hearth_double_bind_refused_total 0") != std::string::npos);
+    CHECK(eventually([&] { return house.warm.counts("p").claimed == 0; }));
+    house.loop.stop();
+}

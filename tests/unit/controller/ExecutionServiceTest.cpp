@@ -1,0 +1,102 @@
+#include "controller/ExecutionService.h"
+#include "tests/unit/controller/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+ExecutionRequest command(const std::string& line) {
+    ExecutionRequest request;
+    request.command = line;
+    return request;
+}
+
+struct Open : Ground {
+    House house{*this};
+    std::string workspace;
+
+    Open() {
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+        workspace = house.workspaces.create(house.who, House::request()).id;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("an execution ends with its output and is found again from disk", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto execution = house.executions.start(house.who, open.workspace, command("echo a b"));
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().stdout_bytes == "a b\n");
+    CHECK(execution->view().status == "ok");
+    CHECK(execution->view().exit_code == 0);
+    REQUIRE(
+        house.settleUntil([&] { return house.journal.execution(execution->id()).has_value(); }));
+    house.loop.settle();
+    CHECK(house.executions.find(house.who, execution->id())->view().stdout_bytes == "a b\n");
+    CHECK(house.executions.list(house.who, open.workspace).size() == 1);
+    const Principal other{"other", Role::Admin, ""};
+    CHECK(codeOf([&] { house.executions.find(other, execution->id()); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { house.executions.signal(house.who, execution->id(), "TERM"); }) ==
+          ErrorCode::Conflict);
+}
+
+TEST_CASE("the same key runs once", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("exit 3");
+    request.idempotency_key = "k";
+    request.fingerprint = "f";
+    const auto first = house.executions.start(house.who, open.workspace, request);
+    REQUIRE(house.settleUntil([&] { return first->finished(); }));
+    CHECK(house.executions.start(house.who, open.workspace, request)->id() == first->id());
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(first->id()).has_value(); }));
+    CHECK(house.executions.start(house.who, open.workspace, request)->view().exit_code == 3);
+    request.fingerprint = "g";
+    CHECK(codeOf([&] { house.executions.start(house.who, open.workspace, request); }) ==
+          ErrorCode::IdempotencyMismatch);
+}
+
+TEST_CASE("a running execution keeps its workspace and takes input", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("cat");
+    request.stdin_open = true;
+    const auto execution = house.executions.start(house.who, open.workspace, request);
+    CHECK_FALSE(house.workspaces.get(house.who, open.workspace).idle_expires_at);
+    house.executions.writeStdin(house.who, execution->id(), "input", false);
+    house.executions.writeStdin(house.who, execution->id(), "", true);
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().stdout_bytes == "input");
+    CHECK(house.settleUntil([&] {
+        return house.workspaces.get(house.who, open.workspace).idle_expires_at.has_value();
+    }));
+}
+
+TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto execution =
+        house.executions.startOneShot(house.who, House::request(), command("echo once"));
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    const std::string workspace = execution->view().workspace_id;
+    REQUIRE(house.settleUntil([&] { return !house.table.find(workspace); }));
+    CHECK(house.executions.find(house.who, execution->id())->view().stdout_bytes == "once\n");
+    CHECK(house.table.all().size() == 1);
+}
+
+TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    open.runtime.kill(house.workspaces.get(house.who, open.workspace).sandbox_id);
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status != "ok");
+    CHECK(codeOf([&] { house.executions.start(house.who, open.workspace, command("echo")); }) !=
+          std::nullopt);
+}

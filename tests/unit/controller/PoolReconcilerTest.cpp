@@ -1,0 +1,175 @@
+#include "controller/PoolReconciler.h"
+#include "tests/unit/controller/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool conditionOf(const House& house, const std::string& type) {
+    for (const Condition& each : house.pools.status("p").conditions) {
+        if (each.type == type) return each.status;
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("a pool fills to its floor with few creates at a time", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec spec = smallSpec(5);
+    spec.parallel_creates = 2;
+    house.declare("p", spec);
+    house.pools.reconcile("p");
+    CHECK(house.warm.counts("p").creating == 2);
+    house.pools.reconcile("p");  // asked again, nothing is made twice
+    CHECK(house.warm.counts("p").creating == 2);
+    CHECK_FALSE(conditionOf(house, "Ready"));
+    CHECK(conditionOf(house, "Progressing"));
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 5);
+    CHECK(ground.runtime.created() == 5);
+    CHECK(conditionOf(house, "Ready"));
+    CHECK(house.pools.status("p").observed_generation == 1);
+}
+
+TEST_CASE("a dead warm sandbox is replaced once", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    const std::string dead = ground.runtime.list().front().id;
+    ground.runtime.kill(dead);
+    REQUIRE(house.settleUntil(
+        [&] { return !house.warm.find(dead) && house.warm.counts("p").ready == 2; }));
+    ground.manual.advance(31s);
+    house.loop.settle();
+    CHECK(ground.runtime.created() == 3);
+    CHECK(ground.runtime.list().size() == 2);
+    CHECK(house.warm.counts("p").total() == 2);
+}
+
+TEST_CASE("failing creates back off, degrade the pool and recover", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    ground.runtime.failCreates(3);
+    house.declare("p", smallSpec(1));
+    house.loop.settle();
+    CHECK(house.breaker.state("p").failures == 1);
+    CHECK(house.warm.counts("p").total() == 0);  // nothing of the failed one is left
+    house.work.add({"pool", "p"});
+    house.loop.settle();
+    CHECK(house.breaker.state("p").failures == 1);  // it waits
+    ground.manual.advance(501ms);
+    house.loop.settle();
+    CHECK(house.breaker.state("p").failures == 2);
+    CHECK_FALSE(conditionOf(house, "Degraded"));
+    ground.manual.advance(501ms);
+    house.loop.settle();
+    CHECK(house.breaker.state("p").failures == 2);  // twice as long
+    ground.manual.advance(500ms);
+    house.loop.settle();
+    CHECK(house.breaker.state("p").failures == 3);
+    CHECK(conditionOf(house, "Degraded"));
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
+          ErrorCode::PoolDegraded);
+    ground.manual.advance(3s);
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 1);
+    CHECK_FALSE(conditionOf(house, "Degraded"));
+    EventQuery query;
+    query.type = "pool.recovered";
+    CHECK(house.events.list(house.who, query).size() == 1);
+    query.type = "pool.degraded";
+    CHECK(house.events.list(house.who, query).size() == 1);
+}
+
+TEST_CASE("a pool of a missing image degrades and others go on", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec missing = smallSpec(1);
+    missing.image = "missing";
+    house.declare("m", missing);
+    house.declare("p", smallSpec(2));
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 2);
+    CHECK(house.breaker.state("m").failures == 1);
+}
+
+TEST_CASE("a new template replaces warm sandboxes only as new ones arrive", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    PoolSpec changed = smallSpec(2);
+    changed.image = "node";
+    house.declare("p", changed);
+    house.pools.reconcile("p");
+    CHECK(house.warm.counts("p").ready == 2);  // still there for claims
+    REQUIRE(house.settleUntil([&] { return ground.runtime.list().size() == 2; }));
+    CHECK(house.warm.counts("p").ready == 2);
+    for (const pool::Member& member : house.warm.members("p")) CHECK(member.image == "node");
+}
+
+TEST_CASE("a change of numbers replaces no sandbox", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    house.declare("p", smallSpec(3));
+    REQUIRE(house.filled("p", 3));
+    CHECK(ground.runtime.created() == 3);
+    house.declare("p", smallSpec(1));
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 3);  // a surplus is kept for a while
+    ground.manual.advance(61s);
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 1);
+    CHECK(ground.runtime.list().size() == 1);
+}
+
+TEST_CASE("warm sandboxes are renewed at their age", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    ground.manual.advance(25h);
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 2);
+    CHECK(ground.runtime.created() == 4);
+    CHECK(ground.runtime.list().size() == 2);
+}
+
+TEST_CASE("a deleted pool loses its warm sandboxes and goes when the last claimed one ends",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    house.specs.markDeleting("p");
+    house.work.add({"pool", "p"});
+    house.loop.settle();
+    CHECK(ground.runtime.list().size() == 1);
+    REQUIRE(house.specs.find("p"));
+    CHECK(house.workspaces.get(house.who, view.id).phase == "Active");
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) != std::nullopt);
+    house.workspaces.close(house.who, view.id);
+    house.loop.settle();
+    CHECK_FALSE(house.specs.find("p"));
+    CHECK(ground.runtime.list().empty());
+    CHECK(house.metrics.render().find("pool=\"p\"") == std::string::npos);
+}
+
+TEST_CASE("the members of a pool never exceed its limit", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec spec = smallSpec(4);
+    spec.max_members = 3;
+    house.declare("p", spec);
+    house.loop.settle();
+    CHECK(house.warm.counts("p").total() == 3);
+}

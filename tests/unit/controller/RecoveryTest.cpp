@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include "controller/Recovery.h"
+#include "tests/unit/controller/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+ExecutionRequest command(const std::string& line) {
+    ExecutionRequest request;
+    request.command = line;
+    request.background = true;
+    return request;
+}
+
+bool exists(Ground& ground, const std::string& sandbox) {
+    const auto all = ground.runtime.list();
+    return std::any_of(all.begin(), all.end(), [&](const auto& i) { return i.id == sandbox; });
+}
+
+/// What the first server leaves behind when it dies.
+struct Left {
+    WorkspaceView workspace;
+    std::string finished;
+    std::string running;
+    std::string marked;
+    std::uint64_t epoch = 0;
+};
+
+Left liveAndDie(Ground& ground) {
+    House house(ground);
+    Left left;
+    house.declare("p", smallSpec(3));
+    house.recover();
+    REQUIRE(house.filled("p", 3));
+    WorkspaceRequest request = House::request("key");
+    request.name = "work";
+    request.labels = {{"a", "1"}};
+    left.workspace = house.workspaces.create(house.who, request);
+    REQUIRE(house.filled("p", 3));
+    const auto done = house.executions.start(house.who, left.workspace.id, command("echo hi"));
+    left.finished = done->id();
+    REQUIRE(house.settleUntil([&] { return done->finished(); }));
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(left.finished).has_value(); }));
+    house.loop.settle();
+    left.running =
+        house.executions.start(house.who, left.workspace.id, command("sleep 1000"))->id();
+    // Between the mark and the bind: this one may be bound for all anybody knows.
+    for (const pool::Member& member : house.warm.members("p")) {
+        if (member.phase == pool::Phase::Ready) left.marked = member.id;
+    }
+    house.marks.set(left.marked);
+    left.epoch = house.sandboxes.epoch();
+    house.journal.flush(1s);
+    return left;
+}
+
+void checkAdopted(House& house, const Left& left) {
+    const WorkspaceView view = house.workspaces.get(house.who, left.workspace.id);
+    CHECK(view.sandbox_id == left.workspace.sandbox_id);
+    CHECK(view.name == "work");
+    CHECK(view.labels == left.workspace.labels);
+    CHECK(view.created_at == left.workspace.created_at);
+    CHECK(view.limits == left.workspace.limits);
+    CHECK_FALSE(view.idle_expires_at);  // something runs in it
+    CHECK(house.sandboxes.epoch() > left.epoch);
+    CHECK(house.workspaces.create(house.who, House::request("key")).replayed);
+
+    const auto running = house.executions.find(house.who, left.running);
+    CHECK_FALSE(running->finished());
+    house.executions.kill(house.who, left.running);
+    CHECK(house.settleUntil([&] { return running->finished(); }));
+    CHECK(running->view().status == "killed");
+    // The files answer, too.
+    house.workspaces.makeDirectory(house.who, left.workspace.id, "d");
+    CHECK(house.workspaces.stat(house.who, left.workspace.id, "d").type == "directory");
+    house.workspaces.touch(house.who, left.workspace.id);
+}
+
+}  // namespace
+
+TEST_CASE("after a crash a new server takes up what the old one left", "[unit][controller]") {
+    Ground ground;
+    const Left left = liveAndDie(ground);
+    const std::size_t created = ground.runtime.created();
+    ground.manual.advance(1s);
+
+    House house(ground);
+    const Recovery::Outcome outcome = house.recover();
+    CHECK(outcome.workspaces == 1);
+    CHECK(outcome.warm == 2);
+    CHECK(outcome.swept == 1);
+    CHECK_FALSE(exists(ground, left.marked));
+    CHECK_FALSE(house.marks.exists(left.marked));
+    CHECK(house.marks.exists(left.workspace.sandbox_id));
+    checkAdopted(house, left);
+    CHECK(house.executions.find(house.who, left.finished)->view().stdout_bytes == "hi\n");
+    REQUIRE(house.filled("p", 3));
+    CHECK(ground.runtime.created() == created + 1);  // only the marked one was made anew
+    house.workspaces.close(house.who, left.workspace.id);
+    CHECK(house.settleUntil([&] { return !exists(ground, left.workspace.sandbox_id); }));
+}
+
+TEST_CASE("a lost data file loses history, never a running workspace", "[unit][controller]") {
+    Ground ground;
+    const Left left = liveAndDie(ground);
+    ground.loseData();
+
+    House house(ground);
+    house.declare("p", smallSpec(3));  // as its manifest file says
+    const Recovery::Outcome outcome = house.recover();
+    CHECK(outcome.workspaces == 1);
+    CHECK(outcome.warm == 2);
+    checkAdopted(house, left);
+    CHECK(codeOf([&] { house.executions.find(house.who, left.finished); }) == ErrorCode::NotFound);
+    // The adopted warm ones take claims of the new epoch.
+    CHECK(house.workspaces.create(house.who, House::request()).phase == "Active");
+    CHECK(house.workspaces.create(house.who, House::request()).phase == "Active");
+    house.workspaces.close(house.who, left.workspace.id);
+    house.loop.settle();
+    CHECK(errorOf([&] { house.workspaces.get(house.who, left.workspace.id); }).code() ==
+          ErrorCode::Gone);
+}
+
+TEST_CASE("every life of a server has a higher epoch", "[unit][controller]") {
+    Ground ground;
+    std::uint64_t before = 0;
+    for (int life = 0; life < 6; ++life) {
+        if (life % 2 == 1) ground.loseData();
+        House house(ground);
+        house.declare("p", smallSpec(1));
+        house.recover();
+        CHECK(house.sandboxes.epoch() > before);
+        before = house.sandboxes.epoch();
+        REQUIRE(house.filled("p", 1));
+    }
+    CHECK(ground.runtime.created() == 1);
+}
+
+TEST_CASE("warm sandboxes of a pool that is declared otherwise now are swept",
+          "[unit][controller]") {
+    Ground ground;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+    }
+    House house(ground);
+    PoolSpec changed = smallSpec(2);
+    changed.image = "node";
+    house.declare("p", changed);
+    const Recovery::Outcome outcome = house.recover();
+    CHECK(outcome.warm == 0);
+    CHECK(outcome.swept == 2);
+    CHECK(ground.runtime.list().empty());
+}
+
+TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[unit][controller]") {
+    Ground ground;
+    const Left left = liveAndDie(ground);
+    ground.runtime.kill(left.workspace.sandbox_id);
+    House house(ground);
+    const Recovery::Outcome outcome = house.recover();
+    CHECK(outcome.workspaces == 0);
+    CHECK(outcome.swept == 2);
+    CHECK_FALSE(exists(ground, left.workspace.sandbox_id));
+    CHECK_FALSE(house.marks.exists(left.workspace.sandbox_id));
+    const Error gone = errorOf([&] { house.workspaces.get(house.who, left.workspace.id); });
+    CHECK(gone.code() == ErrorCode::Gone);
+    CHECK(gone.endedReason() == "lost");
+}

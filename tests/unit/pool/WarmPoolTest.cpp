@@ -1,0 +1,121 @@
+#include "pool/WarmPool.h"
+#include "tests/unit/base/Support.h"
+
+using namespace hearth;
+using namespace hearth::pool;
+
+namespace {
+
+Member member(const std::string& id, const std::string& pool = "p") {
+    Member out;
+    out.id = id;
+    out.pool = pool;
+    return out;
+}
+
+void makeReady(WarmPool& pool, const std::string& id, const std::string& name = "p") {
+    pool.add(member(id, name));
+    pool.warming(id);
+    pool.ready(id, nullptr, {});
+}
+
+}  // namespace
+
+TEST_CASE("a sandbox goes through its phases forward only", "[unit][pool]") {
+    WarmPool pool;
+    pool.add(member("a"));
+    CHECK(pool.find("a")->phase == Phase::Creating);
+    CHECK_FALSE(pool.ready("a", nullptr, {}));  // not before it warmed
+    CHECK(pool.warming("a"));
+    CHECK_FALSE(pool.warming("a"));
+    CHECK(pool.ready("a", nullptr, {}));
+    CHECK_FALSE(pool.ready("a", nullptr, {}));
+    REQUIRE(pool.claim("p", "ws", "t"));
+    CHECK_FALSE(pool.warming("a"));
+    CHECK_FALSE(pool.ready("a", nullptr, {}));
+    CHECK(pool.fail("a"));
+    CHECK_FALSE(pool.fail("a"));
+    CHECK(pool.drain("a"));
+    CHECK_FALSE(pool.drain("a"));
+    CHECK_FALSE(pool.fail("a"));
+    CHECK(pool.find("a")->phase == Phase::Draining);
+    pool.remove("a");
+    pool.remove("a");
+    CHECK_FALSE(pool.find("a"));
+    for (const bool done : {pool.warming("a"), pool.drain("a"), pool.fail("a")}) CHECK_FALSE(done);
+}
+
+TEST_CASE("the oldest ready sandbox is claimed first and by one only", "[unit][pool]") {
+    WarmPool pool;
+    makeReady(pool, "c");
+    makeReady(pool, "a");
+    makeReady(pool, "b");
+    makeReady(pool, "x", "q");
+    const auto first = pool.claim("p", "ws_1", "t");
+    REQUIRE(first);
+    CHECK(first->id == "c");
+    CHECK(first->workspace == "ws_1");
+    CHECK(first->tenant == "t");
+    CHECK(pool.claim("p", "ws_2", "t")->id == "a");
+    CHECK(pool.claim("p", "ws_3", "t")->id == "b");
+    CHECK_FALSE(pool.claim("p", "ws_4", "t"));
+    CHECK_FALSE(pool.claim("unknown", "ws_4", "t"));
+}
+
+TEST_CASE("what is drained, failed or removed is never claimed", "[unit][pool]") {
+    WarmPool pool;
+    for (const char* id : {"a", "b", "c"}) makeReady(pool, id);
+    pool.add(member("d"));
+    pool.drain("a");
+    pool.fail("b");
+    pool.remove("c");
+    CHECK_FALSE(pool.claim("p", "ws", "t"));
+}
+
+TEST_CASE("counts follow every step", "[unit][pool]") {
+    WarmPool pool;
+    CHECK(pool.counts("p").total() == 0);
+    pool.add(member("a"));
+    pool.add(member("a"));  // known already
+    pool.add(member("b"));
+    pool.warming("b");
+    makeReady(pool, "c");
+    makeReady(pool, "d");
+    makeReady(pool, "e");
+    pool.fail("e");
+    pool.claim("p", "ws", "t");
+    makeReady(pool, "x", "q");
+    const PoolCounts counts = pool.counts("p");
+    CHECK(counts.creating == 1);
+    CHECK(counts.warming == 1);
+    CHECK(counts.ready == 1);
+    CHECK(counts.claimed == 1);
+    CHECK(counts.failed == 1);
+    CHECK(counts.draining == 0);
+    CHECK(counts.total() == 5);
+    CHECK(pool.members("p").size() == 5);
+    CHECK(pool.all().size() == 6);
+    for (const Member& each : pool.all()) {
+        pool.drain(each.id);
+        pool.remove(each.id);
+    }
+    CHECK(pool.counts("p").total() == 0);
+    CHECK(pool.counts("q").total() == 0);
+}
+
+TEST_CASE("an adopted sandbox is where it was found", "[unit][pool]") {
+    WarmPool pool;
+    Member claimed = member("a");
+    claimed.phase = Phase::Claimed;
+    Member ready = member("b");
+    ready.phase = Phase::Ready;
+    pool.adopt(claimed);
+    pool.adopt(ready);
+    CHECK(pool.counts("p").claimed == 1);
+    CHECK(pool.claim("p", "ws", "t")->id == "b");
+}
+
+TEST_CASE("phases have names", "[unit][pool]") {
+    CHECK(phaseName(Phase::Creating) == "Creating");
+    CHECK(phaseName(Phase::Failed) == "Failed");
+}
