@@ -51,7 +51,14 @@ ExecutionService::ExecutionService(WorkspaceService& workspaces, WorkspaceTable&
       metrics_(metrics),
       log_(log),
       secret_key_(secret_key),
-      clock_(clock) {}
+      clock_(clock) {
+    gate_->service = this;
+}
+
+ExecutionService::~ExecutionService() {
+    const std::lock_guard lock(gate_->mutex);
+    gate_->service = nullptr;
+}
 
 std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
                                                    const std::string& workspace,
@@ -118,7 +125,10 @@ std::shared_ptr<LiveExecution> ExecutionService::remember(
     LiveExecution::Facts facts, const std::shared_ptr<Workspace>& workspace) {
     auto execution = std::make_shared<LiveExecution>(std::move(facts), workspace, clock_);
     execution->self(execution);
-    execution->onEnded([this](const std::shared_ptr<LiveExecution>& which) { ended(which); });
+    execution->onEnded([gate = gate_](const std::shared_ptr<LiveExecution>& which) {
+        const std::lock_guard lock(gate->mutex);
+        if (gate->service != nullptr) gate->service->ended(which);
+    });
     const std::lock_guard lock(mutex_);
     const auto [entry, fresh] = live_.emplace(execution->id(), execution);
     return fresh ? execution : nullptr;
@@ -225,19 +235,25 @@ ReconcileResult ExecutionService::settle(const std::string& id) {
                            execution->packedOutput(),
                            toUnixMillis(clock_.wall())};
     crashPoint("exec.before_durable");
-    journal_.record(record, [this, id, workspace](bool durable) {
-        crashPoint("exec.after_durable");
-        if (durable) {
-            const std::lock_guard lock(mutex_);
-            live_.erase(id);
-        }
-        if (workspace->facts().one_shot) {
-            endings_.end(workspace, "deleted");
-        } else if (durable && workspace->active()) {
-            work_.add({"forget", workspace->facts().id + "/" + id});
-        }
+    journal_.record(record, [gate = gate_, id, workspace](bool durable) {
+        const std::lock_guard lock(gate->mutex);
+        if (gate->service != nullptr) gate->service->recorded(id, workspace, durable);
     });
     return ReconcileResult::settled();
+}
+
+void ExecutionService::recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace,
+                                bool durable) {
+    crashPoint("exec.after_durable");
+    if (durable) {
+        const std::lock_guard lock(mutex_);
+        live_.erase(id);
+    }
+    if (workspace->facts().one_shot) {
+        endings_.end(workspace, "deleted");
+    } else if (durable && workspace->active()) {
+        work_.add({"forget", workspace->facts().id + "/" + id});
+    }
 }
 
 ReconcileResult ExecutionService::endOverdue() {

@@ -21,6 +21,11 @@ public:
                      EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
                      const std::string& secret_key, const Clock& clock);
 
+    /// Executions that still run are let go: their agents may end them after this service has gone.
+    ~ExecutionService() override;
+    ExecutionService(const ExecutionService&) = delete;
+    ExecutionService& operator=(const ExecutionService&) = delete;
+
     std::shared_ptr<Execution> start(const Principal& who, const std::string& workspace,
                                      const ExecutionRequest& request) override;
     std::shared_ptr<Execution> startOneShot(const Principal& who, const WorkspaceRequest& where,
@@ -53,6 +58,7 @@ private:
     std::shared_ptr<LiveExecution> remember(LiveExecution::Facts facts,
                                             const std::shared_ptr<Workspace>& workspace);
     void ended(const std::shared_ptr<LiveExecution>& execution);
+    void recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace, bool durable);
     std::shared_ptr<LiveExecution> running(const Principal& who, const std::string& id);
     std::shared_ptr<Execution> replay(const Principal& who, const std::string& id,
                                       const std::string& fingerprint);
@@ -68,6 +74,12 @@ private:
     metrics::Log& log_;
     const std::string& secret_key_;
     const Clock& clock_;
+    /// What the ends of executions and the journal's callbacks come through: they may outlive us.
+    struct Gate {
+        std::mutex mutex;
+        ExecutionService* service = nullptr;  // guarded by mutex; null once we have gone
+    };
+    const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
     mutable std::mutex mutex_;
     std::map<std::string, std::shared_ptr<LiveExecution>> live_;  // guarded by mutex_
 };

@@ -128,7 +128,8 @@ void Journal::prune(Database& database) {
     Statement(database, "DELETE FROM workspaces WHERE ended_ms < ?")
         .bind(now - kWorkspaceKeptMs)
         .run();
-    // One hour after the end of their workspace; those of a workspace nobody knows, a day.
+    // One hour after the end of their workspace; those of a workspace nobody knows, an hour after
+    // their own.
     Statement(database,
               "DELETE FROM executions WHERE ended_ms < ? AND workspace IN "
               "(SELECT id FROM workspaces WHERE ended_ms < ?)")

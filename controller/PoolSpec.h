@@ -58,7 +58,7 @@ struct Pool {
 Pool parsePool(const Json& document);
 
 /// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,
-/// no aliases. `source` is the file's name in messages.
+/// 20,000 values with aliases counted where they stand. `source` is the file's name in messages.
 std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source);
 
 /// The document of a pool with every default written out.

@@ -69,7 +69,7 @@ TEST_CASE("callbacks come after the commit and say whether it held", "[unit][con
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
     std::atomic<int> kept{-1};
-    journal.record(ExecutionRecord{"ex_1", "ws", "t", "f", "{}", "", 1},
+    journal.record(ExecutionRecord{"ex_1", "ws", "t", "f", "{}", "", 1'700'000'000'000},
                    [&](bool durable) { kept = durable ? 1 : 0; });
     CHECK(eventually([&] { return kept != -1; }));
     CHECK(kept == 1);
