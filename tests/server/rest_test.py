@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, main, new_key, pool_yaml, wait_for  # noqa: E402
+from harness import Server, clean_up, main, new_key, pool_yaml, wait_for  # noqa: E402
 
 
 def problem(answer, status, code):
@@ -296,28 +296,34 @@ def one_shots_and_events():
         connection.close()
 
 
+def claim_storm(s, clients, total):
+    """Claims and closes `total` workspaces from `clients` threads; no sandbox may be handed out twice."""
+    seen, lock, errors = [], threading.Lock(), []
+
+    def client(count):
+        for _ in range(count):
+            answer = s.post("/v1/workspaces", {}, timeout=90)
+            if answer.status != 201:
+                errors.append(answer)
+                continue
+            with lock:
+                seen.append(answer.json["sandboxId"])
+            s.call("DELETE", f"/v1/workspaces/{answer.json['id']}")
+
+    share, rest = divmod(total, clients)
+    threads = [threading.Thread(target=client, args=(share + (i < rest),)) for i in range(clients)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors, errors[:3]
+    assert len(seen) == total == len(set(seen)), (len(seen), len(set(seen)))
+
+
 def no_double_hand_out():
     """200 claims by 16 clients on real sandboxes: no sandbox twice"""
     with Server(pools=pool_yaml(warm=8, max_wait="60s")) as s:
-        seen, lock, errors = [], threading.Lock(), []
-
-        def client(count):
-            for _ in range(count):
-                answer = s.post("/v1/workspaces", {}, timeout=90)
-                if answer.status != 201:
-                    errors.append(answer)
-                    continue
-                with lock:
-                    seen.append(answer.json["sandboxId"])
-                s.call("DELETE", f"/v1/workspaces/{answer.json['id']}")
-
-        threads = [threading.Thread(target=client, args=(13 if i < 8 else 12,)) for i in range(16)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        assert not errors, errors[:3]
-        assert len(seen) == 200 and len(set(seen)) == 200, (len(seen), len(set(seen)))
+        claim_storm(s, 16, 200)
 
 
 def fake_runtime_storm():
@@ -325,28 +331,9 @@ def fake_runtime_storm():
     s = Server(pools=pool_yaml(image="any", warm=20, max_wait="60s", per_tenant=1000), runtime="fake")
     try:
         s.start()
-        seen, lock, errors = [], threading.Lock(), []
-
-        def client(count):
-            for _ in range(count):
-                answer = s.post("/v1/workspaces", {}, timeout=90)
-                if answer.status != 201:
-                    errors.append(answer)
-                    continue
-                with lock:
-                    seen.append(answer.json["sandboxId"])
-                s.call("DELETE", f"/v1/workspaces/{answer.json['id']}")
-
-        threads = [threading.Thread(target=client, args=(32 if i < 8 else 31,)) for i in range(32)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        assert not errors, errors[:3]
-        assert len(seen) == 1000 == len(set(seen)), (len(seen), len(set(seen)))
+        claim_storm(s, 32, 1000)
         assert s.stop() == 0
     finally:
-        from harness import clean_up
         clean_up(s)
 
 
