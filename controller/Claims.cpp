@@ -26,7 +26,7 @@ std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked
 }  // namespace
 
 Claims::Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
-               const pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
+               pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
                EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock)
     : table_(table),
       queue_(queue),
@@ -41,7 +41,7 @@ Claims::Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sand
       clock_(clock) {}
 
 Claims::Claimed Claims::claim(const Wanted& wanted) {
-    const std::string& pool = wanted.pool.name;
+    const std::string& pool = wanted.pool->name;
     const TimePoint begin =
         wanted.request->started_at == TimePoint{} ? clock_.now() : wanted.request->started_at;
     ClaimLedger ledger;
@@ -50,11 +50,11 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
         for (std::uint32_t attempt = 1;; ++attempt) {
             // Taken over by a workspace that was lost at once, it has to be had again.
             if (!place || !place->held()) {
-                place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool.spec.per_tenant));
+                place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
             }
             const TimePoint asked = clock_.now();
             const pool::Member member =
-                queue_.acquire(wanted.pool, {wanted.workspace_id, wanted.tenant});
+                queue_.acquire(*wanted.pool, {wanted.workspace_id, wanted.tenant});
             const TimePoint picked = clock_.now();
             const std::shared_ptr<Workspace> workspace = bind(wanted, member, attempt, *place);
             work_.addAfter({"pool", pool}, kRefillDelay);
@@ -89,11 +89,11 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
 std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member& member,
                                         std::uint32_t attempt, WorkspaceTable::Place& place) {
     const WorkspaceRequest& request = *wanted.request;
-    const PoolSpec& spec = wanted.pool.spec;
+    const PoolSpec& spec = wanted.pool->spec;
     WorkspaceFacts facts;
     facts.id = wanted.workspace_id;
     facts.tenant = wanted.tenant;
-    facts.pool = wanted.pool.name;
+    facts.pool = wanted.pool->name;
     facts.sandbox = member.id;
     facts.claim_id = wanted.claim_id;
     facts.fingerprint = request.fingerprint;

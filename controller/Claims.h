@@ -17,11 +17,11 @@ namespace hearth::controller {
 class Claims {
 public:
     Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
-           const pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
+           pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
            EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
 
     struct Wanted {
-        Pool pool;
+        PoolPtr pool;
         std::string workspace_id;
         std::string claim_id;
         const WorkspaceRequest* request = nullptr;
@@ -43,7 +43,7 @@ private:
     WorkspaceTable& table_;
     ClaimQueue& queue_;
     SandboxReconciler& sandboxes_;
-    const pool::ClaimMarks& marks_;
+    pool::ClaimMarks& marks_;
     Endings& endings_;
     WorkQueue& work_;
     Journal& journal_;

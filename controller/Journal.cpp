@@ -44,16 +44,15 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log)
 
 Journal::~Journal() {
     thread_.request_stop();
-    wake_.notify_all();
+    alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
 void Journal::write(Write write, Written written) {
-    {
-        const std::lock_guard lock(mutex_);
-        queue_.push_back({std::move(write), std::move(written)});
-        ++queued_;
-    }
-    wake_.notify_one();
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({std::move(write), std::move(written)});
+    ++queued_;
+    // Answers first: what they queue is written together, and not beside them.
+    if (queue_.size() == 1) alarm_.ringIn(kGather);
 }
 
 void Journal::writeNow(const Write& write) {
@@ -76,19 +75,20 @@ void Journal::read(const Write& query) {
 void Journal::flush(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
     const std::uint64_t target = queued_;
-    wake_.wait_for(lock, timeout, [&] { return written_ >= target; });
+    written_some_.wait_for(lock, timeout, [&] { return written_ >= target; });
 }
 
 void Journal::writeLoop(const std::stop_token& stop) {
     while (true) {
         std::deque<Item> batch;
         {
-            std::unique_lock lock(mutex_);
-            wake_.wait(lock, stop, [&] { return !queue_.empty(); });
-            if (queue_.empty() && stop.stop_requested()) return;
-            // Answers first: what they queue is written together, and not beside them.
-            wake_.wait_for(lock, stop, kGather, [] { return false; });
+            const std::lock_guard lock(mutex_);
             batch.swap(queue_);
+        }
+        if (batch.empty()) {
+            if (stop.stop_requested()) return;
+            alarm_.wait();
+            continue;
         }
         const std::size_t count = batch.size();
         writeBatch(batch);
@@ -96,7 +96,7 @@ void Journal::writeLoop(const std::stop_token& stop) {
             const std::lock_guard lock(mutex_);
             written_ += count;
         }
-        wake_.notify_all();
+        written_some_.notify_all();
     }
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/Alarm.h"
 #include "base/Clock.h"
 #include "controller/Database.h"
 #include "controller/Events.h"
@@ -101,7 +102,8 @@ private:
     std::mutex reader_mutex_;
     Database reader_;  // guarded by reader_mutex_
     std::mutex mutex_;
-    std::condition_variable_any wake_;
+    std::condition_variable written_some_;
+    Alarm alarm_;
     std::deque<Item> queue_;     // guarded by mutex_
     std::uint64_t queued_ = 0;   // guarded by mutex_
     std::uint64_t written_ = 0;  // guarded by mutex_

@@ -44,7 +44,7 @@ PoolReconciler::PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueu
       clock_(clock) {}
 
 ReconcileResult PoolReconciler::reconcile(const std::string& name) {
-    const std::optional<Pool> pool = specs_.find(name);
+    const PoolPtr pool = specs_.find(name);
     if (!pool) {
         for (const Member& member : warm_.members(name)) {
             if (isWarm(member)) endings_.retire(member, "replaced");

@@ -35,28 +35,29 @@ PoolService::PoolService(SpecStore& specs, PoolReconciler& reconciler, pool::War
 
 std::vector<PoolView> PoolService::list(const Principal&) {
     std::vector<PoolView> views;
-    for (Pool& pool : specs_.all()) {
-        PoolStatus status = reconciler_.status(pool.name);
+    for (PoolPtr& pool : specs_.all()) {
+        PoolStatus status = reconciler_.status(pool->name);
         views.push_back({std::move(pool), std::move(status)});
     }
     return views;
 }
 
 PoolView PoolService::get(const Principal&, const std::string& name) {
-    std::optional<Pool> pool = specs_.find(name);
+    PoolPtr pool = specs_.find(name);
     if (!pool) {
         throw Error(ErrorCode::NotFound, "no pool " + name).hint("GET /v1/pools lists them");
     }
     PoolStatus status = reconciler_.status(name);
-    return {*std::move(pool), std::move(status)};
+    return {std::move(pool), std::move(status)};
 }
 
 PoolView PoolService::store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
                             bool& created) {
-    const Pool kept = specs_.put(std::move(pool), mode, if_match, created);
-    if (created) metrics_.bornPool(kept.name);
-    work_.add({"pool", kept.name});
-    return {kept, reconciler_.status(kept.name)};
+    PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
+    if (created) metrics_.bornPool(kept->name);
+    work_.add({"pool", kept->name});
+    PoolStatus status = reconciler_.status(kept->name);
+    return {std::move(kept), std::move(status)};
 }
 
 void PoolService::declare(const Pool& pool) {
@@ -84,7 +85,7 @@ PoolView PoolService::put(const Principal& who, const std::string& name, const J
 PoolView PoolService::patch(const Principal& who, const std::string& name, const Json& merge,
                             std::optional<std::int64_t> if_match) {
     require(who, Role::Operator);
-    Json document = get(who, name).pool.document;
+    Json document = poolDocument(name, get(who, name).pool->spec);
     document.merge_patch(merge);
     bool created = false;
     Pool pool = parsePool(document);

@@ -268,7 +268,6 @@ Pool parsePool(const Json& document) {
     top.child("status");
     top.finish();
     if (!errors.empty()) refuse(std::move(errors));
-    pool.document = poolDocument(pool.name, pool.spec);
     return pool;
 }
 

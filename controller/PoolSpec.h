@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -44,12 +45,13 @@ struct PoolSpec {
 struct Pool {
     std::string name;
     PoolSpec spec;
-    Json document;  ///< `{apiVersion, kind, metadata, spec}` as accepted, defaults filled in
     std::int64_t generation = 1;        ///< rises when the spec changes
     std::int64_t resource_version = 1;  ///< rises with every change
     std::int64_t created_unix_ms = 0;
     bool deleting = false;  ///< its sandboxes are being ended
 };
+/// Who reads pools shares them: a change makes a new one.
+using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that DESIGN names and this
@@ -61,7 +63,7 @@ Pool parsePool(const Json& document);
 /// 20,000 values with aliases counted where they stand. `source` is the file's name in messages.
 std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source);
 
-/// The document of a pool with every default written out.
+/// The manifest of a pool, `{apiVersion, kind, metadata, spec}`, with every default written out.
 Json poolDocument(const std::string& name, const PoolSpec& spec);
 
 }  // namespace hearth::controller

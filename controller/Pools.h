@@ -33,7 +33,7 @@ struct PoolStatus {
 };
 
 struct PoolView {
-    Pool pool;
+    PoolPtr pool;  ///< never null
     PoolStatus status;
 };
 

@@ -15,17 +15,18 @@ void ReconcileLoop::handle(const std::string& kind, Reconcile reconcile) {
 }
 
 void ReconcileLoop::start(unsigned workers) {
+    threads_.emplace_back([this](const std::stop_token& stop) { queue_.keepTime(stop); });
     for (unsigned i = 0; i < workers; ++i) {
-        workers_.emplace_back([this](const std::stop_token& stop) {
+        threads_.emplace_back([this](const std::stop_token& stop) {
             while (const std::optional<WorkKey> key = queue_.take(stop)) work(*key);
         });
     }
 }
 
 void ReconcileLoop::stop() {
-    for (std::jthread& worker : workers_) worker.request_stop();
+    for (std::jthread& thread : threads_) thread.request_stop();
     queue_.wakeAll();
-    workers_.clear();
+    threads_.clear();
 }
 
 void ReconcileLoop::settle() {

@@ -49,7 +49,7 @@ private:
     metrics::Log& log_;
     const Clock& clock_;
     std::map<std::string, Reconcile> handlers_;
-    std::vector<std::jthread> workers_;
+    std::vector<std::jthread> threads_;  ///< the workers and the queue's time keeper
 };
 
 }  // namespace hearth::controller

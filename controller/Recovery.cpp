@@ -18,10 +18,10 @@ constexpr const char* kEpochKey = "epoch";
 
 }  // namespace
 
-Recovery::Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
-                   const pool::ClaimMarks& marks, SandboxReconciler& sandboxes, SpecStore& specs,
-                   WorkspaceTable& table, ExecutionService& executions, Journal& journal,
-                   metrics::Log& log, const Clock& clock)
+Recovery::Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, pool::ClaimMarks& marks,
+                   SandboxReconciler& sandboxes, SpecStore& specs, WorkspaceTable& table,
+                   ExecutionService& executions, Journal& journal, metrics::Log& log,
+                   const Clock& clock)
     : runtime_(runtime),
       warm_(warm),
       marks_(marks),
@@ -131,7 +131,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     member.generation = generation.empty() ? 0 : std::stoll(generation);
     member.created = fromUnixMillis(info.created_unix_ms);
     member.created_at = clock_.now() - (clock_.wall() - member.created);
-    const std::optional<Pool> pool = specs_.find(member.pool);
+    const PoolPtr pool = specs_.find(member.pool);
     if (pool) member.image = pool->spec.image;
 
     if (agent->hello().binding) {

@@ -13,7 +13,7 @@ namespace hearth::controller {
 /// listeners open and the loop starts.
 class Recovery {
 public:
-    Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, const pool::ClaimMarks& marks,
+    Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, pool::ClaimMarks& marks,
              SandboxReconciler& sandboxes, SpecStore& specs, WorkspaceTable& table,
              ExecutionService& executions, Journal& journal, metrics::Log& log, const Clock& clock);
 
@@ -38,7 +38,7 @@ private:
 
     pool::ContainerRuntime& runtime_;
     pool::WarmPool& warm_;
-    const pool::ClaimMarks& marks_;
+    pool::ClaimMarks& marks_;
     SandboxReconciler& sandboxes_;
     SpecStore& specs_;
     WorkspaceTable& table_;

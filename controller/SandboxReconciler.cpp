@@ -23,7 +23,7 @@ void rehearse(agent::AgentClient& agent) {
 }  // namespace
 
 SandboxReconciler::SandboxReconciler(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
-                                     const pool::ClaimMarks& marks, agent::Poller& poller,
+                                     pool::ClaimMarks& marks, agent::Poller& poller,
                                      const SpecStore& specs, Endings& endings, ClaimQueue& claims,
                                      Breaker& breaker, WorkQueue& work, EventLog& events,
                                      metrics::Metrics& metrics, metrics::Log& log,
@@ -63,7 +63,7 @@ std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::Sandb
 void SandboxReconciler::create(const pool::Member& member) {
     const TimePoint begin = clock_.now();
     try {
-        const std::optional<Pool> pool = specs_.find(member.pool);
+        const PoolPtr pool = specs_.find(member.pool);
         if (!pool || templateHash(pool->spec) != member.template_hash) {
             warm_.drain(member.id);  // declared otherwise since it was asked for
             work_.add({"sandbox", member.id});

@@ -21,7 +21,7 @@ namespace hearth::controller {
 class SandboxReconciler {
 public:
     SandboxReconciler(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
-                      const pool::ClaimMarks& marks, agent::Poller& poller, const SpecStore& specs,
+                      pool::ClaimMarks& marks, agent::Poller& poller, const SpecStore& specs,
                       Endings& endings, ClaimQueue& claims, Breaker& breaker, WorkQueue& work,
                       EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
                       const Clock& clock);
@@ -47,7 +47,7 @@ private:
 
     pool::ContainerRuntime& runtime_;
     pool::WarmPool& warm_;
-    const pool::ClaimMarks& marks_;
+    pool::ClaimMarks& marks_;
     agent::Poller& poller_;
     const SpecStore& specs_;
     Endings& endings_;

@@ -9,39 +9,39 @@ namespace hearth::controller {
 SpecStore::SpecStore(Journal& journal, const Clock& clock) : journal_(journal), clock_(clock) {
     journal_.read([this](Database& database) {
         Statement row(database,
-                      "SELECT document, generation, resource_version, created_ms FROM pools");
+                      "SELECT document, generation, resource_version, created_ms FROM pools "
+                      "ORDER BY created_ms");
         while (row.step()) {
             Pool pool = parsePool(parseJson(row.text(0)));
             pool.generation = row.integer(1);
             pool.resource_version = row.integer(2);
             pool.created_unix_ms = row.integer(3);
-            pools_.emplace(pool.name, std::move(pool));
+            pools_.push_back(std::make_shared<const Pool>(std::move(pool)));
         }
     });
 }
 
-std::optional<Pool> SpecStore::find(const std::string& name) const {
+PoolPtr SpecStore::find(const std::string& name) const {
     const std::lock_guard lock(mutex_);
-    const auto found = pools_.find(name);
-    if (found == pools_.end()) return std::nullopt;
-    return found->second;
-}
-
-std::vector<Pool> SpecStore::all() const {
-    std::vector<Pool> out;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [name, pool] : pools_) out.push_back(pool);
+    for (const PoolPtr& pool : pools_) {
+        if (pool->name == name) return pool;
     }
-    std::stable_sort(out.begin(), out.end(), [](const Pool& a, const Pool& b) {
-        return a.created_unix_ms < b.created_unix_ms;
-    });
-    return out;
+    return nullptr;
 }
 
-Pool SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created) {
+std::vector<PoolPtr> SpecStore::all() const {
+    const std::lock_guard lock(mutex_);
+    return pools_;
+}
+
+std::vector<PoolPtr>::iterator SpecStore::place(const std::string& name) {
+    return std::find_if(pools_.begin(), pools_.end(),
+                        [&](const PoolPtr& pool) { return pool->name == name; });
+}
+
+PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created) {
     const std::lock_guard change(change_mutex_);
-    const std::optional<Pool> before = find(pool.name);
+    const PoolPtr before = find(pool.name);
     created = !before;
     if (before && (mode == Mode::Create || before->deleting)) {
         throw Error(ErrorCode::Conflict, before->deleting
@@ -59,23 +59,29 @@ Pool SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, 
             .hint("read it again and repeat the change");
     }
     if (before) {
-        if (before->spec == pool.spec) return *before;
+        if (before->spec == pool.spec) return before;
         pool.generation = before->generation + 1;
         pool.resource_version = before->resource_version + 1;
         pool.created_unix_ms = before->created_unix_ms;
     } else {
         // Never equal: the oldest pool is the default one.
-        const std::vector<Pool> others = all();
+        const std::vector<PoolPtr> others = all();
         pool.created_unix_ms = toUnixMillis(clock_.wall());
         if (!others.empty()) {
             pool.created_unix_ms =
-                std::max(pool.created_unix_ms, others.back().created_unix_ms + 1);
+                std::max(pool.created_unix_ms, others.back()->created_unix_ms + 1);
         }
     }
     save(pool);
+    const auto kept = std::make_shared<const Pool>(std::move(pool));
     const std::lock_guard lock(mutex_);
-    pools_[pool.name] = pool;
-    return pool;
+    const auto at = place(kept->name);
+    if (at == pools_.end()) {
+        pools_.push_back(kept);
+    } else {
+        *at = kept;
+    }
+    return kept;
 }
 
 void SpecStore::markDeleting(const std::string& name) {
@@ -84,15 +90,17 @@ void SpecStore::markDeleting(const std::string& name) {
         Statement(database, "DELETE FROM pools WHERE name = ?").bind(name).run();
     });
     const std::lock_guard lock(mutex_);
-    const auto found = pools_.find(name);
+    const auto found = place(name);
     if (found == pools_.end()) throw Error(ErrorCode::NotFound, "no pool " + name);
-    found->second.deleting = true;
-    ++found->second.resource_version;
+    Pool changed = **found;
+    changed.deleting = true;
+    ++changed.resource_version;
+    *found = std::make_shared<const Pool>(std::move(changed));
 }
 
 void SpecStore::erase(const std::string& name) {
     const std::lock_guard lock(mutex_);
-    pools_.erase(name);
+    std::erase_if(pools_, [&](const PoolPtr& pool) { return pool->name == name; });
 }
 
 void SpecStore::save(const Pool& pool) {
@@ -101,7 +109,7 @@ void SpecStore::save(const Pool& pool) {
                   "INSERT OR REPLACE INTO pools (name, document, generation, resource_version, "
                   "created_ms) VALUES (?,?,?,?,?)")
             .bind(pool.name)
-            .bind(dumpJson(pool.document))
+            .bind(dumpJson(poolDocument(pool.name, pool.spec)))
             .bind(pool.generation)
             .bind(pool.resource_version)
             .bind(pool.created_unix_ms)

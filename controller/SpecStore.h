@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,26 +18,28 @@ public:
     /// Loads what the journal holds.
     SpecStore(Journal& journal, const Clock& clock);
 
-    std::optional<Pool> find(const std::string& name) const;
+    /// Null if there is none.
+    PoolPtr find(const std::string& name) const;
     /// In the order of their creation.
-    std::vector<Pool> all() const;
+    std::vector<PoolPtr> all() const;
 
     enum class Mode { Create, Replace, CreateOrReplace };
     /// `if_match`: the resource version that must hold. An equal spec changes nothing. Errors:
     /// Conflict, NotFound, PreconditionFailed. `created` tells what happened.
-    Pool put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created);
+    PoolPtr put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created);
     /// Marks it for deletion; the reconciler calls erase() when its sandboxes are gone.
     void markDeleting(const std::string& name);
     void erase(const std::string& name);
 
 private:
     void save(const Pool& pool);
+    std::vector<PoolPtr>::iterator place(const std::string& name);
 
     Journal& journal_;
     const Clock& clock_;
     std::mutex change_mutex_;  ///< one change at a time; held across the disk
     mutable std::mutex mutex_;
-    std::map<std::string, Pool> pools_;  // guarded by mutex_
+    std::vector<PoolPtr> pools_;  // guarded by mutex_; the oldest first
 };
 
 }  // namespace hearth::controller

@@ -30,14 +30,14 @@ void WorkQueue::addLocked(const WorkKey& key) {
 
 void WorkQueue::addAfter(const WorkKey& key, std::chrono::nanoseconds delay) {
     if (delay <= std::chrono::nanoseconds(0)) return add(key);
-    {
-        const std::lock_guard lock(mutex_);
-        if (waiting_.contains(key)) return;
-        const TimePoint at = clock_.now() + delay;
-        const auto [entry, fresh] = delayed_.emplace(key, at);
-        if (!fresh) entry->second = std::min(entry->second, at);
-    }
-    wake_.notify_one();
+    const std::lock_guard lock(mutex_);
+    if (waiting_.contains(key)) return;
+    const TimePoint now = clock_.now();
+    const TimePoint at = now + delay;
+    const auto [entry, fresh] = delayed_.emplace(key, at);
+    if (!fresh && entry->second <= at) return;
+    entry->second = at;
+    setAlarm(now);
 }
 
 void WorkQueue::retry(const WorkKey& key) {
@@ -64,24 +64,31 @@ void WorkQueue::settled(const WorkKey& key) {
 
 std::optional<WorkKey> WorkQueue::take(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
+    wake_.wait(lock, stop, [&] { return !ready_.empty(); });
+    if (stop.stop_requested()) return std::nullopt;
+    return pop();
+}
+
+void WorkQueue::keepTime(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-        promoteDue(clock_.now());
-        if (std::optional<WorkKey> key = pop()) return key;
-        if (delayed_.empty()) {
-            wake_.wait(lock, stop, [&] { return !ready_.empty() || !delayed_.empty(); });
-            continue;
+        alarm_.wait();
+        bool any = false;
+        {
+            const std::lock_guard lock(mutex_);
+            const TimePoint now = clock_.now();
+            any = promoteDue(now);
+            setAlarm(now);
         }
-        const auto next =
-            std::min_element(delayed_.begin(), delayed_.end(),
-                             [](const auto& a, const auto& b) { return a.second < b.second; });
-        const auto left = std::max(next->second - clock_.now(), std::chrono::nanoseconds(0));
-        // Also for a key that has been put before the one we wait for.
-        wake_.wait_for(lock, stop, left, [&, until = next->second] {
-            return !ready_.empty() || std::any_of(delayed_.begin(), delayed_.end(),
-                                                  [&](const auto& d) { return d.second < until; });
-        });
+        if (any) wake_.notify_all();
     }
-    return std::nullopt;
+}
+
+void WorkQueue::setAlarm(TimePoint now) {
+    if (delayed_.empty()) return;
+    const auto next =
+        std::min_element(delayed_.begin(), delayed_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    alarm_.ringIn(next->second - now);
 }
 
 std::optional<WorkKey> WorkQueue::takeDue() {
@@ -102,6 +109,8 @@ void WorkQueue::done(const WorkKey& key) {
 
 void WorkQueue::wakeAll() {
     wake_.notify_all();
+    const std::lock_guard lock(mutex_);
+    alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
 bool WorkQueue::idle() const {
@@ -109,7 +118,8 @@ bool WorkQueue::idle() const {
     return ready_.empty() && working_.empty();
 }
 
-void WorkQueue::promoteDue(TimePoint now) {
+bool WorkQueue::promoteDue(TimePoint now) {
+    bool any = false;
     for (auto it = delayed_.begin(); it != delayed_.end();) {
         if (it->second > now) {
             ++it;
@@ -118,7 +128,9 @@ void WorkQueue::promoteDue(TimePoint now) {
         const WorkKey key = it->first;
         it = delayed_.erase(it);
         addLocked(key);
+        any = true;
     }
+    return any;
 }
 
 std::optional<WorkKey> WorkQueue::pop() {

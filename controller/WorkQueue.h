@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/Alarm.h"
 #include "base/Clock.h"
 #include "metrics/Metrics.h"
 
@@ -39,19 +40,23 @@ public:
     /// The failures of this key are over.
     void settled(const WorkKey& key);
 
-    /// Blocks for the next key; nullopt when stopped.
+    /// Blocks for the next key; nullopt when stopped. What was delayed comes when keepTime() runs.
     std::optional<WorkKey> take(const std::stop_token& stop);
+    /// Makes delayed keys ready when their time has come; one thread runs it until stopped. A
+    /// thread of its own, so that addAfter() wakes nobody: claims call it before they answer.
+    void keepTime(const std::stop_token& stop);
     /// The next key that is due, without waiting: for tests that run the queue dry.
     std::optional<WorkKey> takeDue();
     /// Must follow each take, when the work is done.
     void done(const WorkKey& key);
 
-    /// Wakes every waiting worker (shutdown).
+    /// Wakes every waiting thread (shutdown).
     void wakeAll();
     bool idle() const;
 
 private:
-    void promoteDue(TimePoint now);
+    bool promoteDue(TimePoint now);
+    void setAlarm(TimePoint now);
     std::optional<WorkKey> pop();
     void addLocked(const WorkKey& key);
 
@@ -59,6 +64,7 @@ private:
     metrics::Metrics& metrics_;
     mutable std::mutex mutex_;
     std::condition_variable_any wake_;
+    Alarm alarm_;                                  // set while mutex_ is held
     std::deque<WorkKey> ready_;                    // guarded by mutex_
     std::set<WorkKey> waiting_;                    // guarded by mutex_; what is in ready_
     std::set<WorkKey> working_;                    // guarded by mutex_

@@ -55,7 +55,7 @@ WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Ending
       secret_key_(secret_key),
       clock_(clock) {}
 
-Pool WorkspaceService::choosePool(const WorkspaceRequest& request) const {
+PoolPtr WorkspaceService::choosePool(const WorkspaceRequest& request) const {
     if (request.network && *request.network != "None") {
         throw Error(ErrorCode::InvalidSpec, "no pool offers network " + *request.network)
             .field("/network", "only None is offered");
@@ -70,7 +70,7 @@ Pool WorkspaceService::choosePool(const WorkspaceRequest& request) const {
         return !request.image || pool.spec.image == *request.image;
     };
     if (request.pool) {
-        const std::optional<Pool> pool = specs_.find(*request.pool);
+        PoolPtr pool = specs_.find(*request.pool);
         if (!pool || pool->deleting) {
             throw Error(ErrorCode::NotFound, "no pool " + *request.pool)
                 .hint("GET /v1/pools lists them");
@@ -81,17 +81,17 @@ Pool WorkspaceService::choosePool(const WorkspaceRequest& request) const {
                 .field("/image", "is not the image of the pool");
         }
         if (!speaks(*pool)) throw noLanguage("pool " + pool->name + " has", *request.language);
-        return *pool;
+        return pool;
     }
-    std::vector<Pool> pools = specs_.all();
+    std::vector<PoolPtr> pools = specs_.all();
     // The default pool first, then the oldest.
     std::stable_partition(pools.begin(), pools.end(),
-                          [&](const Pool& pool) { return pool.name == default_pool_; });
+                          [&](const PoolPtr& pool) { return pool->name == default_pool_; });
     bool imaged = false;
-    for (const Pool& pool : pools) {
-        if (pool.deleting || !has_image(pool)) continue;
+    for (PoolPtr& pool : pools) {
+        if (pool->deleting || !has_image(*pool)) continue;
         imaged = true;
-        if (speaks(pool)) return pool;
+        if (speaks(*pool)) return std::move(pool);
     }
     if (imaged) throw noLanguage("no pool has", *request.language);
     throw Error(ErrorCode::InvalidSpec,
@@ -179,7 +179,7 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
         if (request.language) {
             const std::vector<std::string>& known = workspace->agent().hello().languages;
             if (std::find(known.begin(), known.end(), *request.language) == known.end()) {
-                throw noLanguage("pool " + wanted.pool.name + " has", *request.language);
+                throw noLanguage("pool " + wanted.pool->name + " has", *request.language);
             }
         }
         for (const InlineFile& file : request.files) {

@@ -62,7 +62,7 @@ public:
 private:
     class Busy;
 
-    Pool choosePool(const WorkspaceRequest& request) const;
+    PoolPtr choosePool(const WorkspaceRequest& request) const;
     [[noreturn]] void explainMissing(const Principal& who, const std::string& id);
     /// Runs a call to the agent; translates its refusals, and a lost agent into SandboxLost.
     template <typename Call>

@@ -96,7 +96,7 @@ public:
           events_(journal_, clock_),
           tokens_(journal_, configuredTokens(config), clock_),
           specs_(journal_, clock_),
-          marks_(ground_.instance.run_dir + "/marks"),
+          marks_(ground_.instance.run_dir + "/marks/claimed"),
           runtime_(makeRuntime()),
           work_(clock_, metrics_),
           breaker_(clock_),
@@ -129,7 +129,7 @@ public:
 
     int run(const sigset_t& signals) {
         cli::checkExposure(config_, tokens_.configured());
-        for (const controller::Pool& pool : specs_.all()) metrics_.bornPool(pool.name);
+        for (const controller::PoolPtr& pool : specs_.all()) metrics_.bornPool(pool->name);
         for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
         operations_.start();
         controller::Recovery(*runtime_, warm_, marks_, sandboxes_, specs_, table_, executions_,
@@ -180,7 +180,7 @@ private:
                      [this](const std::string& name) { return executions_.forget(name); });
         loop_.handle("overdue", [this](const std::string&) { return executions_.endOverdue(); });
         loop_.handle("orphans", [this](const std::string&) { return sweepOrphans(); });
-        for (const controller::Pool& pool : specs_.all()) work_.add({"pool", pool.name});
+        for (const controller::PoolPtr& pool : specs_.all()) work_.add({"pool", pool->name});
         work_.add({"overdue", "all"});
         work_.addAfter({"orphans", "all"}, kOrphanSweep);
     }
@@ -198,11 +198,11 @@ private:
     std::pair<bool, std::string> ready() {
         if (!serving_) return {false, "starting or stopping"};
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
-            for (const controller::Pool& pool : specs_.all()) {
-                if (warm_.counts(pool.name).total() < pool.spec.warm_min ||
-                    pool_reconciler_.status(pool.name).observed_generation == 0 ||
-                    warm_.counts(pool.name).creating + warm_.counts(pool.name).warming > 0) {
-                    return {false, "pool " + pool.name + " is filling"};
+            for (const controller::PoolPtr& pool : specs_.all()) {
+                if (warm_.counts(pool->name).total() < pool->spec.warm_min ||
+                    pool_reconciler_.status(pool->name).observed_generation == 0 ||
+                    warm_.counts(pool->name).creating + warm_.counts(pool->name).warming > 0) {
+                    return {false, "pool " + pool->name + " is filling"};
                 }
             }
         }
@@ -212,9 +212,9 @@ private:
 
     /// As an agent of a pool with this image told; empty while there is none.
     std::vector<std::string> languagesOf(const std::string& image) const {
-        for (const controller::Pool& pool : specs_.all()) {
-            if (pool.spec.image != image) continue;
-            if (auto known = warm_.languages(pool.name)) return *std::move(known);
+        for (const controller::PoolPtr& pool : specs_.all()) {
+            if (pool->spec.image != image) continue;
+            if (auto known = warm_.languages(pool->name)) return *std::move(known);
         }
         return {};
     }

@@ -38,7 +38,8 @@ int apply(const Invocation& call) {
     for (const controller::Pool& pool : pools) {
         const std::string target = "/v1/pools/" + api::percentEncode(pool.name);
         const Json before = findPool(remote, target);
-        const Answer answer = remote.send("PUT", target, pool.document);
+        const Answer answer =
+            remote.send("PUT", target, controller::poolDocument(pool.name, pool.spec));
         const auto version = [](const Json& p) {
             return p.is_object() && p.contains("metadata")
                        ? p["metadata"].value("resourceVersion", "")

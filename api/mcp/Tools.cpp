@@ -40,9 +40,9 @@ Json Toolbox::list(const controller::Principal& who) const {
     const Json capabilities = services_.capabilities();
     std::string pools;
     for (const controller::PoolView& view : services_.pools.list(who)) {
-        if (view.pool.deleting) continue;
+        if (view.pool->deleting) continue;
         pools += (pools.empty() ? "" : " | ") +
-                 poolFacts(view, imageLanguages(capabilities, view.pool.spec.image));
+                 poolFacts(view, imageLanguages(capabilities, view.pool->spec.image));
     }
     if (pools.empty()) pools = "none is declared yet";
     Json tools = Json::array();
@@ -87,8 +87,8 @@ ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context,
 }
 
 std::string poolFacts(const controller::PoolView& view, const std::vector<std::string>& languages) {
-    const controller::PoolSpec& spec = view.pool.spec;
-    std::string text = view.pool.name + ": ";
+    const controller::PoolSpec& spec = view.pool->spec;
+    std::string text = view.pool->name + ": ";
     for (std::size_t i = 0; i < languages.size(); ++i) {
         text += (i == 0 ? "languages " : ", ") + languages[i];
     }

@@ -37,12 +37,12 @@ ToolOutcome poolList(const Services& services, const CallContext& call) {
     const Json capabilities = services.capabilities();
     std::string text;
     for (const controller::PoolView& view : services.pools.list(call.who)) {
-        text += poolFacts(view, imageLanguages(capabilities, view.pool.spec.image)) + "; image " +
-                view.pool.spec.image + "; " + std::to_string(view.status.ready) + " ready, " +
+        text += poolFacts(view, imageLanguages(capabilities, view.pool->spec.image)) + "; image " +
+                view.pool->spec.image + "; " + std::to_string(view.status.ready) + " ready, " +
                 std::to_string(view.status.claimed) + " in use, at most " +
-                std::to_string(view.pool.spec.max_members) + ", " +
-                std::to_string(view.pool.spec.per_tenant) + " for you" +
-                (view.pool.deleting ? "; being deleted" : "") + "\n";
+                std::to_string(view.pool->spec.max_members) + ", " +
+                std::to_string(view.pool->spec.per_tenant) + " for you" +
+                (view.pool->deleting ? "; being deleted" : "") + "\n";
     }
     if (text.empty()) text = "No pool is declared. An operator adds one with `hearth apply`.\n";
     text.pop_back();

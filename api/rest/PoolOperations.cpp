@@ -70,8 +70,9 @@ std::optional<std::int64_t> takeServerFields(Json& document, const api::Request&
 
 api::Response poolResponse(const controller::PoolView& view, int status = 200) {
     api::Response response = jsonResponse(poolJson(view), status);
-    response.headers.emplace_back("ETag", "\"" + std::to_string(view.pool.resource_version) + "\"");
-    if (status == 201) response.headers.emplace_back("Location", "/v1/pools/" + view.pool.name);
+    response.headers.emplace_back("ETag",
+                                  "\"" + std::to_string(view.pool->resource_version) + "\"");
+    if (status == 201) response.headers.emplace_back("Location", "/v1/pools/" + view.pool->name);
     return response;
 }
 

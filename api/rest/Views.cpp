@@ -112,13 +112,9 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
 }
 
 Json poolJson(const controller::PoolView& view) {
-    const controller::Pool& pool = view.pool;
-    const auto part = [&pool](const char* name) {
-        const auto at = pool.document.find(name);
-        return at == pool.document.end() ? Json::object() : *at;
-    };
-    Json metadata = part("metadata");
-    metadata["name"] = pool.name;
+    const controller::Pool& pool = *view.pool;
+    Json out = controller::poolDocument(pool.name, pool.spec);
+    Json& metadata = out["metadata"];
     metadata["generation"] = pool.generation;
     metadata["resourceVersion"] = std::to_string(pool.resource_version);
     metadata["createdAt"] = formatRfc3339(fromUnixMillis(pool.created_unix_ms));
@@ -129,20 +125,16 @@ Json poolJson(const controller::PoolView& view) {
     for (const controller::Condition& condition : status.conditions) {
         conditions.push_back(conditionJson(condition));
     }
-    return {{"apiVersion", pool.document.value("apiVersion", "hearth.dev/v1alpha1")},
-            {"kind", pool.document.value("kind", "SandboxPool")},
-            {"metadata", std::move(metadata)},
-            {"spec", part("spec")},
-            {"status",
-             {{"observedGeneration", status.observed_generation},
-              {"ready", status.ready},
-              {"claimed", status.claimed},
-              {"creating", status.creating},
-              {"draining", status.draining},
-              {"failed", status.failed},
-              {"desired", status.desired},
-              {"waiting", status.waiting},
-              {"conditions", std::move(conditions)}}}};
+    out["status"] = {{"observedGeneration", status.observed_generation},
+                     {"ready", status.ready},
+                     {"claimed", status.claimed},
+                     {"creating", status.creating},
+                     {"draining", status.draining},
+                     {"failed", status.failed},
+                     {"desired", status.desired},
+                     {"waiting", status.waiting},
+                     {"conditions", std::move(conditions)}};
+    return out;
 }
 
 Json sandboxJson(const controller::SandboxView& view) {

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -17,47 +16,13 @@ namespace {
 /// How long an idle connection may stay unread before the Poller is given it: in between, calls
 /// that follow each other cost no epoll_ctl. Only when no stream listens.
 constexpr std::chrono::milliseconds kLazyArm{100};
-constexpr std::size_t kMaxPosted = 64U << 10U;
+/// How long who asked looks out for the answer before it sleeps: agents answer small calls within
+/// this time, and to be woken on a processor that idles takes as long again.
+constexpr std::chrono::microseconds kLookOut{60};
 /// Read at once without a buffer of the connection's own; small, for it lies on the stack.
 constexpr std::size_t kStackRead = 16U << 10U;
 /// The Poller's share for one connection before it looks at the others.
 constexpr int kReadsInARow = 32;
-
-/// The answer of one simple call; parsed by the thread that asked.
-class CallStream final : public Stream {
-public:
-    bool frame(Connection&, const FrameHeader& header, std::string_view payload) override {
-        if (header.type != FrameType::Reply && header.type != FrameType::Error) {
-            throw ProtocolError("a frame that is no answer to a call");
-        }
-        answer_.error = header.type == FrameType::Error;
-        answer_.payload = payload;
-        done_.store(true, std::memory_order_release);
-        return true;
-    }
-    bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-    Answer take() { return std::move(answer_); }
-
-private:
-    Answer answer_;
-    std::atomic<bool> done_{false};
-};
-
-timespec untilDeadline(Steady::time_point deadline) {
-    const auto left = std::max<std::chrono::nanoseconds>(deadline - Steady::now(),
-                                                         std::chrono::nanoseconds::zero());
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-    return {seconds.count(), (left - seconds).count()};
-}
-
-/// Waits for events; false at the deadline.
-bool pollUntil(int fd, short events, Steady::time_point deadline) {
-    pollfd entry{fd, events, 0};
-    const timespec left = untilDeadline(deadline);
-    const int n = ::ppoll(&entry, 1, &left, nullptr);
-    if (n < 0 && errno != EINTR) throwErrno("ppoll");
-    return n > 0 || (n < 0 && Steady::now() < deadline);
-}
 
 }  // namespace
 
@@ -156,6 +121,7 @@ bool Connection::await(const Stream* stream, const std::function<bool()>& ready,
     waiters_.push_back(&self);
     bool leading = false;
     bool is_ready = false;
+    bool near = stream != nullptr;  // an execution's output may take its time
     for (;;) {
         self.woken = false;
         lock.unlock();
@@ -175,7 +141,8 @@ bool Connection::await(const Stream* stream, const std::function<bool()>& ready,
             continue;
         }
         lock.unlock();
-        if (waitReadable(deadline)) readOnce();
+        if (waitReadable(deadline, near)) readOnce();
+        near = false;
         lock.lock();
         wake(nullptr);
     }
@@ -305,8 +272,28 @@ bool Connection::stale() const noexcept {
 
 // --- reading -------------------------------------------------------------------------------------
 
-bool Connection::waitReadable(Deadline deadline) {
-    return pollUntil(fd_.get(), POLLIN, deadline);
+/// False at the deadline.
+bool Connection::pollFor(short events, Deadline deadline) const {
+    const auto left = std::max<std::chrono::nanoseconds>(deadline - Steady::now(),
+                                                         std::chrono::nanoseconds::zero());
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec time{seconds.count(), (left - seconds).count()};
+    pollfd entry{fd_.get(), events, 0};
+    const int n = ::ppoll(&entry, 1, &time, nullptr);
+    if (n < 0 && errno != EINTR) throwErrno("ppoll");
+    return n > 0 || (n < 0 && Steady::now() < deadline);
+}
+
+bool Connection::waitReadable(Deadline deadline, bool answer_is_near) const {
+    if (answer_is_near) {
+        const auto until = Steady::now() + kLookOut;
+        do {
+            pollfd entry{fd_.get(), POLLIN, 0};
+            if (::poll(&entry, 1, 0) > 0) return true;
+            std::this_thread::yield();
+        } while (Steady::now() < until);
+    }
+    return pollFor(POLLIN, deadline);
 }
 
 bool Connection::readOnce() {
@@ -391,151 +378,6 @@ void Connection::dispatch(const FrameHeader& header, std::string_view payload) {
         if (stream->listens()) --listening_;
     }
     wake(stream.get());
-}
-
-// --- writing -------------------------------------------------------------------------------------
-
-Answer Connection::call(std::string_view request, Deadline deadline) {
-    const auto stream = std::make_shared<CallStream>();
-    open(stream, request, deadline);
-    if (!await(
-            stream.get(), [&stream] { return stream->done(); }, deadline)) {
-        kill(End::Late, "the agent did not answer in time");
-        throw AgentLost("the agent did not answer in time");
-    }
-    return stream->take();
-}
-
-std::uint32_t Connection::open(const std::shared_ptr<Stream>& stream, std::string_view request,
-                               Deadline deadline) {
-    if (request.size() > kMaxPayload) {
-        throw Error(ErrorCode::PayloadTooLarge, "the request is too large for the agent");
-    }
-    std::unique_lock lock(mutex_);
-    if (!takePen(lock, deadline)) {
-        lock.unlock();
-        kill(End::Late, "the agent does not read");
-        throw AgentLost("the agent does not read");
-    }
-    // Numbered while the pen is held, so that numbers go up on the wire.
-    const std::uint32_t number = next_stream_++;
-    streams_.emplace(number, stream);
-    if (stream->listens()) ++listening_;
-    FrameHeader header;
-    header.length = static_cast<std::uint32_t>(request.size());
-    header.stream = number;
-    header.type = FrameType::Request;
-    transmit(lock, header, request, deadline);
-    if (stream->listens() && !reading_ && waiters_.empty() && !armed_ && !dead()) arm();
-    return number;
-}
-
-void Connection::send(const FrameHeader& header, std::string_view payload, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    if (!takePen(lock, deadline)) {
-        lock.unlock();
-        kill(End::Late, "the agent does not read");
-        throw AgentLost("the agent does not read");
-    }
-    transmit(lock, header, payload, deadline);
-    if (dead()) throwLost(lock);
-}
-
-/// The pen: whoever has it writes, one frame at a time. False at the deadline.
-bool Connection::takePen(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-    const bool free = pen_free_.wait_until(lock, deadline, [&] { return !writing_ || dead(); });
-    if (dead()) throwLost(lock);
-    if (free) writing_ = true;
-    return free;
-}
-
-void Connection::transmit(std::unique_lock<std::mutex>& lock, const FrameHeader& header,
-                          std::string_view payload, Deadline deadline) {
-    // What was posted goes first: it may be the rest of a frame.
-    const std::string first = std::exchange(posted_, {});
-    lock.unlock();
-    std::array<unsigned char, kHeaderSize> head;
-    encodeHeader(header, head.data());
-    std::array<iovec, 3> parts{{{const_cast<char*>(first.data()), first.size()},
-                                {head.data(), head.size()},
-                                {const_cast<char*>(payload.data()), payload.size()}}};
-    std::size_t at = 0;
-    std::string problem;
-    End end = End::Closed;
-    while (at < parts.size() && problem.empty()) {
-        msghdr message{};
-        message.msg_iov = &parts[at];
-        message.msg_iovlen = parts.size() - at;
-        const ssize_t n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0) {
-            if (errno == EINTR) continue;
-            if (errno != EAGAIN) {
-                problem =
-                    "the connection to the agent failed: " + std::generic_category().message(errno);
-            } else if (dead() || !pollUntil(fd_.get(), POLLOUT, deadline)) {
-                problem = "the agent does not read";
-                end = End::Late;
-            }
-            continue;
-        }
-        auto sent = static_cast<std::size_t>(n);
-        while (at < parts.size() && sent >= parts[at].iov_len) sent -= parts[at++].iov_len;
-        if (at < parts.size()) {
-            parts[at].iov_base = static_cast<char*>(parts[at].iov_base) + sent;
-            parts[at].iov_len -= sent;
-        }
-    }
-    if (!problem.empty()) kill(end, problem);
-    lock.lock();
-    writing_ = false;
-    if (!posted_.empty()) flushPosted(lock);
-    pen_free_.notify_one();
-}
-
-void Connection::post(FrameType type, std::uint32_t stream, std::string_view payload) {
-    std::array<unsigned char, kHeaderSize> head;
-    FrameHeader header;
-    header.length = static_cast<std::uint32_t>(payload.size());
-    header.stream = stream;
-    header.type = type;
-    encodeHeader(header, head.data());
-    std::unique_lock lock(mutex_);
-    if (dead()) return;
-    posted_.append(reinterpret_cast<const char*>(head.data()), head.size());
-    posted_.append(payload);
-    if (posted_.size() > kMaxPosted) {
-        lock.unlock();
-        kill(End::Violation, "the agent does not read its credit");
-        return;
-    }
-    flushPosted(lock);
-}
-
-void Connection::postCredit(std::uint32_t stream, std::size_t bytes) {
-    std::array<unsigned char, 4> payload;
-    putU32(payload.data(), static_cast<std::uint32_t>(bytes));
-    post(FrameType::Credit, stream,
-         {reinterpret_cast<const char*>(payload.data()), payload.size()});
-}
-
-void Connection::flushPosted(std::unique_lock<std::mutex>& lock) {
-    while (!writing_ && !posted_.empty() && !dead()) {
-        writing_ = true;
-        std::string bytes = std::exchange(posted_, {});
-        lock.unlock();
-        const ssize_t n =
-            ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        const int error = errno;
-        lock.lock();
-        writing_ = false;
-        pen_free_.notify_one();
-        bytes.erase(0, n > 0 ? static_cast<std::size_t>(n) : 0);
-        if (bytes.empty()) continue;
-        posted_.insert(0, bytes);
-        if (n < 0 && error != EAGAIN && error != EINTR) return;  // the reader hears why
-        wantTickLocked(Steady::now() + kLazyArm);
-        return;
-    }
 }
 
 }  // namespace hearth::agent

@@ -124,7 +124,8 @@ private:
     void wantTickLocked(Steady::time_point at);
     [[noreturn]] void throwLost(std::unique_lock<std::mutex>& lock) const;
 
-    bool waitReadable(Deadline deadline);
+    bool pollFor(short events, Deadline deadline) const;
+    bool waitReadable(Deadline deadline, bool answer_is_near) const;
     bool readOnce();
     std::size_t consume(const char* bytes, std::size_t size);
     void dispatch(const FrameHeader& header, std::string_view payload);

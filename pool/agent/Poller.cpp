@@ -1,9 +1,7 @@
 #include "pool/agent/Poller.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -13,25 +11,19 @@
 
 namespace hearth::agent {
 
-Poller::Impl::Impl()
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Poller::Impl::Impl() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!epoll_) throwErrno("epoll_create1");
-    if (!wake_) throwErrno("eventfd");
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = 0;
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) throwErrno("epoll_ctl");
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event) != 0) throwErrno("epoll_ctl");
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 Poller::Impl::~Impl() {
     thread_.request_stop();
-    wake();
-}
-
-void Poller::Impl::wake() noexcept {
-    // Fails only when the counter is full, and then the thread is awake.
-    static_cast<void>(::eventfd_write(wake_.get(), 1));
+    const std::lock_guard lock(mutex_);
+    alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
 std::uint64_t Poller::Impl::add(int fd, std::weak_ptr<Connection> connection) {
@@ -75,27 +67,15 @@ void Poller::Impl::disarm(std::uint64_t id, int fd) {
 }
 
 void Poller::Impl::schedule(std::weak_ptr<Connection> connection, Steady::time_point at) {
-    bool first = false;
-    {
-        const std::lock_guard lock(mutex_);
-        const auto placed = timers_.emplace(at, std::move(connection));
-        first = placed == timers_.begin();
-    }
-    if (first && std::this_thread::get_id() != thread_.get_id()) wake();
+    const std::lock_guard lock(mutex_);
+    const auto placed = timers_.emplace(at, std::move(connection));
+    if (placed == timers_.begin()) alarm_.ringIn(at - Steady::now());
 }
 
 std::shared_ptr<Connection> Poller::Impl::find(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
     const auto it = connections_.find(id);
     return it == connections_.end() ? nullptr : it->second.lock();
-}
-
-int Poller::Impl::untilNextTimer() {
-    const std::lock_guard lock(mutex_);
-    if (timers_.empty()) return -1;
-    const auto left = timers_.begin()->first - Steady::now();
-    const auto millis = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-    return static_cast<int>(std::clamp<std::int64_t>(millis, 0, 60'000));
 }
 
 void Poller::Impl::runTimers() {
@@ -107,6 +87,7 @@ void Poller::Impl::runTimers() {
             due.push_back(std::move(timers_.begin()->second));
             timers_.erase(timers_.begin());
         }
+        if (!timers_.empty()) alarm_.ringIn(timers_.begin()->first - now);
     }
     for (const auto& weak : due) {
         if (const auto connection = weak.lock()) connection->tick(now);
@@ -116,19 +97,17 @@ void Poller::Impl::runTimers() {
 void Poller::Impl::run(const std::stop_token& stop) {
     std::array<epoll_event, 64> events;
     while (!stop.stop_requested()) {
-        const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                       untilNextTimer());
+        const int count =
+            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
         if (count < 0 && errno != EINTR) throwErrno("epoll_wait");
         for (int i = 0; i < count; ++i) {
             const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
             if (id == 0) {
-                eventfd_t ignored = 0;
-                ::eventfd_read(wake_.get(), &ignored);
+                if (alarm_.rang()) runTimers();
             } else if (const auto connection = find(id)) {
                 connection->readable();
             }
         }
-        runTimers();
     }
 }
 

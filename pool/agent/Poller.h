@@ -10,6 +10,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/Alarm.h"
 #include "base/Fd.h"
 #include "pool/agent/AgentClient.h"
 
@@ -38,13 +39,11 @@ struct Poller::Impl {
 
 private:
     void run(const std::stop_token& stop);
-    void wake() noexcept;
-    int untilNextTimer();
     void runTimers();
     std::shared_ptr<Connection> find(std::uint64_t id);
 
     Fd epoll_;
-    Fd wake_;
+    Alarm alarm_;  ///< set while mutex_ is held
     std::mutex mutex_;
     std::uint64_t next_id_ = 1;                                                 // guarded by mutex_
     std::unordered_map<std::uint64_t, std::weak_ptr<Connection>> connections_;  // guarded by mutex_

@@ -270,8 +270,13 @@ def leftovers(instance, data):
         except OSError:
             pass
     run = f"/run/hearth/{instance}"
-    for pattern in ("sockets/*", "marks/*", "sandboxes/*", "runc/*"):
+    for pattern in ("sockets/*", "sandboxes/*", "runc/*"):
         left += glob.glob(os.path.join(run, pattern))
+    try:
+        with open(os.path.join(run, "marks", "claimed"), "rb") as f:
+            left += [f"claim mark {mark.decode()}" for mark in f.read().split(b"\0") if mark]
+    except FileNotFoundError:
+        pass
     for path in glob.glob("/run/hearth/uids/*"):
         if os.path.islink(path) and instance in os.readlink(path):
             left.append(path)

@@ -24,9 +24,7 @@ using namespace hearth::test;
 /// What survives the end of a server: its sandboxes, its directories and the time.
 struct Ground {
     explicit Ground(const Clock* other = nullptr)
-        : clock(other == nullptr ? static_cast<const Clock&>(manual) : *other) {
-        std::filesystem::create_directories(dir.file("marks"));
-    }
+        : clock(other == nullptr ? static_cast<const Clock&>(manual) : *other) {}
     void loseData() const {
         for (const char* suffix : {"", "-wal", "-shm"}) {
             std::filesystem::remove(dir.file(std::string("hearth.db") + suffix));
@@ -79,7 +77,7 @@ public:
         const Recovery::Outcome outcome = Recovery(ground.runtime, warm, marks, sandboxes, specs,
                                                    table, executions, journal, log, clock)
                                               .run();
-        for (const Pool& pool : specs.all()) work.add({"pool", pool.name});
+        for (const PoolPtr& pool : specs.all()) work.add({"pool", pool->name});
         return outcome;
     }
 
@@ -115,7 +113,7 @@ public:
     SpecStore specs{journal, clock};
     agent::Poller poller;
     pool::WarmPool warm;
-    pool::ClaimMarks marks{ground.dir.file("marks")};
+    pool::ClaimMarks marks{ground.dir.file("claimed")};
     WorkQueue work{clock, metrics};
     Breaker breaker{clock};
     ClaimQueue queue{warm, work, breaker, metrics, clock};

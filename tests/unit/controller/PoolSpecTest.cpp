@@ -64,7 +64,7 @@ TEST_CASE("the document of a pool reads back as the same pool", "[unit][controll
     spec.per_tenant = 2;
     const Pool pool = parsePool(poolDocument("n", spec));
     CHECK(pool.spec == spec);
-    CHECK(pool.document == poolDocument("n", spec));
+    CHECK(poolDocument(pool.name, pool.spec) == poolDocument("n", spec));
     CHECK(parsePool(poolDocument("d", parsePool(manifest()).spec)).spec ==
           parsePool(manifest()).spec);
 }

@@ -16,8 +16,8 @@ struct Desk {
     SpecStore store{journal, clock};
     bool created = false;
 
-    Pool put(const std::string& name, std::uint32_t min, Mode mode,
-             std::optional<std::int64_t> if_match = {}) {
+    PoolPtr put(const std::string& name, std::uint32_t min, Mode mode,
+                std::optional<std::int64_t> if_match = {}) {
         PoolSpec spec;
         spec.image = "python";
         spec.warm_min = min;
@@ -29,13 +29,13 @@ struct Desk {
 
 TEST_CASE("a pool is created once and found again, also after a restart", "[unit][controller]") {
     Desk desk;
-    CHECK(desk.put("b", 1, Mode::Create).generation == 1);
+    CHECK(desk.put("b", 1, Mode::Create)->generation == 1);
     CHECK(desk.created);
     desk.put("a", 1, Mode::Create);
     CHECK(codeOf([&] { desk.put("a", 2, Mode::Create); }) == ErrorCode::Conflict);
     const SpecStore again(desk.journal, desk.clock);
     REQUIRE(again.all().size() == 2);
-    CHECK(again.all()[0].name == "b");  // in the order of creation, in the same millisecond too
+    CHECK(again.all()[0]->name == "b");  // in the order of creation, in the same millisecond too
     CHECK(again.find("a")->spec == desk.store.find("a")->spec);
     CHECK_FALSE(again.find("c"));
 }
@@ -43,13 +43,13 @@ TEST_CASE("a pool is created once and found again, also after a restart", "[unit
 TEST_CASE("the generation rises only when the spec changes", "[unit][controller]") {
     Desk desk;
     desk.put("p", 1, Mode::Create);
-    const Pool same = desk.put("p", 1, Mode::Replace);
-    CHECK(same.generation == 1);
-    CHECK(same.resource_version == 1);
-    const Pool changed = desk.put("p", 2, Mode::CreateOrReplace);
+    const PoolPtr same = desk.put("p", 1, Mode::Replace);
+    CHECK(same->generation == 1);
+    CHECK(same->resource_version == 1);
+    const PoolPtr changed = desk.put("p", 2, Mode::CreateOrReplace);
     CHECK_FALSE(desk.created);
-    CHECK(changed.generation == 2);
-    CHECK(changed.resource_version == 2);
+    CHECK(changed->generation == 2);
+    CHECK(changed->resource_version == 2);
     CHECK(SpecStore(desk.journal, desk.clock).find("p")->generation == 2);
 }
 

@@ -145,6 +145,7 @@ TEST_CASE("a worker that waits for a late key takes an earlier one in time", "[u
     metrics::Metrics metrics;
     WorkQueue queue(clock, metrics);
     queue.addAfter(kA, 1h);
+    std::jthread keeper([&](const std::stop_token& stop) { queue.keepTime(stop); });
     std::atomic<bool> began{false};
     std::atomic<bool> taken{false};
     std::jthread worker([&](const std::stop_token& stop) {
@@ -158,4 +159,6 @@ TEST_CASE("a worker that waits for a late key takes an earlier one in time", "[u
     queue.addAfter(kB, 1ms);
     CHECK(eventually([&] { return taken.load(); }));
     worker.request_stop();
+    keeper.request_stop();
+    queue.wakeAll();
 }

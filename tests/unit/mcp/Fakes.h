@@ -22,8 +22,10 @@ class FakePools final : public controller::Pools {
 public:
     std::vector<controller::PoolView> list(const controller::Principal&) override {
         controller::PoolView view;
-        view.pool.name = "python";
-        view.pool.spec.image = "python";
+        controller::Pool pool;
+        pool.name = "python";
+        pool.spec.image = "python";
+        view.pool = std::make_shared<const controller::Pool>(std::move(pool));
         view.status.ready = 2;
         return {view};
     }

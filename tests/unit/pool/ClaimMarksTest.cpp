@@ -14,35 +14,62 @@ TEST_CASE("a mark stands until it is cleared, also for the next server", "[unit]
     const std::string a = newId("sb_");
     const std::string b = newId("sb_");
     {
-        const ClaimMarks marks(dir.path());
+        ClaimMarks marks(dir.file("claimed"));
         marks.set(a);
         marks.set(a);
         marks.set(b);
     }
-    const ClaimMarks marks(dir.path());
+    ClaimMarks marks(dir.file("claimed"));
     CHECK(marks.exists(a));
-    auto all = marks.all();
-    std::sort(all.begin(), all.end());
-    CHECK(all == std::vector<std::string>{std::min(a, b), std::max(a, b)});
+    CHECK(marks.all() == std::vector<std::string>{std::min(a, b), std::max(a, b)});
     marks.clear(a);
     marks.clear(a);
     CHECK_FALSE(marks.exists(a));
     CHECK(marks.all() == std::vector<std::string>{b});
+    CHECK(ClaimMarks(dir.file("claimed")).all() == std::vector<std::string>{b});
 }
 
-TEST_CASE("files that are no marks are not taken for sandboxes", "[unit][pool]") {
+TEST_CASE("a second reader of the file sees a mark at once", "[unit][pool]") {
     const TempDir dir;
-    writeText(dir.file("lock"), "");
-    CHECK(ClaimMarks(dir.path()).all().empty());
-}
-
-TEST_CASE("a mark that cannot be made is told", "[unit][pool]") {
-    const TempDir dir;
-    const ClaimMarks marks(dir.file("none"));
-    CHECK_THROWS_AS(marks.set(newId("sb_")), std::system_error);
-    const ClaimMarks linked(dir.path());
+    ClaimMarks marks(dir.file("claimed"));
     const std::string id = newId("sb_");
-    std::filesystem::create_symlink(dir.file("target"), dir.file(id));
-    CHECK_THROWS_AS(linked.set(id), std::system_error);  // follows no link
+    marks.set(id);  // what a server killed now would have left
+    CHECK(ClaimMarks(dir.file("claimed")).exists(id));
+}
+
+TEST_CASE("there is room for any number of marks, and a freed place is used again",
+          "[unit][pool]") {
+    const TempDir dir;
+    std::vector<std::string> ids;
+    for (int i = 0; i < 3000; ++i) ids.push_back(newId("sb_"));
+    std::sort(ids.begin(), ids.end());
+    {
+        ClaimMarks marks(dir.file("claimed"));
+        for (const std::string& id : ids) marks.set(id);
+        CHECK(marks.all() == ids);
+    }
+    const auto size = std::filesystem::file_size(dir.file("claimed"));
+    ClaimMarks marks(dir.file("claimed"));
+    CHECK(marks.all() == ids);
+    for (const std::string& id : ids) marks.clear(id);
+    for (const std::string& id : ids) marks.set(id);
+    CHECK(std::filesystem::file_size(dir.file("claimed")) == size);
+}
+
+TEST_CASE("what is no id in the file is no mark", "[unit][pool]") {
+    const TempDir dir;
+    writeText(dir.file("claimed"), std::string(200, 'x') + std::string(100, '\0'));
+    ClaimMarks marks(dir.file("claimed"));
+    CHECK(marks.all().empty());
+    const std::string id = newId("sb_");
+    marks.set(id);
+    CHECK(ClaimMarks(dir.file("claimed")).all() == std::vector<std::string>{id});
+}
+
+TEST_CASE("a file that cannot be made is told, and no link is followed", "[unit][pool]") {
+    const TempDir dir;
+    CHECK_THROWS_AS(ClaimMarks(dir.file("none") + "/claimed"), std::system_error);
+    std::filesystem::create_symlink(dir.file("target"), dir.file("claimed"));
+    CHECK_THROWS_AS(ClaimMarks(dir.file("claimed")), std::system_error);
     CHECK_FALSE(std::filesystem::exists(dir.file("target")));
 }

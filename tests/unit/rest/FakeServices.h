@@ -19,12 +19,12 @@ inline const std::string kTime = "2026-11-21T03:04:05.678Z";
 
 inline controller::PoolView poolView(const std::string& name) {
     controller::PoolView view;
-    view.pool.name = name;
-    view.pool.document = {{"apiVersion", "hearth.dev/v1alpha1"},
-                          {"kind", "SandboxPool"},
-                          {"metadata", {{"name", name}}},
-                          {"spec", {{"warm", {{"min", 2}}}}}};
-    view.pool.resource_version = 7;
+    controller::Pool pool;
+    pool.name = name;
+    pool.spec.image = "python";
+    pool.spec.warm_min = 2;
+    pool.resource_version = 7;
+    view.pool = std::make_shared<const controller::Pool>(std::move(pool));
     view.status.conditions.push_back({"Ready", true, "AllWarm", "2 of 2 ready", kTime});
     return view;
 }
