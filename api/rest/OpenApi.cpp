@@ -148,7 +148,7 @@ Json openApiDocument(const Operations& operations) {
         {"description",
          "Warm pools of containers; an isolated workspace for each request. Times are RFC 3339, "
          "durations end in Seconds or Ms, sizes are bytes. Unknown fields are refused and named. "
-         "Without configured tokens, loopback callers are admin of the tenant `default`."}};
+         "Without configured tokens, loopback callers are admin of the tenant \"default\"."}};
     document["servers"] = Json::array({Json{{"url", "/"}}});
     document["security"] = Json::array({Json{{"bearer", Json::array()}}});
     document["tags"] = std::move(tags);
