@@ -30,12 +30,8 @@ constexpr const char* kStreamText =
     "behind what was received, also after a restart of the server.";
 
 Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
-    Operation op;
-    op.method = std::move(method);
-    op.pattern = std::move(pattern);
-    op.id = std::move(id);
-    op.summary = std::move(summary);
-    op.tag = "Executions";
+    Operation op(std::move(method), std::move(pattern), std::move(id), std::move(summary),
+                 "Executions");
     op.problems = {ErrorCode::NotFound, ErrorCode::Gone};
     return op;
 }

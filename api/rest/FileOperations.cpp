@@ -16,12 +16,8 @@ using controller::Services;
 constexpr std::uint64_t kWholeAtOnce = 256U << 10U;
 
 Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
-    Operation op;
-    op.method = std::move(method);
-    op.pattern = "/v1/workspaces/{workspace}/files" + std::move(pattern);
-    op.id = std::move(id);
-    op.summary = std::move(summary);
-    op.tag = "Files";
+    Operation op(std::move(method), "/v1/workspaces/{workspace}/files" + pattern, std::move(id),
+                 std::move(summary), "Files");
     op.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::Gone, ErrorCode::Forbidden,
                    ErrorCode::SandboxLost};
     return op;

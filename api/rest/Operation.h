@@ -59,6 +59,16 @@ enum class Body {
 
 /// One line of the table that router, validation and OpenAPI document are made from.
 struct Operation {
+    Operation() = default;
+    /// The words it is known by; the rest is set one by one.
+    Operation(std::string its_method, std::string its_pattern, std::string its_id,
+              std::string its_summary, std::string its_tag)
+        : method(std::move(its_method)),
+          pattern(std::move(its_pattern)),
+          id(std::move(its_id)),
+          tag(std::move(its_tag)),
+          summary(std::move(its_summary)) {}
+
     std::string method;
     std::string pattern;
     std::string id;  ///< operationId

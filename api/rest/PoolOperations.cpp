@@ -90,22 +90,12 @@ Parameter ifMatchParameter() {
                            "The ETag that the pool must still have, else 412");
 }
 
-Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
-    Operation op;
-    op.method = std::move(method);
-    op.pattern = std::move(pattern);
-    op.id = std::move(id);
-    op.summary = std::move(summary);
-    op.tag = "Pools";
-    return op;
-}
-
 Operations sandboxOperations(const Services& services) {
     Operations all;
     const Schema list = listSchema(sandboxSchema(), "SandboxList");
 
-    Operation of_pool = operation("GET", "/v1/pools/{pool}/sandboxes", "listPoolSandboxes",
-                                  "The sandboxes of one pool");
+    Operation of_pool("GET", "/v1/pools/{pool}/sandboxes", "listPoolSandboxes",
+                      "The sandboxes of one pool", "Pools");
     of_pool.role = Role::Operator;
     of_pool.answers = {{200, "Every sandbox of the pool", list, {}}};
     of_pool.problems = {ErrorCode::NotFound};
@@ -114,7 +104,7 @@ Operations sandboxOperations(const Services& services) {
     };
     all.push_back(std::move(of_pool));
 
-    Operation every = operation("GET", "/v1/sandboxes", "listSandboxes", "All sandboxes");
+    Operation every("GET", "/v1/sandboxes", "listSandboxes", "All sandboxes", "Pools");
     every.tag = "Sandboxes";
     every.role = Role::Operator;
     every.parameters = {
@@ -127,7 +117,7 @@ Operations sandboxOperations(const Services& services) {
     };
     all.push_back(std::move(every));
 
-    Operation one = operation("GET", "/v1/sandboxes/{sandbox}", "getSandbox", "One sandbox");
+    Operation one("GET", "/v1/sandboxes/{sandbox}", "getSandbox", "One sandbox", "Pools");
     one.tag = "Sandboxes";
     one.role = Role::Operator;
     one.answers = {{200, "The sandbox", sandboxSchema(), {}}};
@@ -137,8 +127,8 @@ Operations sandboxOperations(const Services& services) {
     };
     all.push_back(std::move(one));
 
-    Operation destroy =
-        operation("DELETE", "/v1/sandboxes/{sandbox}", "destroySandbox", "Destroy a sandbox");
+    Operation destroy("DELETE", "/v1/sandboxes/{sandbox}", "destroySandbox", "Destroy a sandbox",
+                      "Pools");
     destroy.description = "Its workspace, if it has one, ends as lost. The pool is refilled.";
     destroy.tag = "Sandboxes";
     destroy.role = Role::Operator;
@@ -154,8 +144,8 @@ Operations sandboxOperations(const Services& services) {
 
 Operations drainOperations(const Services& services) {
     Operations all;
-    Operation one =
-        operation("POST", "/v1/pools/{pool}/drain", "drainPool", "End every sandbox of a pool");
+    Operation one("POST", "/v1/pools/{pool}/drain", "drainPool", "End every sandbox of a pool",
+                  "Pools");
     one.description = "Claimed ones included. The pool stays declared and is refilled after.";
     one.role = Role::Operator;
     one.answers = {{200, "How many were ended", endedSchema(), {}}};
@@ -165,7 +155,7 @@ Operations drainOperations(const Services& services) {
     };
     all.push_back(std::move(one));
 
-    Operation every = operation("POST", "/v1/drain", "drainAll", "End every sandbox of every pool");
+    Operation every("POST", "/v1/drain", "drainAll", "End every sandbox of every pool", "Pools");
     every.description = "Pools are not refilled until the server is started again.";
     every.role = Role::Admin;
     every.answers = {{200, "How many were ended", endedSchema(), {}}};
@@ -181,7 +171,7 @@ Operations drainOperations(const Services& services) {
 Operations poolOperations(const Services& services) {
     Operations all;
 
-    Operation list = operation("GET", "/v1/pools", "listPools", "All pools");
+    Operation list("GET", "/v1/pools", "listPools", "All pools", "Pools");
     list.answers = {{200, "Every pool", listSchema(poolSchema(), "PoolList"), {}}};
     list.handle = [&services](Call& call) {
         Json items = Json::array();
@@ -190,7 +180,7 @@ Operations poolOperations(const Services& services) {
     };
     all.push_back(std::move(list));
 
-    Operation create = operation("POST", "/v1/pools", "createPool", "Declare a pool");
+    Operation create("POST", "/v1/pools", "createPool", "Declare a pool", "Pools");
     create.role = Role::Operator;
     create.body_kind = Body::Json;
     create.body = manifestSchema();
@@ -202,7 +192,7 @@ Operations poolOperations(const Services& services) {
     };
     all.push_back(std::move(create));
 
-    Operation get = operation("GET", "/v1/pools/{pool}", "getPool", "One pool");
+    Operation get("GET", "/v1/pools/{pool}", "getPool", "One pool", "Pools");
     get.answers = {{200, "The pool, with its ETag", poolSchema(), {}}};
     get.problems = {ErrorCode::NotFound};
     get.handle = [&services](Call& call) {
@@ -210,7 +200,7 @@ Operations poolOperations(const Services& services) {
     };
     all.push_back(std::move(get));
 
-    Operation put = operation("PUT", "/v1/pools/{pool}", "putPool", "Declare or replace a pool");
+    Operation put("PUT", "/v1/pools/{pool}", "putPool", "Declare or replace a pool", "Pools");
     put.description = "What `hearth apply` does. A pool that was read may be sent back as it is.";
     put.role = Role::Operator;
     put.body_kind = Body::Json;
@@ -227,7 +217,7 @@ Operations poolOperations(const Services& services) {
     };
     all.push_back(std::move(put));
 
-    Operation patch = operation("PATCH", "/v1/pools/{pool}", "patchPool", "Change a pool");
+    Operation patch("PATCH", "/v1/pools/{pool}", "patchPool", "Change a pool", "Pools");
     patch.role = Role::Operator;
     patch.body_kind = Body::Json;
     patch.body = mergeSchema();
@@ -241,7 +231,7 @@ Operations poolOperations(const Services& services) {
     };
     all.push_back(std::move(patch));
 
-    Operation remove = operation("DELETE", "/v1/pools/{pool}", "deletePool", "Delete a pool");
+    Operation remove("DELETE", "/v1/pools/{pool}", "deletePool", "Delete a pool", "Pools");
     remove.description = "Warm sandboxes go at once; claimed ones live on to their own end.";
     remove.role = Role::Operator;
     remove.answers = {{204, "Deleted", {}, {}}};

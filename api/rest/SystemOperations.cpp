@@ -13,17 +13,6 @@ namespace {
 using controller::Role;
 using controller::Services;
 
-Operation operation(std::string method, std::string pattern, std::string id, std::string summary,
-                    std::string tag) {
-    Operation op;
-    op.method = std::move(method);
-    op.pattern = std::move(pattern);
-    op.id = std::move(id);
-    op.summary = std::move(summary);
-    op.tag = std::move(tag);
-    return op;
-}
-
 std::uint64_t decimal(const std::string& text) {
     std::uint64_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
@@ -31,8 +20,7 @@ std::uint64_t decimal(const std::string& text) {
 }
 
 Operation eventsOperation(const Services& services) {
-    Operation op =
-        operation("GET", "/v1/events", "listEvents", "What happened, or what happens", "System");
+    Operation op("GET", "/v1/events", "listEvents", "What happened, or what happens", "System");
     op.description =
         "Lists, oldest first; with `Accept: text/event-stream` follows: each event is named by its "
         "type, its data is an Event, and Last-Event-ID goes on behind the last one received.";
@@ -77,7 +65,7 @@ controller::Role roleOf(const std::string& name) {
 
 Operations tokenOperations(const Services& services) {
     Operations all;
-    Operation list = operation("GET", "/v1/tokens", "listTokens", "All tokens", "Tokens");
+    Operation list("GET", "/v1/tokens", "listTokens", "All tokens", "Tokens");
     list.role = Role::Admin;
     list.answers = {
         {200, "Without the tokens themselves", listSchema(tokenSchema(), "TokenList"), {}}};
@@ -88,7 +76,7 @@ Operations tokenOperations(const Services& services) {
     };
     all.push_back(std::move(list));
 
-    Operation create = operation("POST", "/v1/tokens", "createToken", "Make a token", "Tokens");
+    Operation create("POST", "/v1/tokens", "createToken", "Make a token", "Tokens");
     create.description = "The first token ends the time when loopback callers need none.";
     create.role = Role::Admin;
     create.body_kind = Body::Json;
@@ -119,8 +107,7 @@ Operations tokenOperations(const Services& services) {
     };
     all.push_back(std::move(create));
 
-    Operation remove =
-        operation("DELETE", "/v1/tokens/{token}", "deleteToken", "Revoke a token", "Tokens");
+    Operation remove("DELETE", "/v1/tokens/{token}", "deleteToken", "Revoke a token", "Tokens");
     remove.role = Role::Admin;
     remove.answers = {{204, "Revoked", {}, {}}};
     remove.problems = {ErrorCode::NotFound, ErrorCode::Conflict};
@@ -138,8 +125,8 @@ Operations systemOperations(const Services& services) {
     Operations all;
     all.push_back(eventsOperation(services));
 
-    Operation capabilities = operation("GET", "/v1/capabilities", "getCapabilities",
-                                       "What this server can do", "System");
+    Operation capabilities("GET", "/v1/capabilities", "getCapabilities", "What this server can do",
+                           "System");
     capabilities.description = "Runtimes found, the isolation really in force, images, languages.";
     Schema document = Schema::object();
     document.open().named("Capabilities");

@@ -9,12 +9,8 @@ namespace {
 using controller::Services;
 
 Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
-    Operation op;
-    op.method = std::move(method);
-    op.pattern = std::move(pattern);
-    op.id = std::move(id);
-    op.summary = std::move(summary);
-    op.tag = "Workspaces";
+    Operation op(std::move(method), std::move(pattern), std::move(id), std::move(summary),
+                 "Workspaces");
     op.problems = {ErrorCode::NotFound, ErrorCode::Gone};
     return op;
 }
