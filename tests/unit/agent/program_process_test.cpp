@@ -219,7 +219,7 @@ int main() {
                          "/headless.cpp")
                             .c_str()) == 0);
     Json run = exec("e", "./headless");
-    run["timeoutMs"] = 400;
+    run["timeoutMs"] = 1'500;
     Outcome o = b.client.ask(run);
     CHECK(o.result()["status"] == "timeout");
     CHECK(o.result()["lingering"] == 0);
