@@ -17,6 +17,8 @@ constexpr std::uint64_t kAdoptedOutputLimit = 16U << 20U;
 constexpr auto kAgentGrace = std::chrono::seconds(20);
 constexpr auto kOverdueEvery = std::chrono::seconds(5);
 constexpr auto kStdinTimeout = std::chrono::seconds(30);
+/// A list tells so much output of what still runs; the rest of it is asked for by execution.
+constexpr std::size_t kListedOutput = 4U << 20U;
 
 std::string chooseLanguage(const ExecutionRequest& request, const std::vector<std::string>& known) {
     if (!request.code) return "";
@@ -86,6 +88,10 @@ std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
     }
     bool replayed = false;
     const Claims::Claimed claimed = workspaces_.open(who, claim, true, replayed);
+    if (replayed) {
+        // The first request may have finished since we looked: then its result is the answer.
+        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+    }
     if (!claimed.workspace) {
         throw Error(ErrorCode::SandboxLost, "the one shot's sandbox ended before its result")
             .hint("repeat it with a new Idempotency-Key");
@@ -330,9 +336,17 @@ std::vector<ExecutionView> ExecutionService::list(const Principal& who,
         const std::lock_guard lock(mutex_);
         for (const auto& [id, execution] : live_) live.push_back(execution);
     }
+    std::size_t told = 0;
     for (const std::shared_ptr<LiveExecution>& execution : live) {
         const WorkspaceFacts& facts = execution->workspace()->facts();
-        if (facts.id == workspace && facts.tenant == who.tenant) views.push_back(execution->view());
+        if (facts.id != workspace || facts.tenant != who.tenant) continue;
+        ExecutionView view = execution->view();
+        told += view.stdout_bytes.size() + view.stderr_bytes.size();
+        if (told > kListedOutput) {
+            view.stdout_bytes = view.stderr_bytes = {};
+            view.truncated = true;
+        }
+        views.push_back(std::move(view));
     }
     for (const ExecutionRecord& record : journal_.executionsOf(workspace)) {
         if (record.tenant != who.tenant) continue;

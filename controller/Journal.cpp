@@ -14,6 +14,7 @@ constexpr std::int64_t kExecutionKeptMs = 3600LL * 1000;
 /// History is written behind the answers; who reads it waits for what was queued before.
 constexpr auto kReadYourWrites = std::chrono::seconds(1);
 constexpr std::int64_t kEventsKept = 10'000;
+constexpr std::size_t kListedOutput = 4U << 20U;
 
 WorkspaceRecord workspaceRow(const Statement& row) {
     WorkspaceRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
@@ -33,11 +34,19 @@ constexpr const char* kWorkspaceColumns =
 constexpr const char* kExecutionColumns =
     "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms FROM executions WHERE ";
 
+std::uint64_t keptOutput(Database& database) {
+    Statement sum(database, "SELECT coalesce(sum(length(output)), 0) FROM executions");
+    sum.step();
+    return static_cast<std::uint64_t>(sum.integer(0));
+}
+
 }  // namespace
 
-Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log)
+Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
+                 std::uint64_t most_output)
     : clock_(clock),
       log_(log),
+      most_output_(most_output),
       writer_(path),
       reader_(path),
       thread_([this](const std::stop_token& stop) { writeLoop(stop); }) {}
@@ -146,6 +155,27 @@ void Journal::prune(Database& database) {
         .run();
 }
 
+void Journal::shedOutput(Database& database, std::size_t added) {
+    kept_output_ = kept_output_ ? *kept_output_ + added : keptOutput(database);
+    if (*kept_output_ <= most_output_) return;
+    // Well below the limit, so that it is not counted again for each execution.
+    for (kept_output_ = keptOutput(database); *kept_output_ > most_output_ / 4 * 3;
+         kept_output_ = keptOutput(database)) {
+        Statement most(database,
+                       "SELECT tenant FROM executions WHERE length(output) > 1 "
+                       "GROUP BY tenant ORDER BY sum(length(output)) DESC LIMIT 1");
+        if (!most.step()) return;
+        const std::string tenant = most.text(0);
+        Statement(database,
+                  "UPDATE executions SET output = ? WHERE id IN (SELECT id FROM executions "
+                  "WHERE tenant = ? AND length(output) > 1 ORDER BY length(output) DESC LIMIT 64)")
+            .bindBlob(kNoOutput)
+            .bind(tenant)
+            .run();
+        log_.warn("journal.output_shed", {{"tenant", tenant}, {"kept_bytes", *kept_output_}});
+    }
+}
+
 void Journal::record(const WorkspaceRecord& r) {
     write([r](Database& database) {
         Statement(database,
@@ -181,7 +211,7 @@ void Journal::ended(const std::string& workspace, std::int64_t ended_ms,
 
 void Journal::record(const ExecutionRecord& r, Written written) {
     write(
-        [r](Database& database) {
+        [this, r](Database& database) {
             Statement(database,
                       "INSERT OR REPLACE INTO executions (id, workspace, tenant, fingerprint, "
                       "document, output, ended_ms) VALUES (?,?,?,?,?,?,?)")
@@ -193,6 +223,7 @@ void Journal::record(const ExecutionRecord& r, Written written) {
                 .bindBlob(r.output)
                 .bind(r.ended_ms)
                 .run();
+            shedOutput(database, r.output.size());
         },
         std::move(written));
 }
@@ -252,10 +283,23 @@ std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace)
     flush(kReadYourWrites);
     std::vector<ExecutionRecord> found;
     read([&](Database& database) {
-        Statement row(database, std::string(kExecutionColumns) +
-                                    "workspace = ? ORDER BY ended_ms DESC LIMIT 200");
+        Statement row(database,
+                      "SELECT id, workspace, tenant, fingerprint, document, length(output), "
+                      "ended_ms FROM executions WHERE workspace = ? "
+                      "ORDER BY ended_ms DESC LIMIT 200");
         row.bind(workspace);
-        while (row.step()) found.push_back(executionRow(row));
+        std::uint64_t told = 0;
+        while (row.step()) {
+            ExecutionRecord record = executionRow(row);
+            record.output = kNoOutput;
+            told += static_cast<std::uint64_t>(row.integer(5));
+            if (told <= kListedOutput) {
+                Statement output(database, "SELECT output FROM executions WHERE id = ?");
+                output.bind(record.id);
+                if (output.step()) record.output = output.text(0);
+            }
+            found.push_back(std::move(record));
+        }
     });
     return found;
 }

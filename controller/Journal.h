@@ -33,6 +33,9 @@ struct WorkspaceRecord {
     std::string reason;
 };
 
+/// Stands for an output that is not kept or not told; shorter than any chunk.
+inline const std::string kNoOutput(1, '\0');
+
 /// An ended execution: `document` is its view as JSON without the output, `output` its chunks.
 struct ExecutionRecord {
     std::string id;
@@ -48,7 +51,10 @@ struct ExecutionRecord {
 /// durable first. Losing the file loses history, never a running workspace. Thread-safe.
 class Journal {
 public:
-    Journal(const std::string& path, const Clock& clock, metrics::Log& log);
+    /// Of executions' output `most_output` bytes are kept; beyond that the tenant who keeps most
+    /// loses its largest ones (they become kNoOutput), so that nobody fills the disk of all.
+    Journal(const std::string& path, const Clock& clock, metrics::Log& log,
+            std::uint64_t most_output = 2ULL << 30U);
     /// Writes what is queued, then ends.
     ~Journal();
     Journal(const Journal&) = delete;
@@ -75,6 +81,7 @@ public:
     std::optional<WorkspaceRecord> workspace(const std::string& id);
     std::optional<WorkspaceRecord> workspaceByClaim(const std::string& claim_id);
     std::optional<ExecutionRecord> execution(const std::string& id);
+    /// The last 200, newest first. Those behind the first 4 MiB of output come with kNoOutput.
     std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
 
     /// Labels changed since the bind: on disk when this returns.
@@ -94,9 +101,11 @@ private:
     void writeLoop(const std::stop_token& stop);
     void writeBatch(std::deque<Item>& batch);
     void prune(Database& database);
+    void shedOutput(Database& database, std::size_t added);
 
     const Clock& clock_;
     metrics::Log& log_;
+    const std::uint64_t most_output_;
     std::mutex writer_mutex_;  ///< one transaction at a time
     Database writer_;          // guarded by writer_mutex_
     std::mutex reader_mutex_;
@@ -108,6 +117,8 @@ private:
     std::uint64_t queued_ = 0;   // guarded by mutex_
     std::uint64_t written_ = 0;  // guarded by mutex_
     TimePoint pruned_at_{};      // used by the thread only
+    /// Bytes of output since the last count, and then; used by the thread only.
+    std::optional<std::uint64_t> kept_output_;
     std::jthread thread_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/Error.h"
 #include "controller/AgentErrors.h"
+#include "controller/Journal.h"
 
 namespace hearth::controller {
 namespace {
@@ -233,6 +234,7 @@ namespace {
 class StoredExecution final : public Execution {
 public:
     StoredExecution(ExecutionView view, const std::string& packed) : view_(std::move(view)) {
+        if (packed == kNoOutput) view_.truncated = true;
         std::size_t at = 0;
         while (packed.size() - at >= 13) {
             const auto* head = reinterpret_cast<const unsigned char*>(packed.data()) + at;

@@ -40,6 +40,8 @@ void makeDirectories(const LauncherOptions& options) {
     sys::ensureDirectory(names.images(), 0755, 0, 0);
     // Root inside a user namespace is a stranger here and must reach the trees.
     sys::ensureDirectory(names.rootfs(), 0711, 0, 0);
+    sys::ensureDirectory(names.rootView(), 0711, 0, 0);
+    sys::ensureDirectory(names.emptyTree(), 0755, 0, 0);
     sys::ensureDirectory(names.inside(), 0711, 0, 0);
 }
 

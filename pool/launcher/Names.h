@@ -37,6 +37,10 @@ public:
 
     std::string images() const { return instance_.data_dir + "/images"; }
     std::string rootfs() const { return instance_.data_dir + "/rootfs"; }
+    /// Where, in the mount namespace of its creation, a sandbox's own view of its tree is mounted,
+    /// and the empty directory below every view.
+    std::string rootView() const { return rootfs() + "/.view"; }
+    std::string emptyTree() const { return rootfs() + "/.empty"; }
     std::string inside() const { return instance_.data_dir + "/inside"; }
     std::string state() const { return instance_.data_dir + "/state"; }
     std::string storage() const { return instance_.data_dir + "/storage"; }

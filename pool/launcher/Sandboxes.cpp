@@ -1,6 +1,8 @@
 #include "pool/launcher/Sandboxes.h"
 
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -40,6 +42,17 @@ const std::vector<std::pair<std::string, std::string>>& userLimits() {
 
 std::string withoutSuffix(const std::string& name, std::string_view suffix) {
     return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
+}
+
+/// The shared tree as a file system of this sandbox alone. With the tree itself, all sandboxes of
+/// an image had the same inodes: one tenant's inotify saw what another opened, and their locks met.
+void mountRootView(const Names& names, const std::string& tree) {
+    // Relative, as the tenant can read the options in its mountinfo.
+    if (::chdir(names.rootfs().c_str()) != 0) throwErrno("chdir", names.rootfs());
+    sys::mount("root", names.rootView(), "overlay", MS_RDONLY,
+               "lowerdir=" + tree.substr(tree.rfind('/') + 1) + ":" +
+                   names.emptyTree().substr(names.emptyTree().rfind('/') + 1));
+    if (::chdir("/") != 0) throwErrno("chdir", "/");
 }
 
 bool before(const timespec& a, const timespec& b) {
@@ -87,12 +100,13 @@ void Sandboxes::create(const CreateRequest& request, int listen) {
 
         BundlePlaces places;
         places.id = id;
-        places.rootfs = rootfs;
+        places.rootfs = names_.rootView();
         places.inside = inside_;
         places.workspace = names_.mountPoint();
         places.cgroups_path = names_.cgroup(id);
         places.uid_first = leases_.lease(id);
         sys::enterPrivateMounts();
+        mountRootView(names_, rootfs);
         if (spec.storage == Storage::Disk) {
             mountDiskWorkspace(names_.storageImage(id), names_.mountPoint(),
                                spec.limits.workspace_bytes, places.uid_first + kTenantUid);

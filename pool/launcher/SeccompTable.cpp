@@ -300,11 +300,14 @@ constexpr std::uint64_t kSeqPacket = 5;
 
 constexpr std::uint32_t kTiocsti = 0x5412;    // types into the terminal of another process
 constexpr std::uint32_t kTioclinux = 0x541C;  // pastes into a console
+constexpr std::uint32_t kTiocsetd =
+    0x5423;  // loads a line discipline's module, the worst-kept corner of terminals
 constexpr std::uint32_t kSetMemoryMerge =
     67;  // PR_SET_MEMORY_MERGE: a side channel between tenants
 constexpr std::array kRefused = std::to_array<Refused>({
     {"ioctl", 1, kTiocsti},
     {"ioctl", 1, kTioclinux},
+    {"ioctl", 1, kTiocsetd},
     {"prctl", 0, kSetMemoryMerge},
 });
 

@@ -244,6 +244,8 @@ void Execution::finish() {
     finished_ = true;
     lingering_ = static_cast<int>(livingProcesses(settings_, group_).size());
     if (scratch_) report_ = scratch_->report();
+    // Control characters grow sixfold in JSON; a result larger than a frame would be none.
+    if (Value(report_).dump().size() > kMaxPayload / 2) report_.clear();
     scratch_.reset();
     wroteOff(input_);
     for (std::unique_ptr<Pipe>* pipe : {&output_, &errors_}) {

@@ -77,7 +77,11 @@ std::vector<Process> readProcesses(gid_t label) {
         p.parent = static_cast<pid_t>(field(status, "\nPPid:\t"));
         p.session = static_cast<pid_t>(field(status, "\nNSsid:\t"));
         p.uid = static_cast<uid_t>(field(status, "\nUid:\t"));
-        p.zombie = state != std::string_view::npos && std::strchr("ZX", text[state + 8]) != nullptr;
+        // Of a process whose first thread alone has ended the kernel says Z as well: the others
+        // run.
+        p.zombie = state != std::string_view::npos &&
+                   std::strchr("ZX", text[state + 8]) != nullptr &&
+                   field(status, "\nThreads:\t") <= 1;
         p.labelled = hasGroup(status, label);
         all.push_back(p);
     }

@@ -190,6 +190,50 @@ TEST_CASE("at the deadline every descendant is killed, however it hides",
     }
 }
 
+TEST_CASE("a process whose first thread has ended is killed at the deadline all the same",
+          "[unit][agent][program]") {
+    Bound b;
+    // The child of this program ends its first thread and lives on in a second one.
+    std::ofstream(b.agent.root() + "/headless.cpp") << R"(
+#include <pthread.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cstdio>
+static void* stay(void*) {
+    std::FILE* file = std::fopen("pid", "w");
+    std::fprintf(file, "%d", getpid());
+    std::fclose(file);
+    for (;;) pause();
+}
+int main() {
+    if (fork() != 0) for (;;) pause();
+    setsid();
+    for (int fd = 0; fd < 3; ++fd) close(fd);
+    pthread_t thread;
+    pthread_create(&thread, nullptr, stay, nullptr);
+    syscall(SYS_exit, 0);
+}
+)";
+    REQUIRE(std::system(("c++ -pthread -o " + b.agent.root() + "/headless " + b.agent.root() +
+                         "/headless.cpp")
+                            .c_str()) == 0);
+    Json run = exec("e", "./headless");
+    run["timeoutMs"] = 1'500;
+    Outcome o = b.client.ask(run);
+    CHECK(o.result()["status"] == "timeout");
+    CHECK(o.result()["lingering"] == 0);
+    pid_t pid = 0;
+    std::ifstream(b.agent.root() + "/pid") >> pid;
+    REQUIRE(pid > 0);
+    // The agent reaps it soon after; that it is killed at all is the point.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (kill(pid, 0) == 0 && std::chrono::steady_clock::now() < limit) {
+        b.client.ask({{"op", "usage"}});
+    }
+    CHECK(kill(pid, 0) != 0);
+}
+
 TEST_CASE("the result comes with the exit, not with the pipes", "[unit][agent][program]") {
     Bound b;
     const auto begin = std::chrono::steady_clock::now();

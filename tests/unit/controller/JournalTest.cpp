@@ -113,3 +113,43 @@ TEST_CASE("a data file that cannot be opened is left where it is", "[unit][contr
     CHECK_THROWS_AS(Journal(desk.dir.file("none/hearth.db"), desk.clock, desk.log),
                     std::runtime_error);
 }
+
+TEST_CASE("a tenant who fills the journal with output loses its own and nobody else's",
+          "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log, 100'000);
+    const auto record = [&](const std::string& id, const std::string& tenant, std::size_t size) {
+        journal.record(
+            ExecutionRecord{id, "ws_" + tenant, tenant, "f", "{}", std::string(size, 'x'), 1500},
+            {});
+    };
+    for (const char* tenant : {"a", "b"}) journal.record(workspaceRecord(tenant));
+    record("ex_quiet", "b", 20'000);
+    record("ex_small", "a", 100);
+    for (int i = 0; i < 200; ++i) record("ex_" + std::to_string(i), "a", 10'000);
+    journal.flush(30s);
+    CHECK(journal.execution("ex_quiet")->output.size() == 20'000);
+    REQUIRE(journal.execution("ex_0"));  // who repeats its key is still answered
+    CHECK(journal.execution("ex_0")->output == kNoOutput);
+    std::size_t kept = 0;
+    for (const ExecutionRecord& each : journal.executionsOf("ws_a")) kept += each.output.size();
+    CHECK(kept <= 100'000);
+}
+
+TEST_CASE("a list of executions tells a bounded part of their output", "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    journal.record(workspaceRecord("1"));
+    for (int i = 0; i < 6; ++i) {
+        journal.record(ExecutionRecord{"ex_" + std::to_string(i), "ws_1", "t", "f", "{}",
+                                       std::string(1U << 20U, 'x'), 1000 + i},
+                       {});
+    }
+    journal.flush(30s);
+    const auto executions = journal.executionsOf("ws_1");
+    REQUIRE(executions.size() == 6);
+    CHECK(executions[0].id == "ex_5");
+    CHECK(executions[3].output.size() == 1U << 20U);
+    CHECK(executions[4].output == kNoOutput);
+    CHECK(journal.execution("ex_0")->output.size() == 1U << 20U);
+}

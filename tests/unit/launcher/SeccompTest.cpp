@@ -133,9 +133,10 @@ TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]"
     CHECK(decide(SYS_ioctl, {0, 0x5401}) == kAllow);  // TCGETS
     CHECK(decide(SYS_ioctl, {0, 0x5412}) == kEperm);  // TIOCSTI
     CHECK(decide(SYS_ioctl, {0, kHigh | 0x5412}) == kEperm);
-    CHECK(decide(SYS_ioctl, {0, 0x541C}) == kEperm);  // TIOCLINUX
-    CHECK(decide(SYS_prctl, {15}) == kAllow);         // PR_SET_NAME
-    CHECK(decide(SYS_prctl, {67}) == kEperm);         // PR_SET_MEMORY_MERGE
+    CHECK(decide(SYS_ioctl, {0, kHigh | 0x5423}) == kEperm);  // TIOCSETD
+    CHECK(decide(SYS_ioctl, {0, 0x541C}) == kEperm);          // TIOCLINUX
+    CHECK(decide(SYS_prctl, {15}) == kAllow);                 // PR_SET_NAME
+    CHECK(decide(SYS_prctl, {67}) == kEperm);                 // PR_SET_MEMORY_MERGE
     CHECK(decide(SYS_prctl, {kHigh | 67}) == kEperm);
 
     CHECK(decide(SYS_clone, {17}) == kAllow);
