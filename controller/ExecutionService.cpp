@@ -184,9 +184,11 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
         throw Error(ErrorCode::IdempotencyInFlight, "the first request is still being answered")
             .retryAfter(std::chrono::seconds(1));
     }
+    bool sent = false;
     try {
         crashPoint("exec.before_send");
         const std::shared_ptr<agent::ExecHandle> handle = workspace->agent().exec(work, execution);
+        sent = true;
         crashPoint("exec.after_send");
         execution->handle(handle);
         if (request.stdin_bytes && handle) {
@@ -197,6 +199,15 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
     } catch (const agent::AgentLost& e) {
         endings_.lost(workspace->facts().sandbox, e.what());
         execution->endLost();
+    } catch (const Error&) {
+        if (!sent) {  // the agent has not heard of it: it does not run, and nothing of it stays
+            {
+                const std::lock_guard lock(mutex_);
+                live_.erase(id);
+            }
+            execution->endLost();
+        }
+        throw;
     }
     return execution;
 }

@@ -40,7 +40,14 @@ SandboxReconciler::SandboxReconciler(pool::ContainerRuntime& runtime, pool::Warm
       events_(events),
       metrics_(metrics),
       log_(log),
-      clock_(clock) {}
+      clock_(clock) {
+    gate_->endings = &endings_;
+}
+
+SandboxReconciler::~SandboxReconciler() {
+    const std::lock_guard lock(gate_->mutex);  // after the calls that are under way
+    gate_->endings = nullptr;
+}
 
 ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
     const std::optional<pool::Member> member = warm_.find(id);
@@ -57,7 +64,10 @@ std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::Sandb
                                                                std::chrono::milliseconds timeout) {
     return std::make_shared<agent::AgentClient>(
         poller_, [this, id] { return runtime_.connect(id); }, epoch_.load(), timeout,
-        [this, id](const std::string& reason) { endings_.lost(id, reason); });
+        [gate = gate_, id](const std::string& reason) {
+            const std::shared_lock lock(gate->mutex);
+            if (gate->endings != nullptr) gate->endings->lost(id, reason);
+        });
 }
 
 void SandboxReconciler::create(const pool::Member& member) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <shared_mutex>
 #include <string>
 
 #include "controller/Breaker.h"
@@ -25,6 +27,10 @@ public:
                       Endings& endings, ClaimQueue& claims, Breaker& breaker, WorkQueue& work,
                       EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
                       const Clock& clock);
+    /// Agents may outlive this: what they lose from now on is told to nobody.
+    ~SandboxReconciler();
+    SandboxReconciler(const SandboxReconciler&) = delete;
+    SandboxReconciler& operator=(const SandboxReconciler&) = delete;
 
     ReconcileResult reconcile(const pool::SandboxId& id);
     /// The fencing number of this server's life; set once by recovery, before the loop starts.
@@ -42,6 +48,13 @@ public:
                                                 std::chrono::milliseconds timeout);
 
 private:
+    /// What a client keeps instead of `this`: it is told of losses by the thread that reads, when
+    /// the services may be on their way out.
+    struct Gate {
+        std::shared_mutex mutex;
+        Endings* endings = nullptr;  // guarded by mutex; null once the reconciler has gone
+    };
+
     void create(const pool::Member& member);
     void destroy(const pool::SandboxId& id);
 
@@ -59,6 +72,7 @@ private:
     metrics::Log& log_;
     const Clock& clock_;
     std::atomic<std::uint64_t> epoch_{1};
+    const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 };
 
 }  // namespace hearth::controller

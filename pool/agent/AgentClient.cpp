@@ -108,9 +108,9 @@ struct AgentClient::Impl {
 
     std::shared_ptr<ExecHandle> start(const std::string& request, const std::string& id,
                                       std::uint64_t offset, std::uint64_t output_limit,
-                                      std::shared_ptr<ExecSink> sink) const {
+                                      const std::shared_ptr<ExecSink>& sink) const {
         const auto connection = control;
-        auto stream = std::make_shared<ExecStream>(id, offset, output_limit, std::move(sink));
+        auto stream = std::make_shared<ExecStream>(id, offset, output_limit, sink);
         const std::uint32_t number = connection->open(stream, request, deadline());
         return std::make_shared<Handle>(connection, std::move(stream), number);
     }
@@ -165,15 +165,15 @@ TimePoint AgentClient::touch() {
 }
 
 std::shared_ptr<ExecHandle> AgentClient::exec(const ExecRequest& request,
-                                              std::shared_ptr<ExecSink> sink) {
-    return impl_->start(encodeExec(request), request.id, 0, request.output_limit, std::move(sink));
+                                              const std::shared_ptr<ExecSink>& sink) {
+    return impl_->start(encodeExec(request), request.id, 0, request.output_limit, sink);
 }
 
 std::shared_ptr<ExecHandle> AgentClient::attach(const std::string& id, std::uint64_t offset,
-                                                std::shared_ptr<ExecSink> sink,
+                                                const std::shared_ptr<ExecSink>& sink,
                                                 std::uint64_t output_limit) {
     return impl_->start(dumpJson({{"op", "attach"}, {"id", id}, {"offset", offset}}), id, offset,
-                        output_limit, std::move(sink));
+                        output_limit, sink);
 }
 
 void AgentClient::drive(const std::function<bool()>& done, std::chrono::milliseconds timeout) {

@@ -138,7 +138,8 @@ struct ExecResult {
 
 /// Receives one execution. Called from whichever thread reads the connection, one call at a time,
 /// never while a lock of the client is held; must not block and must not ask the same client
-/// (std::logic_error). `lost` and `exited` are the last call; exactly one of them comes.
+/// (std::logic_error). `lost` and `exited` are the last call; exactly one of them
+/// comes to a sink that lives.
 class ExecSink {
 public:
     virtual ~ExecSink() = default;
@@ -208,12 +209,13 @@ public:
     Deadlines setDeadlines(std::uint64_t epoch, std::optional<TimePoint> expires_at,
                            std::optional<std::chrono::milliseconds> idle_timeout);
     TimePoint touch();
-    /// Returns when the request has been sent; the sink hears the rest. The sink is kept until its
-    /// last call. If this throws, the sink hears nothing. Output beyond `output_limit` is taken at
-    /// 1 MiB/s only.
-    std::shared_ptr<ExecHandle> exec(const ExecRequest& request, std::shared_ptr<ExecSink> sink);
+    /// Returns when the request has been sent; the sink hears the rest. The sink is not kept, since
+    /// it may own this client: it hears nothing more once its owners have let it go. If this
+    /// throws, the sink hears nothing. Output beyond `output_limit` is taken at 1 MiB/s only.
+    std::shared_ptr<ExecHandle> exec(const ExecRequest& request,
+                                     const std::shared_ptr<ExecSink>& sink);
     std::shared_ptr<ExecHandle> attach(const std::string& id, std::uint64_t offset,
-                                       std::shared_ptr<ExecSink> sink,
+                                       const std::shared_ptr<ExecSink>& sink,
                                        std::uint64_t output_limit = 1U << 20U);
     /// Lets this thread read the connection until `done` is true or the deadline passes: the way to
     /// wait for a sink without a hand-off between threads. `done` is asked after whatever was read

@@ -17,11 +17,8 @@ constexpr std::size_t kMaxInputCredit = 16U << 20U;
 }  // namespace
 
 ExecStream::ExecStream(std::string id, std::uint64_t offset, std::uint64_t output_limit,
-                       std::shared_ptr<ExecSink> sink)
-    : id_(std::move(id)),
-      output_limit_(output_limit),
-      next_offset_(offset),
-      sink_(std::move(sink)) {}
+                       const std::shared_ptr<ExecSink>& sink)
+    : id_(std::move(id)), output_limit_(output_limit), sink_(sink), next_offset_(offset) {}
 
 bool ExecStream::frame(Connection& from, const FrameHeader& header, std::string_view payload) {
     switch (header.type) {
@@ -29,7 +26,7 @@ bool ExecStream::frame(Connection& from, const FrameHeader& header, std::string_
             if (started_) throw ProtocolError("an execution started twice");
             const Started started = decodeStarted(parseObject(payload), id_);
             started_ = true;
-            sink_->started(started.at, started.repeated);
+            if (const auto sink = sink_.lock()) sink->started(started.at, started.repeated);
             return false;
         }
         case FrameType::Data:
@@ -52,12 +49,12 @@ bool ExecStream::frame(Connection& from, const FrameHeader& header, std::string_
         case FrameType::Reply: {
             if (!started_) throw ProtocolError("an execution ended before it started");
             const ExecResult result = decodeResult(parseObject(payload), id_);
-            finish()->exited(result);
+            if (const auto sink = finish()) sink->exited(result);
             return true;
         }
         case FrameType::Error: {
             const AgentError error = decodeError(payload);
-            finish()->lost(error);
+            if (const auto sink = finish()) sink->lost(error);
             return true;
         }
         default:
@@ -83,7 +80,9 @@ void ExecStream::data(Connection& from, const FrameHeader& header, std::string_v
         window_ -= bytes.size();
         received_ += bytes.size();
     }
-    sink_->output(static_cast<int>(header.channel), offset, bytes);
+    if (const auto sink = sink_.lock()) {
+        sink->output(static_cast<int>(header.channel), offset, bytes);
+    }
     std::size_t grant = 0;
     bool later = false;
     {
@@ -107,7 +106,7 @@ void ExecStream::tick(Connection& connection, std::uint32_t stream) {
     Steady::time_point next;
     {
         const std::lock_guard lock(mutex_);
-        if (!sink_ || received_ <= output_limit_) return;
+        if (finished_ || received_ <= output_limit_) return;
         if (now >= next_grant_) {  // ticks come for other reasons too
             grant = std::min(owed_, kSlowGrant);
             owed_ -= grant;
@@ -123,7 +122,7 @@ void ExecStream::tick(Connection& connection, std::uint32_t stream) {
 
 std::shared_ptr<ExecSink> ExecStream::finish() {
     const std::lock_guard lock(mutex_);
-    return std::exchange(sink_, nullptr);
+    return std::exchange(finished_, true) ? nullptr : sink_.lock();
 }
 
 void ExecStream::lost() {
@@ -132,12 +131,12 @@ void ExecStream::lost() {
 
 bool ExecStream::canWrite() const {
     const std::lock_guard lock(mutex_);
-    return input_credit_ > 0 || !sink_;
+    return input_credit_ > 0 || finished_;
 }
 
 bool ExecStream::finished() const {
     const std::lock_guard lock(mutex_);
-    return !sink_;
+    return finished_;
 }
 
 std::size_t ExecStream::takeCredit(std::size_t wanted) {

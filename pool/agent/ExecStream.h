@@ -12,12 +12,13 @@ namespace hearth::agent {
 
 /// The client's end of one execution's stream: checks the order of frames, offsets and credit,
 /// tells the sink, and grants credit as the sink takes the output: at once up to the output limit,
-/// then about 1 MiB/s, so that a flood costs bounded time. Thread-safe.
+/// then about 1 MiB/s, so that a flood costs bounded time. Does not keep the sink: what is sent to
+/// one that has gone is taken and dropped. Thread-safe.
 class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later.
     ExecStream(std::string id, std::uint64_t offset, std::uint64_t output_limit,
-               std::shared_ptr<ExecSink> sink);
+               const std::shared_ptr<ExecSink>& sink);
 
     bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
     void lost() override;
@@ -32,10 +33,12 @@ public:
 
 private:
     void data(Connection& from, const FrameHeader& header, std::string_view payload);
+    /// Marks the last call; the sink if it is still there, and null the second time.
     std::shared_ptr<ExecSink> finish();
 
     const std::string id_;
     const std::uint64_t output_limit_;
+    const std::weak_ptr<ExecSink> sink_;
 
     // Owned by whoever reads the connection.
     bool started_ = false;
@@ -43,7 +46,7 @@ private:
     std::uint64_t next_offset_;
 
     mutable std::mutex mutex_;
-    std::shared_ptr<ExecSink> sink_;             // guarded by mutex_; null after its last call
+    bool finished_ = false;                      // guarded by mutex_: the last call has been made
     std::size_t window_ = kInitialCredit;        // guarded by mutex_: what the agent may still send
     std::size_t owed_ = 0;                       // guarded by mutex_: consumed, not granted again
     std::uint64_t received_ = 0;                 // guarded by mutex_

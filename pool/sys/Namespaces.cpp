@@ -36,7 +36,9 @@ void writeUserLimits(pid_t pid, const std::vector<std::pair<std::string, std::st
     const std::string path = "/proc/" + std::to_string(pid) + "/ns/user";
     const Fd ns(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!ns) throwErrno("open", path);
-    const pid_t child = ::fork();
+    // Only a process of one thread may change its user namespace. After fork() the thread sanitizer
+    // gives the child a thread of its own; _Fork() runs no handlers, and the child needs none.
+    const pid_t child = ::_Fork();
     if (child < 0) throwErrno("fork");
     if (child == 0) {
         if (::setns(ns.get(), CLONE_NEWUSER) != 0) ::_exit(errno);

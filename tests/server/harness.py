@@ -5,6 +5,7 @@ import glob
 import http.client
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -19,6 +20,29 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("HEARTH_BUILD", os.path.join(REPO, "build", "dev"))
 IMAGES = os.environ.get("HEARTH_TEST_IMAGES", os.path.join(REPO, "build", "test-data", "images"))
 RESULTS = os.environ.get("HEARTH_TEST_RESULTS")
+
+# HEARTH_BUILD may be a sanitizer preset. Then every wait of these tests is longer by this factor, the
+# results are counted under a stage of their own, and a report of the sanitizer fails the test.
+SANITIZER = {"asan": "asan", "tsan": "tsan"}.get(os.path.basename(os.path.normpath(BUILD)))
+SLOWER = {"asan": 3, "tsan": 6}.get(SANITIZER, 1)
+SANITIZER_STATUS = 86  # no exit status of ours
+SHOWN_REPORT = 8000
+SANITIZER_REPORT = re.compile(r"^.*(?:(?:ERROR|WARNING|FATAL): \w*Sanitizer|\w+Sanitizer has encountered"
+                              r"|\w+Sanitizer: CHECK failed|:\d+:\d+: runtime error: ).*$", re.MULTILINE)
+
+
+def sanitizer_options(log_path="stderr"):
+    """The environment of a program whose reports are looked for. Reports go to the file `log_path`.PID;
+    a server writes to its log instead, because it has given up the right to make files.
+
+    A leak is looked for where a process ends by exit(): in the server, which libasan makes dumpable
+    again while it looks, and in the commands. The launcher and its children end by _exit() and are
+    never looked at: each is a copy of a process made by fork(), and what it still holds is no leak."""
+    options = f"exitcode={SANITIZER_STATUS}:log_path={log_path}"
+    return {"ASAN_OPTIONS": f"detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:{options}",
+            "LSAN_OPTIONS": options,
+            "TSAN_OPTIONS": f"second_deadlock_stack=1:history_size=4:{options}",
+            "UBSAN_OPTIONS": f"print_stacktrace=1:{options}"}
 
 POOL = """apiVersion: hearth.dev/v1alpha1
 kind: SandboxPool
@@ -67,7 +91,7 @@ class Server:
         os.makedirs(self.data, exist_ok=True)
         os.chmod(self.data, 0o711)  # the sandboxes' root is a stranger on the host and must pass
         self.runtime, self.config, self.extra = runtime, config, list(args)
-        self.env = dict(os.environ, **(env or {}))
+        self.env = dict(os.environ, **sanitizer_options(), **(env or {}))
         self.port, self.ops_port = free_port(), free_port()
         self.pools_file = os.path.join(self.data, "pools.yaml")
         self.write_pools(pools if pools is not None else pool_yaml())
@@ -111,6 +135,7 @@ class Server:
         return self
 
     def wait_ready(self, seconds=60, path="/readyz"):
+        seconds *= SLOWER
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.process.poll() is not None:
@@ -128,7 +153,7 @@ class Server:
             return f.read()
 
     def call(self, method, path, body=None, headers=None, port=None, timeout=60, raw=None):
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout * SLOWER)
         try:
             headers = dict(headers or {})
             data = raw
@@ -172,7 +197,7 @@ class Server:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(timeout)
+                self.process.wait(timeout * SLOWER)
             except subprocess.TimeoutExpired:
                 self.kill9()
                 raise AssertionError("the server did not stop:\n" + self.log()[-3000:])
@@ -187,6 +212,22 @@ class Server:
 
     def leftovers(self):
         return leftovers(self.instance, self.data)
+
+    def sanitizer_reports(self):
+        """What a sanitizer said in the log of the server and its launcher, or in a file report.PID of
+        the data directory; empty when there was nothing to say."""
+        texts = []
+        for path in [self.log_path] + glob.glob(os.path.join(glob.escape(self.data), "report.*")):
+            if os.path.exists(path):
+                with open(path, encoding="utf-8", errors="replace") as f:
+                    text = f.read()
+                if found := SANITIZER_REPORT.search(text):
+                    count = len(SANITIZER_REPORT.findall(text))
+                    texts.append(f"{count} in {os.path.basename(path)}, the first:\n"
+                                 + text[found.start():][:SHOWN_REPORT])
+        if not texts and self.process and self.process.returncode == SANITIZER_STATUS:
+            texts.append(f"the server ended with {SANITIZER_STATUS}, without a report:\n{self.log()[-3000:]}")
+        return "\n".join(texts)
 
     def __enter__(self):
         try:
@@ -209,16 +250,17 @@ class Server:
             clean_up(self)
 
     def wait_clean(self, seconds=15):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * SLOWER
         while (left := self.leftovers()) and time.monotonic() < end:
             time.sleep(0.1)
         return left
 
 
 def clean_up(server):
-    """Whatever happened: nothing of this test stays."""
+    """Whatever happened: nothing of this test stays. Then a sanitizer's report fails the test."""
     if server.process and server.process.poll() is None:
         server.kill9()
+    reports = server.sanitizer_reports()
     for path in glob.glob(f"/sys/fs/cgroup/*/hearth-{server.instance}/*/cgroup.procs") + \
             glob.glob(f"/sys/fs/cgroup/hearth-{server.instance}/*/cgroup.procs"):
         try:
@@ -240,6 +282,7 @@ def clean_up(server):
             break
         time.sleep(0.1)
     shutil.rmtree(f"/run/hearth/{server.instance}", ignore_errors=True)
+    assert not reports, f"sanitizer reports: {reports}"
 
 
 def pids():
@@ -285,6 +328,7 @@ def leftovers(instance, data):
 
 
 def wait_for(what, check, seconds=15):
+    seconds *= SLOWER
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = check()
@@ -311,11 +355,15 @@ def missing():
     return None
 
 
+def stage_name(stage):
+    return f"{stage}-{SANITIZER}" if SANITIZER else stage
+
+
 def record(outcome, stage, name):
     print(f"{outcome.upper():5} {name}", flush=True)
     if RESULTS:
         with open(RESULTS, "a", encoding="utf-8") as f:
-            f.write(f"{outcome} {stage} {name}\n")
+            f.write(f"{outcome} {stage_name(stage)} {name}\n")
 
 
 def main(stage, tests):

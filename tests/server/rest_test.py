@@ -393,6 +393,33 @@ def slow_clients():
                 c.close()
 
 
+def stop_under_work(s):
+    """Stops a server while an execution runs; gives the execution's id."""
+    workspace = s.open_workspace()["id"]
+    started = s.post(f"/v1/workspaces/{workspace}/executions", {"command": "sleep 60", "background": True})
+    assert started.status == 202, started
+    assert s.stop() == 0, s.log()[-3000:]
+    return started.json["id"]
+
+
+def stopped_under_work():
+    """a server that is stopped while work runs ends well, and finds it again"""
+    with Server() as s:
+        execution = stop_under_work(s)
+        s.start()
+        assert s.get(f"/v1/executions/{execution}").json["status"] == "running"
+
+
+def fake_runtime_stopped_under_work():
+    """the fake runtime, whose sandboxes end with the server, does not disturb a stop"""
+    for _ in range(5):
+        s = Server(pools=pool_yaml(image="any", warm=5), runtime="fake")
+        try:
+            stop_under_work(s.start())
+        finally:
+            clean_up(s)
+
+
 def operations():
     """/metrics is Prometheus text with the promised series, /healthz and /readyz answer on their own listener"""
     with Server() as s:
@@ -415,5 +442,5 @@ def operations():
 
 if __name__ == "__main__":
     main("server", [workspace_life, executions, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
-                    tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm, rude_input,
-                    slow_clients, operations])
+                    tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,
+                    stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, operations])

@@ -14,6 +14,10 @@ const base = process.env.HEARTH_URL.replace(/\/$/, '');
 const endpoint = new URL(base + '/mcp');
 const token = process.env.HEARTH_TOKEN ?? '';
 const bin = process.env.HEARTH_BIN ?? '';
+const stage = process.env.HEARTH_TEST_STAGE ?? 'server';
+// A program that is built with a sanitizer is told by these where its reports go.
+const kept = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => name === 'PATH' || name.endsWith('SAN_OPTIONS')));
 const headers = token ? {Authorization: `Bearer ${token}`} : {};
 const info = {name: 'hearth-tests', version: '1'};
 const tools = ['pool_list', 'workspace_open', 'workspace_list', 'workspace_extend', 'workspace_close',
@@ -56,7 +60,7 @@ const overHttp = {
 const stdio = (root) => ({
     command: bin,
     args: ['mcp', '--root', root],
-    env: {HEARTH_URL: base, PATH: process.env.PATH, ...(token ? {HEARTH_TOKEN: token} : {})},
+    env: {...kept, HEARTH_URL: base, ...(token ? {HEARTH_TOKEN: token} : {})},
     stderr: 'ignore',
 });
 const overStdio = {
@@ -89,7 +93,7 @@ async function test(name, body) {
     }
     console.log(`${verdict} ${name}`);
     if (process.env.HEARTH_TEST_RESULTS) {
-        appendFileSync(process.env.HEARTH_TEST_RESULTS, `${verdict} server ${name}\n`);
+        appendFileSync(process.env.HEARTH_TEST_RESULTS, `${verdict} ${stage} ${name}\n`);
     }
 }
 
@@ -245,7 +249,7 @@ await test('mcp stdio: without a server initialize says how to start one', async
     const params = {protocolVersion: '2025-11-25', capabilities: {}, clientInfo: info};
     const hello = {jsonrpc: '2.0', id: 0, method: 'initialize', params};
     const done = spawnSync(bin, ['mcp', '--url', 'http://127.0.0.1:9'],
-        {input: JSON.stringify(hello) + '\n', env: {PATH: process.env.PATH}, timeout: 5_000});
+        {input: JSON.stringify(hello) + '\n', env: kept, timeout: 5_000});
     const answer = JSON.parse(done.stdout.toString());
     check(answer.id === 0 && /hearth serve/.test(answer.error.message), done.stdout.toString());
     check(done.status === 0, 'it did not exit promptly at the end of input');

@@ -23,7 +23,9 @@ def main():
         asked = os.path.join(server.data, "restart")
         env = dict(os.environ, HEARTH_URL=server.url,
                    HEARTH_BIN=os.path.join(harness.BUILD, "hearth"),
-                   HEARTH_RESTART=f"touch {asked}; while [ -e {asked} ]; do sleep 0.1; done")
+                   HEARTH_TEST_STAGE=harness.stage_name("server"),
+                   HEARTH_RESTART=f"touch {asked}; while [ -e {asked} ]; do sleep 0.1; done",
+                   **harness.sanitizer_options(os.path.join(server.data, "report")))
         clients = subprocess.Popen(
             [os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")], env=env)
         while clients.poll() is None:

@@ -78,6 +78,18 @@ TEST_CASE("a running execution keeps its workspace and takes input", "[unit][con
     }));
 }
 
+TEST_CASE("an execution too large for the agent leaves nothing", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("true");
+    for (int i = 0; i < 3; ++i) request.env["V" + std::to_string(i)] = std::string(100'000, 'x');
+    CHECK(codeOf([&] { house.executions.start(house.who, open.workspace, request); }) ==
+          ErrorCode::PayloadTooLarge);
+    house.loop.settle();
+    CHECK(house.executions.list(house.who, open.workspace).empty());
+    CHECK(house.workspaces.get(house.who, open.workspace).idle_expires_at);
+}
+
 TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") {
     Open open;
     House& house = open.house;

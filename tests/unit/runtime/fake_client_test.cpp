@@ -203,6 +203,24 @@ TEST_CASE("a flood with a slow sink keeps its head and tail and blocks nobody",
     CHECK(sink->received_ < (4U << 20U));
 }
 
+TEST_CASE("a client does not keep the sink of what still runs", "[unit][runtime][agent]") {
+    House house;
+    const auto client = house.bound();
+    auto sink = std::make_shared<Recorder>();
+    const std::weak_ptr<Recorder> seen = sink;
+    client->exec(command("e", "sleep 3600"), sink);
+    client->drive([&] { return sink->at(&Recorder::started_); }, 5s);
+    sink.reset();
+    CHECK(eventually([&] { return seen.expired(); }));  // the thread that reads may hold it yet
+
+    const auto again = std::make_shared<Recorder>();
+    client->attach("e", 0, again);
+    client->signal("e", "TERM");
+    client->drive([&] { return again->done(); }, 5s);
+    CHECK(again->at(&Recorder::result_));
+    CHECK(House::run(*client, command("f", "echo on"))->text_ == "on\n");
+}
+
 TEST_CASE("many threads ask one client at once", "[unit][runtime][agent]") {
     House house;
     const auto client = house.bound();
