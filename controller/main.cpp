@@ -121,8 +121,9 @@ public:
                     log_,       clock_,      [this] { return capabilities(); },
                     secret_key_},
           authenticator_(tokens_),
-          rest_(services_, authenticator_),
-          mcp_(services_, authenticator_),
+          worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
+          rest_(services_, authenticator_, worker_shares_),
+          mcp_(services_, authenticator_, worker_shares_),
           surfaces_(rest_, mcp_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
           front_(frontOptions(), surfaces_, metrics_, log_, clock_) {}
@@ -325,6 +326,7 @@ private:
     controller::Reclaimer reclaimer_;
     controller::Services services_;
     auth::Authenticator authenticator_;
+    auth::WorkerShares worker_shares_;
     rest::RestHandler rest_;
     mcp::McpHandler mcp_;
     Surfaces surfaces_;

@@ -156,11 +156,16 @@ void BodyReader::waitReadable() {
         broken_ = true;
         throw Error(ErrorCode::Deadline, "the request body came too slowly");
     }
-    const auto millis = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    const auto patience = std::min(std::chrono::ceil<std::chrono::milliseconds>(left),
+                                   std::chrono::milliseconds(options_.body_stall));
     const TimePoint before = clock_.now();
     pollfd entry{connection_.fd.get(), POLLIN, 0};
-    ::poll(&entry, 1, static_cast<int>(std::min<std::int64_t>(millis, 60'000)));
+    const int ready = ::poll(&entry, 1, static_cast<int>(patience.count()));
     waited_ += clock_.now() - before;
+    if (ready == 0 && patience == options_.body_stall) {
+        broken_ = true;
+        throw Error(ErrorCode::Deadline, "the request body has stopped coming");
+    }
 }
 
 bool BodyReader::drain(std::size_t limit, nanoseconds wait) {

@@ -5,7 +5,12 @@
 #include <array>
 #include <cerrno>
 
+#include "api/http/Exchange.h"
+
 namespace hearth::api {
+
+Connection::Connection() = default;
+Connection::~Connection() = default;
 
 Connection::Readiness Connection::check(const FrontOptions& options, const Clock& clock) {
     if (wrong != nullptr) return Readiness::Bad;

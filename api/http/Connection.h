@@ -8,11 +8,14 @@
 
 #include "api/http/DetachedStream.h"
 #include "api/http/Front.h"
+#include "api/http/Handler.h"
 #include "api/http/Head.h"
 #include "base/Clock.h"
 #include "base/Fd.h"
 
 namespace hearth::api {
+
+class Exchange;
 
 /// Bytes received and not yet taken.
 class Input {
@@ -41,16 +44,22 @@ private:
 /// and only then touches it, so no field needs a lock.
 struct Connection {
     /// Where it is. Written and read by the loop alone.
-    enum class Place { Reading, AtWorker, Flushing, Streaming, Closing };
+    enum class Place { Reading, AtWorker, Suspended, Flushing, Streaming, Closing };
     /// What the loop shall do with a connection that a worker gives back.
     enum class Next {
-        Park,    ///< wait for the next request
-        Flush,   ///< write `output`, then Park or Close by `keep`
-        Stream,  ///< serve `stream`, then Park or Close by `keep`
-        Close,   ///< all was said; the client may still be sending
-        Abort,   ///< broken: close at once
+        Park,     ///< wait for the next request
+        Flush,    ///< write `output`, then Park or Close by `keep`
+        Stream,   ///< serve `stream`, then Park or Close by `keep`
+        Suspend,  ///< give it to a worker again when `suspension` says so
+        Close,    ///< all was said; the client may still be sending
+        Abort,    ///< broken: close at once
     };
     enum class Readiness { Waiting, Ready, Bad };
+
+    Connection();
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
 
     /// Looks at what has arrived: Ready once a whole head and, if it is small, its body are there;
     /// Bad with `wrong` set if it breaks a rule.
@@ -77,6 +86,8 @@ struct Connection {
     std::string output;
     std::size_t output_at = 0;
     std::shared_ptr<DetachedStream> stream;
+    std::unique_ptr<Exchange> exchange;  ///< of the suspended request
+    Suspension suspension;
 
     Place place = Place::Reading;  ///< from here on: the loop's own
     bool served = false;
@@ -86,6 +97,7 @@ struct Connection {
     TimePoint deadline{TimePoint::max()};
     TimePoint timer_at{TimePoint::max()};
     std::size_t discarded = 0;
+    std::shared_ptr<void> subscription;  ///< of the suspension
 };
 
 }  // namespace hearth::api

@@ -43,6 +43,7 @@ struct FrontOptions {
     Millis head_time{5'000};
     Millis keep_alive{75'000};
     Millis body_time{5'000};               ///< plus size / body_rate
+    Millis body_stall{10'000};             ///< no byte of a body for so long ends it
     std::uint64_t body_rate = 64U << 10U;  ///< bytes a second that a client must reach
     Millis write_stall{30'000};            ///< no progress for so long ends a write or stream
     Millis linger{2};                      ///< a worker waits so long for the next request

@@ -89,11 +89,28 @@ using BodyWriter = std::function<void(const std::function<void(std::string_view)
 /// Receives the stream after the head has been sent. Must not block for long.
 using StreamStarter = std::function<void(std::shared_ptr<Stream>)>;
 
+struct Response;
+
+/// Instead of an answer: one that comes when something has happened. No worker is held meanwhile;
+/// the front's thread watches the client, whose going ends it. The Request lives until the answer
+/// is sent. Callbacks own what they touch.
+struct Suspension {
+    /// Asks to be told of changes; called once. `wake` may be called from any thread, also late.
+    /// The subscription ends with the returned object.
+    std::function<std::shared_ptr<void>(std::function<void()> wake)> subscribe;
+    /// Whether to go on; asked at once and after each wake on the front's thread: must not block.
+    std::function<bool()> ready;
+    /// When to go on in any case; also does so when the server stops.
+    TimePoint until{TimePoint::max()};
+    /// Makes the answer in a worker, as Handler::handle does. It may suspend again.
+    std::function<Response()> resume;
+};
+
 /// What a handler answers. Header values with control characters make the front throw.
 struct Response {
     int status = 200;
     std::vector<std::pair<std::string, std::string>> headers;  ///< but Content-Length and the like
-    std::variant<std::string, BodyWriter, StreamStarter> body;
+    std::variant<std::string, BodyWriter, StreamStarter, Suspension> body;
     /// With a BodyWriter: its length if known (else chunked).
     std::optional<std::uint64_t> length;
     /// With a StreamStarter: sent after this much silence ("" for none), e.g. ": keepalive\n\n".
@@ -101,6 +118,8 @@ struct Response {
     std::chrono::seconds keepalive_after{15};
     /// The route's template for metrics ("/v1/pools/{pool}"); never the raw path.
     std::string route;
+    /// Kept until no worker is needed for the answer any more.
+    std::shared_ptr<void> ticket;
 };
 
 /// Answers requests; called by many worker threads at once. Whatever it throws is turned into an

@@ -27,7 +27,9 @@ Loop::Loop(Core& core, HeadQueue& queue, int listener)
       queue_(queue),
       listener_(listener),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      bell_(std::make_shared<Bell>()) {
+    bell_->loop = this;
     if (!epoll_ || !wake_) throwErrno("epoll_create1");
     epoll_event event{};
     event.events = EPOLLIN;
@@ -35,6 +37,11 @@ Loop::Loop(Core& core, HeadQueue& queue, int listener)
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) throwErrno("epoll_ctl");
     event.data.u64 = kListenerId;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_, &event) != 0) throwErrno("epoll_ctl");
+}
+
+Loop::~Loop() {
+    const std::lock_guard lock(bell_->mutex);
+    bell_->loop = nullptr;
 }
 
 void Loop::start() {
@@ -70,11 +77,10 @@ void Loop::streamDone(std::uint64_t connection) {
 }
 
 void Loop::beginStop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stop_asked_ = true;
-    }
+    std::unique_lock lock(mutex_);
+    stop_asked_ = true;
     wake();
+    stop_began_.wait(lock, [this] { return stop_begun_; });
 }
 
 void Loop::join() {
@@ -120,11 +126,13 @@ void Loop::takePosted() {
     static_cast<void>(::read(wake_.get(), &wakes, sizeof(wakes)));
     std::vector<Connection*> returned;
     std::vector<std::uint64_t> done;
+    std::vector<std::uint64_t> woken;
     bool stop = false;
     {
         const std::lock_guard lock(mutex_);
         returned.swap(returned_);
         done.swap(done_);
+        woken.swap(woken_);
         stop = stop_asked_;
         quitting_ = quit_asked_;
     }
@@ -135,6 +143,14 @@ void Loop::takePosted() {
         const auto found = connections_.find(id);
         if (found == connections_.end() || found->second->place != Place::Streaming) continue;
         guard(*found->second, [&] { writeStream(*found->second); });
+    }
+    for (const std::uint64_t id : woken) {
+        const auto found = connections_.find(id);
+        if (found == connections_.end() || found->second->place != Place::Suspended) continue;
+        Connection& connection = *found->second;
+        guard(connection, [&] {
+            if (connection.suspension.ready()) resume(connection);
+        });
     }
     if (stop && !stopping_) stopReading();
 }
@@ -152,6 +168,9 @@ void Loop::takeBack(Connection& connection) {
             connection.place = Place::Streaming;
             arm(connection, EPOLLOUT | EPOLLRDHUP | EPOLLET);
             timeout(connection, core_.clock.now());
+            return;
+        case Connection::Next::Suspend:
+            suspend(connection);
             return;
         case Connection::Next::Close:
             sayGoodbye(connection);
@@ -176,6 +195,9 @@ void Loop::handle(Connection& connection, std::uint32_t events) {
             } else {
                 writeStream(connection);
             }
+            return;
+        case Place::Suspended:
+            close(connection);  // armed for a client that goes
             return;
         case Place::Closing:
             discard(connection);
@@ -241,6 +263,7 @@ void Loop::dispatch(Connection& connection) {
     connection.place = Place::AtWorker;
     if (queue_.push(&connection)) return;  // from here on the worker's
     connection.place = Place::Reading;
+    connection.exchange.reset();
     HttpProblem why;
     why.status = 503;
     why.error_code = "UNAVAILABLE";
@@ -307,6 +330,31 @@ void Loop::flush(Connection& connection) {
     } else {
         sayGoodbye(connection);
     }
+}
+
+void Loop::suspend(Connection& connection) {
+    connection.place = Place::Suspended;
+    setDeadline(connection, connection.suspension.until);
+    connection.subscription = connection.suspension.subscribe([bell = bell_, id = connection.id] {
+        const std::lock_guard held(bell->mutex);
+        if (bell->loop == nullptr) return;
+        Loop& loop = *bell->loop;
+        {
+            const std::lock_guard lock(loop.mutex_);
+            loop.woken_.push_back(id);
+        }
+        loop.wake();
+    });
+    if (stopping_ || connection.suspension.ready()) {
+        resume(connection);
+    } else {
+        arm(connection, EPOLLRDHUP | EPOLLONESHOT);
+    }
+}
+
+void Loop::resume(Connection& connection) {
+    connection.subscription.reset();
+    dispatch(connection);
 }
 
 void Loop::writeStream(Connection& connection) {

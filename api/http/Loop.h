@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <queue>
@@ -27,7 +28,9 @@ public:
     /// A worker is done with a connection and touches it no more. Any thread.
     void giveBack(Connection& connection, Connection::Next next);
     void streamDone(std::uint64_t connection) override;
-    /// Accepts and reads no more; streams and answers under way go on. Any thread.
+    ~Loop() override;
+    /// Accepts and reads no more; streams and answers under way go on, and what was suspended is in
+    /// the queue when this returns. Any thread but the loop's.
     void beginStop();
     /// To be called when all workers have ended: waits for the streams and ends the thread.
     void join();
@@ -61,6 +64,9 @@ private:
     /// Writes `output`, within the stall time and the least rate.
     void startFlush(Connection& connection);
     void flush(Connection& connection);
+    void suspend(Connection& connection);
+    /// To a worker again.
+    void resume(Connection& connection);
     void writeStream(Connection& connection);
     void endStream(Connection& connection, bool clean);
     /// Before the descriptor is closed or used again: senders must not reach it any more.
@@ -96,9 +102,18 @@ private:
     std::mutex mutex_;
     std::vector<Connection*> returned_;  ///< under mutex_
     std::vector<std::uint64_t> done_;    ///< under mutex_
+    std::vector<std::uint64_t> woken_;   ///< under mutex_
     bool stop_asked_ = false;            ///< under mutex_
-    bool quit_asked_ = false;            ///< under mutex_
+    bool stop_begun_ = false;            ///< under mutex_
+    std::condition_variable stop_began_;
+    bool quit_asked_ = false;  ///< under mutex_
     bool quitting_ = false;
+    /// What wakes suspended requests: it outlives the loop for as long as somebody holds it.
+    struct Bell {
+        std::mutex mutex;
+        Loop* loop;  ///< under mutex; null when the loop has gone
+    };
+    std::shared_ptr<Bell> bell_;
     std::jthread thread_;
 };
 

@@ -67,6 +67,10 @@ void Loop::timeout(Connection& connection, TimePoint now) {
         }
         return;
     }
+    if (connection.place == Place::Suspended) {
+        resume(connection);
+        return;
+    }
     if (connection.place != Place::Reading || !connection.receiving) {
         if (connection.place == Place::Reading && !connection.served) {
             core_.metrics.httpRefused("first_byte_timeout");
@@ -102,13 +106,22 @@ void Loop::stopReading() {
     }
     accepting_ = false;
     std::vector<Connection*> idle;
+    std::vector<Connection*> suspended;
     for (const auto& [id, connection] : connections_) {
         if (connection->place == Place::Reading) idle.push_back(connection.get());
+        if (connection->place == Place::Suspended) suspended.push_back(connection.get());
         if (connection->place == Place::Streaming) {
             setDeadline(*connection, std::min(now + kStreamGrace, cut_at_));
         }
     }
     for (Connection* connection : idle) close(*connection);
+    // They are answered with what there is.
+    for (Connection* connection : suspended) {
+        guard(*connection, [&] { resume(*connection); });
+    }
+    const std::lock_guard lock(mutex_);
+    stop_begun_ = true;
+    stop_began_.notify_all();
 }
 
 void Loop::cutAll() {

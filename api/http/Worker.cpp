@@ -61,10 +61,22 @@ bool Worker::another(Connection& connection) {
 
 Next Worker::answer(Connection& connection) {
     connection.head_done = false;  // it is taken: what comes next in the input is another one
-    Exchange exchange(connection, core_, ids_);
+    // A request that was suspended goes on where it was; another one is new.
+    std::unique_ptr<Exchange> owned = std::move(connection.exchange);
+    std::function<Response()> make = std::exchange(connection.suspension, {}).resume;
+    if (!owned) {
+        owned = std::make_unique<Exchange>(connection, core_, ids_);
+        make = [&] { return ask(*owned, connection); };
+    }
+    Exchange& exchange = *owned;
     connection.keep = connection.head.keep_alive && !core_.stopping.load();
     connection.peer_may_send = false;
-    Response response = guarded(exchange, connection);
+    Response response = guarded(exchange, make);
+    if (auto* suspension = std::get_if<Suspension>(&response.body)) {
+        connection.suspension = std::move(*suspension);
+        connection.exchange = std::move(owned);
+        return Next::Suspend;
+    }
     if (std::holds_alternative<StreamStarter>(response.body) && connection.head.method != "HEAD" &&
         core_.streams.fetch_add(1) >= core_.options.streams) {
         core_.streams.fetch_sub(1);
@@ -103,7 +115,7 @@ Response Worker::ask(Exchange& exchange, const Connection& connection) {
 }
 
 /// The one catch: whatever a handler throws becomes an answer.
-Response Worker::guarded(Exchange& exchange, const Connection& connection) {
+Response Worker::guarded(const Exchange& exchange, const std::function<Response()>& make) {
     const auto internal = [&](const char* what) {
         core_.log.error("http.handler_failed", {{"request", exchange.id()},
                                                 {"method", exchange.method()},
@@ -113,7 +125,7 @@ Response Worker::guarded(Exchange& exchange, const Connection& connection) {
                        problemContext(exchange));
     };
     try {
-        return ask(exchange, connection);
+        return make();
     } catch (const Error& e) {
         return problem(e, problemContext(exchange));
     } catch (const std::exception& e) {

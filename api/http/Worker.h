@@ -24,7 +24,8 @@ private:
     bool another(Connection& connection);
 
     Response ask(Exchange& exchange, const Connection& connection);
-    Response guarded(Exchange& exchange, const Connection& connection);
+    /// What `make` answers; the one catch.
+    Response guarded(const Exchange& exchange, const std::function<Response()>& make);
     Connection::Next send(Exchange& exchange, Connection& connection, Response& response);
     Connection::Next sendWhole(Exchange& exchange, Connection& connection, const Response& response,
                                std::string_view body);

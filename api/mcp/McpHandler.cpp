@@ -46,9 +46,11 @@ Json firstId(const Classified& classified) {
 }  // namespace
 
 McpHandler::McpHandler(const controller::Services& services,
-                       const auth::Authenticator& authenticator, McpOptions options)
+                       const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
+                       McpOptions options)
     : services_(services),
       authenticator_(authenticator),
+      shares_(shares),
       options_(options),
       sessions_(services.secret_key, services.clock),
       server_(services),
@@ -116,7 +118,10 @@ api::Response McpHandler::post(api::Request& request) {
         case Classified::Kind::Legacy:
             break;
     }
-    return legacy(request, who, classified, accepts);
+    std::shared_ptr<void> ticket = shares_.take(who.tenant);
+    api::Response response = legacy(request, who, classified, accepts);
+    response.ticket = std::move(ticket);
+    return response;
 }
 
 api::Response McpHandler::modern(const Classified& classified) {
@@ -177,29 +182,60 @@ api::Response McpHandler::initialize(const controller::Principal& who, const Mes
     return response;
 }
 
-void McpHandler::waitInline(api::Request& request, Answers& answers, bool to_the_end) {
-    TimePoint deadline = services_.clock.now() + options_.inline_wait;
-    while (true) {
-        for (auto it = answers.slow.begin(); it != answers.slow.end();) {
-            std::optional<Json> settled = Server::settle(*it, services_.clock, deadline);
-            if (!settled) {
-                ++it;
-                continue;
-            }
-            if (!settled->is_null()) answers.done.push_back(std::move(*settled));
-            it = answers.slow.erase(it);
+void McpHandler::waitInline(Answers& answers) {
+    const TimePoint deadline = services_.clock.now() + options_.inline_wait;
+    for (auto it = answers.slow.begin(); it != answers.slow.end();) {
+        std::optional<Json> settled = Server::settle(*it, services_.clock, deadline);
+        if (!settled) {
+            ++it;
+            continue;
         }
-        if (answers.slow.empty() || !to_the_end) return;
-        if (request.stopToken().stop_requested() || request.clientGone()) break;
-        deadline = services_.clock.now() + std::chrono::seconds(1);
+        if (!settled->is_null()) answers.done.push_back(std::move(*settled));
+        it = answers.slow.erase(it);
     }
-    for (const SlowCall& slow : answers.slow) answers.done.push_back(slow.answer());
-    answers.slow.clear();
+}
+
+api::Response McpHandler::later(api::Request& request, Answers answers) {
+    const auto held = std::make_shared<Answers>(std::move(answers));
+    api::Suspension suspension;
+    suspension.subscribe = [held](const std::function<void()>& wake) {
+        const auto subscriptions = std::make_shared<std::vector<std::shared_ptr<void>>>();
+        for (const SlowCall& slow : held->slow) {
+            subscriptions->push_back(slow.pending.execution->subscribe(wake));
+            slow.call->onCancel([wake, cancel = slow.pending.cancel] {
+                cancel();
+                wake();
+            });
+        }
+        return subscriptions;
+    };
+    suspension.ready = [held, &clock = services_.clock] {
+        return std::all_of(held->slow.begin(), held->slow.end(), [&](const SlowCall& slow) {
+            return slow.call->cancelled() || slow.pending.ready(clock.now());
+        });
+    };
+    for (const SlowCall& slow : held->slow) {
+        if (slow.pending.until) {
+            suspension.until = std::min(suspension.until, *slow.pending.until);
+        }
+    }
+    suspension.resume = [this, held, &request] {
+        return answer(request, std::move(*held), Accepts::Json);
+    };
+    api::Response response;
+    response.body = std::move(suspension);
+    return response;
 }
 
 api::Response McpHandler::answer(api::Request& request, Answers answers, Accepts accepts) {
-    waitInline(request, answers, accepts == Accepts::Json);
-    if (!answers.slow.empty()) return stream(request, std::move(answers));
+    waitInline(answers);
+    if (!answers.slow.empty() && accepts != Accepts::Json) {
+        return stream(request, std::move(answers));
+    }
+    if (!answers.slow.empty() && !request.stopToken().stop_requested()) {
+        return later(request, std::move(answers));
+    }
+    for (const SlowCall& slow : answers.slow) answers.done.push_back(slow.answer());
     // A cancelled call gets no message at all: an event stream can say nothing, JSON cannot.
     const bool as_events = accepts == Accepts::EventsOnly || answers.done.empty();
     std::string events;

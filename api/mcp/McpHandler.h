@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/auth/Authenticator.h"
+#include "api/auth/WorkerShares.h"
 #include "api/http/Handler.h"
 #include "api/mcp/Server.h"
 #include "api/mcp/Session.h"
@@ -30,7 +31,7 @@ class McpHandler final : public api::Handler {
 public:
     /// All references outlive the handler, and the front must stop before it goes.
     McpHandler(const controller::Services& services, const auth::Authenticator& authenticator,
-               McpOptions options = {});
+               const auth::WorkerShares& shares, McpOptions options = {});
 
     api::Response handle(api::Request& request) override;
 
@@ -52,12 +53,15 @@ private:
     api::Response modern(const Classified& classified);
     api::Response answer(api::Request& request, Answers answers, Accepts accepts);
     api::Response stream(api::Request& request, Answers answers);
-    void waitInline(api::Request& request, Answers& answers, bool to_the_end);
+    /// For clients that take no event stream: the answer comes when every call is done.
+    api::Response later(api::Request& request, Answers answers);
+    void waitInline(Answers& answers);
 
     static Accepts accepted(const api::Request& request);
 
     const controller::Services& services_;
     const auth::Authenticator& authenticator_;
+    const auth::WorkerShares& shares_;
     const McpOptions options_;
     SessionIds sessions_;
     Server server_;

@@ -16,7 +16,8 @@ namespace {
 using controller::Execution;
 using controller::Services;
 
-constexpr std::chrono::milliseconds kSlice{1000};
+/// Most executions end within; a longer one is waited for without a worker.
+constexpr std::chrono::milliseconds kWaitInWorker{300};
 constexpr std::int64_t kLongestWait = 24 * 3600;
 
 const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", "USR1", "USR2",
@@ -63,23 +64,51 @@ std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
     return std::nullopt;
 }
 
-/// Waits until the execution has ended, the client's patience has, the client has gone or the
-/// server stops. The execution goes on in any case.
-bool waitFor(const Services& services, Execution& execution, const api::Request& request,
-             std::optional<std::chrono::seconds> patience) {
-    const TimePoint begin = services.clock.now();
-    while (!execution.finished()) {
-        std::chrono::milliseconds slice = kSlice;
-        if (patience) {
-            const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-                *patience - (services.clock.now() - begin));
-            if (left <= std::chrono::milliseconds::zero()) return false;
-            slice = std::min(slice, left);
-        }
-        if (execution.wait(slice)) return true;
-        if (request.stopToken().stop_requested() || request.clientGone()) return false;
+/// The headers of every answer to a POST that starts an execution.
+void describe(api::Response& response, const std::string& id, bool replayed) {
+    response.headers.emplace_back("Location", "/v1/executions/" + id);
+    if (replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
+}
+
+/// The execution as the last word of a foreground request: 200 if it has ended, else 202.
+api::Response foregroundAnswer(const std::string& trace_id, Execution& execution,
+                               std::optional<std::chrono::seconds> patience) {
+    const bool ended = execution.wait(std::chrono::milliseconds(0));
+    const controller::ExecutionView view = execution.view();
+    api::Response response = jsonResponse(executionJson(view, trace_id), ended ? 200 : 202);
+    if (patience) {
+        response.headers.emplace_back("Preference-Applied",
+                                      "wait=" + std::to_string(patience->count()));
     }
-    return true;
+    describe(response, execution.id(), view.replayed);
+    return response;
+}
+
+/// Waits until the execution has ended, the client's patience has, or the server stops: a moment in
+/// this worker, then in none. The execution goes on in any case, also when the client goes.
+api::Response waitFor(const Services& services, const Call& call,
+                      const std::shared_ptr<Execution>& execution) {
+    const std::optional<std::chrono::seconds> patience = preferredWait(call.request);
+    const TimePoint until =
+        patience ? services.clock.now() + *patience : TimePoint(TimePoint::max());
+    const std::chrono::milliseconds moment =
+        patience ? std::min<std::chrono::milliseconds>(kWaitInWorker, *patience) : kWaitInWorker;
+    const std::string trace_id = call.request.traceId();
+    if (execution->wait(moment) || services.clock.now() >= until) {
+        return foregroundAnswer(trace_id, *execution, patience);
+    }
+    api::Suspension suspension;
+    suspension.subscribe = [execution](std::function<void()> wake) {
+        return execution->subscribe(std::move(wake));
+    };
+    suspension.ready = [execution] { return execution->finished(); };
+    suspension.until = until;
+    suspension.resume = [execution, trace_id, patience] {
+        return foregroundAnswer(trace_id, *execution, patience);
+    };
+    api::Response response;
+    response.body = std::move(suspension);
+    return response;
 }
 
 api::Response streamResponse(const std::shared_ptr<Execution>& execution,
@@ -93,24 +122,12 @@ api::Response streamResponse(const std::shared_ptr<Execution>& execution,
 api::Response answer(const Services& services, const Call& call,
                      const std::shared_ptr<Execution>& execution, bool background) {
     const std::string trace_id = call.request.traceId();
-    const std::optional<std::chrono::seconds> patience = preferredWait(call.request);
-    api::Response response;
-    if (wantsEventStream(call.request)) {
-        response = streamResponse(execution, {std::nullopt, trace_id});
-    } else {
-        const bool ended = background ? execution->finished()
-                                      : waitFor(services, *execution, call.request, patience);
-        response = jsonResponse(executionJson(execution->view(), trace_id),
-                                ended && !background ? 200 : 202);
-        if (patience && !background) {
-            response.headers.emplace_back("Preference-Applied",
-                                          "wait=" + std::to_string(patience->count()));
-        }
-    }
-    response.headers.emplace_back("Location", "/v1/executions/" + execution->id());
-    if (execution->view().replayed) {
-        response.headers.emplace_back("Idempotency-Replayed", "true");
-    }
+    if (!wantsEventStream(call.request) && !background) return waitFor(services, call, execution);
+    const controller::ExecutionView view = execution->view();
+    api::Response response = wantsEventStream(call.request)
+                                 ? streamResponse(execution, {std::nullopt, trace_id})
+                                 : jsonResponse(executionJson(view, trace_id), 202);
+    describe(response, execution->id(), view.replayed);
     return response;
 }
 

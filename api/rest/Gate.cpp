@@ -130,6 +130,7 @@ std::string requestFingerprint(const std::string& method, const std::string& pat
 api::Response Gate::pass(const Operation& operation, api::Request& request,
                          const api::RouteParams& path) const {
     controller::Principal who;
+    std::shared_ptr<void> ticket;
     if (!operation.open) {
         who = authenticator_.authenticate(request);
         if (!who.atLeast(operation.role)) {
@@ -137,6 +138,7 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
                                                   ", not " + roleName(who.role))
                 .hint("Use a token with that role");
         }
+        ticket = shares_.take(who.tenant);
     }
     Call call{request, path, std::move(who), Json::object(), Json(), {}, {}};
     if (!operation.hidden) {
@@ -149,7 +151,9 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
             call.fingerprint = requestFingerprint(request.method(), request.path(), call.body);
         }
     }
-    return operation.handle(call);
+    api::Response response = operation.handle(call);
+    response.ticket = std::move(ticket);
+    return response;
 }
 
 }  // namespace hearth::rest

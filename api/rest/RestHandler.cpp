@@ -66,8 +66,8 @@ Operations pages(const std::string& open_api, const std::string& docs) {
 }  // namespace
 
 RestHandler::RestHandler(const controller::Services& services,
-                         const auth::Authenticator& authenticator)
-    : gate_(authenticator) {
+                         const auth::Authenticator& authenticator, const auth::WorkerShares& shares)
+    : gate_(authenticator, shares) {
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services));
     append(operations_, fileOperations(services));

@@ -16,7 +16,8 @@ namespace hearth::rest {
 /// and the services also the streams that it has begun.
 class RestHandler final : public api::Handler {
 public:
-    RestHandler(const controller::Services& services, const auth::Authenticator& authenticator);
+    RestHandler(const controller::Services& services, const auth::Authenticator& authenticator,
+                const auth::WorkerShares& shares);
 
     api::Response handle(api::Request& request) override;
 

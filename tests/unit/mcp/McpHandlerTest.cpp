@@ -109,12 +109,13 @@ Json runMessage(Json id) {
 struct Scene {
     fake::House house;
     auth::Authenticator authenticator{house.tokens};
+    auth::WorkerShares shares{8};
     McpHandler handler;
     Headers headers{{"Content-Type", "application/json; charset=utf-8"},
                     {"Accept", "application/json, text/event-stream"}};
 
     explicit Scene(std::chrono::milliseconds inline_wait = std::chrono::milliseconds(0))
-        : handler(house.services, authenticator, McpOptions{inline_wait, 4U << 20U, 10}) {}
+        : handler(house.services, authenticator, shares, McpOptions{inline_wait, 4U << 20U, 10}) {}
 
     api::Response send(const std::string& method, const std::string& body) {
         FakeRequest request(method, headers, body);

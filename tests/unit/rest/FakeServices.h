@@ -357,7 +357,8 @@ struct House {
                                   log,    clock,      [] { return Json{{"runtime", "oci"}}; },
                                   secret};
     auth::Authenticator authenticator{tokens};
-    rest::RestHandler rest{services, authenticator};
+    auth::WorkerShares shares{8};
+    rest::RestHandler rest{services, authenticator, shares};
 };
 
 }  // namespace hearth::test

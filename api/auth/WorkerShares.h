@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace hearth::auth {
+
+/// How many of the server's workers one tenant may hold at a time, so that slow bodies, unread
+/// downloads and queued claims of one leave room for the others. Thread-safe.
+class WorkerShares {
+public:
+    /// `limit`: for each tenant.
+    explicit WorkerShares(std::size_t limit) : counts_(std::make_shared<Counts>()), limit_(limit) {}
+
+    /// A place for one request, held as long as the returned object. Throws Error(RateLimited) when
+    /// the tenant has all of its places taken.
+    std::shared_ptr<void> take(const std::string& tenant) const;
+
+private:
+    struct Counts {
+        std::mutex mutex;
+        std::map<std::string, std::size_t> held;  ///< under mutex; without those at zero
+    };
+
+    std::shared_ptr<Counts> counts_;  ///< a ticket may outlive this object
+    std::size_t limit_;
+};
+
+}  // namespace hearth::auth
