@@ -163,6 +163,10 @@ const char* RequestHead::parseFraming() {
     if (!name) return "the Host header is malformed";
     host = std::move(*name);
 
+    // Which of two would count is not for a guess: another program on the way may guess otherwise.
+    for (const char* single : {"Authorization", "Content-Type", "Idempotency-Key", "Origin"}) {
+        if (count(single) > 1) return "a header field that may stand once stands twice";
+    }
     const std::size_t codings = count("Transfer-Encoding");
     const std::size_t lengths = count("Content-Length");
     if (codings > 0 && lengths > 0)

@@ -52,6 +52,9 @@ private:
 
     void acceptAll();
     void admit(Fd fd, std::string peer, bool loopback);
+    /// Makes room: closes the oldest connection of that address which waits for a request or has
+    /// not sent all of one. False if all of them are being answered.
+    bool shedIdle(const std::string& peer);
     void refuse(Fd fd, std::string_view reason);
     void pauseAccepting();
 

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -68,13 +69,16 @@ void Loop::acceptAll() {
 
 void Loop::admit(Fd fd, std::string peer, bool loopback) {
     if (connections_.size() >= core_.options.connections) {
-        refuse(std::move(fd), "connections");
-        return;
+        // Who has most of them gives one up.
+        const auto most =
+            std::max_element(per_address_.begin(), per_address_.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (!shedIdle(most->first)) return refuse(std::move(fd), "connections");
     }
     const auto same = per_address_.find(peer);
-    if (same != per_address_.end() && same->second >= core_.options.connections_per_address) {
-        refuse(std::move(fd), "connections_per_address");
-        return;
+    if (same != per_address_.end() && same->second >= core_.options.connections_per_address &&
+        !shedIdle(peer)) {
+        return refuse(std::move(fd), "connections_per_address");
     }
     auto connection = std::make_unique<Connection>();
     connection->id = next_id_++;
@@ -92,6 +96,18 @@ void Loop::admit(Fd fd, std::string peer, bool loopback) {
     connections_.emplace(added.id, std::move(connection));
     core_.connections.store(connections_.size());
     setDeadline(added, core_.clock.now() + core_.options.first_byte);
+}
+
+bool Loop::shedIdle(const std::string& peer) {
+    Connection* oldest = nullptr;
+    for (const auto& [id, connection] : connections_) {
+        if (connection->place != Place::Reading || connection->peer != peer) continue;
+        if (oldest == nullptr || id < oldest->id) oldest = connection.get();
+    }
+    if (oldest == nullptr) return false;
+    core_.metrics.httpRefused("shed_idle");
+    close(*oldest);
+    return true;
 }
 
 void Loop::refuse(Fd fd, std::string_view reason) {
