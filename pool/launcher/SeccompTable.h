@@ -41,7 +41,11 @@ struct Refused {
     std::string_view name;
     unsigned argument;
     std::uint32_t value;
+    bool unless = false;  ///< refused where they are anything else
 };
 std::span<const Refused> refused();
+/// Refused besides where tenants have the agent's uid: what would change the agent's own limits and
+/// priority, or the limit that marks an execution's processes.
+std::span<const Refused> refusedBesideAgent();
 
 }  // namespace hearth::pool::launcher::seccomp
