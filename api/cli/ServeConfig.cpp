@@ -13,20 +13,6 @@ namespace {
 
 constexpr std::string_view kKnownLevels[] = {"debug", "info", "warn", "error"};
 
-const char* runtimeName(RuntimeChoice runtime) {
-    switch (runtime) {
-        case RuntimeChoice::Auto:
-            return "auto";
-        case RuntimeChoice::Oci:
-            return "oci";
-        case RuntimeChoice::Docker:
-            return "docker";
-        case RuntimeChoice::Fake:
-            return "fake";
-    }
-    return "auto";
-}
-
 const char* warmName(ShutdownWarm warm) {
     return warm == ShutdownWarm::Keep ? "Keep" : "Destroy";
 }
@@ -103,6 +89,20 @@ std::string cell(const Json& value) {
 }
 
 }  // namespace
+
+const char* runtimeName(RuntimeChoice runtime) {
+    switch (runtime) {
+        case RuntimeChoice::Auto:
+            return "auto";
+        case RuntimeChoice::Oci:
+            return "oci";
+        case RuntimeChoice::Docker:
+            return "docker";
+        case RuntimeChoice::Fake:
+            return "fake";
+    }
+    return "auto";
+}
 
 std::vector<Flag> serveFlags() {
     const auto flag = [](const char* name, const char* value, const char* help,

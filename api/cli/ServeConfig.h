@@ -24,6 +24,7 @@ struct Setting {
 };
 
 enum class RuntimeChoice { Auto, Oci, Docker, Fake };
+const char* runtimeName(RuntimeChoice runtime);
 /// What becomes of warm sandboxes when the server stops.
 enum class ShutdownWarm { Destroy, Keep };
 

@@ -316,6 +316,11 @@ constexpr std::uint32_t kAgent = 1;       // its number in every sandbox
 constexpr std::uint32_t kFileLocks = 10;  // RLIMIT_LOCKS
 constexpr std::uint32_t kOfUser = 2;      // PRIO_USER
 constexpr std::array kRefusedBesideAgent = std::to_array<Refused>({
+    {"kill", 0, kAgent},
+    {"tkill", 0, kAgent},
+    {"tgkill", 0, kAgent},
+    {"rt_sigqueueinfo", 0, kAgent},
+    {"rt_tgsigqueueinfo", 0, kAgent},
     {"prlimit64", 0, kSelf, true},
     {"prlimit64", 1, kFileLocks},
     {"setrlimit", 0, kFileLocks},

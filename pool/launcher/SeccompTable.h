@@ -44,8 +44,9 @@ struct Refused {
     bool unless = false;  ///< refused where they are anything else
 };
 std::span<const Refused> refused();
-/// Refused besides where tenants have the agent's uid: what would change the agent's own limits and
-/// priority, or the limit that marks an execution's processes.
+/// Refused besides where tenants have the agent's uid: signals to the agent (which the kernel keeps
+/// from it in any case), what would change its limits and priority, or the limit that marks an
+/// execution's processes.
 std::span<const Refused> refusedBesideAgent();
 
 }  // namespace hearth::pool::launcher::seccomp

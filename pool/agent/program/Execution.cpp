@@ -262,7 +262,8 @@ bool Execution::signal(int number) {
         killAll();
         return true;
     }
-    return !reaped_ && kill(-pid_, number) == 0;
+    // Just forked, it may not lead its group yet.
+    return !reaped_ && (kill(-pid_, number) == 0 || kill(pid_, number) == 0);
 }
 
 void Execution::killAll() {

@@ -30,6 +30,7 @@ constexpr auto kLook = std::chrono::seconds(5);
 constexpr auto kMake = std::chrono::seconds(60);
 constexpr auto kEnd = std::chrono::seconds(30);
 constexpr auto kAgent = std::chrono::seconds(15);
+constexpr auto kLateCreate = std::chrono::seconds(2);
 constexpr auto kGoing = std::chrono::milliseconds(50);
 constexpr std::string_view kSocketSuffix = ".sock";
 
@@ -70,10 +71,6 @@ std::optional<std::string> groupIn(const std::string& text) {
         if (controllers == ",,") unified = line.substr(second + 1);
     }
     return unified;
-}
-
-std::string sweepError(const std::string& before, const std::exception& e) {
-    return before.empty() ? e.what() : before;
 }
 
 }  // namespace
@@ -183,6 +180,7 @@ void DockerRuntime::destroy(const SandboxId& id) {
     const TimePoint until = in(kEnd);
     {
         const Gate::Place place = lifecycle_.enter(until);
+        sys::removeTree(startFolder(id));  // a create that is under way fails without it
         removeContainer(id, until);
     }
     removeFiles(id);  // last: while they are there, a list shows the sandbox
@@ -297,21 +295,35 @@ void DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
         const std::lock_guard lock(mutex_);
         kept.insert(made_.begin(), made_.end());
     }
-    std::string failure;
-    for (const SandboxInfo& info : list()) {
-        if (kept.contains(info.id)) continue;
-        try {
-            destroy(info.id);
-        } catch (const std::exception& e) {
-            failure = sweepError(failure, e);  // the others must go all the same
-        }
+    // A server that was killed may have left the daemon at work: where a folder of a handover is,
+    // a container may yet appear.
+    TimePoint look_until = in(std::chrono::seconds(0));
+    for (const std::string& id : sys::listDirectory(start_)) {
+        if (!kept.contains(id)) look_until = in(kLateCreate);
     }
-    if (!failure.empty()) throw std::runtime_error("sweep: " + failure);
+    sweepOnce(kept);
+    while (SystemClock().now() < look_until) {
+        std::this_thread::sleep_for(kGoing);
+        sweepOnce(kept);
+    }
     std::set<std::string> used{inside_.substr(inside_.rfind('/') + 1)};
     for (const Container& container : containers(in(kLook))) used.insert(container.inside);
     for (const std::string& name : sys::listDirectory(insides_)) {
         if (!used.contains(name)) sys::removeTree(insides_ + "/" + name);
     }
+}
+
+void DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) {
+    std::string failure;
+    for (const SandboxInfo& info : list()) {
+        if (keep.contains(info.id)) continue;
+        try {
+            destroy(info.id);
+        } catch (const std::exception& e) {
+            failure = e.what();  // the others must go all the same
+        }
+    }
+    if (!failure.empty()) throw std::runtime_error("sweep: " + failure);
 }
 
 void DockerRuntime::readFacts() {

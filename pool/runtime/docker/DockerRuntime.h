@@ -58,6 +58,7 @@ private:
     /// Removes the container and waits until it has gone; nothing there is fine.
     void removeContainer(const SandboxId& id, TimePoint until);
     void removeFiles(const SandboxId& id) const;
+    void sweepOnce(const std::set<SandboxId>& keep);
     std::string describeEnd(const SandboxId& id, TimePoint until);
     std::optional<std::string> cgroupOf(const SandboxId& id);
     std::optional<SandboxUsage> engineUsage(const SandboxId& id);
