@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/Error.h"
@@ -14,6 +16,19 @@ namespace hearth {
 namespace {
 
 constexpr const char* kRunRoot = "/run/hearth";
+
+/// Who is not root (only the docker runtime allows it) has a directory of this kind of his own.
+std::string runRoot() {
+    if (::geteuid() == 0) return kRunRoot;
+    const char* own = std::getenv("XDG_RUNTIME_DIR");
+    if (own == nullptr || *own != '/') {
+        throw Error(ErrorCode::InvalidArgument, "XDG_RUNTIME_DIR names no directory")
+            .hint(
+                "log in by a session that sets it, set it to a directory on tmpfs that is only "
+                "yours, or start as root");
+    }
+    return std::string(own) + "/hearth";
+}
 constexpr std::size_t kNameDigits = 12;
 
 void makeDirectory(const std::string& path, mode_t mode) {
@@ -34,8 +49,9 @@ Instance openInstance(const std::string& data_dir) {
     Instance instance;
     instance.data_dir = std::filesystem::canonical(data_dir).string();
     instance.name = toHex(sha256(instance.data_dir)).substr(0, kNameDigits);
-    makeDirectory(kRunRoot, 0755);
-    instance.run_dir = std::string(kRunRoot) + "/" + instance.name;
+    const std::string root = runRoot();
+    makeDirectory(root, 0755);
+    instance.run_dir = root + "/" + instance.name;
     makeDirectory(instance.run_dir, 0755);
     return instance;
 }

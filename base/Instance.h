@@ -11,7 +11,8 @@ namespace hearth {
 struct Instance {
     std::string name;      ///< 12 hex digits
     std::string data_dir;  ///< real path
-    std::string run_dir;   ///< /run/hearth/<name>, on tmpfs: gone with the machine
+    std::string run_dir;   ///< /run/hearth/<name>, on tmpfs: gone with the machine; for others than
+                           ///< root in $XDG_RUNTIME_DIR
 };
 
 /// Creates the data directory (0711) if need be and derives the instance from it.

@@ -25,13 +25,18 @@ Account findAccount(const std::string& name) {
     return {name, entry->pw_uid, entry->pw_gid};
 }
 
-void becomeAccount(const Account& account) {
-    if (::setgroups(0, nullptr) != 0) throwErrno("setgroups");
+void becomeAccount(const Account& account, std::optional<gid_t> group) {
+    const gid_t kept = group.value_or(0);
+    if (::setgroups(group ? 1 : 0, &kept) != 0) throwErrno("setgroups");
     if (::setresgid(account.gid, account.gid, account.gid) != 0) throwErrno("setresgid");
     if (::setresuid(account.uid, account.uid, account.uid) != 0) throwErrno("setresuid");
+    stayAsWeAre();
+    if (::setuid(0) == 0) throw std::runtime_error("privileges came back");
+}
+
+void stayAsWeAre() {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) throwErrno("prctl", "no_new_privs");
     if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) throwErrno("prctl", "dumpable");
-    if (::setuid(0) == 0) throw std::runtime_error("privileges came back");
 }
 
 void raiseFileLimit() {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 namespace hearth::controller {
@@ -16,9 +17,12 @@ struct Account {
 /// Throws Error(InvalidArgument) with the command that makes it, if there is none.
 Account findAccount(const std::string& name);
 
-/// Becomes the account for good: no additional groups, no capabilities, no way back, not dumpable.
-/// Call while the process has one thread. Throws std::system_error; the process must then end.
-void becomeAccount(const Account& account);
+/// Becomes the account for good: no additional group but `group`, no capabilities, no way back, not
+/// dumpable. Call while the process has one thread. Throws std::system_error; the process must then
+/// end.
+void becomeAccount(const Account& account, std::optional<gid_t> group = std::nullopt);
+/// For a process that is not root: it gains nothing more, and is not dumpable.
+void stayAsWeAre();
 
 /// Raises the limit of open files as far as it goes; each sandbox and client costs some.
 void raiseFileLimit();

@@ -12,6 +12,7 @@
 
 #include "api/auth/Authenticator.h"
 #include "api/cli/Cli.h"
+#include "api/cli/RuntimeDecision.h"
 #include "api/http/Front.h"
 #include "api/http/Operations.h"
 #include "api/mcp/McpHandler.h"
@@ -32,6 +33,7 @@
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/FakeRuntime.h"
 #include "pool/runtime/OciRuntime.h"
+#include "pool/runtime/docker/DockerRuntime.h"
 
 // Builds the object graph: the one file that sees every level. Members are declared in the order in
 // which they need each other, so they end in the reverse.
@@ -51,7 +53,8 @@ constexpr int kLauncherDied = 70;
 struct Groundwork {
     Instance instance;
     Fd lock;
-    Fd launcher;  ///< empty with the fake runtime
+    Fd launcher;                                         ///< with the embedded runtime
+    std::unique_ptr<pool::docker::EngineClient> docker;  ///< with docker
     std::vector<controller::Pool> declared;
 };
 
@@ -84,6 +87,10 @@ private:
     api::Handler& rest_;
     api::Handler& mcp_;
 };
+
+std::string besideProgram(const std::string& name) {
+    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
 
 class Server {
 public:
@@ -149,6 +156,10 @@ public:
 
 private:
     std::unique_ptr<pool::ContainerRuntime> makeRuntime() {
+        if (ground_.docker) {
+            return std::make_unique<pool::DockerRuntime>(
+                ground_.instance, std::move(ground_.docker), besideProgram("hearth-agent"));
+        }
         if (!ground_.launcher) return std::make_unique<pool::FakeRuntime>(clock_);
         launcher_ =
             std::make_unique<pool::LauncherClient>(std::move(ground_.launcher), log_, [this] {
@@ -334,10 +345,6 @@ private:
     api::Front front_;
 };
 
-std::string besideProgram(const std::string& name) {
-    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
-}
-
 std::vector<controller::Pool> readManifests(const std::vector<std::string>& files) {
     std::vector<controller::Pool> pools;
     for (const std::string& file : files) {
@@ -353,27 +360,68 @@ std::vector<controller::Pool> readManifests(const std::vector<std::string>& file
 }
 
 /// The directories that the launcher makes where there is one.
-void makeServerDirectories(const Instance& instance, const controller::Account& account) {
-    for (const std::string& path : {instance.data_dir + "/state", instance.run_dir + "/marks"}) {
+void makeServerDirectories(const Instance& instance, const controller::Account& account,
+                           const std::vector<std::string>& further = {}) {
+    std::vector<std::string> paths = {instance.data_dir + "/state", instance.run_dir + "/marks"};
+    paths.insert(paths.end(), further.begin(), further.end());
+    for (const std::string& path : paths) {
         std::filesystem::create_directories(path);
         std::filesystem::permissions(path, std::filesystem::perms::owner_all);
         if (::chown(path.c_str(), account.uid, account.gid) != 0) throwErrno("chown", path);
     }
 }
 
-Groundwork prepare(const cli::ServeConfig& config) {
-    if (::geteuid() != 0) {
-        throw Error(ErrorCode::InvalidArgument, "hearth serve must be started as root")
-            .hint("it keeps root only in a small launcher process; the server itself gives it up");
+/// The group by which an unprivileged server reaches the daemon's socket. Who may use it is root on
+/// that daemon's machine, so keeping the group gives no more away than using the runtime does.
+std::optional<gid_t> groupOf(const pool::docker::EngineAddress& address) {
+    if (address.socket.empty()) return std::nullopt;
+    struct stat status {};
+    if (::stat(address.socket.c_str(), &status) != 0) throwErrno("stat", address.socket);
+    if ((status.st_mode & S_IWOTH) != 0) return std::nullopt;
+    if ((status.st_mode & S_IWGRP) == 0) {
+        throw Error(ErrorCode::InvalidArgument, "no group may use the socket " + address.socket +
+                                                    ", and the server is not root")
+            .hint("start dockerd with --group docker, or: chmod g+rw " + address.socket);
     }
-    const controller::Account account = controller::findAccount(*config.user);
+    return status.st_gid;
+}
+
+/// The docker runtime: no launcher; the server only gives root up, if it has it.
+void prepareDocker(Groundwork& ground, const controller::Account& account) {
+    const pool::docker::EngineAddress address = pool::docker::engineAddress();
+    ground.docker = std::make_unique<pool::docker::EngineClient>(address);
+    makeServerDirectories(ground.instance, account,
+                          pool::DockerRuntime::directories(ground.instance));
+    if (::geteuid() == 0) {
+        controller::becomeAccount(account, groupOf(address));
+    } else {
+        controller::stayAsWeAre();
+    }
+}
+
+Groundwork prepare(const cli::ServeConfig& config) {
+    const cli::RuntimeDecision runtime = cli::decideRuntime(config);
+    const bool docker = runtime.choice == cli::RuntimeChoice::Docker;
+    const bool root = ::geteuid() == 0;
+    if (!root && !docker) {
+        throw Error(ErrorCode::InvalidArgument, "hearth serve must be started as root")
+            .hint(
+                "it keeps root only in a small launcher process; the server itself gives it up; "
+                "or use --runtime docker as a user who may open Docker's socket");
+    }
+    const controller::Account account = root ? controller::findAccount(*config.user)
+                                             : controller::Account{"", ::geteuid(), ::getegid()};
     Groundwork ground;
     ground.instance = openInstance(*config.data_dir);
-    requirePassable(ground.instance);
+    if (root) requirePassable(ground.instance);
     ground.lock = lockInstance(ground.instance);
     ground.declared = readManifests(*config.pools);
     controller::raiseFileLimit();
-    if (*config.runtime == cli::RuntimeChoice::Fake) {
+    if (docker) {
+        prepareDocker(ground, account);
+        return ground;
+    }
+    if (runtime.choice == cli::RuntimeChoice::Fake) {
         makeServerDirectories(ground.instance, account);
     } else {
         pool::LauncherOptions options;

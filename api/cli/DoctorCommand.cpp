@@ -3,6 +3,7 @@
 
 #include "api/cli/Command.h"
 #include "api/cli/HostChecks.h"
+#include "api/cli/RuntimeDecision.h"
 #include "api/cli/ToolChecks.h"
 
 namespace hearth::cli {
@@ -43,10 +44,13 @@ void print(const Console& console, const Findings& findings) {
 
 int doctor(const Invocation& call) {
     const ServeConfig config = loadServeConfig(call.options);
-    Findings findings = checkTools(config);
+    const RuntimeDecision runtime = decideRuntime(config);
+    const std::string name = runtimeName(runtime.choice);
+    Findings findings = {{Level::Ok, "runtime", name + ": " + runtime.reason, ""}};
+    for (Finding& f : checkTools(config, runtime.choice)) findings.push_back(std::move(f));
     for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
-    findings.push_back(checkDocker(call.environment));
+    findings.push_back(checkDocker(runtime.choice));
     const auto count = [&](Level level) {
         return std::ranges::count(findings, level, &Finding::level);
     };

@@ -13,18 +13,6 @@ namespace {
 
 constexpr std::string_view kKnownLevels[] = {"debug", "info", "warn", "error"};
 
-const char* runtimeName(RuntimeChoice runtime) {
-    switch (runtime) {
-        case RuntimeChoice::Auto:
-            return "auto";
-        case RuntimeChoice::Oci:
-            return "oci";
-        case RuntimeChoice::Fake:
-            return "fake";
-    }
-    return "auto";
-}
-
 const char* warmName(ShutdownWarm warm) {
     return warm == ShutdownWarm::Keep ? "Keep" : "Destroy";
 }
@@ -102,6 +90,20 @@ std::string cell(const Json& value) {
 
 }  // namespace
 
+const char* runtimeName(RuntimeChoice runtime) {
+    switch (runtime) {
+        case RuntimeChoice::Auto:
+            return "auto";
+        case RuntimeChoice::Oci:
+            return "oci";
+        case RuntimeChoice::Docker:
+            return "docker";
+        case RuntimeChoice::Fake:
+            return "fake";
+    }
+    return "auto";
+}
+
 std::vector<Flag> serveFlags() {
     const auto flag = [](const char* name, const char* value, const char* help,
                          const char* fallback) {
@@ -114,7 +116,7 @@ std::vector<Flag> serveFlags() {
         flag("data-dir", "DIR", "Where state and images are kept", "/var/lib/hearth"),
         flag("config", "FILE", "A YAML file of settings, under flags and environment", ""),
         flag("pools", "FILE", "A manifest of pools to declare at start", ""),
-        flag("runtime", "NAME", "What makes the sandboxes: auto, oci or fake", "auto"),
+        flag("runtime", "NAME", "What makes the sandboxes: auto, oci, docker or fake", "auto"),
         flag("oci-runtime", "PROGRAM", "The OCI runtime's program", "runc"),
         flag("user", "NAME", "The user that the server runs as beside its launcher", "hearth"),
         flag("default-pool", "NAME", "The pool of requests that name none", "the oldest"),
@@ -167,8 +169,9 @@ ServeConfig loadServeConfig(const Options& options) {
 RuntimeChoice runtimeFromName(const std::string& name, const std::string& origin) {
     if (name == "auto") return RuntimeChoice::Auto;
     if (name == "oci") return RuntimeChoice::Oci;
+    if (name == "docker") return RuntimeChoice::Docker;
     if (name == "fake") return RuntimeChoice::Fake;
-    throw UsageError(origin + " is \"" + name + "\"", "use auto, oci or fake");
+    throw UsageError(origin + " is \"" + name + "\"", "use auto, oci, docker or fake");
 }
 
 ShutdownWarm shutdownWarmFromName(const std::string& name, const std::string& origin) {

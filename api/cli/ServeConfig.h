@@ -23,7 +23,8 @@ struct Setting {
     const T& operator*() const { return value; }
 };
 
-enum class RuntimeChoice { Auto, Oci, Fake };
+enum class RuntimeChoice { Auto, Oci, Docker, Fake };
+const char* runtimeName(RuntimeChoice runtime);
 /// What becomes of warm sandboxes when the server stops.
 enum class ShutdownWarm { Destroy, Keep };
 

@@ -8,16 +8,20 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "api/cli/Capture.h"
-#include "api/cli/DockerEngine.h"
 #include "api/http/Client.h"
+#include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "pool/runtime/docker/EngineClient.h"
 
 namespace hearth::cli {
 namespace {
+
+constexpr auto kEngineWithin = std::chrono::seconds(3);
 
 Finding ok(std::string name, std::string message) {
     return {Level::Ok, std::move(name), std::move(message), {}};
@@ -140,8 +144,14 @@ Finding judgeRunc(const std::string& version_text) {
     return ok("runc", version_text);
 }
 
-Findings checkTools(const ServeConfig& config) {
+Findings checkTools(const ServeConfig& config, RuntimeChoice runtime) {
     Findings findings;
+    if (runtime == RuntimeChoice::Docker) {
+        findings.push_back(ok("root", ::geteuid() == 0 ? "yes" : "no: docker needs none"));
+        findings.push_back(checkAgent());
+        if (::geteuid() == 0) findings.push_back(checkUser(config));
+        return findings;
+    }
     if (::geteuid() == 0) {
         findings.push_back(ok("root", "yes"));
     } else {
@@ -189,14 +199,22 @@ Findings checkServer(const ServeConfig& config) {
     return findings;
 }
 
-Finding checkDocker(const Environment& environment) {
-    const std::string url = dockerUrl(environment);
+Finding checkDocker(RuntimeChoice runtime) {
+    const bool needed = runtime == RuntimeChoice::Docker;
     try {
-        return ok("docker", DockerEngine(url).version() + " at " + url);
-    } catch (const std::exception&) {
-        return {Level::Warn, "docker",
-                "no Engine answers at " + url + "; only `bench --against docker` needs one",
+        pool::docker::EngineClient engine(pool::docker::engineAddress());
+        const Json version = engine.get("/version", SystemClock().now() + kEngineWithin);
+        return ok("docker", version.value("Version", "?") + " (API " +
+                                version.value("ApiVersion", "?") + ") at " +
+                                engine.address().text());
+    } catch (const Error& e) {
+        return {needed ? Level::Fail : Level::Warn, "docker",
+                e.what() + std::string(needed ? ""
+                                              : "; only --runtime docker and `bench --against "
+                                                "docker` need one"),
                 "apt-get install -y docker.io, or set DOCKER_HOST"};
+    } catch (const std::exception& e) {
+        return {needed ? Level::Fail : Level::Warn, "docker", e.what(), "set DOCKER_HOST"};
     }
 }
 

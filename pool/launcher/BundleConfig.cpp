@@ -124,6 +124,8 @@ Json namespaces() {
     return list;
 }
 
+}  // namespace
+
 Json maskedPaths() {
     return Json::array({"/proc/acpi",
                         "/proc/asound",
@@ -168,7 +170,9 @@ Json maskedPaths() {
                         "/sys/kernel"});
 }
 
-}  // namespace
+Json readonlyPaths() {
+    return Json::array({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"});
+}
 
 Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places) {
     const Json ids =
@@ -192,8 +196,7 @@ Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places) {
                 {"kernel.sem", "32 128 32 16"},
                 {"net.ipv4.ping_group_range", "1 0"}}},
               {"maskedPaths", maskedPaths()},
-              {"readonlyPaths", Json::array({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
-                                             "/proc/sysrq-trigger"})},
+              {"readonlyPaths", readonlyPaths()},
               {"seccomp", seccomp::ociFilter()}}}};
 }
 

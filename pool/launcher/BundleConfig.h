@@ -22,6 +22,10 @@ struct BundlePlaces {
 inline constexpr std::uint32_t kRangeSize = 65'536;
 inline constexpr std::uint32_t kTenantUid = 1000;
 
+/// What of /proc and /sys no sandbox sees, and what it cannot change.
+Json maskedPaths();
+Json readonlyPaths();
+
 /// The OCI config of a sandbox: the one place that decides how it is shut in. Pure.
 Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places);
 

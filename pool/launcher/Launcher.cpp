@@ -20,7 +20,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "pool/launcher/HostFacts.h"
-#include "pool/launcher/TenantFilter.h"
+#include "pool/launcher/Inside.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Namespaces.h"
 #include "pool/sys/Process.h"
@@ -35,7 +35,6 @@ constexpr std::size_t kMostRunning = 4;
 constexpr std::size_t kMostWaiting = 4096;
 constexpr auto kClosingGrace = seconds(5);
 constexpr auto kLockWait = seconds(10);
-constexpr std::size_t kMaxAgent = 64U << 20U;
 /// Exit status of a child that has told the server of a failure.
 constexpr int kAnsweredFailure = 2;
 
@@ -102,32 +101,14 @@ void Launcher::prepare() {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of file times
     image::ImageStore(names_.dataDir()).removeUnfinished();
-    const std::string inside = installInside();
+    const std::string inside =
+        installInside(names_.inside(), options_.agent_path, seccomp::AgentIdentity::Root);
     sandboxes_.emplace(options_, inside, now);
     const std::set<std::string> used = sandboxes_->insideInUse();
     for (const std::string& name : sys::listDirectory(names_.inside())) {
         const std::string path = names_.inside() + "/" + name;
         if (path != inside && !used.contains(path)) sys::removeTree(path);
     }
-}
-
-std::string Launcher::installInside() {
-    const auto agent = sys::readFile(options_.agent_path, kMaxAgent);
-    if (!agent) throw std::runtime_error("there is no agent at " + options_.agent_path);
-    const std::vector<sock_filter> filter = seccomp::tenantFilter();
-    const std::string program(reinterpret_cast<const char*>(filter.data()),
-                              filter.size() * sizeof(sock_filter));
-    // Named after its content: sandboxes that run keep the directory that they have mounted.
-    const std::string path =
-        names_.inside() + "/" + toHex(sha256(toHex(sha256(*agent)) + program)).substr(0, 16);
-    const std::string unfinished = path + ".unfinished";
-    if (::access((path + "/agent").c_str(), X_OK) == 0) return path;
-    sys::removeTree(unfinished);
-    sys::makeDirectory(unfinished, 0755);
-    sys::writeFile(unfinished + "/agent", *agent, 0555);
-    sys::writeFile(unfinished + "/tenant.bpf", program, 0444);
-    if (::rename(unfinished.c_str(), path.c_str()) != 0) throwErrno("rename", path);
-    return path;
 }
 
 void Launcher::run() {

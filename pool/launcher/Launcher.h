@@ -43,7 +43,6 @@ private:
     };
 
     void prepare();
-    std::string installInside();
     void receive();
     void accept(Job job);
     bool mayStart(const Job& job) const;

@@ -311,6 +311,23 @@ constexpr std::array kRefused = std::to_array<Refused>({
     {"prctl", 0, kSetMemoryMerge},
 });
 
+constexpr std::uint32_t kSelf = 0;
+constexpr std::uint32_t kAgent = 1;       // its number in every sandbox
+constexpr std::uint32_t kFileLocks = 10;  // RLIMIT_LOCKS
+constexpr std::uint32_t kOfUser = 2;      // PRIO_USER
+constexpr std::array kRefusedBesideAgent = std::to_array<Refused>({
+    {"kill", 0, kAgent},
+    {"tkill", 0, kAgent},
+    {"tgkill", 0, kAgent},
+    {"rt_sigqueueinfo", 0, kAgent},
+    {"rt_tgsigqueueinfo", 0, kAgent},
+    {"prlimit64", 0, kSelf, true},
+    {"prlimit64", 1, kFileLocks},
+    {"setrlimit", 0, kFileLocks},
+    {"setpriority", 0, kOfUser},
+    {"setpriority", 1, kAgent},
+});
+
 }  // namespace
 
 std::span<const std::string_view> allowed() {
@@ -324,6 +341,10 @@ std::span<const std::string_view> notThere() {
 }
 std::span<const Refused> refused() {
     return kRefused;
+}
+
+std::span<const Refused> refusedBesideAgent() {
+    return kRefusedBesideAgent;
 }
 
 std::vector<Conditional> conditional() {

@@ -41,7 +41,12 @@ struct Refused {
     std::string_view name;
     unsigned argument;
     std::uint32_t value;
+    bool unless = false;  ///< refused where they are anything else
 };
 std::span<const Refused> refused();
+/// Refused besides where tenants have the agent's uid: signals to the agent (which the kernel keeps
+/// from it in any case), what would change its limits and priority, or the limit that marks an
+/// execution's processes.
+std::span<const Refused> refusedBesideAgent();
 
 }  // namespace hearth::pool::launcher::seccomp

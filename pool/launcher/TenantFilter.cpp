@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -92,18 +93,22 @@ std::uint32_t errnoAction(int error) {
 }
 
 /// Foreign architectures jump over it: what follows kills them.
-std::vector<sock_filter> prelude() {
+std::vector<sock_filter> prelude(AgentIdentity agent) {
     constexpr unsigned kLoad = BPF_LD | BPF_W | BPF_ABS;
     constexpr unsigned kReturn = BPF_RET | BPF_K;
     constexpr unsigned kIfEqual = BPF_JMP | BPF_JEQ | BPF_K;
     std::vector<sock_filter> rules;
-    for (const Refused& rule : refused()) {
+    std::vector<Refused> all(refused().begin(), refused().end());
+    if (agent == AgentIdentity::Tenant) {
+        all.insert(all.end(), refusedBesideAgent().begin(), refusedBesideAgent().end());
+    }
+    for (const Refused& rule : all) {
         const auto low_half = static_cast<std::uint32_t>(offsetof(seccomp_data, args) +
                                                          rule.argument * sizeof(std::uint64_t));
         rules.push_back(statement(kLoad, offsetof(seccomp_data, nr)));
         rules.push_back(jump(kIfEqual, static_cast<std::uint32_t>(callNumber(rule.name)), 0, 3));
         rules.push_back(statement(kLoad, low_half));
-        rules.push_back(jump(kIfEqual, rule.value, 0, 1));
+        rules.push_back(jump(kIfEqual, rule.value, rule.unless ? 1 : 0, rule.unless ? 0 : 1));
         rules.push_back(statement(kReturn, errnoAction(EPERM)));
     }
     const std::size_t length = rules.size();
@@ -121,7 +126,7 @@ std::vector<sock_filter> prelude() {
 
 }  // namespace
 
-Json ociFilter() {
+Json ociFilter(AgentIdentity agent) {
     const auto group = [](auto... lists) {
         Json names = Json::array();
         const auto add = [&](std::span<const std::string_view> list) {
@@ -130,8 +135,12 @@ Json ociFilter() {
         (add(lists), ...);
         return names;
     };
+    // An agent that is its tenant's user changes no identity; it only makes sure of what it lacks.
+    static constexpr std::array<std::string_view, 1> kDropOnly{"capset"};
     Json calls = Json::array();
-    calls.push_back({{"names", group(allowed(), agentOnly())}, {"action", "SCMP_ACT_ALLOW"}});
+    calls.push_back({{"names", agent == AgentIdentity::Root ? group(allowed(), agentOnly())
+                                                            : group(allowed(), kDropOnly)},
+                     {"action", "SCMP_ACT_ALLOW"}});
     // runc drops a rule whose action is the default one, so what is refused here says ENOSYS.
     calls.push_back({{"names", group(notThere())},
                      {"action", "SCMP_ACT_ERRNO"},
@@ -160,11 +169,11 @@ Json ociFilter() {
             {"syscalls", std::move(calls)}};
 }
 
-std::vector<sock_filter> tenantFilter() {
+std::vector<sock_filter> tenantFilter(AgentIdentity agent) {
     const Filter filter = buildTenantFilter();
     const std::string body =
         exported([&](int fd) { return ::seccomp_export_bpf(filter.get(), fd); });
-    std::vector<sock_filter> program = prelude();
+    std::vector<sock_filter> program = prelude(agent);
     const std::size_t own = program.size();
     program.resize(own + body.size() / sizeof(sock_filter));
     std::memcpy(&program[own], body.data(), (program.size() - own) * sizeof(sock_filter));

@@ -10,12 +10,16 @@
 /// The two forms of the table in SeccompTable.h.
 namespace hearth::pool::launcher::seccomp {
 
-/// `linux.seccomp` of an OCI config: the filter around the agent and everything it starts.
-Json ociFilter();
+/// Who the agent is to its tenant: container root, or (docker) the same user.
+enum class AgentIdentity { Root, Tenant };
+
+/// `linux.seccomp` of an OCI config: the filter around the agent and everything it starts. Docker's
+/// profiles have the same form.
+Json ociFilter(AgentIdentity agent = AgentIdentity::Root);
 
 /// The filter of tenant processes, ready for seccomp(SECCOMP_SET_MODE_FILTER). In front of what
 /// libseccomp makes stand the rules that it cannot express (newer calls, refused arguments).
-std::vector<sock_filter> tenantFilter();
+std::vector<sock_filter> tenantFilter(AgentIdentity agent = AgentIdentity::Root);
 
 /// The libseccomp part as its pseudo code, for the golden test.
 std::string tenantPseudoCode();

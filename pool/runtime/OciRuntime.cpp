@@ -1,51 +1,17 @@
 #include "pool/runtime/OciRuntime.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/runtime/AgentSocket.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool {
 namespace {
 
-constexpr int kBacklog = 16;
-
 void requireId(const SandboxId& id) {
     if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
-}
-
-Fd newSocket() {
-    Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!fd) throwErrno("socket");
-    return fd;
-}
-
-sockaddr_un addressOf(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) throwErrno(ENAMETOOLONG, "socket", path);
-    std::copy(path.begin(), path.end(), address.sun_path);
-    return address;
-}
-
-Fd listenAt(const std::string& path) {
-    Fd fd = newSocket();
-    const sockaddr_un address = addressOf(path);
-    // The mode is set on the descriptor first: bind() makes the file with it, less the umask.
-    if (::fchmod(fd.get(), 0600) != 0) throwErrno("chmod", path);
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        throwErrno("bind", path);
-    }
-    if (::listen(fd.get(), kBacklog) != 0) throwErrno("listen", path);
-    return fd;
 }
 
 }  // namespace
@@ -56,7 +22,7 @@ OciRuntime::OciRuntime(const Instance& instance, LauncherClient& launcher)
 void OciRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     requireId(id);
     const std::string path = names_.socket(id);
-    const Fd listening = listenAt(path);
+    const Fd listening = listenAt(path, 0600);
     try {
         launcher_.create(id, spec, listening.get());
     } catch (...) {
@@ -81,12 +47,7 @@ std::vector<SandboxInfo> OciRuntime::list() {
 
 Fd OciRuntime::connect(const SandboxId& id) {
     requireId(id);
-    Fd fd = newSocket();
-    const sockaddr_un address = addressOf(names_.socket(id));
-    while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        if (errno != EINTR) throwErrno("connect", names_.socket(id));
-    }
-    return fd;
+    return connectTo(names_.socket(id));
 }
 
 std::optional<SandboxUsage> OciRuntime::usage(const SandboxId& id) {

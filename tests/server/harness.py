@@ -1,6 +1,7 @@
 """What the black-box tests stand on: a real server of its own for each test, a small HTTP client, a
 look at what is left on the machine, and the result lines that ./test counts. Standard library only."""
 
+import contextlib
 import glob
 import http.client
 import json
@@ -15,11 +16,13 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.parse
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("HEARTH_BUILD", os.path.join(REPO, "build", "dev"))
 IMAGES = os.environ.get("HEARTH_TEST_IMAGES", os.path.join(REPO, "build", "test-data", "images"))
 RESULTS = os.environ.get("HEARTH_TEST_RESULTS")
+RUNTIMES = os.environ.get("HEARTH_TEST_RUNTIME", "oci,docker").split(",")  # what main() runs each test on
 
 # HEARTH_BUILD may be a sanitizer preset. Then every wait of these tests is longer by this factor, the
 # results are counted under a stage of their own, and a report of the sanitizer fails the test.
@@ -82,16 +85,121 @@ class Answer:
         return f"{self.status} {self.body[:400]!r}"
 
 
+class Dockerd:
+    """A Docker daemon of our own: its own data, socket and pid file, no bridge, no firewall rules. Nothing of it
+    is left at its end. `socket` is its DOCKER_HOST."""
+
+    def __init__(self, args=()):
+        self.root = tempfile.mkdtemp(prefix="hearth-dockerd-")
+        os.chmod(self.root, 0o711)  # the server is not root and must reach the socket
+        self.exec_root = tempfile.mkdtemp(prefix="hearth-dockerd-", dir="/run")
+        self.path = os.path.join(self.root, "socket")
+        self.socket = "unix://" + self.path
+        self.args = ["dockerd", "--data-root", os.path.join(self.root, "data"), "--exec-root", self.exec_root,
+                     "-H", self.socket, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
+                     "--ip-masq=false", "--pidfile", os.path.join(self.root, "pid"), *args]
+        self.process = None
+
+    def start(self, seconds=60):
+        log = open(os.path.join(self.root, "log"), "ab")
+        self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        wait_for("dockerd", lambda: self.process.poll() is not None or self.answers(), seconds)
+        assert self.process.poll() is None, self.log()[-3000:]
+        return self
+
+    def log(self):
+        with open(os.path.join(self.root, "log"), encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def answers(self):
+        try:
+            return self.get("/_ping")[0] == 200
+        except OSError:
+            return False
+
+    def get(self, target):
+        """Status and body of a GET."""
+        connection = http.client.HTTPConnection("docker", timeout=10)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(10)
+        try:
+            connection.sock.connect(self.path)
+            connection.request("GET", target)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def items(self, target):
+        status, body = self.get(target)
+        assert status == 200, (status, body)
+        return json.loads(body)
+
+    def stop(self, sign=signal.SIGTERM):
+        """SIGKILL leaves containers and their shims; containerd dies with its daemon."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(sign)
+            try:
+                self.process.wait(40)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if sign == signal.SIGKILL:
+            # Where nobody reaps orphans the dead containerd keeps its number, and the next daemon would wait for it.
+            for name in ("containerd.pid", "containerd.sock"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.exec_root, "containerd", name))
+
+    def close(self):
+        self.stop()
+        for pid in self.processes():  # containerd and shims of a daemon that was killed
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        for _ in range(50):
+            with open("/proc/self/mounts", encoding="utf-8") as f:
+                mounts = [line.split()[1] for line in f if self.root in line or self.exec_root in line]
+            if not mounts:
+                break
+            for path in reversed(mounts):
+                subprocess.run(["umount", "-l", path], stderr=subprocess.DEVNULL, check=False)
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.rmtree(self.exec_root, ignore_errors=True)
+
+    def processes(self):
+        found = []
+        for pid in pids():
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    if self.exec_root.encode() in f.read():
+                        found.append(pid)
+            except OSError:
+                pass
+        return found
+
+
+dockerd = None  # the one that all tests on docker share
+default_runtime = "oci"  # of servers that are given none
+
+
+def on_docker():
+    return default_runtime == "docker"
+
+
 class Server:
     """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks."""
 
-    def __init__(self, pools=None, data_dir=None, runtime="oci", config=None, env=None, args=()):
+    def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=()):
         self.own_data = data_dir is None
         self.data = data_dir or tempfile.mkdtemp(prefix="hearth-server-")
         os.makedirs(self.data, exist_ok=True)
         os.chmod(self.data, 0o711)  # the sandboxes' root is a stranger on the host and must pass
-        self.runtime, self.config, self.extra = runtime, config, list(args)
+        self.runtime, self.config, self.extra = runtime or default_runtime, config, list(args)
         self.env = dict(os.environ, **sanitizer_options(), **(env or {}))
+        if self.runtime == "docker":
+            self.env.setdefault("DOCKER_HOST", dockerd.socket)
         self.port, self.ops_port = free_port(), free_port()
         self.pools_file = os.path.join(self.data, "pools.yaml")
         self.write_pools(pools if pools is not None else pool_yaml())
@@ -211,7 +319,16 @@ class Server:
         return [pid for pid in pids() if parent(pid) == self.process.pid]
 
     def leftovers(self):
-        return leftovers(self.instance, self.data)
+        return leftovers(self.instance, self.data) + self.docker_leftovers()
+
+    def docker_leftovers(self):
+        """Containers, volumes and networks; the daemon is shared, but the tests run one after another."""
+        if self.runtime != "docker":
+            return []
+        filters = json.dumps({"label": ["dev.hearth.instance=" + self.instance]})
+        left = [c["Names"] for c in dockerd.items("/containers/json?all=1&filters=" + urllib.parse.quote(filters))]
+        left += [v["Name"] for v in dockerd.items("/volumes")["Volumes"] or []]
+        return left + [n["Name"] for n in dockerd.items("/networks") if n["Name"] not in ("none", "host", "bridge")]
 
     def sanitizer_reports(self):
         """What a sanitizer said in the log of the server and its launcher, or in a file report.PID of
@@ -313,7 +430,7 @@ def leftovers(instance, data):
         except OSError:
             pass
     run = f"/run/hearth/{instance}"
-    for pattern in ("sockets/*", "sandboxes/*", "runc/*"):
+    for pattern in ("sockets/*", "start/*", "sandboxes/*", "runc/*"):
         left += glob.glob(os.path.join(run, pattern))
     try:
         with open(os.path.join(run, "marks", "claimed"), "rb") as f:
@@ -350,6 +467,8 @@ def missing():
         return f"{BUILD}/hearth is not built"
     if shutil.which("runc") is None:
         return "runc is not installed"
+    if on_docker() and shutil.which("dockerd") is None:
+        return "dockerd is not installed"
     if not os.path.isdir(os.path.join(IMAGES, "shell")):
         return "the test images are not built"
     return None
@@ -367,7 +486,26 @@ def record(outcome, stage, name):
 
 
 def main(stage, tests):
-    """Runs the functions whose names hold the first argument, all without one."""
+    """Runs the functions whose names hold the first argument, all without one, on each runtime; on docker with a daemon
+    of their own. A function with an attribute `only` runs on that runtime."""
+    global dockerd, default_runtime
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the ends of contexts still run
+    failed = False
+    for default_runtime in RUNTIMES:
+        here = [test for test in tests if getattr(test, "only", default_runtime) == default_runtime]
+        if on_docker() and here and not missing():
+            dockerd = Dockerd()
+            try:
+                dockerd.start()
+                failed |= run_all(stage, here)
+            finally:
+                dockerd.close()
+        else:
+            failed |= run_all(stage, here)
+    sys.exit(1 if failed else 0)
+
+
+def run_all(stage, tests):
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     why = missing()
     failed = False
@@ -375,6 +513,7 @@ def main(stage, tests):
         if wanted not in test.__name__:
             continue
         name = test.__doc__.strip().splitlines()[0] if test.__doc__ else test.__name__
+        name += " (docker)" if on_docker() else ""
         if why:
             record("skip", stage, f"{name} ({why})")
             continue
@@ -387,4 +526,4 @@ def main(stage, tests):
             record("fail", stage, name)
             failed = True
         print(f"      {time.monotonic() - begin:.1f} s", flush=True)
-    sys.exit(1 if failed else 0)
+    return failed

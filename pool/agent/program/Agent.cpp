@@ -151,8 +151,10 @@ void Agent::signalled() {
     // Bounded, as all loops over what tenants can make: a fork bomb never lets these run dry.
     for (int i = 0; i < 4 && read(signals_.get(), &info, sizeof(info)) == sizeof(info); ++i) {
         // As PID 1 only the outside may stop us: its signals carry no sender's pid. A tenant that
-        // shares our uid (docker, kubernetes) may send, and is not heard.
-        if (info.ssi_signo != SIGCHLD && (!settings_.init || info.ssi_pid == 0)) stop = true;
+        // shares our uid (docker, kubernetes) may send, and is not heard; a queued signal carries
+        // what its sender wrote.
+        const bool outside = info.ssi_code == SI_USER && info.ssi_pid == 0;
+        if (info.ssi_signo != SIGCHLD && (!settings_.init || outside)) stop = true;
     }
     reap();
     if (stop) end();

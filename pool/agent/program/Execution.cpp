@@ -118,7 +118,6 @@ const char* Execution::start() {
     Spawned spawned;
     if (const char* why = spawn(settings_, request_.spawn, spawned)) return why;
     pid_ = spawned.pid;
-    group_ = {request_.spawn.label, pid_};
     started_ns_ = nowNs();
     if (request_.timeout_ms > 0) deadline_ns_ = started_ns_ + request_.timeout_ms * kMs;
     const auto watch = [this](std::unique_ptr<Pipe>& pipe, Fd fd, Channel channel) {
@@ -242,7 +241,7 @@ void Execution::finishIfDone() {
 
 void Execution::finish() {
     finished_ = true;
-    lingering_ = static_cast<int>(livingProcesses(settings_, group_).size());
+    lingering_ = static_cast<int>(livingProcesses(settings_, request_.spawn.label).size());
     if (scratch_) report_ = scratch_->report();
     // Control characters grow sixfold in JSON; a result larger than a frame would be none.
     if (Value(report_).dump().size() > kMaxPayload / 2) report_.clear();
@@ -263,13 +262,14 @@ bool Execution::signal(int number) {
         killAll();
         return true;
     }
-    return !reaped_ && kill(-pid_, number) == 0;
+    // Just forked, it may not lead its group yet.
+    return !reaped_ && (kill(-pid_, number) == 0 || kill(pid_, number) == 0);
 }
 
 void Execution::killAll() {
     if (!reaped_) kill(pid_, SIGKILL);
     kill_rounds_ = kKillRounds;
-    kill_ns_ = killProcesses(settings_, group_) > 0 ? nowNs() + kKillAgainNs : 0;
+    kill_ns_ = killProcesses(settings_, request_.spawn.label) > 0 ? nowNs() + kKillAgainNs : 0;
 }
 
 void Execution::resize(unsigned short cols, unsigned short rows) {
@@ -290,7 +290,7 @@ std::int64_t Execution::nextTickNs() const noexcept {
 
 void Execution::tick(std::int64_t now_ns) {
     if (kill_ns_ > 0 && now_ns >= kill_ns_) {
-        kill_ns_ = killProcesses(settings_, group_) > 0 ? now_ns + kKillAgainNs : 0;
+        kill_ns_ = killProcesses(settings_, request_.spawn.label) > 0 ? now_ns + kKillAgainNs : 0;
         if (kill_ns_ > 0 && --kill_rounds_ <= 0) {
             // Something out-forks us. As PID 1 we may take the whole sandbox's processes with it.
             if (settings_.init) kill(-1, SIGKILL);

@@ -125,7 +125,6 @@ private:
     Request request_;
     std::unique_ptr<Scratch> scratch_;
     OutputLog log_;
-    ProcessGroup group_;
     pid_t pid_ = -1;
     std::unique_ptr<Pipe> input_;
     std::unique_ptr<Pipe> output_;

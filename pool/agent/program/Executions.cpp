@@ -83,7 +83,7 @@ Executions::Executions(Loop& loop, const Settings& settings, Deadlines& deadline
 Executions::~Executions() = default;
 
 gid_t Executions::nextLabel() {
-    return settings_.label ? kFirstLabel + labels_++ % kLabels : 0;
+    return kFirstLabel + labels_++ % kLabels;
 }
 
 bool Executions::readEnvironment(const Value& body, std::map<std::string, std::string>& out) {

@@ -24,7 +24,6 @@ constexpr std::size_t kFewProcesses = 4;
 struct Process {
     pid_t pid = 0;
     pid_t parent = 0;
-    pid_t session = 0;
     uid_t uid = 0;
     bool zombie = false;
     bool labelled = false;
@@ -40,7 +39,7 @@ long field(std::string_view status, std::string_view name) {
 /// `label` in the line `Groups:`.
 bool hasGroup(std::string_view status, gid_t label) {
     const std::size_t at = status.find("\nGroups:");
-    if (label == 0 || at == std::string_view::npos) return false;
+    if (at == std::string_view::npos) return false;
     const char* p = status.data() + at + 8;
     while (*p != '\n' && *p != '\0') {
         char* end = nullptr;
@@ -52,9 +51,25 @@ bool hasGroup(std::string_view status, gid_t label) {
     return false;
 }
 
+/// Whether the hard limit is `label`.
+bool hasLimit(pid_t pid, gid_t label) {
+    char path[64];
+    std::snprintf(path, sizeof(path), "/proc/%d/limits", pid);
+    const Fd fd(open(path, O_RDONLY | O_CLOEXEC));
+    char text[4096];
+    const ssize_t n = fd ? read(fd.get(), text, sizeof(text) - 1) : 0;
+    if (n <= 0) return false;
+    text[n] = '\0';
+    const char* line = std::strstr(text, "Max file locks");
+    if (line == nullptr) return false;
+    char* hard = nullptr;
+    std::strtoul(line + std::strlen("Max file locks"), &hard, 10);
+    return std::strtoul(hard, nullptr, 10) == label;
+}
+
 /// Every process but this one. The name in the first line is chosen by the tenant, but /proc
 /// escapes its line breaks, so "\nGroups:" can only be the kernel's.
-std::vector<Process> readProcesses(gid_t label) {
+std::vector<Process> readProcesses(Mark mark, gid_t label) {
     std::vector<Process> all;
     DIR* proc = opendir("/proc");
     if (proc == nullptr) return all;
@@ -75,14 +90,15 @@ std::vector<Process> readProcesses(gid_t label) {
         Process p;
         p.pid = pid;
         p.parent = static_cast<pid_t>(field(status, "\nPPid:\t"));
-        p.session = static_cast<pid_t>(field(status, "\nNSsid:\t"));
         p.uid = static_cast<uid_t>(field(status, "\nUid:\t"));
         // Of a process whose first thread alone has ended the kernel says Z as well: the others
         // run.
         p.zombie = state != std::string_view::npos &&
                    std::strchr("ZX", text[state + 8]) != nullptr &&
                    field(status, "\nThreads:\t") <= 1;
-        p.labelled = hasGroup(status, label);
+        if (label != 0 && !p.zombie) {
+            p.labelled = mark == Mark::Group ? hasGroup(status, label) : hasLimit(pid, label);
+        }
         all.push_back(p);
     }
     closedir(proc);
@@ -102,28 +118,24 @@ bool isBelow(const std::map<pid_t, pid_t>& parents, pid_t pid, pid_t root) {
 
 }  // namespace
 
-std::vector<pid_t> livingProcesses(const Settings& settings, const ProcessGroup& group) {
-    const std::vector<Process> all = readProcesses(group.label);
+std::vector<pid_t> livingProcesses(const Settings& settings, gid_t label) {
+    const std::vector<Process> all = readProcesses(settings.mark, label);
     std::map<pid_t, pid_t> parents;
-    // As PID 1 with labels nothing but the label counts. In a test other agents may use the same
-    // label, so only our own descendants do: the agent is their subreaper.
-    if (!settings.init || group.label == 0) {
+    // As PID 1 nothing but the label counts. In a test other agents may use the same label, so only
+    // our own descendants do: the agent is their subreaper.
+    if (!settings.init) {
         for (const Process& p : all) parents[p.pid] = p.parent;
     }
     std::vector<pid_t> found;
     for (const Process& p : all) {
-        if (p.zombie) continue;
-        const bool ours = group.label != 0
-                              ? p.labelled
-                              : p.session == group.leader || isBelow(parents, p.pid, group.leader);
-        if (!ours || (!settings.init && !isBelow(parents, p.pid, getpid()))) continue;
+        if (!p.labelled || (!settings.init && !isBelow(parents, p.pid, getpid()))) continue;
         found.push_back(p.pid);
     }
     return found;
 }
 
 int countTenantProcesses(const Settings& settings) {
-    const std::vector<Process> all = readProcesses(0);
+    const std::vector<Process> all = readProcesses(settings.mark, 0);
     std::map<pid_t, pid_t> parents;
     if (!settings.init) {
         for (const Process& p : all) parents[p.pid] = p.parent;
@@ -136,10 +148,10 @@ int countTenantProcesses(const Settings& settings) {
     return count;
 }
 
-int killProcesses(const Settings& settings, const ProcessGroup& group) {
+int killProcesses(const Settings& settings, gid_t label) {
     std::vector<pid_t> found;
     for (int pass = 0; pass < 4; ++pass) {
-        found = livingProcesses(settings, group);
+        found = livingProcesses(settings, label);
         if (found.empty()) return 0;
         // What is stopped forks no more: a bomb is frozen before it is killed, or it would out-fork
         // us and take all the processor besides.
@@ -154,7 +166,7 @@ int killProcesses(const Settings& settings, const ProcessGroup& group) {
             if (!fresh) break;
             std::sort(found.begin(), found.end());
             stopped = std::move(found);
-            found = livingProcesses(settings, group);
+            found = livingProcesses(settings, label);
         }
         for (const pid_t pid : found) kill(pid, SIGKILL);
         sched_yield();

@@ -22,8 +22,9 @@ namespace hearth::agent {
 namespace {
 
 constexpr const char* kHelp =
-    "usage: hearth-agent [--listen PATH] [--uid N] [--gid N]\n"
+    "usage: hearth-agent [--receive PATH | --listen PATH] [--uid N] [--gid N]\n"
     "The program inside a Hearth sandbox. It serves the agent protocol on descriptor 3.\n"
+    "  --receive PATH  take the listening socket from who listens at PATH instead\n"
     "  --listen PATH   make the listening socket at PATH (outside a sandbox only)\n"
     "  --uid N, --gid N  the tenant's identity (default 1000)\n"
     "  --version, --help\n";
@@ -75,6 +76,8 @@ int readSettings(int argc, char** argv, Settings& s) {
         std::int64_t n = 0;
         if (flag == "--listen" && i + 1 < argc) {
             s.listen = argv[++i];
+        } else if (flag == "--receive" && i + 1 < argc) {
+            s.receive = argv[++i];
         } else if (flag == "--uid" && i + 1 < argc && number(argv[++i], n)) {
             s.uid = static_cast<uid_t>(n);
         } else if (flag == "--gid" && i + 1 < argc && number(argv[++i], n)) {
@@ -103,7 +106,10 @@ int readSettings(int argc, char** argv, Settings& s) {
         s.uid = geteuid();
         s.gid = getegid();
     }
-    s.label = haveCapability(CAP_SETGID);
+    if (s.init && s.keep_identity && readFile("/proc/self/oom_score_adj", 16, s.oom_own)) {
+        s.oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    }
+    if (haveCapability(CAP_SETGID)) s.mark = Mark::Group;
     bool absent = false;
     const bool read = readFilter(s.filter, absent);
     s.confined = !(absent && unconfined);

@@ -9,13 +9,20 @@
 
 namespace hearth::agent {
 
+/// What every process of an execution carries, whatever it forks or execs, and cannot take off.
+enum class Mark {
+    Group,  ///< a supplementary group; setting it needs CAP_SETGID
+    Limit,  ///< the hard limit RLIMIT_LOCKS, which means nothing to the kernel any more: anybody
+            ///< may lower it, nobody raise it, and the tenant filter refuses to touch it
+};
+
 /// How this agent was started. Everything a test may switch has its sandbox value here, and keeps
 /// it when the agent is PID 1.
 struct Settings {
     bool init = false;  ///< we are PID 1: the whole PID namespace is ours
     bool keep_identity =
-        false;           ///< tenant processes keep our uid: test switch, or we are not uid 0
-    bool label = false;  ///< we may set supplementary groups: executions carry a label
+        false;  ///< tenant processes keep our uid: test switch, or we are not uid 0
+    Mark mark = Mark::Limit;
     uid_t uid = 1000;
     gid_t gid = 1000;
     std::string root = "/workspace";  ///< where the workspace really is
@@ -24,8 +31,12 @@ struct Settings {
     std::string sandbox;                 ///< HEARTH_SANDBOX, told in hello
     std::string cpus;                    ///< HEARTH_CPUS, for thread-count variables
     std::string listen;                  ///< path to listen on; empty: descriptor 3
+    std::string receive;                 ///< path of a socket that hands the listening one over
     std::int64_t orphan_ms = 3'600'000;  ///< life without bind and without control connection
-    bool confined = true;                ///< false only in tests outside a sandbox
+    /// Our own oom_score_adj, kept open where a child cannot open its own, and what was in it.
+    int oom_fd = -1;
+    std::string oom_own;
+    bool confined = true;             ///< false only in tests outside a sandbox
     std::vector<sock_filter> filter;  ///< the tenant's seccomp program; empty and confined: no exec
 };
 

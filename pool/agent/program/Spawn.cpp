@@ -66,11 +66,17 @@ const char* reason(int error) {
     }
 }
 
+bool putMark(Mark mark, gid_t label) {
+    if (mark == Mark::Group) return syscall(SYS_setgroups, 1, &label) == 0;
+    const rlimit limit{label, label};
+    return setrlimit(RLIMIT_LOCKS, &limit) == 0;
+}
+
 /// Raw system calls: the C library's setters signal every thread of the parent's list, which in a
 /// fork of a program with threads does not exist.
 bool becomeTenant(const Plan& plan) {
     const Settings& s = *plan.settings;
-    if (plan.label != 0 && syscall(SYS_setgroups, 1, &plan.label) != 0) return false;
+    if (plan.label != 0 && !putMark(s.mark, plan.label)) return false;
     if (!s.keep_identity) {
         if (syscall(SYS_setresgid, s.gid, s.gid, s.gid) != 0) return false;
         if (syscall(SYS_setresuid, s.uid, s.uid, s.uid) != 0) return false;
@@ -93,7 +99,7 @@ bool becomeTenant(const Plan& plan) {
     sigaction(SIGPIPE, &standard, nullptr);
     sigprocmask(SIG_SETMASK, &plan.no_signals, nullptr);
 
-    // Best effort: with one uid for agent and tenant the file belongs to root.
+    // With one uid for agent and tenant the file belongs to root; scoreChildren() has done it.
     if (const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); fd >= 0) {
         if (write(fd, "1000", 4) < 0) errno = 0;
         close(fd);
@@ -160,6 +166,14 @@ void nonBlocking(const Fd& fd) {
     if (fd) fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
 
+/// A child begins with its parent's score, so the parent takes the child's while it forks: the
+/// kernel must find the tenant before the agent. Best effort.
+void scoreChildren(const Settings& settings, std::string_view score) {
+    if (settings.oom_fd >= 0 && pwrite(settings.oom_fd, score.data(), score.size(), 0) < 0) {
+        errno = 0;
+    }
+}
+
 bool openPty(const Settings& settings, const SpawnRequest& request, Fd& master, Fd& slave) {
     const TenantFiles as_tenant(settings);  // the slave belongs to who opens the master
     master = Fd(open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
@@ -219,9 +233,12 @@ const char* spawn(const Settings& settings, const SpawnRequest& request, Spawned
     plan.filter.len = static_cast<unsigned short>(settings.filter.size());
     plan.filter.filter = const_cast<sock_filter*>(settings.filter.data());
 
+    scoreChildren(settings, "1000");
     const long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0) child(plan);
-    if (pid < 0) return errno == EAGAIN ? "too many processes" : "fork failed";
+    const int error = errno;
+    scoreChildren(settings, settings.oom_own);
+    if (pid < 0) return error == EAGAIN ? "too many processes" : "fork failed";
     out.pid = static_cast<pid_t>(pid);
     return nullptr;
 }

@@ -26,30 +26,70 @@ void takeStandardFds() {
     if (fd >= 3) close(fd);
 }
 
-Fd listener(const Settings& settings) {
-    if (settings.listen.empty()) {
-        int listening = 0;
-        socklen_t size = sizeof(listening);
-        if (getsockopt(hearth::agent::kListenFd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) !=
-                0 ||
-            listening == 0) {
-            return Fd();
-        }
-        Fd fd(hearth::agent::kListenFd);
-        fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
-        fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
-        return fd;
-    }
-    Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_un address{};
+bool isListening(const Fd& fd) {
+    int listening = 0;
+    socklen_t size = sizeof(listening);
+    return getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+           listening != 0;
+}
+
+bool addressOf(const std::string& path, sockaddr_un& address) {
     address.sun_family = AF_UNIX;
-    if (!fd || settings.listen.size() >= sizeof(address.sun_path)) return Fd();
-    settings.listen.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    if (path.size() >= sizeof(address.sun_path)) return false;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    return true;
+}
+
+/// The listening socket, from a server that cannot leave us a descriptor. No tenant's code has run
+/// yet, so it is the server that listens there. `handover` stays open until the server may know
+/// that we are ready.
+Fd received(const std::string& path, Fd& handover) {
+    handover = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    if (!handover || !addressOf(path, address) ||
+        connect(handover.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+        return Fd();
+    }
+    char byte = 0;
+    iovec part{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    if (recvmsg(handover.get(), &message, MSG_CMSG_CLOEXEC) != 1) return Fd();
+    const cmsghdr* c = CMSG_FIRSTHDR(&message);
+    if (c == nullptr || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int))) {
+        return Fd();
+    }
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    return Fd(fd);
+}
+
+Fd madeAt(const std::string& path) {
+    Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    if (!fd || !addressOf(path, address)) return Fd();
     umask(0177);
     if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
         listen(fd.get(), 64) != 0) {
         return Fd();
     }
+    return fd;
+}
+
+Fd listener(const Settings& settings, Fd& handover) {
+    Fd fd = !settings.receive.empty()  ? received(settings.receive, handover)
+            : !settings.listen.empty() ? madeAt(settings.listen)
+                                       : Fd(hearth::agent::kListenFd);
+    if (!fd || !isListening(fd)) {
+        (void)fd.release();  // may be anybody's
+        return Fd();
+    }
+    fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
+    fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
     return fd;
 }
 
@@ -91,13 +131,16 @@ int main(int argc, char** argv) {
     mallopt(M_TRIM_THRESHOLD, 131'072);
     confine(settings);
     Fd signals = prepareSignals();
-    Fd listening = listener(settings);
+    Fd handover;
+    Fd listening = listener(settings, handover);
     umask(022);
     if (!listening || !signals) {
         std::fputs("hearth-agent: no listening socket\n", stderr);
         return 2;
     }
     hearth::agent::Agent agent(settings, std::move(listening), std::move(signals));
+    if (handover && send(handover.get(), "", 1, MSG_NOSIGNAL) < 0) return 2;  // nobody wants us
+    handover.reset();
     const int status = agent.run();
     std::fflush(nullptr);
     _exit(status);  // worker threads end with the process

@@ -25,9 +25,8 @@ constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr std::uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
 
 /// What the kernel would answer: classic BPF, as much of it as filters use.
-std::uint32_t decide(std::uint32_t nr, std::array<std::uint64_t, 6> args = {},
-                     std::uint32_t arch = AUDIT_ARCH_X86_64) {
-    static const std::vector<sock_filter> program = tenantFilter();
+std::uint32_t decide(const std::vector<sock_filter>& program, std::uint32_t nr,
+                     std::array<std::uint64_t, 6> args, std::uint32_t arch) {
     seccomp_data data{};
     data.nr = static_cast<int>(nr);
     data.arch = arch;
@@ -67,6 +66,12 @@ std::uint32_t decide(std::uint32_t nr, std::array<std::uint64_t, 6> args = {},
     }
     FAIL("the program has no end");
     return 0;
+}
+
+std::uint32_t decide(std::uint32_t nr, std::array<std::uint64_t, 6> args = {},
+                     std::uint32_t arch = AUDIT_ARCH_X86_64) {
+    static const std::vector<sock_filter> program = tenantFilter();
+    return decide(program, nr, args, arch);
 }
 
 int number(std::string_view name) {
@@ -191,6 +196,34 @@ TEST_CASE("the filter around the agent adds the change of identity and nothing e
     CHECK(clone.at("args").at(0).at("op") == "SCMP_CMP_MASKED_EQ");
     CHECK(clone.at("args").at(0).at("value") == 0x7E020000);
     CHECK(clone.at("args").at(0).at("valueTwo") == 0);
+}
+
+TEST_CASE("beside an agent of its own uid a tenant cannot reach the agent or its mark",
+          "[unit][launcher]") {
+    const std::vector<sock_filter> program = tenantFilter(AgentIdentity::Tenant);
+    const auto answer = [&](const char* name, std::array<std::uint64_t, 6> args,
+                            std::uint32_t arch = AUDIT_ARCH_X86_64) {
+        return decide(program, static_cast<std::uint32_t>(number(name)), args, arch);
+    };
+    constexpr std::uint64_t kHigh = 1ULL << 40U;  // the kernel does not look there
+    for (const char* name : {"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"}) {
+        CHECK(answer(name, {1, 9}) == kEperm);
+        CHECK(answer(name, {kHigh | 1, 9}) == kEperm);
+        CHECK(answer(name, {7, 9}) == kAllow);
+    }
+    CHECK(answer("kill", {~0ULL, 9}) == kAllow);  // to everybody: not to process 1
+    CHECK(answer("prlimit64", {0, 7}) == kAllow);
+    CHECK(answer("prlimit64", {1, 7}) == kEperm);
+    CHECK(answer("prlimit64", {12, 7}) == kEperm);
+    CHECK(answer("prlimit64", {kHigh, 10}) == kEperm);
+    CHECK(answer("prlimit64", {0, 10}) == kEperm);
+    CHECK(answer("setrlimit", {10}) == kEperm);
+    CHECK(answer("setrlimit", {7}) == kAllow);
+    CHECK(answer("setpriority", {0, 0, 5}) == kAllow);
+    CHECK(answer("setpriority", {0, 1, 5}) == kEperm);
+    CHECK(answer("setpriority", {2, 0, 5}) == kEperm);
+    CHECK(answer("kill", {1, 9}, AUDIT_ARCH_I386) == kKill);
+    CHECK(decide(static_cast<std::uint32_t>(number("prlimit64")), {12, 7}) == kAllow);
 }
 
 }  // namespace hearth::pool::launcher::seccomp

@@ -1,0 +1,54 @@
+#include "pool/runtime/AgentSocket.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/Error.h"
+
+namespace hearth::pool {
+namespace {
+
+constexpr int kBacklog = 16;
+
+Fd newSocket() {
+    Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) throwErrno("socket");
+    return fd;
+}
+
+sockaddr_un addressOf(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) throwErrno(ENAMETOOLONG, "socket", path);
+    std::copy(path.begin(), path.end(), address.sun_path);
+    return address;
+}
+
+}  // namespace
+
+Fd listenAt(const std::string& path, mode_t mode) {
+    Fd fd = newSocket();
+    const sockaddr_un address = addressOf(path);
+    // The mode is set on the descriptor first: bind() makes the file with it, less the umask.
+    if (::fchmod(fd.get(), 0600) != 0) throwErrno("chmod", path);
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        throwErrno("bind", path);
+    }
+    if (mode != 0600 && ::chmod(path.c_str(), mode) != 0) throwErrno("chmod", path);
+    if (::listen(fd.get(), kBacklog) != 0) throwErrno("listen", path);
+    return fd;
+}
+
+Fd connectTo(const std::string& path) {
+    Fd fd = newSocket();
+    const sockaddr_un address = addressOf(path);
+    while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        if (errno != EINTR) throwErrno("connect", path);
+    }
+    return fd;
+}
+
+}  // namespace hearth::pool

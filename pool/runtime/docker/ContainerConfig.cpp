@@ -1,0 +1,159 @@
+#include "pool/runtime/docker/ContainerConfig.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "pool/launcher/BundleConfig.h"
+#include "pool/launcher/TenantFilter.h"
+
+namespace hearth::pool::docker {
+namespace {
+
+constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
+constexpr std::uint64_t kCpuShares = 128;
+constexpr std::uint64_t kMiB = 1ULL << 20U;
+// As ext4 does it: an inode for each 16 KiB.
+constexpr std::uint64_t kBytesPerInode = 16'384;
+constexpr std::uint64_t kFewestInodes = 1024;
+constexpr int kOomScore = 900;  // the agent raises its children's
+
+/// Docker's own list says noexec first; the last word counts.
+std::string tmpfs(std::uint64_t bytes, const std::string& more) {
+    return "rw,exec,nosuid,nodev,size=" + std::to_string(bytes) +
+           ",nr_inodes=" + std::to_string(std::max(bytes / kBytesPerInode, kFewestInodes)) + "," +
+           more;
+}
+
+Json ulimit(const char* name, std::uint64_t soft, std::uint64_t hard) {
+    return {{"Name", name}, {"Soft", soft}, {"Hard", hard}};
+}
+
+Json ulimits(const SandboxLimits& limits) {
+    const std::uint64_t workspace = limits.workspace_bytes;
+    return Json::array({ulimit("nofile", 1024, 1024), ulimit("core", 0, 0),
+                        ulimit("fsize", workspace, workspace), ulimit("memlock", 65'536, 65'536),
+                        ulimit("msgqueue", 65'536, 65'536), ulimit("sigpending", 256, 256),
+                        ulimit("stack", 8 * kMiB, 16 * kMiB)});
+}
+
+Json mount(const std::string& source, const char* target) {
+    return {{"Type", "bind"},
+            {"Source", source},
+            {"Target", target},
+            {"ReadOnly", true},
+            {"BindOptions", {{"Propagation", "rprivate"}}}};
+}
+
+bool isOurs(const std::string& path) {
+    for (const std::string_view ours :
+         {"/proc", "/dev", "/sys", "/tmp", "/workspace", "/.hearth"}) {
+        if (path == ours || (path.starts_with(ours) && path[ours.size()] == '/')) return true;
+    }
+    return path.size() < 2 || path.front() != '/';
+}
+
+Json mounts(const ContainerPlaces& places) {
+    Json list =
+        Json::array({mount(places.inside, "/.hearth"), mount(places.start, "/.hearth/start")});
+    for (const std::string& path : places.volumes) {
+        if (isOurs(path)) continue;
+        list.push_back({{"Type", "tmpfs"},
+                        {"Target", path},
+                        {"ReadOnly", true},
+                        {"TmpfsOptions", {{"SizeBytes", 4096}, {"Mode", 0555}}}});
+    }
+    return list;
+}
+
+/// Without the whole of /sys, which the embedded runtime does not mount at all.
+Json hiddenPaths() {
+    Json paths = Json::array({"/sys"});
+    for (const Json& path : launcher::maskedPaths()) {
+        if (!path.get<std::string>().starts_with("/sys/")) paths.push_back(path);
+    }
+    return paths;
+}
+
+Json labels(const SandboxSpec& spec, const ContainerPlaces& places) {
+    Json all{{kInstanceLabel, places.instance},
+             {kSandboxLabel, places.id},
+             {kCreatedLabel, std::to_string(places.created_unix_ms)},
+             {kInsideLabel, places.inside.substr(places.inside.rfind('/') + 1)}};
+    for (const auto& [key, value] : spec.labels) all[kOwnLabel + key] = value;
+    return all;
+}
+
+Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
+    const SandboxLimits& limits = spec.limits;
+    const std::string uid = std::to_string(kUid);
+    const std::string seccomp =
+        dumpJson(launcher::seccomp::ociFilter(launcher::seccomp::AgentIdentity::Tenant));
+    return {
+        {"NetworkMode", "none"},
+        {"ReadonlyRootfs", true},
+        {"Privileged", false},
+        {"PublishAllPorts", false},
+        {"CapDrop", Json::array({"ALL"})},
+        {"SecurityOpt", Json::array({"no-new-privileges:true", "seccomp=" + seccomp})},
+        {"MaskedPaths", hiddenPaths()},
+        {"ReadonlyPaths", launcher::readonlyPaths()},
+        {"PidsLimit", limits.pids},
+        // Limit and limit with swap are one: nothing of a tenant is ever swapped.
+        {"Memory", limits.memory_bytes},
+        {"MemorySwap", limits.memory_bytes},
+        {"CpuShares", kCpuShares},
+        {"CpuPeriod", kCpuPeriod},
+        {"CpuQuota", std::max<std::uint64_t>(limits.milli_cpu * kCpuPeriod / 1000, 1000)},
+        {"OomScoreAdj", kOomScore},
+        {"Ulimits", ulimits(limits)},
+        {"ShmSize", std::min(16 * kMiB, limits.memory_bytes / 8)},
+        {"Tmpfs",
+         {{"/tmp", tmpfs(limits.tmp_bytes, "mode=1777")},
+          {"/workspace", tmpfs(limits.workspace_bytes, "mode=0700,uid=" + uid + ",gid=" + uid)}}},
+        {"Mounts", mounts(places)},
+        {"IpcMode", "private"},
+        {"CgroupnsMode", "private"},
+        {"PidMode", ""},
+        {"UTSMode", ""},
+        {"UsernsMode", ""},  // the daemon's, if it has one
+        {"Init", false},     // or the daemon's own would be the first process
+        {"AutoRemove", false},
+        {"RestartPolicy", {{"Name", "no"}}},
+        {"LogConfig", {{"Type", "none"}}},
+        {"Sysctls",
+         {{"kernel.shm_rmid_forced", "1"},
+          {"kernel.shmmax", "67108864"},
+          {"kernel.shmall", "16384"},
+          {"kernel.msgmni", "16"},
+          {"kernel.sem", "32 128 32 16"},
+          {"net.ipv4.ping_group_range", "1 0"}}}};
+}
+
+}  // namespace
+
+Json containerConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
+    const std::uint32_t cpus = std::max(1U, (spec.limits.milli_cpu + 999) / 1000);
+    const std::string user = std::to_string(kUid) + ":" + std::to_string(kUid);
+    return {{"Image", places.image},
+            {"Hostname", "sandbox"},
+            {"Domainname", ""},
+            {"User", user},
+            {"Env", Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + places.id,
+                                 "HEARTH_CPUS=" + std::to_string(cpus)})},
+            // Neither the image's entrypoint nor its health check ever runs.
+            {"Entrypoint", Json::array({"/.hearth/agent"})},
+            {"Cmd", Json::array({"--receive", "/.hearth/start/socket"})},
+            {"Healthcheck", {{"Test", Json::array({"NONE"})}}},
+            {"WorkingDir", "/"},
+            {"AttachStdin", false},
+            {"AttachStdout", false},
+            {"AttachStderr", false},
+            {"OpenStdin", false},
+            {"Tty", false},
+            {"StopSignal", "SIGKILL"},
+            {"Labels", labels(spec, places)},
+            {"HostConfig", hostConfig(spec, places)}};
+}
+
+}  // namespace hearth::pool::docker

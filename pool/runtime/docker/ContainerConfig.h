@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/Json.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::pool::docker {
+
+/// Labels of our containers; a sandbox's own ones come behind kOwnLabel.
+inline constexpr const char* kInstanceLabel = "dev.hearth.instance";
+inline constexpr const char* kSandboxLabel = "dev.hearth.sandbox";
+inline constexpr const char* kCreatedLabel = "dev.hearth.created";
+inline constexpr const char* kInsideLabel = "dev.hearth.inside";
+inline constexpr const char* kOwnLabel = "dev.hearth.label.";
+
+/// Agent and tenant are this user, the same number as a tenant has in every runtime.
+inline constexpr std::uint32_t kUid = 1000;
+
+/// What a sandbox's container refers to on this machine.
+struct ContainerPlaces {
+    SandboxId id;
+    std::string instance;
+    std::string image;   ///< the Engine's id of it
+    std::string inside;  ///< folder with the agent and the tenant filter: /.hearth
+    std::string start;   ///< folder with the socket that gives the agent its listening one
+    std::int64_t created_unix_ms = 0;
+    /// Where the image wants volumes. A sandbox gets none: empty read-only folders stand there.
+    std::vector<std::string> volumes;
+};
+
+/// The body of POST /containers/create: the one place that decides how a container is shut in.
+/// Pure.
+Json containerConfig(const SandboxSpec& spec, const ContainerPlaces& places);
+
+}  // namespace hearth::pool::docker

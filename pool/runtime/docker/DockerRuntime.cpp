@@ -1,0 +1,357 @@
+#include "pool/runtime/docker/DockerRuntime.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "pool/launcher/HostFacts.h"
+#include "pool/launcher/Inside.h"
+#include "pool/runtime/AgentSocket.h"
+#include "pool/runtime/docker/ContainerConfig.h"
+#include "pool/runtime/docker/Handover.h"
+#include "pool/sys/Files.h"
+
+namespace hearth::pool {
+namespace {
+
+using docker::EngineRequest;
+using docker::Gate;
+
+constexpr unsigned kLifecycleCalls = 4;
+// A client may be waiting for these; the others belong to the reconciler.
+constexpr auto kLook = std::chrono::seconds(5);
+constexpr auto kMake = std::chrono::seconds(60);
+constexpr auto kEnd = std::chrono::seconds(30);
+constexpr auto kAgent = std::chrono::seconds(15);
+constexpr auto kLateCreate = std::chrono::seconds(2);
+constexpr auto kGoing = std::chrono::milliseconds(50);
+constexpr std::string_view kSocketSuffix = ".sock";
+
+TimePoint in(std::chrono::nanoseconds span) {
+    return SystemClock().now() + span;
+}
+
+void requireId(const SandboxId& id) {
+    if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
+}
+
+std::string text(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::uint64_t count(const Json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+const Json& child(const Json& object, const char* key) {
+    static const Json kNothing = Json::object();
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found != object.end() && found->is_object() ? *found : kNothing;
+}
+
+/// The group of the memory controller, or the one of version 2, in a text of /proc/PID/cgroup.
+std::optional<std::string> groupIn(const std::string& text) {
+    std::optional<std::string> unified;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t first = line.find(':');
+        const std::size_t second = line.find(':', first + 1);
+        if (second == std::string::npos) continue;
+        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+        if (controllers.find(",memory,") != std::string::npos) return line.substr(second + 1);
+        if (controllers == ",,") unified = line.substr(second + 1);
+    }
+    return unified;
+}
+
+}  // namespace
+
+std::vector<std::string> DockerRuntime::directories(const Instance& instance) {
+    const launcher::Names names(instance);
+    return {names.sockets(), instance.run_dir + "/start", instance.data_dir + "/docker"};
+}
+
+DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
+                             const std::string& agent_path)
+    : names_(instance),
+      start_(instance.run_dir + "/start"),
+      owned_(std::move(engine)),
+      engine_(*owned_),
+      images_(engine_, instance.data_dir),
+      lifecycle_(kLifecycleCalls),
+      cgroups_(sys::Cgroups::detect()),
+      insides_(instance.data_dir + "/docker"),
+      inside_(
+          launcher::installInside(insides_, agent_path, launcher::seccomp::AgentIdentity::Tenant)) {
+    readFacts();
+}
+
+void DockerRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
+    requireId(id);
+    const TimePoint until = in(kMake);
+    const std::string image_id =
+        spec.image_digest.empty() ? resolveImage(spec.image) : spec.image_digest;
+    const docker::EngineImage image = images_.inspect(image_id, until);
+    const Gate::Place place = lifecycle_.enter(until);
+    docker::Handover handover(startFolder(id));
+    if (::access(names_.socket(id).c_str(), F_OK) == 0) {
+        throw Error(ErrorCode::Conflict, "the sandbox exists already");
+    }
+    const Fd listening = listenAt(names_.socket(id), 0600);
+    {
+        const std::lock_guard lock(mutex_);
+        made_.insert(id);
+    }
+    docker::ContainerPlaces places{.id = id,
+                                   .instance = names_.instance(),
+                                   .image = image.id,
+                                   .inside = inside_,
+                                   .start = startFolder(id),
+                                   .created_unix_ms = toUnixMillis(SystemClock().wall()),
+                                   .volumes = image.volumes};
+    const std::string name = names_.container(id);
+    bool ours = true;
+    try {
+        try {
+            engine_.post("/containers/create?name=" + name, docker::containerConfig(spec, places),
+                         until);
+        } catch (const Error& e) {
+            ours = e.code() != ErrorCode::Conflict;  // another's container of this name stays
+            throw;
+        }
+        engine_.post("/containers/" + name + "/start", nullptr, until);
+        handover.give(listening.get(), std::min(until, in(kAgent)), [&] {
+            const std::string end = describeEnd(id, until);
+            if (!end.empty()) throw std::runtime_error("the agent ended at once: " + end);
+        });
+    } catch (...) {
+        sys::removeFile(names_.socket(id));
+        {
+            const std::lock_guard lock(mutex_);
+            made_.erase(id);
+        }
+        if (ours) removeContainer(id, in(kEnd));
+        throw;
+    }
+}
+
+std::string DockerRuntime::describeEnd(const SandboxId& id, TimePoint until) {
+    const auto found = engine_.find("/containers/" + names_.container(id) + "/json", until);
+    if (!found) return "its container has gone";
+    const Json& state = child(*found, "State");
+    const std::string status = text(state, "Status");
+    if (status == "running" || status == "created") return "";
+    return status + ", code " + std::to_string(count(state, "ExitCode")) + " " +
+           text(state, "Error").substr(0, 300);
+}
+
+void DockerRuntime::removeContainer(const SandboxId& id, TimePoint until) {
+    const std::string container = "/containers/" + names_.container(id);
+    for (;;) {
+        try {
+            engine_.call({.method = "DELETE", .target = container + "?force=1&v=1", .body = {}},
+                         until);
+            return;
+        } catch (const Error& e) {
+            if (e.code() == ErrorCode::NotFound) return;
+            // Somebody else is removing it already.
+            if (e.code() != ErrorCode::Conflict || SystemClock().now() >= until) throw;
+        }
+        std::this_thread::sleep_for(kGoing);
+    }
+}
+
+void DockerRuntime::removeFiles(const SandboxId& id) const {
+    sys::removeFile(names_.socket(id));
+    sys::removeTree(startFolder(id));
+}
+
+void DockerRuntime::destroy(const SandboxId& id) {
+    requireId(id);
+    const TimePoint until = in(kEnd);
+    {
+        const Gate::Place place = lifecycle_.enter(until);
+        sys::removeTree(startFolder(id));  // a create that is under way fails without it
+        removeContainer(id, until);
+    }
+    removeFiles(id);  // last: while they are there, a list shows the sandbox
+    const std::lock_guard lock(mutex_);
+    made_.erase(id);
+    cgroup_of_.erase(id);
+}
+
+std::vector<DockerRuntime::Container> DockerRuntime::containers(TimePoint until) {
+    const Json filters{
+        {"label", Json::array({std::string(docker::kInstanceLabel) + "=" + names_.instance()})}};
+    const Json answer = engine_.get(
+        "/containers/json?all=1&filters=" + docker::percentEncoded(dumpJson(filters)), until);
+    std::vector<Container> found;
+    for (const Json& item : answer) {
+        const Json& labels = child(item, "Labels");
+        Container container;
+        container.info.id = text(labels, docker::kSandboxLabel);
+        if (!isId(container.info.id, "sb_")) continue;
+        container.inside = text(labels, docker::kInsideLabel);
+        container.info.alive = text(item, "State") == "running";
+        const std::string created = text(labels, docker::kCreatedLabel);
+        std::from_chars(created.data(), created.data() + created.size(),
+                        container.info.created_unix_ms);
+        const std::string own = docker::kOwnLabel;
+        for (const auto& [key, value] : labels.items()) {
+            if (!key.starts_with(own) || !value.is_string()) continue;
+            container.info.labels.emplace(key.substr(own.size()), value.get<std::string>());
+        }
+        found.push_back(std::move(container));
+    }
+    return found;
+}
+
+std::vector<SandboxInfo> DockerRuntime::list() {
+    std::map<SandboxId, SandboxInfo> all;
+    const auto addPiece = [&](const std::string& id) {
+        if (isId(id, "sb_")) all[id].id = id;
+    };
+    for (const std::string& name : sys::listDirectory(names_.sockets())) {
+        if (name.ends_with(kSocketSuffix)) {
+            addPiece(name.substr(0, name.size() - kSocketSuffix.size()));
+        }
+    }
+    for (const std::string& name : sys::listDirectory(start_)) addPiece(name);
+    for (Container& container : containers(in(kLook))) {
+        const SandboxId id = container.info.id;
+        all[id] = std::move(container.info);
+    }
+    std::vector<SandboxInfo> sandboxes;
+    for (auto& [id, info] : all) sandboxes.push_back(std::move(info));
+    return sandboxes;
+}
+
+Fd DockerRuntime::connect(const SandboxId& id) {
+    requireId(id);
+    return connectTo(names_.socket(id));
+}
+
+std::optional<std::string> DockerRuntime::cgroupOf(const SandboxId& id) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto known = cgroup_of_.find(id);
+        if (known != cgroup_of_.end()) return known->second;
+    }
+    const auto found = engine_.find("/containers/" + names_.container(id) + "/json", in(kLook));
+    if (!found) return std::nullopt;
+    const std::uint64_t pid = count(child(*found, "State"), "Pid");
+    if (pid == 0) return std::nullopt;
+    const auto groups = sys::readFile("/proc/" + std::to_string(pid) + "/cgroup");
+    const std::optional<std::string> group = groups ? groupIn(*groups) : std::nullopt;
+    // On another machine, or in another PID namespace, the number is somebody else's.
+    const std::string container = text(*found, "Id");
+    if (!group || container.empty() || group->find(container) == std::string::npos) {
+        return std::nullopt;
+    }
+    const std::lock_guard lock(mutex_);
+    cgroup_of_[id] = *group;
+    return group;
+}
+
+std::optional<SandboxUsage> DockerRuntime::usage(const SandboxId& id) {
+    requireId(id);
+    const std::optional<std::string> group = cgroupOf(id);
+    if (!group) return engineUsage(id);
+    const std::optional<sys::CgroupUsage> read = sys::readUsage(cgroups_, *group);
+    if (!read) return std::nullopt;
+    return SandboxUsage{read->cpu_ns, read->memory_bytes, read->memory_peak_bytes, read->processes,
+                        read->oom_kills};
+}
+
+std::optional<SandboxUsage> DockerRuntime::engineUsage(const SandboxId& id) {
+    const auto stats = engine_.find(
+        "/containers/" + names_.container(id) + "/stats?stream=0&one-shot=1", in(kLook));
+    if (!stats || count(child(*stats, "pids_stats"), "current") == 0) return std::nullopt;
+    SandboxUsage usage;
+    usage.cpu_ns = count(child(child(*stats, "cpu_stats"), "cpu_usage"), "total_usage");
+    const Json& memory = child(*stats, "memory_stats");
+    usage.memory_bytes = count(memory, "usage");
+    usage.memory_peak_bytes = std::max(count(memory, "max_usage"), usage.memory_bytes);
+    usage.processes = count(child(*stats, "pids_stats"), "current");
+    return usage;
+}
+
+std::string DockerRuntime::resolveImage(const std::string& name) {
+    return images_.resolve(name, in(kLook));
+}
+
+void DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
+    std::set<SandboxId> kept(keep.begin(), keep.end());
+    {
+        const std::lock_guard lock(mutex_);
+        kept.insert(made_.begin(), made_.end());
+    }
+    // A server that was killed may have left the daemon at work: where a folder of a handover is,
+    // a container may yet appear.
+    TimePoint look_until = in(std::chrono::seconds(0));
+    for (const std::string& id : sys::listDirectory(start_)) {
+        if (!kept.contains(id)) look_until = in(kLateCreate);
+    }
+    sweepOnce(kept);
+    while (SystemClock().now() < look_until) {
+        std::this_thread::sleep_for(kGoing);
+        sweepOnce(kept);
+    }
+    std::set<std::string> used{inside_.substr(inside_.rfind('/') + 1)};
+    for (const Container& container : containers(in(kLook))) used.insert(container.inside);
+    for (const std::string& name : sys::listDirectory(insides_)) {
+        if (!used.contains(name)) sys::removeTree(insides_ + "/" + name);
+    }
+}
+
+void DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) {
+    std::string failure;
+    for (const SandboxInfo& info : list()) {
+        if (keep.contains(info.id)) continue;
+        try {
+            destroy(info.id);
+        } catch (const std::exception& e) {
+            failure = e.what();  // the others must go all the same
+        }
+    }
+    if (!failure.empty()) throw std::runtime_error("sweep: " + failure);
+}
+
+void DockerRuntime::readFacts() {
+    const Json info = engine_.get("/info", in(kLook));
+    facts_.name = "docker";
+    facts_.version = "Docker " + text(info, "ServerVersion");
+    const auto options = info.find("SecurityOptions");
+    if (options != info.end() && options->is_array()) {
+        for (const Json& option : *options) {
+            const std::string word = option.is_string() ? option.get<std::string>() : "";
+            if (word.starts_with("name=userns") || word.starts_with("name=rootless")) {
+                facts_.user_namespaces = true;
+            }
+            if (word.starts_with("name=seccomp")) facts_.seccomp = true;
+        }
+    }
+    facts_.cgroup = text(info, "CgroupVersion") == "2" ? "v2" : "v1";
+    const std::string runc = text(child(info, "RuncCommit"), "ID");
+    const std::size_t digit = runc.find_first_of("0123456789");
+    if (digit <= 1) {
+        facts_.holes = launcher::knownHoles("runc version " + runc.substr(digit), runc);
+    }
+}
+
+RuntimeFacts DockerRuntime::facts() {
+    RuntimeFacts facts = facts_;
+    facts.images = images_.ready(in(kLook));
+    return facts;
+}
+
+}  // namespace hearth::pool

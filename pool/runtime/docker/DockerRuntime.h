@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/Instance.h"
+#include "pool/launcher/Names.h"
+#include "pool/runtime/ContainerRuntime.h"
+#include "pool/runtime/docker/DockerImages.h"
+#include "pool/runtime/docker/EngineClient.h"
+#include "pool/sys/Cgroups.h"
+
+namespace hearth::pool {
+
+/// The docker runtime: containers of a Docker daemon on this machine. It needs no root and no
+/// launcher, only the daemon's socket. Tenant and agent are one user inside; PROTOCOL.md says what
+/// keeps them apart and what is weaker than in the embedded runtime. Thread-safe; at most four
+/// sandboxes are made or ended at once, and every call has a deadline.
+class DockerRuntime final : public ContainerRuntime {
+public:
+    /// Asks the daemon who it is: throws Error where none answers. `engine` was made where its
+    /// certificates can be read. `agent_path` is the static agent, copied into the data directory.
+    /// The directories of the instance (sockets, start) and
+    /// `<data>/docker` must be there and ours.
+    DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
+                  const std::string& agent_path);
+
+    void create(const SandboxId& id, const SandboxSpec& spec) override;
+    void destroy(const SandboxId& id) override;
+    std::vector<SandboxInfo> list() override;
+    Fd connect(const SandboxId& id) override;
+    /// From the container's control groups, or, where they are not ours to see, from the daemon,
+    /// which does not know what the kernel killed for memory.
+    std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    std::string resolveImage(const std::string& name) override;
+    /// What was made since this server started and not destroyed is kept in any case.
+    void sweep(const std::vector<SandboxId>& keep) override;
+    RuntimeFacts facts() override;
+
+    /// The directories that it needs, for who makes them before root is given up.
+    static std::vector<std::string> directories(const Instance& instance);
+
+private:
+    struct Container {
+        std::string name;
+        SandboxInfo info;
+        std::string inside;
+    };
+
+    std::string startFolder(const SandboxId& id) const { return start_ + "/" + id; }
+    std::vector<Container> containers(TimePoint until);
+    /// Removes the container and waits until it has gone; nothing there is fine.
+    void removeContainer(const SandboxId& id, TimePoint until);
+    void removeFiles(const SandboxId& id) const;
+    void sweepOnce(const std::set<SandboxId>& keep);
+    std::string describeEnd(const SandboxId& id, TimePoint until);
+    std::optional<std::string> cgroupOf(const SandboxId& id);
+    std::optional<SandboxUsage> engineUsage(const SandboxId& id);
+    void readFacts();
+
+    launcher::Names names_;
+    std::string start_;  ///< folders of Handover
+    std::unique_ptr<docker::EngineClient> owned_;
+    docker::EngineClient& engine_;
+    docker::DockerImages images_;
+    docker::Gate lifecycle_;
+    sys::Cgroups cgroups_;
+    std::string insides_;  ///< every version of the agent in use
+    std::string inside_;   ///< this one's
+    RuntimeFacts facts_;   ///< without images
+    std::mutex mutex_;
+    std::set<SandboxId> made_;                    // guarded by mutex_
+    std::map<SandboxId, std::string> cgroup_of_;  // guarded by mutex_
+};
+
+}  // namespace hearth::pool

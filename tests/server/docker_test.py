@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""What only the docker runtime can show: a daemon that restarts, dies or hangs, images of the daemon's own, and how
+its containers are shut in. Each test has a daemon of its own, whose end it can be."""
+
+import contextlib
+import glob
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BUILD, IMAGES, Dockerd, Server, main, pool_yaml, wait_for  # noqa: E402
+import harness  # noqa: E402
+
+
+@contextlib.contextmanager
+def daemon(*args):
+    before, harness.dockerd = harness.dockerd, Dockerd(args)
+    try:
+        yield harness.dockerd.start()
+    finally:
+        harness.dockerd.close()
+        harness.dockerd = before
+
+
+def pool(s, name="shell"):
+    return s.get(f"/v1/pools/{name}").json["status"]
+
+
+def degraded(s, name="shell"):
+    return any(c["type"] == "Degraded" and c["status"] == "True" for c in pool(s, name)["conditions"])
+
+
+def restart(sign):
+    with daemon() as d, Server() as s:
+        w = s.open_workspace()["id"]
+        assert s.run(w, "echo hi")["stdout"] == "hi\n"
+        d.stop(sign)
+        if sign == signal.SIGTERM:  # killed, it leaves its containers to the next one
+            wait_for("the loss", lambda: s.get(f"/v1/workspaces/{w}").status == 410, 5)
+        assert s.get("/v1/pools").status == 200
+        d.start()
+        gone = wait_for("the loss", lambda: (x := s.get(f"/v1/workspaces/{w}")).status == 410 and x, 5)
+        assert gone.json["reason"] == "lost", gone
+        wait_for("the refill", lambda: pool(s)["ready"] == 2, 60)
+        w = s.open_workspace()["id"]
+        assert s.run(w, "echo again")["stdout"] == "again\n"
+
+
+def daemon_restarts():
+    """when dockerd restarts, claims are lost within 5 s and told so, and the pool is filled again"""
+    restart(signal.SIGTERM)
+
+
+def daemon_killed():
+    """when dockerd is killed and started again, the same holds"""
+    restart(signal.SIGKILL)
+
+
+def daemon_hangs():
+    """a daemon that hangs degrades the pool and hangs nobody; what is claimed works on, and the pool comes back"""
+    with daemon() as d, Server() as s:
+        w = s.open_workspace()["id"]
+        def phases():
+            return sorted(x["phase"] for x in s.get("/v1/pools/shell/sandboxes").json["items"])
+        wait_for("the refill", lambda: phases() == ["Claimed", "Ready", "Ready"], 30)
+        os.kill(d.process.pid, signal.SIGSTOP)
+        try:
+            s.open_workspace()
+            s.open_workspace()
+            begin = time.monotonic()
+            assert s.run(w, "echo hi")["stdout"] == "hi\n"
+            for path in ("/v1/pools", "/v1/workspaces", f"/v1/workspaces/{w}"):
+                assert s.get(path).status == 200
+            assert s.ops("/healthz").status == 200
+            assert time.monotonic() - begin < 2, "the server waits for the daemon"
+            begin = time.monotonic()
+            answer = s.get("/v1/capabilities")
+            assert answer.status in (503, 504), answer
+            assert time.monotonic() - begin < 8
+            wait_for("Degraded", lambda: degraded(s), 90)
+        finally:
+            os.kill(d.process.pid, signal.SIGCONT)
+        wait_for("the refill", lambda: pool(s)["ready"] >= 2, 120)
+
+
+def import_image(d, name, changes):
+    """An image of the daemon's own: one busybox, and what a hostile or careless image says about itself."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as t:
+        for blob in glob.glob(os.path.join(IMAGES, "shell", "blobs", "sha256", "*")):
+            with contextlib.suppress(tarfile.ReadError), tarfile.open(blob) as layer:
+                busybox = next(m for m in layer if m.name.endswith("bin/busybox"))
+                t.addfile(busybox.replace(name="bin/busybox"),
+                          layer.extractfile(busybox))
+        for applet in ("sh", "ls", "cat", "id", "touch", "ps", "sleep"):
+            link = tarfile.TarInfo("bin/" + applet)
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            t.addfile(link)
+        info = tarfile.TarInfo("data/secret")
+        info.size = 2
+        t.addfile(info, io.BytesIO(b"x\n"))
+    args = ["docker", "-H", d.socket, "import"]
+    for change in changes:
+        args += ["--change", change]
+    subprocess.run(args + ["-", name], input=tar.getvalue(), check=True, stdout=subprocess.DEVNULL)
+
+
+def image_of_the_daemon():
+    """an image that only the daemon has makes a pool; its entrypoint, health check, user and volumes do nothing"""
+    with daemon() as d:
+        import_image(d, "outside:1", ['ENTRYPOINT ["/bin/touch", "/workspace/entry"]', 'HEALTHCHECK --interval=1s CMD touch /workspace/health',
+                                      "VOLUME /data", "USER 0", "WORKDIR /data", "ENV LD_PRELOAD=/x.so"])
+        with Server(pools=pool_yaml("outside", "outside:1")) as s:
+            w = s.open_workspace()["id"]
+            out = s.run(w, "sleep 2; ls /workspace /data; id -u; touch /data/x 2>/dev/null && echo written; echo $LD_PRELOAD")
+            assert out["stdout"].split() == ["/data:", "/workspace:", "1000"], out
+            assert not d.items("/volumes")["Volumes"]
+            missing = s.call("PUT", "/v1/pools/other", raw=pool_yaml("other", "nowhere:2").encode(),
+                             headers={"Content-Type": "application/yaml"})
+            if missing.status < 300:
+                wait_for("Degraded", lambda: degraded(s, "other"), 30)
+
+
+def shut_in():
+    """containers have no capabilities, no network, no writable root, our filter, and read-only mounts only"""
+    with daemon() as d, Server() as s:
+        w = s.open_workspace()
+        found = [c for c in d.items("/containers/json") if c["Labels"].get("dev.hearth.sandbox") == w["sandboxId"]]
+        assert len(found) == 1, found
+        c = d.items(f"/containers/{found[0]['Id']}/json")
+        host = c["HostConfig"]
+        assert host["CapDrop"] == ["ALL"] and not host["CapAdd"] and not host["Privileged"], host
+        assert host["ReadonlyRootfs"] and host["NetworkMode"] == "none" and host["LogConfig"]["Type"] == "none", host
+        assert host["Memory"] == host["MemorySwap"] == 128 << 20 and host["PidsLimit"] == 128, host
+        assert any(o.startswith("seccomp={") for o in host["SecurityOpt"]), host["SecurityOpt"]
+        assert all(not m["RW"] for m in c["Mounts"]), c["Mounts"]
+        out = s.run(w["id"], "cat /proc/self/status; ls /sys /.hearth/start; cat /proc/1/oom_score_adj /proc/self/oom_score_adj")["stdout"]
+        for line in ("CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp_filters:\t2", "900\n1000\n"):
+            assert line in out, (line, out)
+        twice = subprocess.run(["docker", "-H", d.socket, "create", "--name", c["Name"][1:], c["Image"], "/bin/sh"],
+                               capture_output=True, text=True, check=False)
+        assert twice.returncode != 0 and "already in use" in twice.stderr, twice
+
+
+def chosen_by_itself():
+    """where runc cannot be driven and a daemon answers, docker is chosen, and doctor says why"""
+    with daemon() as d:
+        env = dict(os.environ, DOCKER_HOST=d.socket)
+        args = [os.path.join(BUILD, "hearth"), "doctor", "--json", "--oci-runtime", "no-such-runc"]
+        told = json.loads(subprocess.run(args, env=env, capture_output=True, text=True, check=False).stdout)
+        why = {c["name"]: c for c in told["checks"]}
+        assert why["runtime"]["message"].startswith("docker: there is no no-such-runc"), why["runtime"]
+        assert why["docker"]["level"] == "ok", why
+        with Server(runtime="auto", env={"DOCKER_HOST": d.socket}, args=["--oci-runtime", "no-such-runc"]) as s:
+            assert s.get("/v1/capabilities").json["runtime"] == "docker"
+
+
+TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself]
+for test in TESTS:
+    test.only = "docker"
+
+if __name__ == "__main__":
+    main("server", TESTS)

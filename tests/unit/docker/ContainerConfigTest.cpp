@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "pool/runtime/docker/ContainerConfig.h"
+
+using namespace hearth;
+using namespace hearth::pool;
+using namespace hearth::pool::docker;
+
+namespace {
+
+Json made(SandboxSpec spec = {}, std::vector<std::string> volumes = {}) {
+    spec.labels = {{"pool", "p"}};
+    return containerConfig(spec, {.id = "sb_1",
+                                  .instance = "abc",
+                                  .image = "sha256:1",
+                                  .inside = "/data/docker/0123",
+                                  .start = "/run/start/sb_1",
+                                  .created_unix_ms = 42,
+                                  .volumes = std::move(volumes)});
+}
+
+}  // namespace
+
+TEST_CASE("a container has no capability, no network, no writable root and no restart",
+          "[unit][docker]") {
+    const Json host = made().at("HostConfig");
+    CHECK(host.at("CapDrop") == Json::array({"ALL"}));
+    CHECK_FALSE(host.contains("CapAdd"));
+    CHECK(host.at("Privileged") == false);
+    CHECK(host.at("NetworkMode") == "none");
+    CHECK(host.at("ReadonlyRootfs") == true);
+    CHECK(host.at("IpcMode") == "private");
+    CHECK(host.at("Init") == false);
+    CHECK(host.at("LogConfig").at("Type") == "none");
+    CHECK(host.at("RestartPolicy").at("Name") == "no");
+    CHECK(host.at("SecurityOpt").at(0) == "no-new-privileges:true");
+    const auto& masked = host.at("MaskedPaths");
+    for (const char* path : {"/sys", "/proc/kcore", "/proc/keys"}) {
+        CHECK(std::ranges::find(masked, Json(path)) != masked.end());
+    }
+}
+
+TEST_CASE("the filter goes to Docker in its own form and lets nobody change identity",
+          "[unit][docker]") {
+    const std::string option = made().at("HostConfig").at("SecurityOpt").at(1).get<std::string>();
+    REQUIRE(option.starts_with("seccomp={"));
+    const Json filter = parseJson(option.substr(8));
+    CHECK(filter.at("defaultAction") == "SCMP_ACT_ERRNO");
+    CHECK(filter.at("architectures") == Json::array({"SCMP_ARCH_X86_64"}));
+    const Json& allowed = filter.at("syscalls").at(0);
+    REQUIRE(allowed.at("action") == "SCMP_ACT_ALLOW");
+    const auto has = [&](const char* name) {
+        const Json& names = allowed.at("names");
+        return std::ranges::find(names, Json(name)) != names.end();
+    };
+    CHECK(has("read"));
+    CHECK(has("capset"));
+    for (const char* name : {"setuid", "setgroups", "setresuid", "setfsuid", "ptrace", "mount"}) {
+        CHECK_FALSE(has(name));
+    }
+}
+
+TEST_CASE("limits are the sandbox's own, and nothing is swapped", "[unit][docker]") {
+    SandboxSpec spec;
+    spec.limits = {.milli_cpu = 500,
+                   .memory_bytes = 128 << 20,
+                   .pids = 64,
+                   .workspace_bytes = 32 << 20,
+                   .tmp_bytes = 8 << 20};
+    const Json host = made(spec).at("HostConfig");
+    CHECK(host.at("Memory") == 128 << 20);
+    CHECK(host.at("MemorySwap") == 128 << 20);
+    CHECK(host.at("PidsLimit") == 64);
+    CHECK(host.at("CpuQuota") == 50'000);
+    CHECK(host.at("CpuPeriod") == 100'000);
+    CHECK(host.at("ShmSize") == 16 << 20);
+    const std::string workspace = host.at("Tmpfs").at("/workspace").get<std::string>();
+    CHECK(workspace.find("size=33554432,") != std::string::npos);
+    CHECK(workspace.find(",exec,") != std::string::npos);
+    CHECK(workspace.find("uid=1000,gid=1000") != std::string::npos);
+    CHECK(host.at("Tmpfs").at("/tmp").get<std::string>().find("size=8388608,") !=
+          std::string::npos);
+}
+
+TEST_CASE("the agent is the entrypoint; nothing of the image runs by itself", "[unit][docker]") {
+    const Json config = made();
+    CHECK(config.at("Image") == "sha256:1");
+    CHECK(config.at("Entrypoint") == Json::array({"/.hearth/agent"}));
+    CHECK(config.at("Cmd") == Json::array({"--receive", "/.hearth/start/socket"}));
+    CHECK(config.at("Healthcheck").at("Test") == Json::array({"NONE"}));
+    CHECK(config.at("User") == "1000:1000");
+    const Json& mounts = config.at("HostConfig").at("Mounts");
+    REQUIRE(mounts.size() == 2);
+    for (const Json& mount : mounts) CHECK(mount.at("ReadOnly") == true);
+}
+
+TEST_CASE("a volume that the image declares is an empty read-only folder", "[unit][docker]") {
+    const Json mounts = made({}, {"/data", "/workspace", "/tmp/x", "/proc/y", "relative", "/"})
+                            .at("HostConfig")
+                            .at("Mounts");
+    REQUIRE(mounts.size() == 3);
+    CHECK(mounts.at(2).at("Type") == "tmpfs");
+    CHECK(mounts.at(2).at("Target") == "/data");
+    CHECK(mounts.at(2).at("ReadOnly") == true);
+}
+
+TEST_CASE("labels tell instance, sandbox, time and what the pool wants to know again",
+          "[unit][docker]") {
+    const Json labels = made().at("Labels");
+    CHECK(labels.at(kInstanceLabel) == "abc");
+    CHECK(labels.at(kSandboxLabel) == "sb_1");
+    CHECK(labels.at(kCreatedLabel) == "42");
+    CHECK(labels.at(kInsideLabel) == "0123");
+    CHECK(labels.at(std::string(kOwnLabel) + "pool") == "p");
+}
