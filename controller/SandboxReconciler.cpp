@@ -7,6 +7,10 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kAgentStart = std::chrono::seconds(10);
+/// A sandbox that its runtime has only accepted: how long it may take, and how often to look even
+/// without news.
+constexpr auto kStartTime = std::chrono::minutes(5);
+constexpr auto kLookAgain = std::chrono::seconds(2);
 
 /// A few questions that change nothing: the agent's code and memory are then in place, and the bind
 /// of a claim does not pay for it.
@@ -55,9 +59,16 @@ ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
         destroy(id);
         if (member) work_.add({"pool", member->pool});
     } else if (member->phase == pool::Phase::Creating) {
-        create(*member);
+        return bringUp(*member);
+    } else {
+        look(id);
     }
     return ReconcileResult::settled();
+}
+
+void SandboxReconciler::look(const pool::SandboxId& id) {
+    const std::optional<pool::SandboxInfo> info = runtime_.find(id);
+    if (!info || !info->alive) endings_.lost(id, "its container has ended");
 }
 
 std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::SandboxId& id,
@@ -70,54 +81,102 @@ std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::Sandb
         });
 }
 
-void SandboxReconciler::create(const pool::Member& member) {
-    const TimePoint begin = clock_.now();
+ReconcileResult SandboxReconciler::bringUp(const pool::Member& member) {
+    TimePoint since = clock_.now();
+    bool asked = false;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = accepted_.find(member.id);
+        asked = found != accepted_.end();
+        if (asked) since = found->second;
+    }
     try {
-        const PoolPtr pool = specs_.find(member.pool);
-        if (!pool || templateHash(pool->spec) != member.template_hash) {
-            warm_.drain(member.id);  // declared otherwise since it was asked for
+        if (!asked && !start(member, since)) {
+            warm_.drain(member.id);
             work_.add({"sandbox", member.id});
-            return;
+            return ReconcileResult::settled();
         }
-        pool::SandboxSpec spec;
-        spec.image = pool->spec.image;
-        spec.image_digest = runtime_.resolveImage(pool->spec.image);
-        spec.limits = pool->spec.limits;
-        spec.storage = pool->spec.storage;
-        spec.labels = {{"pool", member.pool},
-                       {"template", member.template_hash},
-                       {"generation", std::to_string(member.generation)}};
-        crashPoint("create.before");
-        runtime_.create(member.id, spec);
-        crashPoint("create.after");
-        if (!warm_.warming(member.id)) return;  // its end was asked for meanwhile
-        const std::shared_ptr<agent::AgentClient> agent = connect(member.id, kAgentStart);
-        if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
-        rehearse(*agent);
-        if (!warm_.ready(member.id, agent, clock_.wall())) return;  // lost while it warmed
-        breaker_.succeeded(member.pool, clock_.now() - begin);
-        metrics_.sandboxStart(member.pool, toSeconds(clock_.now() - begin));
-        claims_.offer(member.pool);
+        if (!listens(member.id, since)) return ReconcileResult::after(kLookAgain);
+        warmUp(member, since);
     } catch (const std::exception& e) {
-        breaker_.failed(member.pool, e.what());
-        metrics_.sandboxFailure(member.pool, "create");
-        log_.error("sandbox.create_failed",
-                   {{"sandbox", member.id}, {"pool", member.pool}, {"error", e.what()}});
-        events_.publish({.type = "sandbox.failed",
-                         .resource = member.id,
-                         .pool = member.pool,
-                         .reason = "failed",
-                         .message = "a sandbox could not be started"});
-        warm_.fail(member.id);
-        work_.add({"sandbox", member.id});
+        failed(member, e.what());
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        accepted_.erase(member.id);
     }
     work_.add({"pool", member.pool});
+    return ReconcileResult::settled();
+}
+
+bool SandboxReconciler::start(const pool::Member& member, TimePoint since) {
+    const PoolPtr pool = specs_.find(member.pool);
+    if (!pool || templateHash(pool->spec) != member.template_hash) return false;
+    pool::SandboxSpec spec;
+    spec.image = pool->spec.image;
+    spec.image_digest = runtime_.resolveImage(pool->spec.image);
+    spec.limits = pool->spec.limits;
+    spec.storage = pool->spec.storage;
+    spec.labels = {{"pool", member.pool},
+                   {"template", member.template_hash},
+                   {"generation", std::to_string(member.generation)}};
+    crashPoint("create.before");
+    const auto started = runtime_.create(member.id, spec);
+    crashPoint("create.after");
+    if (started == pool::ContainerRuntime::Started::Accepted) {
+        const std::lock_guard lock(mutex_);
+        accepted_.emplace(member.id, since);
+    }
+    return true;
+}
+
+bool SandboxReconciler::listens(const pool::SandboxId& id, TimePoint since) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!accepted_.contains(id)) return true;
+    }
+    const std::optional<pool::SandboxInfo> info = runtime_.find(id);
+    if (!info || !info->alive) throw std::runtime_error("it ended while it started");
+    if (info->listening) return true;
+    if (clock_.now() - since > kStartTime) {
+        throw std::runtime_error("its agent did not listen in time");
+    }
+    return false;
+}
+
+void SandboxReconciler::warmUp(const pool::Member& member, TimePoint since) {
+    if (!warm_.warming(member.id)) return;  // its end was asked for meanwhile
+    const std::shared_ptr<agent::AgentClient> agent = connect(member.id, kAgentStart);
+    if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
+    rehearse(*agent);
+    if (!warm_.ready(member.id, agent, clock_.wall())) return;  // lost while it warmed
+    breaker_.succeeded(member.pool, clock_.now() - since);
+    metrics_.sandboxStart(member.pool, toSeconds(clock_.now() - since));
+    claims_.offer(member.pool);
+}
+
+void SandboxReconciler::failed(const pool::Member& member, const char* why) {
+    breaker_.failed(member.pool, why);
+    metrics_.sandboxFailure(member.pool, "create");
+    log_.error("sandbox.create_failed",
+               {{"sandbox", member.id}, {"pool", member.pool}, {"error", why}});
+    events_.publish({.type = "sandbox.failed",
+                     .resource = member.id,
+                     .pool = member.pool,
+                     .reason = "failed",
+                     .message = "a sandbox could not be started"});
+    warm_.fail(member.id);
+    work_.add({"sandbox", member.id});
 }
 
 void SandboxReconciler::destroy(const pool::SandboxId& id) {
     crashPoint("destroy.before");
     runtime_.destroy(id);
     crashPoint("destroy.after");
+    {
+        const std::lock_guard lock(mutex_);
+        accepted_.erase(id);
+    }
     marks_.clear(id);
     warm_.remove(id);
 }

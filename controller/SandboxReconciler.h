@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 
@@ -18,8 +20,8 @@
 namespace hearth::controller {
 
 /// Brings one sandbox to where its member's phase says it should be: makes what is Creating, ends
-/// what is Draining, Failed or unknown. The queue never runs one sandbox twice at once, so its
-/// create and its destroy cannot meet.
+/// what is Draining, Failed or unknown, and looks after what the runtime has news of. The queue
+/// never runs one sandbox twice at once, so its create and its destroy cannot meet.
 class SandboxReconciler {
 public:
     SandboxReconciler(pool::ContainerRuntime& runtime, pool::WarmPool& warm,
@@ -55,7 +57,16 @@ private:
         Endings* endings = nullptr;  // guarded by mutex; null once the reconciler has gone
     };
 
-    void create(const pool::Member& member);
+    /// A step on the way to Ready.
+    ReconcileResult bringUp(const pool::Member& member);
+    /// Asks the runtime for it; false if its pool is declared otherwise by now.
+    bool start(const pool::Member& member, TimePoint since);
+    /// Whether its agent can be connected to. Throws if it never will be.
+    bool listens(const pool::SandboxId& id, TimePoint since);
+    void warmUp(const pool::Member& member, TimePoint since);
+    void failed(const pool::Member& member, const char* why);
+    /// What the runtime's news are about: a sandbox that should live.
+    void look(const pool::SandboxId& id);
     void destroy(const pool::SandboxId& id);
 
     pool::ContainerRuntime& runtime_;
@@ -71,6 +82,8 @@ private:
     metrics::Metrics& metrics_;
     metrics::Log& log_;
     const Clock& clock_;
+    std::mutex mutex_;
+    std::map<pool::SandboxId, TimePoint> accepted_;  // guarded by mutex_; asked for, and when
     std::atomic<std::uint64_t> epoch_{1};
     const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 };

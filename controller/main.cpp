@@ -182,6 +182,7 @@ private:
     }
 
     void handleWork() {
+        runtime_->onNews([this](const pool::SandboxId& id) { work_.add({"sandbox", id}); });
         loop_.handle("pool",
                      [this](const std::string& name) { return pool_reconciler_.reconcile(name); });
         loop_.handle("sandbox",

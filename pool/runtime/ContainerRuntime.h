@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@ namespace hearth::pool {
 /// One sandbox as a runtime finds it, also after a restart of the server.
 struct SandboxInfo {
     SandboxId id;
-    bool alive = false;  ///< its first process (the agent) runs
+    bool alive = false;     ///< its first process (the agent) runs, or will: it is being started
+    bool listening = true;  ///< its agent can be connected to
     std::map<std::string, std::string> labels;
     std::int64_t created_unix_ms = 0;
 };
@@ -48,15 +50,34 @@ class ContainerRuntime {
 public:
     virtual ~ContainerRuntime() = default;
 
-    /// Starts a sandbox whose agent listens. On failure nothing of it is left.
-    virtual void create(const SandboxId& id, const SandboxSpec& spec) = 0;
+    /// How far a sandbox is when create() returns.
+    enum class Started {
+        Listening,  ///< its agent can be connected to
+        Accepted,   ///< it will be: find() tells when, and news() that it is time to look
+    };
+    /// Starts a sandbox. Where that takes long the runtime only accepts it, so that no thread of
+    /// the caller waits. On failure nothing of it is left.
+    virtual Started create(const SandboxId& id, const SandboxSpec& spec) = 0;
     /// Ends the sandbox and removes everything of it; knows nothing but the id and may be repeated.
     virtual void destroy(const SandboxId& id) = 0;
     /// Everything of this instance that exists, whole or in pieces.
     virtual std::vector<SandboxInfo> list() = 0;
-    /// A new stream connection to the sandbox's agent. Throws if it is not there.
+    /// One of list(), cheaper; nullopt if it is not there.
+    virtual std::optional<SandboxInfo> find(const SandboxId& id) {
+        for (SandboxInfo& info : list()) {
+            if (info.id == id) return std::move(info);
+        }
+        return std::nullopt;
+    }
+    /// Who wants to hear that something about a sandbox has changed: it listens now, it has ended.
+    /// Set once, before the first create(); called from threads of the runtime, perhaps too often.
+    /// Only a runtime that sees its sandboxes from afar needs it: the end of a sandbox on this
+    /// machine is the end of its agent's connection.
+    virtual void onNews(std::function<void(const SandboxId&)> news) { static_cast<void>(news); }
+    /// A new stream connection to the sandbox's agent, whoever carries it (a Unix socket, TCP); the
+    /// runtime vouches for the peer. Throws if it is not there.
     virtual Fd connect(const SandboxId& id) = 0;
-    /// nullopt if it is gone.
+    /// nullopt if it is gone, or if the runtime cannot look into its machine.
     virtual std::optional<SandboxUsage> usage(const SandboxId& id) = 0;
     /// The manifest digest of an image that is ready to be used; unpacks it if need be (may take
     /// long). Throws Error(NotFound) with a hint for a name that is not there.

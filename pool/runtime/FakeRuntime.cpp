@@ -15,7 +15,7 @@ namespace hearth::pool {
 FakeRuntime::FakeRuntime(const Clock& clock) : clock_(clock), loop_(std::make_unique<FakeLoop>()) {}
 FakeRuntime::~FakeRuntime() = default;
 
-void FakeRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
+ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     std::chrono::milliseconds slow{0};
     {
         const std::lock_guard lock(mutex_);
@@ -33,9 +33,11 @@ void FakeRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     }
     infos_[id] = {.id = id,
                   .alive = true,
+                  .listening = !accept_only_,
                   .labels = spec.labels,
                   .created_unix_ms = toUnixMillis(clock_.wall())};
     ++created_;
+    return accept_only_ ? Started::Accepted : Started::Listening;
 }
 
 void FakeRuntime::destroy(const SandboxId& id) {
@@ -63,20 +65,44 @@ std::vector<SandboxInfo> FakeRuntime::list() {
     return all;
 }
 
-std::shared_ptr<FakeAgent> FakeRuntime::find(const SandboxId& id) const {
+std::shared_ptr<FakeAgent> FakeRuntime::findAgent(const SandboxId& id) const {
     const std::lock_guard lock(mutex_);
     const auto it = agents_.find(id);
     return it == agents_.end() ? nullptr : it->second;
 }
 
+void FakeRuntime::onNews(std::function<void(const SandboxId&)> news) {
+    const std::lock_guard lock(mutex_);
+    news_ = std::move(news);
+}
+
+void FakeRuntime::acceptOnly() {
+    const std::lock_guard lock(mutex_);
+    accept_only_ = true;
+}
+
+void FakeRuntime::letListen() {
+    std::vector<SandboxId> fresh;
+    std::function<void(const SandboxId&)> news;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto& [id, info] : infos_) {
+            if (!std::exchange(info.listening, true)) fresh.push_back(id);
+        }
+        news = news_;
+    }
+    if (!news) return;
+    for (const SandboxId& id : fresh) news(id);
+}
+
 Fd FakeRuntime::connect(const SandboxId& id) {
-    const auto agent = find(id);
+    const auto agent = findAgent(id);
     if (!agent) throwErrno(ENOENT, "connect", id);
     return loop_->connect(agent);
 }
 
 std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
-    const auto agent = find(id);
+    const auto agent = findAgent(id);
     if (!agent) return std::nullopt;
     return loop_->quiet([&]() -> std::optional<SandboxUsage> {
         if (!agent->alive()) return std::nullopt;
@@ -122,11 +148,19 @@ void FakeRuntime::slowCreates(std::chrono::milliseconds by) {
 }
 
 void FakeRuntime::kill(const SandboxId& id) {
-    if (const auto agent = find(id)) loop_->kill(*agent);
+    const auto agent = findAgent(id);
+    if (!agent) return;
+    loop_->kill(*agent);
+    std::function<void(const SandboxId&)> news;
+    {
+        const std::lock_guard lock(mutex_);
+        news = news_;
+    }
+    if (news) news(id);
 }
 
 void FakeRuntime::hang(const SandboxId& id) {
-    if (const auto agent = find(id)) loop_->hang(*agent);
+    if (const auto agent = findAgent(id)) loop_->hang(*agent);
 }
 
 std::size_t FakeRuntime::running() const {

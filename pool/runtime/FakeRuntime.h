@@ -28,9 +28,10 @@ public:
     explicit FakeRuntime(const Clock& clock);
     ~FakeRuntime() override;
 
-    void create(const SandboxId& id, const SandboxSpec& spec) override;
+    Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
     std::vector<SandboxInfo> list() override;
+    void onNews(std::function<void(const SandboxId&)> news) override;
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
@@ -39,6 +40,10 @@ public:
 
     /// The next `count` calls of create() throw.
     void failCreates(unsigned count);
+    /// create() only accepts sandboxes from now on; they listen when letListen() is called.
+    void acceptOnly();
+    /// Every sandbox that was only accepted listens, and the news are told.
+    void letListen();
     /// create() takes this long from now on (real time).
     void slowCreates(std::chrono::milliseconds by);
     /// The sandbox's agent disappears as if its container had died; list() shows it until
@@ -50,7 +55,7 @@ public:
     std::size_t created() const;
 
 private:
-    std::shared_ptr<FakeAgent> find(const SandboxId& id) const;
+    std::shared_ptr<FakeAgent> findAgent(const SandboxId& id) const;
 
     const Clock& clock_;
     std::unique_ptr<FakeLoop> loop_;
@@ -58,6 +63,8 @@ private:
     std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;  // guarded by mutex_
     std::map<SandboxId, SandboxInfo> infos_;                  // guarded by mutex_
     unsigned failing_ = 0;                                    // guarded by mutex_
+    bool accept_only_ = false;                                // guarded by mutex_
+    std::function<void(const SandboxId&)> news_;              // guarded by mutex_
     std::chrono::milliseconds slow_{0};                       // guarded by mutex_
     std::size_t created_ = 0;                                 // guarded by mutex_
 };

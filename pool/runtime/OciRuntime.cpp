@@ -19,7 +19,7 @@ void requireId(const SandboxId& id) {
 OciRuntime::OciRuntime(const Instance& instance, LauncherClient& launcher)
     : names_(instance), launcher_(launcher), cgroups_(sys::Cgroups::detect()) {}
 
-void OciRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
+ContainerRuntime::Started OciRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     requireId(id);
     const std::string path = names_.socket(id);
     const Fd listening = listenAt(path, 0600);
@@ -29,6 +29,7 @@ void OciRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
         sys::removeFile(path);
         throw;
     }
+    return Started::Listening;
 }
 
 void OciRuntime::destroy(const SandboxId& id) {
@@ -39,8 +40,10 @@ void OciRuntime::destroy(const SandboxId& id) {
 std::vector<SandboxInfo> OciRuntime::list() {
     std::vector<SandboxInfo> sandboxes;
     for (LauncherClient::Found& found : launcher_.list()) {
-        sandboxes.push_back(
-            {std::move(found.id), found.alive, std::move(found.labels), found.created_unix_ms});
+        sandboxes.push_back({.id = std::move(found.id),
+                             .alive = found.alive,
+                             .labels = std::move(found.labels),
+                             .created_unix_ms = found.created_unix_ms});
     }
     return sandboxes;
 }

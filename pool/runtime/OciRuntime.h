@@ -18,7 +18,7 @@ public:
     /// `launcher` must outlive the runtime.
     OciRuntime(const Instance& instance, LauncherClient& launcher);
 
-    void create(const SandboxId& id, const SandboxSpec& spec) override;
+    Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
     std::vector<SandboxInfo> list() override;
     Fd connect(const SandboxId& id) override;

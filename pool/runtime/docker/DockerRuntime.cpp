@@ -95,7 +95,7 @@ DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::E
     readFacts();
 }
 
-void DockerRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
+ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     requireId(id);
     const TimePoint until = in(kMake);
     const std::string image_id =
@@ -142,6 +142,7 @@ void DockerRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
         if (ours) removeContainer(id, in(kEnd));
         throw;
     }
+    return Started::Listening;
 }
 
 std::string DockerRuntime::describeEnd(const SandboxId& id, TimePoint until) {

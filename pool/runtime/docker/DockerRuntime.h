@@ -31,7 +31,7 @@ public:
     DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
                   const std::string& agent_path);
 
-    void create(const SandboxId& id, const SandboxSpec& spec) override;
+    Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
     std::vector<SandboxInfo> list() override;
     Fd connect(const SandboxId& id) override;
