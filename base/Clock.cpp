@@ -34,7 +34,7 @@ void ManualClock::advance(std::chrono::nanoseconds by) {
 
 std::string formatRfc3339(WallTime time) {
     const std::int64_t millis = toUnixMillis(time);
-    const std::time_t seconds = static_cast<std::time_t>(millis / 1000);
+    const auto seconds = static_cast<std::time_t>(millis / 1000);
     std::tm parts{};
     ::gmtime_r(&seconds, &parts);
     std::array<char, 64> text{};

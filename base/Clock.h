@@ -9,11 +9,13 @@ namespace hearth {
 /// Time on CLOCK_BOOTTIME: counts suspend, never jumps, and is the same clock the agents read
 /// inside their sandboxes, so a value may cross the agent protocol. All deadlines use it.
 struct BootClock {
+    // NOLINTBEGIN(readability-identifier-naming): what std::chrono asks of a clock
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
     using period = duration::period;
     using time_point = std::chrono::time_point<BootClock>;
     static constexpr bool is_steady = true;
+    // NOLINTEND(readability-identifier-naming)
 };
 using TimePoint = BootClock::time_point;
 /// Wall time, for display and history only.

@@ -67,8 +67,10 @@ public:
                 if (out.contains(key)) {
                     fail(entry.first.Mark().line + 1, "the key \"" + key + "\" stands twice");
                 }
-                out[key] = convert(entry.second, pointer + "/" + key, depth + 1);
-                lines_[pointer + "/" + key] = entry.first.Mark().line + 1;
+                std::string inner = pointer;
+                inner.append("/").append(key);
+                out[key] = convert(entry.second, inner, depth + 1);
+                lines_[inner] = entry.first.Mark().line + 1;
             }
             return out;
         }

@@ -9,7 +9,7 @@
 namespace hearth::cli {
 
 /// The program: finds the command, parses its flags, runs it and turns whatever it throws into
-/// "error: …", "hint: …" and an ExitStatus. Never throws.
+/// "error: …", "hint: …" and its exit status. Never throws.
 int runCommand(int argc, char** argv, const Program& program);
 /// The same for a program without offline tokens.
 int runCommand(int argc, char** argv, const std::function<int(const ServeConfig&)>& serve);

@@ -52,6 +52,7 @@ public:
             {"shutdown", [this](const auto& n, const auto& k) { shutdown(n, k); }},
         };
         std::vector<std::string> known;
+        known.reserve(keys.size());
         for (const auto& [key, reader] : keys) known.push_back(key);
         eachKey(root, known, "the file",
                 [&](const std::string& key, const YAML::Node& value) { keys.at(key)(value, key); });

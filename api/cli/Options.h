@@ -14,13 +14,11 @@ namespace hearth::cli {
 
 /// What the program's exit status means; `run` gives the status of what it ran instead of Ok and
 /// Failure.
-enum ExitStatus : int {
-    kOk = 0,
-    kFailure = 1,
-    kUsage = 2,
-    kNotFound = 3,
-    kUnreachable = 4,
-};
+inline constexpr int kOk = 0;
+inline constexpr int kFailure = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kNotFound = 3;
+inline constexpr int kUnreachable = 4;
 
 /// The program was called wrongly: exit status 2. what() is one sentence, the hint another.
 class UsageError : public std::runtime_error {

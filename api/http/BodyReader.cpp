@@ -28,12 +28,7 @@ nanoseconds timeFor(std::uint64_t bytes, std::uint64_t rate) {
 }  // namespace
 
 BodyReader::BodyReader(Connection& connection, const FrontOptions& options, const Clock& clock)
-    : connection_(connection),
-      options_(options),
-      clock_(clock),
-      state_(State::Data),
-      allowance_(options.body_time),
-      expect_(false) {
+    : connection_(connection), options_(options), clock_(clock), allowance_(options.body_time) {
     const RequestHead& head = connection.head;
     if (head.chunked) {
         state_ = State::ChunkSize;
@@ -59,7 +54,7 @@ std::size_t BodyReader::read(char* out, std::size_t size) {
     }
     if (state_ == State::End || size == 0) return 0;
 
-    std::size_t got = static_cast<std::size_t>(std::min<std::uint64_t>(size, left_));
+    auto got = static_cast<std::size_t>(std::min<std::uint64_t>(size, left_));
     if (connection_.input.empty()) fill();
     got = std::min(got, connection_.input.size());
     connection_.input.view().copy(out, got);

@@ -43,12 +43,12 @@ private:
     Connection& connection_;
     const FrontOptions& options_;
     const Clock& clock_;
-    State state_;
+    State state_ = State::Data;
     std::uint64_t left_ = 0;  ///< of the body or of the chunk
     std::uint64_t received_ = 0;
     std::chrono::nanoseconds waited_{};
     std::chrono::nanoseconds allowance_;
-    bool expect_;
+    bool expect_ = false;
     bool broken_ = false;
 };
 

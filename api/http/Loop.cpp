@@ -279,7 +279,7 @@ void Loop::reject(Connection& connection, const HttpProblem& why, std::string_vi
     core_.metrics.http("other", "_OTHER", why.status, 0);
     const std::string id = ids_.next("req_");
     const Response response = problem(why, {"", id, ""});
-    const std::string& body = std::get<std::string>(response.body);
+    const auto& body = std::get<std::string>(response.body);
     Framing framing;
     framing.request_id = id;
     framing.date_line = date_.at(core_.clock.wall());

@@ -199,7 +199,7 @@ api::Response McpHandler::later(api::Request& request, Answers answers) {
     const auto held = std::make_shared<Answers>(std::move(answers));
     api::Suspension suspension;
     suspension.subscribe = [held](const std::function<void()>& wake) {
-        const auto subscriptions = std::make_shared<std::vector<std::shared_ptr<void>>>();
+        auto subscriptions = std::make_shared<std::vector<std::shared_ptr<void>>>();
         for (const SlowCall& slow : held->slow) {
             subscriptions->push_back(slow.pending.execution->subscribe(wake));
             slow.call->onCancel([wake, cancel = slow.pending.cancel] {

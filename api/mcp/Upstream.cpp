@@ -154,7 +154,7 @@ api::ClientResponse Upstream::post(api::Client& client, const Json& message, con
     bool events = false;
     std::string body;
     EventReader reader([&](const std::string& data) { deliver(parseJson(data, answerLimits())); });
-    const api::ClientResponse response = client.stream(
+    api::ClientResponse response = client.stream(
         request,
         [&](std::string_view piece) {
             if (events) {

@@ -199,7 +199,7 @@ std::string docsPage(const Json& document) {
             escaped(info, "description") + "</p><nav>";
     for (const Json& tag : document.at("tags")) {
         const std::string name = escaped(tag, "name");
-        html += "<a href=\"#" + name + "\">" + name + "</a>";
+        html.append("<a href=\"#").append(name).append("\">").append(name).append("</a>");
     }
     html += "<a href=\"#schemas\">Shapes</a></nav>\n" + tagSections(document);
     html += "<h2 id=\"schemas\">Shapes</h2>\n";

@@ -18,7 +18,7 @@ using controller::Services;
 
 /// Most executions end within; a longer one is waited for without a worker.
 constexpr std::chrono::milliseconds kWaitInWorker{300};
-constexpr std::int64_t kLongestWait = 24 * 3600;
+constexpr std::int64_t kLongestWait = 24L * 3600;
 
 const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", "USR1", "USR2",
                                         "ALRM", "TERM", "STOP", "CONT", "TSTP", "WINCH"};
@@ -112,7 +112,7 @@ api::Response waitFor(const Services& services, const Call& call,
 }
 
 api::Response streamResponse(const std::shared_ptr<Execution>& execution,
-                             ExecutionStream::Options options) {
+                             const ExecutionStream::Options& options) {
     return sseResponse([execution, options](std::shared_ptr<api::Stream> stream) {
         ExecutionStream::start(execution, std::move(stream), options);
     });

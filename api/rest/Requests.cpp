@@ -218,7 +218,7 @@ controller::ExecutionRequest readExecutionRequest(const Json& body) {
         if (request.argv.front().empty()) {
             throw Error(ErrorCode::InvalidArgument, "argv names no program")
                 .field("/argv/0", "must not be empty")
-                .hint("Put the program first: [\"ls\", \"-l\"]");
+                .hint(R"(Put the program first: ["ls", "-l"])");
         }
     }
     request.language = textOf(body, "language").value_or("");

@@ -182,7 +182,7 @@ FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
             return decodeStat(parseObject(answer.payload));
         });
     };
-    const auto refuseRest = [&] {
+    const auto refuse_rest = [&] {
         if (!stream->note() && !stream->nextChunk()) return;
         believing(connection,
                   []() -> bool { throw ProtocolError("bytes of a file being written"); });
@@ -202,7 +202,7 @@ FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
         std::string_view rest(buffer.data(), std::min(size, buffer.size()));
         while (!rest.empty()) {
             awaitNews(connection, stream, true);
-            refuseRest();
+            refuse_rest();
             if (const auto answer = stream->answer()) return finish(*answer, false);
             const std::size_t piece = stream->takeCredit(rest.size());
             connection.send(header(FrameType::Data, number, piece), rest.substr(0, piece),
@@ -213,7 +213,7 @@ FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
     connection.send(header(FrameType::End, number), {}, patience());
     for (;;) {
         awaitNews(connection, stream, false);
-        refuseRest();
+        refuse_rest();
         if (const auto answer = stream->answer()) return finish(*answer, true);
     }
 }

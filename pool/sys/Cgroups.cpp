@@ -109,8 +109,9 @@ std::optional<std::string> Cgroups::directory(const std::string& controller,
 std::vector<std::string> Cgroups::children(const std::string& parent) const {
     std::set<std::string> names;
     for (const Tree& tree : trees_) {
-        for (const std::string& name : listDirectory(tree.mount + parent)) {
-            if (isDirectory(tree.mount + parent + "/" + name)) names.insert(name);
+        const std::string folder = tree.mount + parent + "/";
+        for (const std::string& name : listDirectory(folder)) {
+            if (isDirectory(folder + name)) names.insert(name);
         }
     }
     return {names.begin(), names.end()};

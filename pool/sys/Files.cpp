@@ -140,7 +140,7 @@ void removeTree(const std::string& path) {
             if (!next) throwErrno("open", deeper);
             struct stat here {};
             if (::fstat(::dirfd(next.get()), &here) != 0) throwErrno("stat", deeper);
-            if (here.st_dev != root.st_dev) throwErrno(EXDEV, "remove", path + ": " + deeper);
+            if (here.st_dev != root.st_dev) throwErrno(EXDEV, "remove", deeper);
             dir = std::move(next);
             way.push_back(deeper);
             continue;
@@ -158,15 +158,15 @@ void removeTree(const std::string& path) {
 }
 
 void closeFrom(int first, int keep) {
-    const auto closeRange = [](unsigned from, unsigned to) {
+    const auto close_range_of = [](unsigned from, unsigned to) {
         if (from <= to && ::close_range(from, to, 0) != 0) throwErrno("close_range");
     };
     if (keep < first) {
-        closeRange(static_cast<unsigned>(first), ~0U);
+        close_range_of(static_cast<unsigned>(first), ~0U);
         return;
     }
-    if (keep > first) closeRange(static_cast<unsigned>(first), static_cast<unsigned>(keep) - 1);
-    closeRange(static_cast<unsigned>(keep) + 1, ~0U);
+    if (keep > first) close_range_of(static_cast<unsigned>(first), static_cast<unsigned>(keep) - 1);
+    close_range_of(static_cast<unsigned>(keep) + 1, ~0U);
 }
 
 }  // namespace hearth::sys
