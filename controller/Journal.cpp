@@ -101,6 +101,7 @@ void Journal::writeLoop(const std::stop_token& stop) {
         }
         const std::size_t count = batch.size();
         writeBatch(batch);
+        batch.clear();  // whoever waits for it may end what its callbacks hold
         {
             const std::lock_guard lock(mutex_);
             written_ += count;

@@ -314,11 +314,11 @@ private:
     std::atomic<bool> launcher_died_{false};
     TimePoint started_at_{};
     const std::string secret_key_;
+    agent::Poller poller_;  ///< first: also the journal's callbacks hold clients of agents
     controller::Journal journal_;
     controller::EventLog events_;
     controller::TokenStore tokens_;
     controller::SpecStore specs_;
-    agent::Poller poller_;
     pool::WarmPool warm_;
     pool::ClaimMarks marks_;
     std::unique_ptr<pool::LauncherClient> launcher_;

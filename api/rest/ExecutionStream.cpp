@@ -93,7 +93,7 @@ void ExecutionStream::step() {
     }
 }
 
-void ExecutionStream::take(controller::OutputChunk chunk) {
+void ExecutionStream::take(const controller::OutputChunk& chunk) {
     const bool gap = chunk.offset > offset_;
     if (!held_.empty() && (gap || chunk.channel != held_channel_)) flush();
     if (gap) {

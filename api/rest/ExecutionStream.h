@@ -45,7 +45,7 @@ private:
     void begin();
     void pump();
     void step();
-    void take(controller::OutputChunk chunk);
+    void take(const controller::OutputChunk& chunk);
     void flush();
     void sendOutput(const std::string& bytes);
     void end();

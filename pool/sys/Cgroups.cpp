@@ -33,10 +33,10 @@ bool isDirectory(const std::string& path) {
 }
 
 bool isController(const std::string& option) {
-    static const std::set<std::string> kControllers{
+    static const std::set<std::string> controllers{
         "cpu",  "cpuacct", "cpuset",     "memory",   "devices", "freezer", "blkio",
         "pids", "net_cls", "perf_event", "net_prio", "hugetlb", "rdma",    "misc"};
-    return kControllers.contains(option);
+    return controllers.contains(option);
 }
 
 /// Is the process still in this group? Its cgroup file names it in one of its lines.

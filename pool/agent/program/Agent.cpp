@@ -1,6 +1,5 @@
 #include "pool/agent/program/Agent.h"
 
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -10,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <utility>
 
 namespace hearth::agent {

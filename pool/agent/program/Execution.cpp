@@ -1,6 +1,5 @@
 #include "pool/agent/program/Execution.h"
 
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 
 namespace hearth::agent {
 
@@ -236,7 +236,8 @@ void Execution::reaped(int status, const rusage& usage) {
 }
 
 void Execution::finishIfDone() {
-    if (reaped_ && !finished_ && !output_ && !errors_) finish();
+    // What was killed is let go first, or it would be counted as lingering.
+    if (reaped_ && !finished_ && !output_ && !errors_ && kill_ns_ == 0) finish();
 }
 
 void Execution::finish() {
@@ -296,6 +297,7 @@ void Execution::tick(std::int64_t now_ns) {
             if (settings_.init) kill(-1, SIGKILL);
             kill_ns_ = now_ns + 1'000 * kMs;
         }
+        finishIfDone();
     }
     if (!reaped_ && !timed_out_ && deadline_ns_ > 0 && now_ns >= deadline_ns_) {
         timed_out_ = true;

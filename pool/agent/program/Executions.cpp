@@ -1,11 +1,11 @@
 #include "pool/agent/program/Executions.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 
 namespace hearth::agent {
 

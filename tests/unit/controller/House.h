@@ -108,10 +108,10 @@ public:
     metrics::Log log{-1};  // to nowhere
     metrics::Metrics metrics;
     const std::string secret = "a key of thirty-two bytes.......";
+    agent::Poller poller;
     Journal journal{ground.dir.file("hearth.db"), clock, log};
     EventLog events{journal, clock};
     SpecStore specs{journal, clock};
-    agent::Poller poller;
     pool::WarmPool warm;
     pool::ClaimMarks marks{ground.dir.file("claimed")};
     WorkQueue work{clock, metrics};
