@@ -103,7 +103,7 @@ def unfinished(server):
     left = []
     for folder in ("images", "rootfs"):
         for name in os.listdir(os.path.join(server.data, folder)):
-            if name.startswith(".") and not name.endswith("lock"):
+            if name.startswith((".unfinished-", ".old-", ".archive-")) or name.endswith(".import"):
                 left.append(name)
     return left
 
