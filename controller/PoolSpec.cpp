@@ -6,6 +6,7 @@
 
 #include "base/Error.h"
 #include "base/Units.h"
+#include "pool/image/Reference.h"
 
 namespace hearth::controller {
 namespace {
@@ -57,6 +58,13 @@ public:
         if (value.is_null()) return;
         if (!value.is_string()) return complain("/" + key, "must be a string");
         out = value.get<std::string>();
+    }
+
+    void flag(const std::string& key, bool& out) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        if (!value.is_boolean()) return complain("/" + key, "must be true or false");
+        out = value.get<bool>();
     }
 
     void number(const std::string& key, std::uint32_t& out, std::uint32_t most) {
@@ -144,8 +152,25 @@ constexpr std::array<std::pair<const char*, OnEmpty>, 3> kOnEmpty{
 constexpr std::array<std::pair<const char*, pool::Storage>, 2> kStorage{
     {{"Disk", pool::Storage::Disk}, {"Memory", pool::Storage::Memory}}};
 
+/// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
+/// its registry makes of it (SECURITY T34).
+void checkImage(FieldReader& spec, const PoolSpec& out) {
+    if (out.image.empty() || pool::image::isImageName(out.image)) return;
+    const auto reference = pool::image::parseReference(out.image);
+    if (!reference) {
+        spec.complain("/image", "must be a name in the image store, or repository@sha256:…");
+    } else if (reference->digest.empty() && !out.allow_tags) {
+        spec.complain("/image",
+                      "names a tag, which may come to mean another image: use the name that "
+                      "`hearth image list` shows, pin it as " +
+                          reference->repository + "@sha256:…, or set template.allowTags: true");
+    }
+}
+
 void readTemplate(FieldReader spec, PoolSpec& out) {
     spec.text("image", out.image);
+    spec.flag("allowTags", out.allow_tags);
+    checkImage(spec, out);
     spec.choice("storage", out.storage, kStorage);
     FieldReader resources = spec.object("resources");
     resources.cpu("cpu", out.limits.milli_cpu);
@@ -284,6 +309,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
             {"spec",
              {{"template",
                {{"image", spec.image},
+                {"allowTags", spec.allow_tags},
                 {"resources",
                  {{"cpu", formatMilliCpu(spec.limits.milli_cpu)},
                   {"memory", formatBytes(spec.limits.memory_bytes)},

@@ -18,7 +18,8 @@ enum class OnEmpty { Queue, Create, Fail };
 /// What a manifest declares (DESIGN section 9), validated, with its defaults filled in.
 struct PoolSpec {
     // template
-    std::string image;
+    std::string image;        ///< a name in the store, or a reference
+    bool allow_tags = false;  ///< the reference may be a tag, whose meaning can change
     pool::SandboxLimits limits;
     pool::Storage storage = pool::Storage::Disk;
     std::string network = "None";

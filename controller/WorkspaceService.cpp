@@ -1,6 +1,7 @@
 #include "controller/WorkspaceService.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/Error.h"
 #include "base/Ids.h"
@@ -10,12 +11,17 @@ namespace hearth::controller {
 
 namespace {
 
-Error noLanguage(const std::string& who, const std::string& language) {
+/// `known`: what there is instead.
+Error noLanguage(const std::string& who, const std::string& language,
+                 const std::set<std::string>& known) {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
     Error error(ErrorCode::InvalidSpec, who + " no language " + language);
-    error.field("/language", "not in the image")
-        .hint(
-            "GET /v1/capabilities and the image's table "
-            "of languages say what there is");
+    error
+        .field("/language", names.empty() ? "the image has none: use command or argv"
+                                          : "is not in the image; one of " + names)
+        .hint(names.empty() ? "the image has no language: run its programs by command or argv"
+                            : "there is: " + names);
     return error;
 }
 
@@ -66,8 +72,16 @@ PoolPtr WorkspaceService::choosePool(const WorkspaceRequest& request) const {
         const auto known = warm_.languages(pool.name);
         return !known || std::find(known->begin(), known->end(), *request.language) != known->end();
     };
+    const auto languagesOf = [&](const std::vector<PoolPtr>& some) {
+        std::set<std::string> all;
+        for (const PoolPtr& pool : some) {
+            if (const auto known = warm_.languages(pool->name))
+                all.insert(known->begin(), known->end());
+        }
+        return all;
+    };
     const auto has_image = [&](const Pool& pool) {
-        return !request.image || pool.spec.image == *request.image;
+        return !request.image || runtime_.sameImage(pool.spec.image, *request.image);
     };
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);
@@ -80,20 +94,22 @@ PoolPtr WorkspaceService::choosePool(const WorkspaceRequest& request) const {
                         "pool " + pool->name + " has image " + pool->spec.image)
                 .field("/image", "is not the image of the pool");
         }
-        if (!speaks(*pool)) throw noLanguage("pool " + pool->name + " has", *request.language);
+        if (!speaks(*pool)) {
+            throw noLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
+        }
         return pool;
     }
     std::vector<PoolPtr> pools = specs_.all();
     // The default pool first, then the oldest.
     std::stable_partition(pools.begin(), pools.end(),
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });
-    bool imaged = false;
+    std::vector<PoolPtr> imaged;
     for (PoolPtr& pool : pools) {
         if (pool->deleting || !has_image(*pool)) continue;
-        imaged = true;
         if (speaks(*pool)) return std::move(pool);
+        imaged.push_back(pool);
     }
-    if (imaged) throw noLanguage("no pool has", *request.language);
+    if (!imaged.empty()) throw noLanguage("no pool has", *request.language, languagesOf(imaged));
     throw Error(ErrorCode::InvalidSpec,
                 request.image ? "no pool has image " + *request.image : "no pool is declared")
         .hint("declare one with hearth apply -f");
@@ -179,7 +195,8 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
         if (request.language) {
             const std::vector<std::string>& known = workspace->agent().hello().languages;
             if (std::find(known.begin(), known.end(), *request.language) == known.end()) {
-                throw noLanguage("pool " + wanted.pool->name + " has", *request.language);
+                throw noLanguage("pool " + wanted.pool->name + " has", *request.language,
+                                 {known.begin(), known.end()});
             }
         }
         for (const InlineFile& file : request.files) {

@@ -20,6 +20,7 @@
 #include "base/Error.h"
 #include "base/Instance.h"
 #include "controller/Claims.h"
+#include "controller/Database.h"
 #include "controller/ExecutionService.h"
 #include "controller/PoolService.h"
 #include "controller/Privileges.h"
@@ -236,7 +237,15 @@ private:
         const pool::RuntimeFacts facts = runtime_->facts();
         Json images = Json::array();
         for (const std::string& image : facts.images) {
-            images.push_back({{"name", image}, {"languages", languagesOf(image)}});
+            const auto note = facts.image_notes.find(image);
+            if (note == facts.image_notes.end()) {
+                images.push_back({{"name", image}, {"languages", languagesOf(image)}});
+                continue;
+            }
+            images.push_back({{"name", image},
+                              {"digest", note->second.digest},
+                              {"reference", note->second.reference},
+                              {"languages", note->second.languages}});
         }
         return {{"version", HEARTH_VERSION},
                 {"runtime", facts.name},
@@ -479,6 +488,17 @@ private:
     controller::TokenStore store_;
 };
 
+/// The pools of a data directory, as its server keeps them.
+std::vector<controller::Pool> declaredPools(const std::string& data_dir) {
+    const std::string path = data_dir + "/state/hearth.db";
+    std::vector<controller::Pool> pools;
+    if (!std::filesystem::exists(path)) return pools;
+    controller::Database database(path);
+    controller::Statement row(database, "SELECT document FROM pools");
+    while (row.step()) pools.push_back(controller::parsePool(parseJson(row.text(0))));
+    return pools;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -487,5 +507,6 @@ int main(int argc, char** argv) {
     program.tokens = [](const std::string& data_dir) {
         return std::make_unique<OfflineTokens>(data_dir);
     };
+    program.pools = declaredPools;
     return cli::runCommand(argc, argv, program);
 }

@@ -129,13 +129,13 @@ int runCommand(int argc, char** argv, const Program& program) {
 }
 
 int runCommand(int argc, char** argv, const std::function<int(const ServeConfig&)>& serve) {
-    return runCommand(argc, argv, Program{serve, {}});
+    return runCommand(argc, argv, Program{serve, {}, {}});
 }
 
 std::vector<Command> allCommands() {
-    return {makeServe(),  makeRun(),    makeOpen(),  makeGet(), makeApply(),
-            makeDelete(), makeDrain(),  makeToken(), makeMcp(), makeMcpConfig(),
-            makeConfig(), makeDoctor(), makeBench()};
+    return {makeServe(),     makeRun(),    makeOpen(),   makeGet(),   makeApply(),
+            makeDelete(),    makeDrain(),  makeImage(),  makeToken(), makeMcp(),
+            makeMcpConfig(), makeConfig(), makeDoctor(), makeBench()};
 }
 
 }  // namespace hearth::cli

@@ -3,10 +3,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "api/cli/Console.h"
 #include "api/cli/Options.h"
 #include "api/cli/ServeConfig.h"
+#include "controller/PoolSpec.h"
 #include "controller/Tokens.h"
 
 namespace hearth::cli {
@@ -18,6 +20,8 @@ struct Program {
     std::function<int(const ServeConfig&)> serve;
     /// Opens the tokens of a data directory without a server, for `token --offline`; may be empty.
     std::function<std::unique_ptr<controller::Tokens>(const std::string& data_dir)> tokens;
+    /// The pools that a data directory declares, whether a server runs or not; may be empty.
+    std::function<std::vector<controller::Pool>(const std::string& data_dir)> pools = {};
 };
 
 /// One call of one command.
@@ -45,6 +49,7 @@ Command makeGet();
 Command makeApply();
 Command makeDelete();
 Command makeDrain();
+Command makeImage();
 Command makeToken();
 Command makeMcpConfig();
 Command makeDoctor();

@@ -162,6 +162,9 @@ Findings checkTools(const ServeConfig& config, RuntimeChoice runtime) {
     findings.push_back(
         checkProgram("mkfs.ext4", "-V", "it makes the file systems of workspaces", "e2fsprogs"));
     findings.push_back(checkProgram("umoci", "--version", "it unpacks images", "umoci"));
+    findings.push_back(
+        checkProgram("skopeo", "--version", "`hearth image import` copies images", "skopeo"));
+    if (findings.back().level == Level::Fail) findings.back().level = Level::Warn;
     findings.push_back(checkAgent());
     findings.push_back(checkUser(config));
     findings.push_back(checkImage(config));

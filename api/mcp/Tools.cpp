@@ -108,7 +108,9 @@ std::vector<std::string> imageLanguages(const Json& capabilities, const std::str
             if (const Json* languages = member(*one, "languages")) return textsOf(*languages);
         }
         for (const Json& one : *images) {
-            if (stringMember(one, "name") != image) continue;
+            if (stringMember(one, "name") != image && stringMember(one, "reference") != image) {
+                continue;
+            }
             if (const Json* languages = member(one, "languages")) return textsOf(*languages);
         }
     }

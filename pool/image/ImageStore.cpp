@@ -1,100 +1,82 @@
 #include "pool/image/ImageStore.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/Error.h"
-#include "base/Fd.h"
-#include "base/Ids.h"
-#include "base/Json.h"
+#include "pool/image/Reference.h"
+#include "pool/image/RootfsLint.h"
 #include "pool/image/RootfsTree.h"
 #include "pool/sys/Files.h"
-#include "pool/sys/Process.h"
 
 namespace hearth::pool::image {
 namespace {
 
-constexpr const char* kRefName = "org.opencontainers.image.ref.name";
-constexpr std::string_view kAlgorithm = "sha256:";
+constexpr std::size_t kHexAt = 7;  // behind "sha256:"
 constexpr std::string_view kUnfinished = ".unfinished-";
-constexpr std::size_t kMaxIndex = 1U << 20U;
-
-bool isDigest(const std::string& text) {
-    return text.starts_with(kAlgorithm) && text.size() == kAlgorithm.size() + 64 &&
-           text.find_first_not_of("0123456789abcdef", kAlgorithm.size()) == std::string::npos;
-}
-
-[[noreturn]] void notUnderstood(const std::string& name, const std::string& why) {
-    throw Error(ErrorCode::InvalidArgument, "image \"" + name + "\": " + why)
-        .hint("build it again with sandbox_images/build");
-}
+constexpr std::string_view kAside = ".old-";
+constexpr std::string_view kImport = ".import";
+constexpr std::size_t kMaxFacts = 256U << 10U;
 
 std::string text(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-bool isTag(const std::string& tag) {
-    return !tag.empty() && tag.size() <= 128 && tag.front() != '-' &&
-           tag.find_first_not_of(
-               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
-               std::string::npos;
+bool isHex(const std::string& name) {
+    return isDigest("sha256:" + name);
 }
 
 }  // namespace
 
-struct ImageStore::Manifest {
-    std::string digest;
-    std::string tag;
-};
-
-ImageStore::Manifest ImageStore::manifestOf(const std::string& name) const {
-    const std::string layout = data_dir_ + "/images/" + name;
-    const auto index = sys::readFile(layout + "/index.json", kMaxIndex);
-    if (!index) {
-        throw Error(ErrorCode::NotFound, "there is no image \"" + name + "\"")
-            .hint("build it with sandbox_images/build " + name);
-    }
-    const Json json = parseJson(*index);
-    const auto list = json.is_object() ? json.find("manifests") : json.end();
-    if (list == json.end() || !list->is_array() || list->empty()) {
-        notUnderstood(name, "its index names no manifest");
-    }
-    // One manifest, or the one that is tagged "latest" or with the image's own name.
-    const Json* chosen = list->size() == 1 ? &list->front() : nullptr;
-    std::string tag;
-    for (const Json& manifest : *list) {
-        if (!manifest.is_object()) notUnderstood(name, "its index is malformed");
-        const auto annotations = manifest.find("annotations");
-        if (annotations == manifest.end() || !annotations->is_object()) continue;
-        const std::string ref = text(*annotations, kRefName);
-        if (&manifest == chosen || ref == "latest" || ref == name) {
-            chosen = &manifest;
-            tag = ref;
-        }
-    }
-    if (chosen == nullptr)
-        notUnderstood(name, "it has several manifests and none is tagged latest");
-    const std::string digest = text(*chosen, "digest");
-    if (!isDigest(digest)) notUnderstood(name, "its manifest has no sha256 digest");
-    const auto blob =
-        sys::readFile(layout + "/blobs/sha256/" + digest.substr(kAlgorithm.size()), kMaxIndex);
-    if (!blob || std::string(kAlgorithm) + toHex(sha256(*blob)) != digest) {
-        notUnderstood(name, "its manifest is missing or damaged");
-    }
-    return {digest, tag};
+bool Image::is(const std::string& wanted) const {
+    if (wanted == name || wanted == digest) return true;
+    // "python@sha256:…" with the name that it has here is no reference of anybody else's.
+    const std::size_t at = wanted.find('@');
+    const std::optional<Reference> asked = parseReference(wanted);
+    if (!asked) return false;
+    const std::optional<Reference> known =
+        reference.empty() ? std::nullopt : parseReference(reference);
+    const bool called =
+        wanted.substr(0, at) == name || (known && known->repository == asked->repository &&
+                                         (asked->tag.empty() || asked->tag == known->tag));
+    if (asked->digest.empty()) return called && known && asked->tag == known->tag;
+    return called && (asked->digest == digest || asked->digest == source_digest);
 }
 
-std::string ImageStore::digestOf(const std::string& name) const {
-    return manifestOf(name).digest;
+Image ImageStore::read(const std::string& name) const {
+    const Layout layout = readLayout(layoutPath(name), name);
+    Image image{name, layout.digest, rootfs(layout.digest).has_value()};
+    const auto about = sys::readFile(layoutPath(name) + "/hearth.json");
+    const Json json = about ? Json::parse(*about, nullptr, false) : Json();
+    if (json.is_object()) {
+        image.source = text(json, "source");
+        image.reference = text(json, "reference");
+        image.source_digest = text(json, "sourceDigest");
+        image.imported = text(json, json.contains("imported") ? "imported" : "built");
+    }
+    return image;
+}
+
+Image ImageStore::find(const std::string& wanted) const {
+    if (isImageName(wanted)) return read(wanted);
+    for (Image& image : images()) {
+        if (image.is(wanted)) return std::move(image);
+    }
+    throw Error(ErrorCode::NotFound, "there is no image \"" + wanted + "\"")
+        .hint("`hearth image list` shows what there is; `hearth image import docker://" + wanted +
+              "` brings it");
 }
 
 std::string ImageStore::rootfsPath(const std::string& digest) const {
-    return data_dir_ + "/rootfs/" + digest.substr(kAlgorithm.size());
+    return treePath(digest.substr(kHexAt));
 }
 
 std::optional<std::string> ImageStore::rootfs(const std::string& digest) const {
@@ -105,44 +87,74 @@ std::optional<std::string> ImageStore::rootfs(const std::string& digest) const {
     return path;
 }
 
-std::string ImageStore::unpack(const std::string& name) const {
-    const Manifest manifest = manifestOf(name);
-    if (rootfs(manifest.digest)) return manifest.digest;
-    if (!isTag(manifest.tag)) notUnderstood(name, "its manifest has no tag");
+ImageFacts ImageStore::facts(const std::string& digest) const {
+    if (!isDigest(digest)) return {};
+    return decodeFacts(sys::readFile(rootfsPath(digest) + ".json", kMaxFacts).value_or(""));
+}
 
-    // Nobody but root sees the tree before it is hardened.
-    const std::string parent = data_dir_ + "/rootfs/" + std::string(kUnfinished) + name;
-    const std::string tree = parent + "/rootfs";
-    sys::removeTree(parent);
-    sys::makeDirectory(parent, 0700);
-    // umoci checks the digest of every blob that it reads.
-    const std::string layout = data_dir_ + "/images/" + name;
-    const int status = sys::run(
-        {{"umoci", "raw", "unpack", "--image", layout + ":" + manifest.tag, tree}, -1, ""});
-    if (status != 0) {
-        sys::removeTree(parent);
-        if (status == 127) {
-            throw Error(ErrorCode::Unsupported, "images cannot be unpacked: umoci is missing")
-                .hint("apt-get install umoci");
-        }
-        notUnderstood(name, "umoci could not unpack it, status " + std::to_string(status));
+ImageConfig ImageStore::config(const Image& image) const {
+    const std::string path = layoutPath(image.name);
+    return readImageConfig(path, readLayout(path, image.name));
+}
+
+Fd ImageStore::lock(bool wait) const {
+    const std::string path = data_dir_ + "/rootfs/.lock";
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) throwErrno("open", path);
+    while (::flock(fd.get(), LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
+        if (errno == EWOULDBLOCK) return Fd();
+        if (errno != EINTR) throwErrno("flock", path);
     }
-    hardenRootfs(tree);
-    // On the disk before it gets its name: after a power cut it is whole or not there.
-    const Fd fd(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd || ::syncfs(fd.get()) != 0) throwErrno("sync", tree);
-    const std::string path = rootfsPath(manifest.digest);
-    if (::rename(tree.c_str(), path.c_str()) != 0) throwErrno("rename", path);
+    return fd;
+}
+
+Image ImageStore::prepare(const std::string& wanted) const {
+    Image image = find(wanted);
+    if (image.unpacked) return image;
+    const Fd held = lock(true);
+    const std::string path = layoutPath(image.name);
+    const Layout layout = readLayout(path, image.name);
+    prepareLayout(path, layout, {}, {});
+    image.digest = layout.digest;
+    image.unpacked = true;
+    return image;
+}
+
+void ImageStore::prepareLayout(const std::string& path, const Layout& layout,
+                               const UnpackLimits& limits, const Unpacked& told) const {
+    if (rootfs(layout.digest)) return;
+    clearUnfinished();
+    // Nobody but root sees the tree before it is hardened.
+    const std::string hex = layout.digest.substr(kHexAt);
+    const std::string parent = data_dir_ + "/rootfs/" + std::string(kUnfinished) + hex;
+    const std::string tree = parent + "/rootfs";
+    sys::makeDirectory(parent, 0700);
+    try {
+        // umoci checks the digest of every blob that it reads.
+        unpackLayers(path, layout, tree, limits, told);
+        lintRootfs(tree);
+        hardenRootfs(tree);
+        const ImageFacts facts = probeImage(tree, readImageConfig(path, layout));
+        sys::writeFile(rootfsPath(layout.digest) + ".json", dumpJson(encodeFacts(facts)), 0644);
+        // On the disk before it gets its name: after a power cut it is whole or not there.
+        const Fd fd(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!fd || ::syncfs(fd.get()) != 0) throwErrno("sync", tree);
+        const std::string final_path = rootfsPath(layout.digest);
+        if (::rename(tree.c_str(), final_path.c_str()) != 0) throwErrno("rename", final_path);
+    } catch (...) {
+        sys::removeTree(parent);
+        sys::removeFile(rootfsPath(layout.digest) + ".json");
+        throw;
+    }
     sys::removeTree(parent);
-    return manifest.digest;
 }
 
 std::vector<Image> ImageStore::images() const {
     std::vector<Image> images;
     for (const std::string& name : sys::listDirectory(data_dir_ + "/images")) {
+        if (!isImageName(name)) continue;
         try {
-            const std::string digest = digestOf(name);
-            images.push_back({name, digest, rootfs(digest).has_value()});
+            images.push_back(read(name));
         } catch (const Error&) {
             continue;  // half-copied or foreign: not an image that can be offered
         }
@@ -151,9 +163,94 @@ std::vector<Image> ImageStore::images() const {
 }
 
 void ImageStore::removeUnfinished() const {
-    for (const std::string& name : sys::listDirectory(data_dir_ + "/rootfs")) {
-        if (name.starts_with(kUnfinished)) sys::removeTree(data_dir_ + "/rootfs/" + name);
+    const Fd held = lock(false);
+    if (held) clearUnfinished();
+}
+
+void ImageStore::clearUnfinished() const {
+    const std::string rootfs = data_dir_ + "/rootfs/";
+    for (const std::string& name : sys::listDirectory(rootfs)) {
+        if (name.starts_with(kUnfinished)) sys::removeTree(rootfs + name);
     }
+}
+
+std::vector<std::string> ImageStore::unreferenced() const {
+    std::set<std::string> needed;
+    for (const std::string& name : sys::listDirectory(data_dir_ + "/images")) {
+        if (!isImageName(name)) continue;
+        try {
+            needed.insert(readLayout(layoutPath(name), name).digest.substr(kHexAt));
+        } catch (const Error& e) {
+            if (e.code() == ErrorCode::NotFound) continue;  // not built to its end
+            return {};  // what it needs cannot be told: nothing is unreferenced for sure
+        }
+    }
+    std::vector<std::string> list;
+    for (const std::string& name : sys::listDirectory(data_dir_ + "/rootfs")) {
+        if (isHex(name) && !needed.contains(name)) list.push_back(name);
+    }
+    return list;
+}
+
+std::vector<std::string> ImageStore::collect(const InUse& in_use) const {
+    std::vector<std::string> removed;
+    const Fd held = lock(false);
+    if (!held) return removed;
+    putAllBack();
+    clearImports();
+    const auto used = [&](const std::string& hex) {
+        const std::optional<std::set<std::string>> trees = in_use();
+        return !trees || trees->contains(treePath(hex));
+    };
+    for (const std::string& hex : unreferenced()) {
+        if (used(hex) || !putAside(hex)) continue;
+        // A sandbox may have begun in between: it keeps its tree.
+        if (used(hex)) {
+            putBack(hex);
+        } else {
+            discard(hex);
+            removed.push_back("sha256:" + hex);
+        }
+    }
+    return removed;
+}
+
+void ImageStore::clearImports() const {
+    const std::string images = data_dir_ + "/images/";
+    for (const std::string& entry : sys::listDirectory(images)) {
+        if (!entry.starts_with('.') || !entry.ends_with(kImport)) continue;
+        const std::string name = entry.substr(0, entry.size() - kImport.size());
+        const Fd held(::open((images + name + ".lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+        if (held && ::flock(held.get(), LOCK_EX | LOCK_NB) == 0) sys::removeTree(images + entry);
+    }
+}
+
+void ImageStore::putAllBack() const {
+    for (const std::string& name : sys::listDirectory(data_dir_ + "/rootfs")) {
+        if (!name.starts_with(kAside)) continue;
+        const std::string hex = name.substr(kAside.size());
+        struct stat status {};
+        if (::lstat(treePath(hex).c_str(), &status) != 0) {
+            putBack(hex);
+        } else {
+            sys::removeTree(data_dir_ + "/rootfs/" + name);
+        }
+    }
+}
+
+bool ImageStore::putAside(const std::string& hex) const {
+    const std::string aside = data_dir_ + "/rootfs/" + std::string(kAside) + hex;
+    return ::rename(treePath(hex).c_str(), aside.c_str()) == 0;
+}
+
+void ImageStore::putBack(const std::string& hex) const {
+    const std::string aside = data_dir_ + "/rootfs/" + std::string(kAside) + hex;
+    if (::rename(aside.c_str(), treePath(hex).c_str()) != 0) throwErrno("rename", aside);
+}
+
+void ImageStore::discard(const std::string& hex) const {
+    sys::removeTree(data_dir_ + "/rootfs/" + std::string(kAside) + hex);
+    sys::removeFile(treePath(hex) + ".json");
 }
 
 }  // namespace hearth::pool::image

@@ -23,17 +23,20 @@ Json rlimit(const char* type, std::uint64_t soft, std::uint64_t hard) {
     return {{"type", type}, {"hard", hard}, {"soft", soft}};
 }
 
-Json process(const SandboxSpec& spec, const SandboxId& id) {
+Json process(const SandboxSpec& spec, const BundlePlaces& places) {
     // The agent changes identity and ends tenants; tenants get nothing of it.
     const Json caps = Json::array({"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"});
     const std::uint64_t workspace = spec.limits.workspace_bytes;
     const std::uint32_t cpus = std::max(1U, (spec.limits.milli_cpu + 999) / 1000);
+    Json env = Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + places.id,
+                            "HEARTH_CPUS=" + std::to_string(cpus)});
+    // Not as variables of their own: the agent decides what its executions get.
+    if (!places.image_facts.empty()) env.push_back("HEARTH_IMAGE=" + places.image_facts);
     return {
         {"terminal", false},
         {"user", {{"uid", 0}, {"gid", 0}, {"umask", 077}}},
         {"args", Json::array({"/.hearth/agent"})},
-        {"env", Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + id,
-                             "HEARTH_CPUS=" + std::to_string(cpus)})},
+        {"env", std::move(env)},
         {"cwd", "/"},
         {"capabilities",
          {{"bounding", caps},
@@ -178,7 +181,7 @@ Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places) {
     const Json ids =
         Json::array({{{"containerID", 0}, {"hostID", places.uid_first}, {"size", kRangeSize}}});
     return {{"ociVersion", "1.0.2"},
-            {"process", process(spec, places.id)},
+            {"process", process(spec, places)},
             {"root", {{"path", places.rootfs}, {"readonly", true}}},
             {"hostname", "sandbox"},
             {"mounts", mounts(spec, places)},

@@ -66,8 +66,16 @@ Json hostFacts(const OciCommand& runtime, const image::ImageStore& images,
     const sys::CgroupVersion cgroup = sys::Cgroups::detect().version();
     Json list = Json::array();
     for (const image::Image& image : images.images()) {
-        list.push_back(
-            {{"name", image.name}, {"digest", image.digest}, {"unpacked", image.unpacked}});
+        const image::ImageFacts facts = images.facts(image.digest);
+        Json languages = Json::array();
+        for (const auto& [name, how] : facts.languages.items()) {
+            languages.push_back(name);
+        }
+        list.push_back({{"name", image.name},
+                        {"digest", image.digest},
+                        {"reference", image.reference},
+                        {"languages", std::move(languages)},
+                        {"unpacked", image.unpacked}});
     }
     const auto limit = sys::readFile("/proc/sys/user/max_user_namespaces", 32);
     return {

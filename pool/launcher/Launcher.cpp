@@ -21,6 +21,7 @@
 #include "base/Ids.h"
 #include "pool/launcher/HostFacts.h"
 #include "pool/launcher/Inside.h"
+#include "pool/launcher/TreesInUse.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Namespaces.h"
 #include "pool/sys/Process.h"
@@ -33,6 +34,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostRunning = 4;
 constexpr std::size_t kMostWaiting = 4096;
+constexpr auto kCollectEvery = std::chrono::minutes(10);
 constexpr auto kClosingGrace = seconds(5);
 constexpr auto kLockWait = seconds(10);
 /// Exit status of a child that has told the server of a failure.
@@ -51,6 +53,7 @@ struct RulesOf {
     Rules operator()(const ListRequest&) const { return {seconds(30), nullptr, false}; }
     Rules operator()(const SweepRequest&) const { return {seconds(300), nullptr, true}; }
     Rules operator()(const PrepareImageRequest&) const { return {seconds(600), nullptr, true}; }
+    Rules operator()(const DescribeImageRequest&) const { return {seconds(30), nullptr, false}; }
     Rules operator()(const FactsRequest&) const { return {seconds(30), nullptr, false}; }
 };
 
@@ -128,7 +131,9 @@ void Launcher::run() {
         killLate();
         if (polled[1].revents != 0) receive();
         startJobs();
+        collectImages();
     }
+    if (collector_ > 0) ::kill(collector_, SIGKILL);
     // Stays where a sandbox lives on.
     sys::Cgroups::detect().remove(names_.cgroupParent(), milliseconds(0));
 }
@@ -275,7 +280,9 @@ Json Launcher::result(const Job& job) {
         keep.insert(sweep->keep.begin(), sweep->keep.end());
         sandboxes_->sweep(keep);
     } else if (const auto* prepare_image = std::get_if<PrepareImageRequest>(&job.request.body)) {
-        return {{"digest", images.unpack(prepare_image->name)}};
+        return encodeImage(images.prepare(prepare_image->name));
+    } else if (const auto* describe = std::get_if<DescribeImageRequest>(&job.request.body)) {
+        return encodeImage(images.find(describe->name));
     } else {
         const OciCommand runtime(options_.runtime, names_);
         return hostFacts(runtime, images,
@@ -289,6 +296,7 @@ void Launcher::reap() {
         int status = 0;
         const pid_t pid = ::waitpid(-1, &status, WNOHANG);
         if (pid <= 0) return;
+        if (pid == collector_) collector_ = -1;
         const auto found = running_.find(pid);
         if (found == running_.end()) continue;  // an agent, or what a runtime left
         Running ended = std::move(found->second);
@@ -328,8 +336,34 @@ void Launcher::killLate() {
     }
 }
 
+void Launcher::collectImages() {
+    const Time now = std::chrono::steady_clock::now();
+    if (closing_ || collector_ > 0 || now < collect_at_) return;
+    collect_at_ = now + kCollectEvery;
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid != 0) {
+        collector_ = pid;  // none this time if it could not be forked
+        return;
+    }
+    int status = 0;
+    try {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(1);
+        ::prctl(PR_SET_NAME, "hearth-collect");
+        image::ImageStore(names_.dataDir()).collect([this] {
+            return treesInUse(options_.instance);
+        });
+    } catch (const std::exception& e) {
+        metrics::Log().warn("launcher_collect_failed", {{"error", e.what()}});
+        status = 1;
+    }
+    ::_exit(status);
+}
+
 int Launcher::nextTimeout() const {
     std::optional<Time> next = closing_;
+    if (!next && collector_ < 0) next = collect_at_;
     for (const auto& [pid, item] : running_) {
         if (!item.killed && (!next || item.deadline < *next)) next = item.deadline;
     }

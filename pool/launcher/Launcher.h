@@ -51,6 +51,8 @@ private:
     void reap();
     void finish(Job job, int status, bool killed);
     void killLate();
+    /// Begins to remove trees that nothing uses, when it is time; in a child, without an answer.
+    void collectImages();
     int nextTimeout() const;
     void reply(const Reply& reply) const;
     /// In the child: does it and answers.
@@ -68,6 +70,8 @@ private:
     /// Made in this launcher's life and not told to be destroyed: a sweep never takes them.
     std::set<SandboxId> born_;
     std::optional<Time> closing_;
+    Time collect_at_{};  // at once
+    pid_t collector_ = -1;
 };
 
 }  // namespace hearth::pool::launcher

@@ -230,8 +230,12 @@ void LauncherClient::sweep(const std::vector<SandboxId>& keep) {
     call(launcher::SweepRequest{keep});
 }
 
-std::string LauncherClient::prepareImage(const std::string& name) {
-    return call(launcher::PrepareImageRequest{name}).at("digest").get<std::string>();
+image::Image LauncherClient::prepareImage(const std::string& name) {
+    return launcher::decodeImage(call(launcher::PrepareImageRequest{name}));
+}
+
+image::Image LauncherClient::describeImage(const std::string& name) {
+    return launcher::decodeImage(call(launcher::DescribeImageRequest{name}));
 }
 
 Json LauncherClient::facts() {

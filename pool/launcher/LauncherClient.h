@@ -59,8 +59,10 @@ public:
     /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that
     /// this launcher made and was not told to destroy: `keep` may be older than that one.
     void sweep(const std::vector<SandboxId>& keep);
-    /// Unpacks `<data>/images/<name>` by digest unless that is done; gives the digest.
-    std::string prepareImage(const std::string& name);
+    /// Finds an image by name or reference and unpacks it by digest unless that is done.
+    image::Image prepareImage(const std::string& name);
+    /// Only finds it.
+    image::Image describeImage(const std::string& name);
     /// Program version, cgroup layout, what is in force; see RuntimeFacts.
     Json facts();
 

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/Ids.h"
+#include "pool/image/Reference.h"
 
 namespace hearth::pool::launcher {
 namespace {
@@ -15,6 +16,7 @@ constexpr std::size_t kMaxLabels = 32;
 constexpr std::size_t kMaxLabelKey = 63;
 constexpr std::size_t kMaxLabelValue = 256;
 constexpr std::size_t kMaxName = 64;
+constexpr std::size_t kMaxImage = 255;
 constexpr std::size_t kMaxKeep = 6000;
 constexpr std::size_t kMaxMessage = 2000;
 constexpr std::uint64_t kMaxSeq = 1ULL << 53U;
@@ -81,22 +83,10 @@ private:
     std::size_t taken_ = 0;
 };
 
-bool isImageName(const std::string& name) {
-    const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-    if (name.empty() || name.size() > kMaxName || !plain(name.front())) return false;
-    return std::all_of(name.begin(), name.end(),
-                       [&](char c) { return plain(c) || c == '.' || c == '_' || c == '-'; });
-}
-
-bool isDigest(const std::string& text) {
-    constexpr std::string_view kPrefix = "sha256:";
-    return text.starts_with(kPrefix) && text.size() == kPrefix.size() + 64 &&
-           text.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string::npos;
-}
-
+/// A name in the store or a reference; neither is ever a path.
 std::string imageName(Fields& fields, const char* key) {
-    std::string name = fields.text(key, kMaxName);
-    if (!isImageName(name)) refuse("not a name of an image");
+    std::string name = fields.text(key, kMaxImage);
+    if (!image::isImageName(name) && !image::parseReference(name)) refuse("not a name of an image");
     return name;
 }
 
@@ -137,7 +127,7 @@ SandboxSpec specFrom(const Json& json) {
     SandboxSpec spec;
     spec.image = imageName(fields, "image");
     spec.image_digest = fields.text("imageDigest", 80);
-    if (!spec.image_digest.empty() && !isDigest(spec.image_digest)) {
+    if (!spec.image_digest.empty() && !image::isDigest(spec.image_digest)) {
         refuse("spec.imageDigest is no sha256 digest");
     }
     spec.limits.milli_cpu = static_cast<std::uint32_t>(fields.number("milliCpu", kMilliCpu));
@@ -157,6 +147,7 @@ RequestBody bodyFrom(const std::string& op, Fields& fields) {
     if (op == "create") return CreateRequest{fields.id("id"), specFrom(fields.at("spec"))};
     if (op == "destroy") return DestroyRequest{fields.id("id")};
     if (op == "prepareImage") return PrepareImageRequest{imageName(fields, "name")};
+    if (op == "describeImage") return DescribeImageRequest{imageName(fields, "name")};
     if (op == "facts") return FactsRequest{};
     if (op == "list") {
         std::string after = fields.text("after", kMaxName);
@@ -187,6 +178,9 @@ struct BodyToJson {
     Json operator()(const SweepRequest& r) const { return {{"op", "sweep"}, {"keep", r.keep}}; }
     Json operator()(const PrepareImageRequest& r) const {
         return {{"op", "prepareImage"}, {"name", r.name}};
+    }
+    Json operator()(const DescribeImageRequest& r) const {
+        return {{"op", "describeImage"}, {"name", r.name}};
     }
     Json operator()(const FactsRequest&) const { return {{"op", "facts"}}; }
 };
@@ -274,6 +268,28 @@ void throwFailure(const Reply& reply) {
         }
     }
     throw std::runtime_error("launcher: " + reply.message);
+}
+
+Json encodeImage(const image::Image& image) {
+    return {{"name", image.name},
+            {"digest", image.digest},
+            {"unpacked", image.unpacked},
+            {"reference", image.reference},
+            {"sourceDigest", image.source_digest}};
+}
+
+image::Image decodeImage(const Json& json) {
+    Fields fields(json, "image");
+    image::Image image;
+    image.name = fields.text("name", kMaxName);
+    image.digest = fields.text("digest", kMaxName * 2);
+    const Json& unpacked = fields.at("unpacked");
+    if (!unpacked.is_boolean()) refuse("image.unpacked is no boolean");
+    image.unpacked = unpacked.get<bool>();
+    image.reference = fields.text("reference", kMaxImage);
+    image.source_digest = fields.text("sourceDigest", kMaxName * 2);
+    fields.end();
+    return image;
 }
 
 Json encodeFound(const Found& found) {

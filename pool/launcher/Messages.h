@@ -11,6 +11,7 @@
 
 #include "base/Error.h"
 #include "base/Json.h"
+#include "pool/image/ImageStore.h"
 #include "pool/spec/SandboxSpec.h"
 
 /// What the server and its launcher say to each other: one JSON object a packet. The launcher is
@@ -38,10 +39,14 @@ struct SweepRequest {
 struct PrepareImageRequest {
     std::string name;
 };
+/// What an image is called, without unpacking it.
+struct DescribeImageRequest {
+    std::string name;
+};
 struct FactsRequest {};
 
 using RequestBody = std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest,
-                                 PrepareImageRequest, FactsRequest>;
+                                 PrepareImageRequest, DescribeImageRequest, FactsRequest>;
 struct Request {
     std::uint64_t seq = 0;
     RequestBody body;
@@ -93,6 +98,10 @@ Reply decodeReply(std::string_view packet);
 Reply failureReply(std::uint64_t seq, const std::exception& failure);
 /// Throws the failure again on the other side; nothing if it is none.
 void throwFailure(const Reply& reply);
+
+/// Where it came from and when stays in the store.
+Json encodeImage(const image::Image& image);
+image::Image decodeImage(const Json& json);
 
 Json encodeFound(const Found& found);
 Found decodeFound(const Json& json);

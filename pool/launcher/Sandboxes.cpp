@@ -71,21 +71,19 @@ Sandboxes::Sandboxes(const LauncherOptions& options, std::string inside, timespe
       inside_(std::move(inside)),
       since_(since) {}
 
-std::string Sandboxes::rootfsOf(const SandboxSpec& spec) {
-    const std::string digest =
-        spec.image_digest.empty() ? images_.digestOf(spec.image) : spec.image_digest;
+std::string Sandboxes::rootfsOf(const std::string& image, const std::string& digest) const {
     const std::optional<std::string> tree = images_.rootfs(digest);
-    if (!tree) {
-        throw Error(ErrorCode::NotFound, "image \"" + spec.image + "\" is not prepared")
-            .hint("build it with sandbox_images/build " + spec.image);
-    }
-    return *tree;
+    if (tree) return *tree;
+    throw Error(ErrorCode::NotFound, "image \"" + image + "\" is not prepared")
+        .hint("see `hearth image list`");
 }
 
 void Sandboxes::create(const CreateRequest& request, int listen) {
     const SandboxId& id = request.id;
     const SandboxSpec& spec = request.spec;
-    const std::string rootfs = rootfsOf(spec);
+    const std::string digest =
+        spec.image_digest.empty() ? images_.digestOf(spec.image) : spec.image_digest;
+    const std::string rootfs = rootfsOf(spec.image, digest);
     const std::string bundle = names_.bundle(id);
     if (!sys::makeDirectory(bundle, 0700)) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
@@ -93,14 +91,18 @@ void Sandboxes::create(const CreateRequest& request, int listen) {
     try {
         Json labels = Json::object();
         for (const auto& [key, value] : spec.labels) labels[key] = value;
-        const Json meta{{"labels", labels},
+        const Json meta{{"rootfs", rootfs},
+                        {"labels", labels},
                         {"createdMs", toUnixMillis(SystemClock().wall())},
                         {"inside", inside_}};
         sys::writeFile(bundle + "/meta.json", dumpJson(meta), 0600);
+        rootfsOf(spec.image,
+                 digest);  // from now on nobody takes it away; just before, someone might have
 
         BundlePlaces places;
         places.id = id;
         places.rootfs = names_.rootView();
+        places.image_facts = dumpJson(encodeFacts(images_.facts(digest)));
         places.inside = inside_;
         places.workspace = names_.mountPoint();
         places.cgroups_path = names_.cgroup(id);

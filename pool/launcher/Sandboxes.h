@@ -40,7 +40,7 @@ public:
 
 private:
     std::set<SandboxId> known(bool old_sockets_only);
-    std::string rootfsOf(const SandboxSpec& spec);
+    std::string rootfsOf(const std::string& image, const std::string& digest) const;
     void killAll(const SandboxId& id);
 
     LauncherOptions options_;

@@ -40,6 +40,13 @@ struct RuntimeFacts {
     std::string cgroup;               ///< "v1", "v2", "none"
     std::vector<std::string> holes;   ///< known unfixed CVEs of that version
     std::vector<std::string> images;  ///< images that are ready
+    /// What is known of some of them by their files alone.
+    struct ImageNote {
+        std::string digest;
+        std::string reference;  ///< what it was imported as; may be empty
+        std::vector<std::string> languages;
+    };
+    std::map<std::string, ImageNote> image_notes = {};
 };
 
 /// Makes and ends sandboxes. Knows nothing of pools, tenants or HTTP. Thread-safe: calls for
@@ -82,6 +89,11 @@ public:
     /// The manifest digest of an image that is ready to be used; unpacks it if need be (may take
     /// long). Throws Error(NotFound) with a hint for a name that is not there.
     virtual std::string resolveImage(const std::string& name) = 0;
+    /// Whether `wanted` (of a request) is another name of `image` (of a pool): its name, a
+    /// reference or a digest. Cheap once resolveImage() has seen `image`.
+    virtual bool sameImage(const std::string& image, const std::string& wanted) {
+        return image == wanted;
+    }
     /// Removes every kernel object of this instance that belongs to none of `keep`.
     virtual void sweep(const std::vector<SandboxId>& keep) = 0;
     virtual RuntimeFacts facts() = 0;

@@ -62,7 +62,30 @@ std::optional<SandboxUsage> OciRuntime::usage(const SandboxId& id) {
 }
 
 std::string OciRuntime::resolveImage(const std::string& name) {
-    return launcher_.prepareImage(name);
+    image::Image image = launcher_.prepareImage(name);
+    std::string digest = image.digest;
+    const std::lock_guard lock(mutex_);
+    resolved_.insert_or_assign(name, std::move(image));
+    return digest;
+}
+
+bool OciRuntime::sameImage(const std::string& image, const std::string& wanted) {
+    if (image == wanted) return true;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto known = resolved_.find(image);
+        if (known != resolved_.end()) return known->second.is(wanted);
+    }
+    try {
+        image::Image found = launcher_.describeImage(image);
+        const bool same = found.is(wanted);
+        const std::lock_guard lock(mutex_);
+        resolved_.emplace(image, std::move(found));
+        return same;
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::Unavailable) throw;
+        return false;  // the pool's image is not there
+    }
 }
 
 void OciRuntime::sweep(const std::vector<SandboxId>& keep) {
@@ -79,8 +102,12 @@ RuntimeFacts OciRuntime::facts() {
     facts.cgroup = told.at("cgroup").get<std::string>();
     for (const Json& hole : told.at("holes")) facts.holes.push_back(hole.get<std::string>());
     for (const Json& image : told.at("images")) {
-        if (image.at("unpacked").get<bool>())
-            facts.images.push_back(image.at("name").get<std::string>());
+        if (!image.at("unpacked").get<bool>()) continue;
+        const auto name = image.at("name").get<std::string>();
+        facts.images.push_back(name);
+        facts.image_notes[name] = {image.at("digest").get<std::string>(),
+                                   image.at("reference").get<std::string>(),
+                                   image.at("languages").get<std::vector<std::string>>()};
     }
     return facts;
 }

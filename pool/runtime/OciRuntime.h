@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ public:
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
+    bool sameImage(const std::string& image, const std::string& wanted) override;
     /// What was made since this server started and not destroyed is kept in any case.
     void sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
@@ -32,6 +35,8 @@ private:
     launcher::Names names_;
     LauncherClient& launcher_;
     sys::Cgroups cgroups_;
+    std::mutex mutex_;
+    std::map<std::string, image::Image> resolved_;  // guarded by mutex_; by what pools call them
 };
 
 }  // namespace hearth::pool

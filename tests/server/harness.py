@@ -53,6 +53,7 @@ metadata: {{name: {name}}}
 spec:
   template:
     image: {image}
+    allowTags: {tags}
     resources: {{cpu: "1", memory: {memory}, pids: 128, workspace: 64Mi, tmp: 16Mi}}
   warm: {{min: {warm}, max: 20, parallelCreates: 2}}
   onEmpty: {{action: {on_empty}, maxWait: {max_wait}, maxQueue: 64}}
@@ -63,7 +64,7 @@ spec:
 
 def pool_yaml(name="shell", image="shell", warm=2, on_empty="Queue", max_wait="20s", idle="10m",
               per_tenant=50, memory="128Mi"):
-    return POOL.format(name=name, image=image, warm=warm, on_empty=on_empty, max_wait=max_wait,
+    return POOL.format(name=name, image=image, tags=str(":" in image).lower(), warm=warm, on_empty=on_empty, max_wait=max_wait,
                        idle=idle, per_tenant=per_tenant, memory=memory)
 
 

@@ -36,6 +36,11 @@ unsigned short cells(const Value& v, unsigned short otherwise) {
     return static_cast<unsigned short>(std::clamp<std::int64_t>(v.integer(otherwise), 1, 4'096));
 }
 
+Value parsed(const std::string& text) {
+    Value value;
+    return Value::parse(text, value) ? value : Value();
+}
+
 /// Below the workspace if relative; in a test the workspace is elsewhere.
 std::string workingDirectory(const Settings& settings, std::string_view cwd) {
     const std::string_view workspace = kWorkspace;
@@ -76,7 +81,11 @@ private:
 };
 
 Executions::Executions(Loop& loop, const Settings& settings, Deadlines& deadlines)
-    : loop_(loop), settings_(settings), deadlines_(deadlines), languages_(settings.languages) {
+    : loop_(loop),
+      settings_(settings),
+      deadlines_(deadlines),
+      image_(parsed(settings.image)),
+      languages_(settings.languages, image_["languages"]) {
     if (!settings.init) labels_ = static_cast<std::uint32_t>(getpid()) * 64;
 }
 
@@ -109,6 +118,16 @@ std::vector<std::string> Executions::environment(const Value& extra, const std::
         {"MPLCONFIGDIR", "/tmp/.mpl"},
         {"PYTHONDONTWRITEBYTECODE", "1"},
     };
+    for (const Value& variable : image_["env"].items()) {
+        const std::string_view text = variable.text();
+        const std::size_t equals = text.find('=');
+        if (equals == 0 || equals == std::string_view::npos) continue;
+        env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    }
+    // Not where code runs: that is the workspace, because an image cannot be written to.
+    if (image_["workdir"].isString() && !image_["workdir"].text().empty()) {
+        env["HEARTH_IMAGE_WORKDIR"] = image_["workdir"].text();
+    }
     if (pty) env["TERM"] = "xterm-256color";
     if (!settings_.cpus.empty()) {
         for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {

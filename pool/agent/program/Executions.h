@@ -67,6 +67,7 @@ private:
     Loop& loop_;
     const Settings& settings_;
     Deadlines& deadlines_;
+    const Value image_;  ///< {env: ["NAME=value"], workdir, languages}; null where nobody told
     Languages languages_;
     std::map<std::string, std::string> bound_env_;
     std::map<std::string, std::unique_ptr<Execution>> all_;

@@ -1,6 +1,11 @@
 #include "pool/agent/program/Languages.h"
 
+#include <sys/stat.h>
+
+#include <cstdlib>
+
 #include "pool/agent/program/Settings.h"
+#include "pool/spec/LanguageProbe.h"
 
 namespace hearth::agent {
 
@@ -37,13 +42,47 @@ std::string quoted(const std::vector<std::string>& words) {
     return line;
 }
 
+std::string find(std::string_view program, std::string_view path) {
+    while (!path.empty()) {
+        const std::size_t colon = path.find(':');
+        std::string file(path.substr(0, colon));
+        path.remove_prefix(colon == std::string_view::npos ? path.size() : colon + 1);
+        if (file.empty() || file[0] != '/') continue;
+        file += '/';
+        file += program;
+        struct stat st {};
+        if (stat(file.c_str(), &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111U) != 0)
+            return file;
+    }
+    return {};
+}
+
+Value probe() {
+    const char* own = std::getenv("PATH");
+    const std::string path = std::string(own != nullptr ? own : "") + ":" + pool::kUsualPath;
+    Value table = Value::object();
+    for (const pool::LanguageProbe& each : pool::kLanguageProbes) {
+        if (table[each.language].isObject()) continue;
+        std::string program = find(each.program, path);
+        if (program.empty()) continue;
+        Value run = Value::array();
+        run.push(std::move(program)).push("{file}");
+        Value how = Value::object();
+        how.set("file", each.file).set("run", std::move(run));
+        table.set(each.language, std::move(how));
+    }
+    return table;
+}
+
 }  // namespace
 
-Languages::Languages(const std::string& path) {
+Languages::Languages(const std::string& path, const Value& found) {
     std::string text;
     Value table;
     if (readFile(path.c_str(), kMaxTable, text) && Value::parse(text, table) && table.isObject()) {
         table_ = std::move(table);
+    } else {
+        table_ = found.isObject() ? found : probe();
     }
 }
 

@@ -8,13 +8,14 @@
 
 namespace hearth::agent {
 
-/// The image's table of languages: how a piece of code becomes a file and a command. Read once; at
-/// most 64 KiB, and empty if it is no JSON object.
+/// How a piece of code becomes a file and a command: the image's own table (at most 64 KiB), else
+/// what the launcher found in the image, else what is found here (LanguageProbe.h). Read once.
 class Languages {
 public:
-    explicit Languages(const std::string& path);
+    /// `path`: the image's own table; `found`: what the launcher found, null if it did not look.
+    Languages(const std::string& path, const Value& found);
 
-    /// Told in hello, as it stands in the image.
+    /// Told in hello.
     const Value& table() const noexcept { return table_; }
     bool has(std::string_view language) const;
     /// The name of the code's file.

@@ -28,6 +28,7 @@ struct Settings {
     std::string root = "/workspace";  ///< where the workspace really is
     std::string tmp = "/tmp";
     std::string languages = "/etc/hearth/languages.json";
+    std::string image;                   ///< HEARTH_IMAGE: what the image brings, as JSON
     std::string sandbox;                 ///< HEARTH_SANDBOX, told in hello
     std::string cpus;                    ///< HEARTH_CPUS, for thread-count variables
     std::string listen;                  ///< path to listen on; empty: descriptor 3

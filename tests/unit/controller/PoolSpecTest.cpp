@@ -49,6 +49,7 @@ TEST_CASE("a manifest that names only an image gets every default", "[unit][cont
 TEST_CASE("the document of a pool reads back as the same pool", "[unit][controller]") {
     PoolSpec spec;
     spec.image = "node:22";
+    spec.allow_tags = true;
     spec.limits = {1500, 1ULL << 30U, 64, 100'000'000, 3ULL << 20U};
     spec.storage = pool::Storage::Memory;
     spec.warm_min = 3;
@@ -105,6 +106,9 @@ TEST_CASE("wrong types and values out of range are refused one by one", "[unit][
     CHECK(refusedWith("/spec/warm/maxAge", 60));
     CHECK(refusedWith("/spec/template/image", 7));
     CHECK(refusedWith("/spec/template/image", ""));
+    CHECK(refusedWith("/spec/template/image", "../python"));
+    CHECK(refusedWith("/spec/template/image", "python:"));
+    CHECK(refusedWith("/spec/template/allowTags", "yes"));
     CHECK(refusedWith("/spec/template/storage", "disk"));
     CHECK(refusedWith("/spec/template/resources/cpu", "0"));
     CHECK(refusedWith("/spec/template/resources/cpu", "lots"));
@@ -154,4 +158,22 @@ TEST_CASE("features of later versions are taken at their default only", "[unit][
     document["spec"]["template"]["gpu"]["count"] = 2;
     document["spec"]["warm"] = {{"min", "x"}};
     CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/count"));
+}
+
+TEST_CASE("a tag is an image only where the pool allows it", "[unit][controller]") {
+    const std::string digest = "@sha256:" + std::string(64, 'a');
+    for (const std::string& image :
+         {std::string("python-3.9"), "python" + digest, "registry:5000/team/app:1" + digest}) {
+        INFO(image);
+        Json document = manifest();
+        document["spec"]["template"]["image"] = image;
+        CHECK(parsePool(document).spec.image == image);
+    }
+    for (const char* image : {"python:3.9-slim", "docker.io/library/python", "team/app:latest"}) {
+        INFO(image);
+        CHECK(refusedWith("/spec/template/image", image));
+        Json document = manifest();
+        document["spec"]["template"] = {{"image", image}, {"allowTags", true}};
+        CHECK(parsePool(document).spec.image == image);
+    }
 }

@@ -27,6 +27,12 @@ std::string changed(const std::function<void(Json&)>& change) {
     return dumpJson(json);
 }
 
+/// A name or a reference: nothing that leads anywhere as a path, and no flag.
+bool plainImage(const std::string& image) {
+    return image.front() != '/' && image.front() != '.' && image.front() != '-' &&
+           image.find("..") == std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
@@ -47,6 +53,11 @@ TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
     CHECK(std::get<PrepareImageRequest>(
               decodeRequest(encodeRequest({1, PrepareImageRequest{"shell"}})).body)
               .name == "shell");
+    for (const char* name : {"shell", "python:3.9-slim", "registry:5000/team/app:1"}) {
+        CHECK(std::get<DescribeImageRequest>(
+                  decodeRequest(encodeRequest({1, DescribeImageRequest{name}})).body)
+                  .name == name);
+    }
     CHECK(
         std::get<ListRequest>(decodeRequest(encodeRequest({1, ListRequest{}})).body).after.empty());
     CHECK(std::holds_alternative<FactsRequest>(
@@ -70,6 +81,9 @@ TEST_CASE("a request that breaks a rule is refused with its number", "[unit][lau
         [](Json& j) { j["spec"].erase("pids"); },
         [](Json& j) { j["spec"]["image"] = "../x"; },
         [](Json& j) { j["spec"]["image"] = "-o"; },
+        [](Json& j) { j["spec"]["image"] = "/etc"; },
+        [](Json& j) { j["spec"]["image"] = "a/../../b:1"; },
+        [](Json& j) { j["spec"]["image"] = "a:1:2"; },
         [](Json& j) { j["spec"]["image"] = ""; },
         [](Json& j) { j["spec"]["imageDigest"] = "sha256:../../../etc"; },
         [](Json& j) { j["spec"]["memory"] = -1; },
@@ -129,11 +143,10 @@ TEST_CASE("no mutation of a request gets anything but a valid one through", "[un
             ++taken;
             if (const auto* create = std::get_if<CreateRequest>(&request.body)) {
                 REQUIRE(isId(create->id, "sb_"));
-                REQUIRE(create->spec.image.find('/') == std::string::npos);
+                REQUIRE(plainImage(create->spec.image));
                 REQUIRE(create->spec.limits.pids <= 32'768);
             } else if (const auto* image = std::get_if<PrepareImageRequest>(&request.body)) {
-                REQUIRE(image->name.find('/') == std::string::npos);
-                REQUIRE(image->name.front() != '.');
+                REQUIRE(plainImage(image->name));
             }
         } catch (const BadRequest&) {
             continue;  // as it should be
@@ -189,6 +202,17 @@ TEST_CASE("a found sandbox comes out as it went in", "[unit][launcher]") {
     CHECK(decoded.alive);
     CHECK(decoded.labels == found.labels);
     CHECK(decoded.created_unix_ms == found.created_unix_ms);
+}
+
+TEST_CASE("an image crosses with what it is called", "[unit][launcher]") {
+    const image::Image before{"slim", "sha256:" + std::string(64, 'a'), true, "", "python:3.9", "",
+                              ""};
+    const image::Image after = decodeImage(encodeImage(before));
+    CHECK(after.name == before.name);
+    CHECK(after.digest == before.digest);
+    CHECK(after.unpacked);
+    CHECK(after.reference == before.reference);
+    CHECK_THROWS_AS(decodeImage(Json{{"name", "x"}}), Error);
 }
 
 }  // namespace hearth::pool::launcher

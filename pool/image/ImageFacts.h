@@ -1,0 +1,34 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/Json.h"
+#include "pool/image/Layout.h"
+
+namespace hearth::pool::image {
+
+/// What sandboxes of an image take over from it. Kept by digest beside the unpacked tree.
+struct ImageFacts {
+    std::vector<std::string> env;  ///< "NAME=value", without what takeableEnv() leaves out
+    std::string workdir;
+    /// `{"python": {"file": "main.py", "run": ["/usr/bin/python3", "{file}"]}}`: the image's own
+    /// table, /etc/hearth/languages.json, else what was found in it.
+    Json languages = Json::object();
+};
+
+/// The variables of an image's configuration that its executions get. Left out is what would steer
+/// loaders, start-up files of interpreters or GPU runtimes (LD_*, NVIDIA_*, PYTHONSTARTUP and the
+/// like), what Hearth sets itself, what is no variable, and what exceeds 32 KiB in all.
+std::vector<std::string> takeableEnv(const std::vector<std::string>& env);
+
+/// Looks into an unpacked tree: from a child whose root it is, so that links mean what they mean
+/// inside. Only for root in a process with one thread.
+ImageFacts probeImage(const std::string& tree, const ImageConfig& config);
+
+Json encodeFacts(const ImageFacts& facts);
+/// Empty facts for what encodeFacts() did not write.
+ImageFacts decodeFacts(const std::string& text);
+
+}  // namespace hearth::pool::image

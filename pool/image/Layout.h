@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hearth::pool::image {
+
+/// What an OCI layout says of the one image in it.
+struct Layout {
+    std::string digest;  ///< of the manifest, "sha256:…"
+    std::string tag;     ///< its name in the index; may be empty
+    std::string config;  ///< the digest of the image's configuration; empty if there is none
+    std::uint64_t stored_bytes = 0;  ///< of all layers as they are stored
+    std::size_t layers = 0;
+};
+
+/// The image's own settings, as its configuration has them.
+struct ImageConfig {
+    std::vector<std::string> env;  ///< "NAME=value"
+    std::string workdir;
+    std::string user;
+    std::vector<std::string> entrypoint;  ///< never run, only told
+    std::string architecture;
+    std::string created;
+};
+
+/// Reads `<path>/index.json` and the manifest: the only one, or the one tagged "latest" or `name`.
+/// Throws Error(NotFound) if there is no layout, Error(InvalidArgument) if it is not understood.
+Layout readLayout(const std::string& path, const std::string& name);
+
+/// The configuration of that image; empty settings where it has none. Throws
+/// Error(InvalidArgument) if it is damaged.
+ImageConfig readImageConfig(const std::string& path, const Layout& layout);
+
+}  // namespace hearth::pool::image

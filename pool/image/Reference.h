@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::pool::image {
+
+/// A name in the store, which is a folder's: small letters and digits, and inside also . _ -; at
+/// most 64.
+bool isImageName(std::string_view text);
+/// "sha256:" and 64 small hex digits.
+bool isDigest(std::string_view text);
+
+/// What may stand behind the colon of a reference.
+bool isTag(std::string_view text);
+
+/// An image as registries and Docker call it, in one spelling: "docker.io/library/python" is
+/// "python", and no tag and no digest is the tag "latest".
+struct Reference {
+    std::string repository;
+    std::string tag;     ///< empty only with a digest
+    std::string digest;  ///< "sha256:…", or empty
+
+    std::string text() const;
+    bool operator==(const Reference&) const = default;
+};
+
+/// Reads "repository[:tag][@digest]"; nullopt for anything else, or beyond 255 characters.
+std::optional<Reference> parseReference(std::string_view text);
+
+/// The name in the store that an import gives what has no other: "python:3.9-slim" becomes
+/// "python-3.9-slim". Empty if nothing usable is left.
+std::string storeName(const Reference& reference);
+
+}  // namespace hearth::pool::image
