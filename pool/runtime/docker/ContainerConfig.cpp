@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "pool/image/ImageFacts.h"
 #include "pool/launcher/BundleConfig.h"
 #include "pool/launcher/TenantFilter.h"
 
@@ -130,17 +131,29 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
           {"net.ipv4.ping_group_range", "1 0"}}}};
 }
 
+/// The agent's environment. What the image has set comes as data, for its executions; only where
+/// the agent looks for interpreters is the image's word.
+Json environment(const SandboxSpec& spec, const ContainerPlaces& places) {
+    const std::uint32_t cpus = std::max(1U, (spec.limits.milli_cpu + 999) / 1000);
+    std::string path = "PATH=/usr/local/bin:/usr/bin:/bin";
+    for (const std::string& variable : places.image_env) {
+        if (variable.starts_with("PATH=/")) path = variable;
+    }
+    const Json brought{{"env", image::takeableEnv(places.image_env)},
+                       {"workdir", places.image_workdir}};
+    return Json::array({path, "HEARTH_SANDBOX=" + places.id, "HEARTH_CPUS=" + std::to_string(cpus),
+                        "HEARTH_IMAGE=" + dumpJson(brought)});
+}
+
 }  // namespace
 
 Json containerConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
-    const std::uint32_t cpus = std::max(1U, (spec.limits.milli_cpu + 999) / 1000);
     const std::string user = std::to_string(kUid) + ":" + std::to_string(kUid);
     return {{"Image", places.image},
             {"Hostname", "sandbox"},
             {"Domainname", ""},
             {"User", user},
-            {"Env", Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + places.id,
-                                 "HEARTH_CPUS=" + std::to_string(cpus)})},
+            {"Env", environment(spec, places)},
             // Neither the image's entrypoint nor its health check ever runs.
             {"Entrypoint", Json::array({"/.hearth/agent"})},
             {"Cmd", Json::array({"--receive", "/.hearth/start/socket"})},

@@ -30,6 +30,8 @@ struct ContainerPlaces {
     std::int64_t created_unix_ms = 0;
     /// Where the image wants volumes. A sandbox gets none: empty read-only folders stand there.
     std::vector<std::string> volumes;
+    std::vector<std::string> image_env;  ///< as the image has it; takeableEnv() decides
+    std::string image_workdir;
 };
 
 /// The body of POST /containers/create: the one place that decides how a container is shut in.

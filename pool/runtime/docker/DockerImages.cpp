@@ -84,12 +84,23 @@ EngineImage DockerImages::inspect(const std::string& id, TimePoint until) {
         throw Error(ErrorCode::NotFound, "the Docker Engine has lost the image")
             .hint("it comes back with the next sandbox");
     }
-    EngineImage image{.id = found->at("Id").get<std::string>(), .volumes = {}};
+    EngineImage image;
+    image.id = found->at("Id").get<std::string>();
     const auto config = found->find("Config");
     if (config == found->end() || !config->is_object()) return image;
-    const auto volumes = config->find("Volumes");
-    if (volumes == config->end() || !volumes->is_object()) return image;
-    for (const auto& [path, nothing] : volumes->items()) image.volumes.push_back(path);
+    if (const auto volumes = config->find("Volumes");
+        volumes != config->end() && volumes->is_object()) {
+        for (const auto& [path, nothing] : volumes->items()) image.volumes.push_back(path);
+    }
+    if (const auto env = config->find("Env"); env != config->end() && env->is_array()) {
+        for (const Json& variable : *env) {
+            if (variable.is_string()) image.env.push_back(variable.get<std::string>());
+        }
+    }
+    if (const auto workdir = config->find("WorkingDir");
+        workdir != config->end() && workdir->is_string()) {
+        image.workdir = workdir->get<std::string>();
+    }
     return image;
 }
 

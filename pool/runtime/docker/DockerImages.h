@@ -12,6 +12,8 @@ namespace hearth::pool::docker {
 struct EngineImage {
     std::string id;                    ///< "sha256:…", named by content
     std::vector<std::string> volumes;  ///< where it wants volumes
+    std::vector<std::string> env;      ///< "NAME=value"
+    std::string workdir;
 };
 
 /// Images for the docker runtime. A name under `<data>/images` is an OCI layout, loaded into the

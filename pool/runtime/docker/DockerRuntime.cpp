@@ -117,7 +117,9 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
                                    .inside = inside_,
                                    .start = startFolder(id),
                                    .created_unix_ms = toUnixMillis(SystemClock().wall()),
-                                   .volumes = image.volumes};
+                                   .volumes = image.volumes,
+                                   .image_env = image.env,
+                                   .image_workdir = image.workdir};
     const std::string name = names_.container(id);
     bool ours = true;
     try {

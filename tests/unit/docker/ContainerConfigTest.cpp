@@ -18,7 +18,9 @@ Json made(SandboxSpec spec = {}, std::vector<std::string> volumes = {}) {
                                   .inside = "/data/docker/0123",
                                   .start = "/run/start/sb_1",
                                   .created_unix_ms = 42,
-                                  .volumes = std::move(volumes)});
+                                  .volumes = std::move(volumes),
+                                  .image_env = {},
+                                  .image_workdir = ""});
 }
 
 }  // namespace
@@ -114,4 +116,29 @@ TEST_CASE("labels tell instance, sandbox, time and what the pool wants to know a
     CHECK(labels.at(kCreatedLabel) == "42");
     CHECK(labels.at(kInsideLabel) == "0123");
     CHECK(labels.at(std::string(kOwnLabel) + "pool") == "p");
+}
+
+TEST_CASE("what the image has set reaches the agent as data, without what steers loaders",
+          "[unit][docker]") {
+    ContainerPlaces places;
+    places.id = "sb_1";
+    places.inside = "/data/docker/0123";
+    places.image_env = {"PATH=/opt/go/bin:/usr/bin", "GREETING=hello", "LD_PRELOAD=/evil.so"};
+    places.image_workdir = "/srv";
+    std::string brought;
+    std::vector<std::string> names;
+    const Json config = containerConfig(SandboxSpec{}, places);
+    for (const Json& variable : config.at("Env")) {
+        const std::string text = variable.get<std::string>();
+        names.push_back(text.substr(0, text.find('=')));
+        if (names.back() == "PATH") CHECK(text == "PATH=/opt/go/bin:/usr/bin");
+        if (names.back() == "HEARTH_IMAGE") brought = text.substr(text.find('=') + 1);
+    }
+    CHECK(names ==
+          std::vector<std::string>{"PATH", "HEARTH_SANDBOX", "HEARTH_CPUS", "HEARTH_IMAGE"});
+    const Json json = parseJson(brought);
+    CHECK(json["workdir"] == "/srv");
+    CHECK(json["env"].dump().find("GREETING=hello") != std::string::npos);
+    CHECK(json["env"].dump().find("LD_PRELOAD") == std::string::npos);
+    CHECK_FALSE(json.contains("languages"));
 }
