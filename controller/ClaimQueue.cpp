@@ -13,7 +13,7 @@ ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const Breaker& bre
 
 pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     std::unique_lock lock(mutex_);
-    if (closed_) throw Error(ErrorCode::Unavailable, "the server is shutting down");
+    refuseClosed();
     Line& line = lines_[pool.name];
     if (line.empty()) {
         if (auto member = warm_.claim(pool.name, claimant.workspace, claimant.tenant)) {
@@ -37,12 +37,12 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     const TimePoint begin = clock_.now();
     work_.add({"pool", pool.name});  // the reconciler counts who waits
-    self.wake.wait_for(lock, pool.spec.max_wait, [&] { return self.member || closed_; });
+    self.wake.wait_for(lock, pool.spec.max_wait, [&] { return self.member || !closed_.empty(); });
     line.erase(std::remove(line.begin(), line.end(), &self), line.end());
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     metrics_.claimQueued(pool.name, toSeconds(clock_.now() - begin));
     if (self.member) return *std::move(self.member);
-    if (closed_) throw Error(ErrorCode::Unavailable, "the server is shutting down");
+    refuseClosed();
     refuse(pool, line.size());
 }
 
@@ -58,9 +58,15 @@ void ClaimQueue::offer(const std::string& pool) {
     }
 }
 
-void ClaimQueue::close() {
+void ClaimQueue::refuseClosed() const {
+    if (!closed_.empty()) {
+        throw Error(ErrorCode::Unavailable, closed_).hint("try again when it was started again");
+    }
+}
+
+void ClaimQueue::close(const std::string& why) {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    closed_ = why;
     for (auto& [name, line] : lines_) {
         for (Waiter* waiter : line) waiter->wake.notify_one();
     }

@@ -31,8 +31,8 @@ public:
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
     /// A sandbox of the pool has become ready.
     void offer(const std::string& pool);
-    /// Every waiting and later claim is refused.
-    void close();
+    /// Every waiting and later claim is refused with Unavailable, for this reason.
+    void close(const std::string& why);
     std::size_t waiting(const std::string& pool) const;
 
 private:
@@ -44,6 +44,7 @@ private:
     using Line = std::deque<Waiter*>;
 
     [[noreturn]] void refuse(const Pool& pool, std::size_t waiting) const;
+    void refuseClosed() const;
 
     pool::WarmPool& warm_;
     WorkQueue& work_;
@@ -52,7 +53,7 @@ private:
     const Clock& clock_;
     mutable std::mutex mutex_;
     std::map<std::string, Line> lines_;  // guarded by mutex_
-    bool closed_ = false;                // guarded by mutex_
+    std::string closed_;                 // guarded by mutex_; why, or empty
 };
 
 }  // namespace hearth::controller

@@ -267,6 +267,8 @@ void ExecutionService::recorded(const std::string& id, const std::shared_ptr<Wor
         live_.erase(id);
     }
     if (workspace->facts().one_shot) {
+        // A second execution in it is none of the one shot's, but may still be at work.
+        if (workspace->running() > 0) return;
         endings_.end(workspace, "deleted");
     } else if (durable && workspace->active()) {
         work_.add({"forget", workspace->facts().id + "/" + id});

@@ -156,16 +156,9 @@ void PoolReconciler::create(const Pool& pool, std::size_t count) {
 void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
     const pool::PoolCounts counts = warm_.counts(pool.name);
     const Breaker::State breaker = breaker_.state(pool.name);
-    const auto small = [](std::size_t n) { return static_cast<std::uint32_t>(n); };
     PoolStatus next = status(pool.name);
     next.observed_generation = pool.generation;
-    next.ready = small(counts.ready);
-    next.claimed = small(counts.claimed);
-    next.creating = small(counts.creating + counts.warming);
-    next.draining = small(counts.draining);
-    next.failed = small(counts.failed);
-    next.desired = small(desired);
-    next.waiting = small(claims_.waiting(pool.name));
+    next.desired = static_cast<std::uint32_t>(desired);
     const bool was_degraded =
         std::any_of(next.conditions.begin(), next.conditions.end(),
                     [](const Condition& c) { return c.type == "Degraded" && c.status; });
@@ -211,9 +204,31 @@ void PoolReconciler::condition(PoolStatus& status, const std::string& type, bool
 }
 
 PoolStatus PoolReconciler::status(const std::string& name) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = status_.find(name);
-    return found == status_.end() ? PoolStatus{} : found->second;
+    PoolStatus status;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = status_.find(name);
+        if (found != status_.end()) status = found->second;
+    }
+    count(name, status);
+    return status;
+}
+
+/// What can be counted is told as it is now; the reconciler comes a little later.
+void PoolReconciler::count(const std::string& name, PoolStatus& status) const {
+    const pool::PoolCounts counts = warm_.counts(name);
+    const auto small = [](std::size_t n) { return static_cast<std::uint32_t>(n); };
+    status.ready = small(counts.ready);
+    status.claimed = small(counts.claimed);
+    status.creating = small(counts.creating + counts.warming);
+    status.draining = small(counts.draining);
+    status.failed = small(counts.failed);
+    status.waiting = small(claims_.waiting(name));
+}
+
+void PoolReconciler::stopRefill() {
+    refill_ = false;
+    claims_.close("the server was drained, and its pools stay empty until it is started again");
 }
 
 }  // namespace hearth::controller

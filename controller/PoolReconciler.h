@@ -28,9 +28,10 @@ public:
     /// What was seen last.
     PoolStatus status(const std::string& name) const;
     /// No pool is refilled any more (drain of everything, shutdown).
-    void stopRefill() { refill_ = false; }
+    void stopRefill();
 
 private:
+    void count(const std::string& name, PoolStatus& status) const;
     void endDeleted(const Pool& pool);
     void retireStale(const Pool& pool, const std::vector<pool::Member>& members);
     void create(const Pool& pool, std::size_t count);

@@ -29,6 +29,11 @@ bool Workspace::workBegan(TimePoint now) {
     return true;
 }
 
+unsigned Workspace::running() const {
+    const std::lock_guard lock(mutex_);
+    return running_;
+}
+
 void Workspace::workEnded(TimePoint now) {
     const std::lock_guard lock(mutex_);
     if (running_ > 0) --running_;

@@ -48,6 +48,8 @@ public:
     /// An execution or a file transfer begins: the workspace is not idle until workEnded().
     bool workBegan(TimePoint now);
     void workEnded(TimePoint now);
+    /// What is at work in it: executions and transfers.
+    unsigned running() const;
     /// Records what the agent has acknowledged.
     void deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout);
     void relabel(const std::map<std::string, std::optional<std::string>>& changes);

@@ -147,6 +147,7 @@ public:
         handleWork();
         loop_.start(kReconcileWorkers);
         reclaimer_.start();
+        prepareImages();
         front_.start();
         started_at_ = clock_.now();
         serving_ = true;
@@ -180,6 +181,22 @@ private:
         // A client that comes back soon finds its worker still there; who needs one takes it away.
         options.linger = kLinger;
         return options;
+    }
+
+    /// Nobody is asked to wait for a sandbox while an image is unpacked for the first time. One
+    /// that cannot be prepared leaves its pool Degraded, which tells why.
+    void prepareImages() {
+        for (const controller::PoolPtr& pool : specs_.all()) {
+            const TimePoint begin = clock_.now();
+            log_.info("image.preparing", {{"pool", pool->name}, {"image", pool->spec.image}});
+            try {
+                runtime_->resolveImage(pool->spec.image);
+                log_.info("image.ready", {{"image", pool->spec.image},
+                                          {"seconds", toSeconds(clock_.now() - begin)}});
+            } catch (const std::exception& e) {
+                log_.warn("image.not_ready", {{"image", pool->spec.image}, {"error", e.what()}});
+            }
+        }
     }
 
     void handleWork() {
@@ -287,7 +304,7 @@ private:
     int stop() {
         log_.info("server.stopping");
         serving_ = false;
-        claim_queue_.close();
+        claim_queue_.close("the server is shutting down");
         front_.stop();
         pool_reconciler_.stopRefill();
         if (!launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy) endWarm();

@@ -94,7 +94,7 @@ TEST_CASE("a full queue refuses, and says how long its line takes", "[unit][cont
     CHECK(error.code() == ErrorCode::PoolExhausted);
     CHECK(error.retryAfter() >= 39s);
     CHECK(error.retryAfter() <= 41s);
-    q.queue.close();
+    q.queue.close("no more");
 }
 
 TEST_CASE("a claim that waited in vain leaves the line with a Retry-After", "[unit][controller]") {
@@ -122,7 +122,7 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
     auto first = q.claim("ws_1");
     auto second = q.claim("ws_2");
     REQUIRE(q.waiting(2));
-    q.queue.close();
+    q.queue.close("no more");
     CHECK(first.get() == "UNAVAILABLE");
     CHECK(second.get() == "UNAVAILABLE");
     q.makeReady();
