@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -12,6 +13,7 @@
 
 #include "api/auth/Authenticator.h"
 #include "api/cli/Cli.h"
+#include "api/cli/ProgramPath.h"
 #include "api/cli/RuntimeDecision.h"
 #include "api/http/Front.h"
 #include "api/http/Operations.h"
@@ -280,14 +282,19 @@ private:
                   {"mcp", Json::array({"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"})}}}};
     }
 
+    /// Every command in it works as it stands, whatever is on the PATH.
     void greet() const {
         const std::string url = "http://" + front_.address() + ":" + std::to_string(front_.port());
+        const std::string program = cli::programWord(cli::programPath(), std::getenv("PATH"));
+        const std::string there = url == "http://127.0.0.1:8080" ? "" : " --url " + url;
         std::cout << "Hearth " << HEARTH_VERSION << " serves\n"
                   << "  REST        " << url << "/v1      (docs: " << url << "/docs)\n"
-                  << "  MCP         " << url << "/mcp     (hearth mcp-config claude-code)\n"
+                  << "  MCP         " << url << "/mcp     (" << program << " mcp-config claude-code"
+                  << there << ")\n"
                   << "  operations  http://" << operations_.address() << ":" << operations_.port()
                   << "/metrics /healthz /readyz\n"
-                  << "Try: hearth run -l python -c 'print(1)'    Stop: Ctrl-C\n"
+                  << (tokens_.configured() ? "Try, with HEARTH_TOKEN set: " : "Try: ") << program
+                  << " run" << there << " -l python -c 'print(1)'    Stop: Ctrl-C\n"
                   << std::flush;
     }
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <sstream>
 #include <system_error>
 
 #include "api/cli/Remote.h"
@@ -84,6 +85,20 @@ int statusOf(const Error& error) {
     }
 }
 
+/// Each thing that is wrong once: the lines of the message, then the fields that it leaves out.
+std::vector<std::string> problemsOf(const Error& error) {
+    const std::string message = error.what();
+    if (error.fields().empty()) return {message};
+    std::vector<std::string> problems;
+    std::istringstream lines(message);
+    for (std::string line; std::getline(lines, line);) problems.push_back(line);
+    for (const FieldError& field : error.fields()) {
+        if (message.find(field.pointer + " " + field.reason) != std::string::npos) continue;
+        problems.push_back(field.pointer + ": " + field.reason);
+    }
+    return problems;
+}
+
 }  // namespace
 
 int runCommand(const std::vector<std::string>& arguments, const Program& program,
@@ -97,14 +112,14 @@ int runCommand(const std::vector<std::string>& arguments, const Program& program
         console.error(e.what(), e.hint());
         return e.status() == 404 || e.status() == 410 ? kNotFound : kFailure;
     } catch (const Error& e) {
-        std::string message = e.what();
-        for (const FieldError& field : e.fields()) {
-            message += "; " + field.pointer + ": " + field.reason;
-        }
         const bool unreachable = e.code() == ErrorCode::Unavailable;
-        console.error(message, e.hint().empty() && unreachable
-                                   ? "is the server running? see `hearth doctor` and --url"
-                                   : e.hint());
+        const std::string hint = e.hint().empty() && unreachable
+                                     ? "is the server running? see `hearth doctor` and --url"
+                                     : e.hint();
+        const std::vector<std::string> problems = problemsOf(e);
+        for (std::size_t i = 0; i < problems.size(); ++i) {
+            console.error(problems[i], i + 1 < problems.size() ? "" : hint);
+        }
         return statusOf(e);
     } catch (const std::exception& e) {
         console.error(e.what());

@@ -11,7 +11,7 @@ int bridge(const Invocation& call) {
     mcp::BridgeOptions options;
     options.url = call.options.get("url", options.url);
     options.token = call.options.get("token", "");
-    options.root = call.options.get("root", options.root);
+    options.root = call.options.get("root", "");
     metrics::Log log(STDERR_FILENO, metrics::LogLevel::Warn);
     return mcp::StdioBridge(options, STDIN_FILENO, STDOUT_FILENO, log).run();
 }
@@ -19,17 +19,19 @@ int bridge(const Invocation& call) {
 }  // namespace
 
 Command makeMcp() {
-    return {{.name = "mcp",
-             .arguments = "",
-             .summary = "Speak MCP on standard input and output, for clients that start a program.",
-             .details =
-                 "A bridge to the server at --url that also reads and writes the user's own files\n"
-                 "beneath --root. `hearth mcp-config` prints what a client needs.",
-             .flags = withClientFlags({Flag{.name = "root",
-                                            .value = "DIR",
-                                            .help = "The directory that local files may be in",
-                                            .fallback = "."}})},
-            bridge};
+    return {
+        {.name = "mcp",
+         .arguments = "",
+         .summary = "Speak MCP on standard input and output, for clients that start a program.",
+         .details =
+             "A bridge to the server at --url. With --root it also reads and writes the user's\n"
+             "own files beneath that directory, which is then in the model's hands. `hearth\n"
+             "mcp-config` prints what a client needs.",
+         .flags = withClientFlags({Flag{.name = "root",
+                                        .value = "DIR",
+                                        .help = "The directory that local files may be in",
+                                        .fallback = "no local files"}})},
+        bridge};
 }
 
 }  // namespace hearth::cli

@@ -12,9 +12,10 @@ struct McpConfig {
 };
 
 /// `client`: claude, claude-code, cursor, vscode, codex. `transport`: http, stdio or empty for the
-/// client's best. With `with_token` the client sends a bearer token, which it takes from its own
-/// environment or asks for. Throws UsageError for anything else.
+/// client's best. `program` is what a stdio client starts: an absolute path, for it knows no PATH.
+/// With `with_token` the client sends a bearer token, which it takes from its own environment or
+/// asks for. Throws UsageError for anything else.
 McpConfig makeMcpConfig(const std::string& client, const std::string& transport,
-                        const std::string& url, bool with_token);
+                        const std::string& url, const std::string& program, bool with_token);
 
 }  // namespace hearth::cli

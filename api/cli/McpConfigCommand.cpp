@@ -1,14 +1,16 @@
 #include "api/cli/Command.h"
 #include "api/cli/McpConfig.h"
+#include "api/cli/ProgramPath.h"
 #include "api/cli/Remote.h"
 
 namespace hearth::cli {
 namespace {
 
 int mcpConfig(const Invocation& call) {
-    const McpConfig config = makeMcpConfig(
-        call.options.positional()[0], call.options.get("transport", ""),
-        call.options.get("url", "http://127.0.0.1:8080"), call.options.get("token").has_value());
+    const McpConfig config =
+        makeMcpConfig(call.options.positional()[0], call.options.get("transport", ""),
+                      call.options.get("url", "http://127.0.0.1:8080"), programPath(),
+                      call.options.get("token").has_value());
     call.console.note("put this into " + config.file);
     if (!config.remark.empty()) call.console.note(config.remark);
     call.console.out << config.text << std::flush;

@@ -48,7 +48,7 @@ RemoteError remoteError(int status, std::string_view body) {
     }
     std::string hint = textOf(problem, "hint");
     if (hint.empty() && status == 401) {
-        hint = "set HEARTH_TOKEN or give --token; `hearth token create` makes one";
+        hint = "set HEARTH_TOKEN or give --token; an admin makes one with `hearth token create`";
     }
     if (const auto after = problem.find("retryAfterSeconds");
         after != problem.end() && after->is_number()) {

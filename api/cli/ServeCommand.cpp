@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "api/cli/Command.h"
@@ -8,7 +9,14 @@ namespace {
 
 int serve(const Invocation& call) {
     if (!call.program.serve) throw Error(ErrorCode::Unsupported, "this build has no server");
-    return call.program.serve(loadServeConfig(call.options));
+    const ServeConfig config = loadServeConfig(call.options);
+    std::error_code missing;
+    if (std::filesystem::exists(*config.data_dir, missing) &&
+        !std::filesystem::is_directory(*config.data_dir, missing)) {
+        throw UsageError("the data directory " + *config.data_dir + " is not a directory",
+                         "name a directory with --data-dir");
+    }
+    return call.program.serve(config);
 }
 
 int config(const Invocation& call) {

@@ -64,6 +64,13 @@ public:
 
     Json create(const std::string& name, const std::string& tenant, controller::Role role,
                 std::optional<std::int64_t> ttl_seconds) override {
+        // With the first token the server stops serving whoever comes without one.
+        if (role != controller::Role::Admin && !tokens_->configured()) {
+            throw Error(ErrorCode::Conflict, "the first token must be an admin's")
+                .hint(
+                    "create an admin first: hearth token create --name NAME --role admin "
+                    "--offline");
+        }
         const auto [view, token] = tokens_->create(owner(), name, tenant, role, ttl_seconds);
         Json json = viewJson(view);
         json["token"] = token;
@@ -116,13 +123,18 @@ int perform(const Invocation& call, TokenSource& tokens) {
     return kOk;
 }
 
+/// Works on the data directory; a server that runs on it reads its tokens at its start only.
 int performOffline(const Invocation& call) {
     if (!call.program.tokens) {
         throw Error(ErrorCode::Unsupported, "this build cannot edit a data directory");
     }
     const std::string directory = call.options.get("data-dir", "/var/lib/hearth");
     StoredTokens tokens(call.program.tokens(directory));
-    return perform(call, tokens);
+    const int status = perform(call, tokens);
+    if (call.options.positional()[0] != "list") {
+        call.console.note("this holds from the next start of the server on");
+    }
+    return status;
 }
 
 int token(const Invocation& call) {
@@ -154,40 +166,41 @@ int token(const Invocation& call) {
 }  // namespace
 
 Command makeToken() {
-    return {
-        {.name = "token",
-         .arguments = "create|list|delete [ID]",
-         .summary = "Make, list or delete bearer tokens.",
-         .details = "Asks the server; where none runs on this machine (and no --url is given), or\n"
-                    "with --offline, edits the data directory, which the next start reads.",
-         .flags = withClientFlags(
-             {Flag{.name = "name",
-                   .value = "TEXT",
-                   .help = "Who will hold it",
-                   .fallback = "cli",
-                   .environment = false},
-              Flag{.name = "tenant",
-                   .value = "NAME",
-                   .help = "Whose workspaces it opens",
-                   .fallback = "default"},
-              Flag{.name = "role",
-                   .value = "ROLE",
-                   .help = "user, operator or admin",
-                   .fallback = "user",
-                   .environment = false},
-              Flag{.name = "ttl",
-                   .value = "DURATION",
-                   .help = "How long it is good; else for ever",
-                   .environment = false},
-              Flag{.name = "offline", .help = "Do not ask a server", .environment = false},
-              Flag{.name = "data-dir",
-                   .value = "DIR",
-                   .help = "The data directory to edit",
-                   .fallback = "/var/lib/hearth"},
-              Flag{.name = "json", .help = "Print JSON"}}),
-         .least = 1,
-         .most = 2},
-        token};
+    return {{.name = "token",
+             .arguments = "create|list|delete [ID]",
+             .summary = "Make, list or delete bearer tokens.",
+             .details =
+                 "Asks the server; where none runs on this machine (and no --url is given), or\n"
+                 "with --offline, edits the data directory, which the next start reads. The first\n"
+                 "token must be an admin's: from then on every request needs one.",
+             .flags = withClientFlags(
+                 {Flag{.name = "name",
+                       .value = "TEXT",
+                       .help = "Who will hold it",
+                       .fallback = "cli",
+                       .environment = false},
+                  Flag{.name = "tenant",
+                       .value = "NAME",
+                       .help = "Whose workspaces it opens",
+                       .fallback = "default"},
+                  Flag{.name = "role",
+                       .value = "ROLE",
+                       .help = "user, operator or admin",
+                       .fallback = "user",
+                       .environment = false},
+                  Flag{.name = "ttl",
+                       .value = "DURATION",
+                       .help = "How long it is good; else for ever",
+                       .environment = false},
+                  Flag{.name = "offline", .help = "Do not ask a server", .environment = false},
+                  Flag{.name = "data-dir",
+                       .value = "DIR",
+                       .help = "The data directory to edit",
+                       .fallback = "/var/lib/hearth"},
+                  Flag{.name = "json", .help = "Print JSON"}}),
+             .least = 1,
+             .most = 2},
+            token};
 }
 
 }  // namespace hearth::cli

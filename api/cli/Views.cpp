@@ -71,13 +71,31 @@ std::string age(const std::string& time, WallTime now) {
     return seconds(toUnixMillis(now) / 1000 - then);
 }
 
+namespace {
+
+/// Degraded before Ready; empty from a server that tells no conditions.
+std::string poolStatus(const Json& pool) {
+    const auto status = pool.find("status");
+    if (status == pool.end() || !status->is_object() || !status->contains("conditions")) return {};
+    std::string ready;
+    for (const Json& condition : (*status)["conditions"]) {
+        const std::string type = at(condition, {"type"});
+        const bool holds = at(condition, {"status"}) == "True";
+        if (type == "Degraded" && holds) return "Degraded";
+        if (type == "Ready") ready = holds ? "Ready" : "Filling";
+    }
+    return ready;
+}
+
+}  // namespace
+
 std::string poolTable(const std::vector<Json>& items, WallTime now) {
-    Table table({"NAME", "READY", "DESIRED", "CLAIMED", "CREATING", "FAILED", "WAITING", "MIN",
-                 "MAX", "IMAGE", "AGE"});
+    Table table({"NAME", "STATUS", "READY", "DESIRED", "CLAIMED", "CREATING", "FAILED", "WAITING",
+                 "MIN", "MAX", "IMAGE", "AGE"});
     const auto right = Align::Right;
-    table.align({Align::Left, right, right, right, right, right, right, right, right});
+    table.align({Align::Left, Align::Left, right, right, right, right, right, right, right, right});
     for (const Json& p : items) {
-        table.add({at(p, {"metadata", "name"}), at(p, {"status", "ready"}),
+        table.add({at(p, {"metadata", "name"}), poolStatus(p), at(p, {"status", "ready"}),
                    at(p, {"status", "desired"}), at(p, {"status", "claimed"}),
                    at(p, {"status", "creating"}), at(p, {"status", "failed"}),
                    at(p, {"status", "waiting"}), at(p, {"spec", "warm", "min"}),

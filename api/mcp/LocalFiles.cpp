@@ -89,7 +89,10 @@ LocalFiles::LocalFiles(const std::string& root) {
     if (real) root_fd_ = Fd(::open(real.get(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!root_fd_) throw Error(ErrorCode::NotFound, "not a directory: " + root);
     root_ = real.get();
-    while (root_.ends_with('/')) root_.pop_back();
+    if (root_ == "/") {
+        throw Error(ErrorCode::InvalidArgument, "--root " + root + " would share every local file")
+            .hint("give a directory that holds only what the model may read and write");
+    }
 }
 
 std::string LocalFiles::relative(const std::string& path) const {

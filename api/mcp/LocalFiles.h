@@ -17,7 +17,7 @@ namespace hearth::mcp {
 /// Throws Error: Forbidden (outside the root), NotFound, InvalidArgument, DiskFull.
 class LocalFiles {
 public:
-    /// Opens the root; Error(NotFound) where it is no directory.
+    /// Opens the root. Error(NotFound) where it is no directory, Error(InvalidArgument) for "/".
     explicit LocalFiles(const std::string& root);
 
     struct Opened {

@@ -13,6 +13,10 @@
 namespace hearth::mcp {
 namespace {
 
+constexpr const char* kNoLocalFiles =
+    " It reaches no file of the user's machine: no directory there is shared. The user shares one "
+    "by starting `hearth mcp --root DIRECTORY`.";
+
 void addProperty(Json& tool, const std::string& name, const std::string& description) {
     if (member(tool, "inputSchema") == nullptr || !tool["inputSchema"].is_object()) return;
     tool["inputSchema"]["properties"][name] = {{"type", "string"}, {"description", description}};
@@ -26,11 +30,14 @@ void addLocalArguments(Json& answer, const std::string& root) {
     if (tools == nullptr || !tools->is_array()) return;
     for (Json& tool : answer["result"]["tools"]) {
         const std::string name = stringMember(tool, "name").value_or("");
-        if (name == "file_put") {
+        if (name != "file_put" && name != "file_get") continue;
+        if (root.empty()) {
+            tool["description"] = stringMember(tool, "description").value_or("") + kNoLocalFiles;
+        } else if (name == "file_put") {
             addProperty(tool, "local_path",
                         "Instead of text: a file on the user's machine beneath " + root +
                             " to upload, of any size.");
-        } else if (name == "file_get") {
+        } else {
             addProperty(tool, "save_to",
                         "Save the file on the user's machine under this path beneath " + root +
                             " instead of showing it.");
@@ -43,9 +50,10 @@ StdioBridge::StdioBridge(const BridgeOptions& options, int in, int out, metrics:
       in_(in),
       out_(out),
       log_(log),
-      files_(options.root),
       upstream_(options.url, options.token),
-      reader_client_(upstream_.connect()) {}
+      reader_client_(upstream_.connect()) {
+    if (!options_.root.empty()) files_.emplace(options_.root);
+}
 
 int StdioBridge::run() {
     std::string buffer;
@@ -187,7 +195,9 @@ void StdioBridge::answer(api::Client& client, const Json& message) {
         const Json* id = member(out, "id");
         if (!batch && id != nullptr && *id == read.id) {
             answered = true;
-            if (read.method == "tools/list") addLocalArguments(out, files_.root());
+            if (read.method == "tools/list") {
+                addLocalArguments(out, files_ ? files_->root() : "");
+            }
         }
         if (!takenBack(read.id)) write(out);
     };
@@ -219,9 +229,16 @@ Json StdioBridge::answerHere(api::Client& client, const Message& message) {
     const bool get = tool == "file_get" && stringMember(*arguments, "save_to");
     if (!put && !get) return {};
     try {
+        if (!files_) {
+            throw Error(ErrorCode::Forbidden, "no directory of the user's machine is shared")
+                .hint(
+                    "Without local_path and save_to files travel in the call itself. To share one, "
+                    "the user starts `hearth mcp --root DIRECTORY` (in the client's configuration: "
+                    "\"args\": [\"mcp\", \"--root\", \"DIRECTORY\"]).");
+        }
         return resultMessage(message.id,
-                             textResult(put ? upstream_.upload(client, *arguments, files_)
-                                            : upstream_.download(client, *arguments, files_))
+                             textResult(put ? upstream_.upload(client, *arguments, *files_)
+                                            : upstream_.download(client, *arguments, *files_))
                                  .message());
     } catch (const Error& error) {
         client.close();

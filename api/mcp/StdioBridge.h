@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -20,15 +21,16 @@ namespace hearth::mcp {
 
 struct BridgeOptions {
     std::string url = "http://127.0.0.1:8080";
-    std::string token;       ///< empty: none
-    std::string root = ".";  ///< the directory that local_path and save_to may reach
+    std::string token;  ///< empty: none
+    std::string root;   ///< what local_path and save_to may reach; empty: no local file
     /// After the end of input, how long calls still in work may take to be answered.
     std::chrono::milliseconds grace{1'500};
 };
 
 /// `hearth mcp`: MCP on stdin and stdout, carried to a server's /mcp. Calls run at once, each in a
-/// thread of its own; stdout carries nothing but protocol, one message a line. file_put gains
-/// `local_path` and file_get gains `save_to`, which are done here, on the user's own disk.
+/// thread of its own; stdout carries nothing but protocol, one message a line. With a root,
+/// file_put gains `local_path` and file_get gains `save_to`, which are done here, on the user's own
+/// disk; without one both are refused.
 class StdioBridge {
 public:
     /// Does not own the descriptors. Error where the URL or the root is bad.
@@ -60,7 +62,7 @@ private:
     const int in_;
     const int out_;
     metrics::Log& log_;
-    LocalFiles files_;
+    std::optional<LocalFiles> files_;  ///< none without a root
     Upstream upstream_;
     api::Client reader_client_;  ///< of run()'s thread
     std::mutex out_mutex_;       ///< keeps lines whole
@@ -74,7 +76,8 @@ private:
     std::vector<std::jthread> threads_;
 };
 
-/// Adds `local_path` and `save_to` to the tools of a tools/list answer.
+/// Adds `local_path` and `save_to` to the tools of a tools/list answer; with an empty root only
+/// says that there are none.
 void addLocalArguments(Json& answer, const std::string& root);
 
 }  // namespace hearth::mcp

@@ -77,7 +77,8 @@ Operations tokenOperations(const Services& services) {
     all.push_back(std::move(list));
 
     Operation create("POST", "/v1/tokens", "createToken", "Make a token", "Tokens");
-    create.description = "The first token ends the time when loopback callers need none.";
+    create.description =
+        "The first token ends the time when loopback callers need none; it must be an admin's.";
     create.role = Role::Admin;
     create.body_kind = Body::Json;
     create.body =
@@ -95,9 +96,14 @@ Operations tokenOperations(const Services& services) {
         if (const auto at = call.body.find("expiresInSeconds"); at != call.body.end()) {
             ttl = at->get<std::int64_t>();
         }
-        const auto [view, token] = services.tokens.create(
-            call.who, call.body.at("name").get<std::string>(), call.body.value("tenant", "default"),
-            roleOf(call.body.value("role", "user")), ttl);
+        const controller::Role role = roleOf(call.body.value("role", "user"));
+        if (role != Role::Admin && !services.tokens.configured()) {
+            throw Error(ErrorCode::Conflict, "the first token must be an admin's")
+                .hint("create an admin first: hearth token create --name NAME --role admin");
+        }
+        const auto [view, token] =
+            services.tokens.create(call.who, call.body.at("name").get<std::string>(),
+                                   call.body.value("tenant", "default"), role, ttl);
         Json document = tokenJson(view);
         document["token"] = token;
         api::Response response = jsonResponse(document, 201);

@@ -1,4 +1,9 @@
+#include <unistd.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -8,6 +13,8 @@
 #include "api/cli/RunRequest.h"
 #include "api/cli/Sse.h"
 #include "api/cli/Views.h"
+#include "base/Fd.h"
+#include "tests/unit/auth/FakeTokens.h"
 
 using namespace hearth;
 using namespace hearth::cli;
@@ -174,6 +181,36 @@ TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
     CHECK(call({}).status == kUsage);
 }
 
+TEST_CASE("each problem of a manifest is told once, on a line of its own", "[unit][cli]") {
+    std::string file = "/tmp/hearth-unit-XXXXXX";
+    const Fd made(::mkstemp(file.data()));
+    std::ofstream(file) << "apiVersion: hearth.dev/v1alpha1\nkind: SandboxPool\n"
+                           "metadata: {name: x}\nspec:\n  template: {image: x}\n"
+                           "  wram: {}\n  warm:\n    mni: 1\n";
+    const Outcome outcome = call({"apply", "-f", file});
+    ::unlink(file.c_str());
+    CHECK(outcome.status == kFailure);
+    CAPTURE(outcome.err);
+    CHECK(std::ranges::count(outcome.err, '\n') == 2);
+    CHECK(outcome.err.find("error: " + file + ":8: /spec/warm/mni unknown field") !=
+          std::string::npos);
+    CHECK(outcome.err.find("\nerror: " + file + ":6: /spec/wram unknown field") !=
+          std::string::npos);
+    CHECK(outcome.err.find('?') == std::string::npos);
+}
+
+TEST_CASE("the first token must be an admin's", "[unit][cli]") {
+    Program program;
+    program.tokens = [](const std::string&) { return std::make_unique<test::FakeTokens>(); };
+    const Outcome refused = call({"token", "create", "--offline"}, program);
+    CHECK(refused.status == kFailure);
+    CHECK(refused.err.find("--role admin") != std::string::npos);
+    const Outcome made = call({"token", "create", "--offline", "--role", "admin"}, program);
+    CHECK(made.status == kOk);
+    CHECK(made.out == "hearth_secret\n");
+    CHECK(made.err.find("next start") != std::string::npos);
+}
+
 TEST_CASE("every command has a page of help", "[unit][cli]") {
     for (const Command& command : allCommands()) {
         CAPTURE(command.spec.name);
@@ -201,6 +238,8 @@ TEST_CASE("serve hands the effective configuration over and returns its status",
     CHECK(call({"serve", "--listen=127.0.0.1:7"}, program).status == 5);
     CHECK(listen == "127.0.0.1:7");
     CHECK(call({"serve", "--listen=7"}, program).status == kUsage);
+    CHECK(call({"serve", "--data-dir=/proc/version"}, program).err.find("is not a directory") !=
+          std::string::npos);
 }
 
 TEST_CASE("tables are aligned and show no control characters", "[unit][cli]") {
@@ -232,6 +271,11 @@ TEST_CASE("views live with fields that are missing", "[unit][cli]") {
     const std::vector<Json> items = {Json::object(), {{"metadata", {{"name", "python"}}}}};
     const std::string text = poolTable(items, now);
     CHECK(text.find("python") != std::string::npos);
+    const Json holds = {{"type", "Ready"}, {"status", "True"}};
+    Json pool = {{"status", {{"conditions", Json::array({holds})}}}};
+    CHECK(poolTable({pool}, now).find("Ready") != std::string::npos);
+    pool["status"]["conditions"].push_back({{"type", "Degraded"}, {"status", "True"}});
+    CHECK(poolTable({pool}, now).find("Degraded") != std::string::npos);
     CHECK(workspaceTable({Json::object()}, now).find('-') != std::string::npos);
     CHECK(fieldList({{"a", {{"b", 1}}}, {"c", Json::array({{{"d", "e"}}})}}) ==
           "FIELD   VALUE\na.b     1\nc[0].d  e\n");

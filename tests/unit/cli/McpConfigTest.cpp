@@ -1,10 +1,13 @@
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
 #include "api/cli/McpConfig.h"
 #include "api/cli/Options.h"
+#include "api/cli/ProgramPath.h"
 #include "base/Json.h"
 
 using namespace hearth;
@@ -13,9 +16,10 @@ using namespace hearth::cli;
 namespace {
 
 const std::string kUrl = "http://127.0.0.1:8080";
+const std::string kProgram = "/opt/bin/hearth";
 
 Json entry(const std::string& client, const std::string& transport, bool token = false) {
-    const Json document = parseJson(makeMcpConfig(client, transport, kUrl, token).text);
+    const Json document = parseJson(makeMcpConfig(client, transport, kUrl, kProgram, token).text);
     return document[client == "vscode" ? "servers" : "mcpServers"]["hearth"];
 }
 
@@ -37,20 +41,20 @@ TEST_CASE("each client gets valid JSON for HTTP and for stdio", "[unit][cli]") {
         CAPTURE(client);
         CHECK(entry(client, "http")["url"] == kUrl + "/mcp");
         CHECK_FALSE(entry(client, "").contains("headers"));
-        CHECK(entry(client, "stdio")["command"] == "hearth");
-        CHECK(entry(client, "stdio")["args"] == Json::array({"mcp"}));
+        CHECK(entry(client, "stdio")["command"] == kProgram);
+        CHECK(entry(client, "stdio")["args"] == Json::array({"mcp", "--root", "/path/you/choose"}));
         CHECK(entry(client, "stdio")["env"]["HEARTH_URL"] == kUrl);
         CHECK(
             entry(client, "http", true)["headers"]["Authorization"].get<std::string>().starts_with(
                 "Bearer ${"));
     }
-    CHECK(entry("claude", "")["command"] == "hearth");
+    CHECK(entry("claude", "")["command"] == kProgram);
 }
 
 TEST_CASE("codex gets valid TOML", "[unit][cli]") {
     for (const bool token : {false, true}) {
         for (const char* transport : {"http", "stdio"}) {
-            const std::string text = makeMcpConfig("codex", transport, kUrl, token).text;
+            const std::string text = makeMcpConfig("codex", transport, kUrl, kProgram, token).text;
             CAPTURE(text);
             CHECK(isSimpleToml(text));
             CHECK(text.starts_with("[mcp_servers.hearth]\n"));
@@ -60,13 +64,28 @@ TEST_CASE("codex gets valid TOML", "[unit][cli]") {
 }
 
 TEST_CASE("vscode is asked for the token, nobody is given it", "[unit][cli]") {
-    const Json document = parseJson(makeMcpConfig("vscode", "http", kUrl, true).text);
+    const Json document = parseJson(makeMcpConfig("vscode", "http", kUrl, kProgram, true).text);
     CHECK(document["inputs"][0]["id"] == "hearth-token");
     CHECK(document["inputs"][0]["password"] == true);
 }
 
 TEST_CASE("unknown clients and impossible transports are refused", "[unit][cli]") {
-    CHECK_THROWS_AS(makeMcpConfig("claude-cod", "", kUrl, false), UsageError);
-    CHECK_THROWS_AS(makeMcpConfig("claude", "http", kUrl, false), UsageError);
-    CHECK_THROWS_AS(makeMcpConfig("cursor", "carrier-pigeon", kUrl, false), UsageError);
+    CHECK_THROWS_AS(makeMcpConfig("claude-cod", "", kUrl, kProgram, false), UsageError);
+    CHECK_THROWS_AS(makeMcpConfig("claude", "http", kUrl, kProgram, false), UsageError);
+    CHECK_THROWS_AS(makeMcpConfig("cursor", "carrier-pigeon", kUrl, kProgram, false), UsageError);
+}
+
+TEST_CASE("a program that is not first on the PATH is called by its own path", "[unit][cli]") {
+    const std::string program = programPath();
+    CHECK(program.front() == '/');
+    CHECK(programWord(program, nullptr) == program);
+    CHECK(programWord(program, "/nowhere::/dev/null") == program);
+    std::string directory = "/tmp/hearth-unit-XXXXXX";
+    REQUIRE(::mkdtemp(directory.data()) != nullptr);
+    std::filesystem::create_symlink(program, directory + "/hearth");
+    CHECK(programWord(program, ("/nowhere:" + directory).c_str()) == "hearth");
+    std::filesystem::remove(directory + "/hearth");
+    std::filesystem::create_symlink("/bin/sh", directory + "/hearth");
+    CHECK(programWord(program, directory.c_str()) == program);
+    std::filesystem::remove_all(directory);
 }

@@ -44,7 +44,7 @@ void put(const LocalFiles& files, const std::string& path, const std::string& by
 }
 
 /// Runs a bridge whose server is not there on these lines; gives what it wrote.
-std::string bridged(const std::string& lines) {
+std::string bridged(const std::string& lines, const std::string& root = "/tmp") {
     std::array<int, 2> in{};
     std::array<int, 2> out{};
     REQUIRE(::pipe2(in.data(), O_CLOEXEC) == 0);
@@ -59,7 +59,7 @@ std::string bridged(const std::string& lines) {
     metrics::Log log(2, metrics::LogLevel::Error);
     BridgeOptions options;
     options.url = "http://127.0.0.1:9";
-    options.root = "/tmp";
+    options.root = root;
     {
         StdioBridge bridge(options, in_read.get(), out_write.get(), log);
         CHECK(bridge.run() == 0);
@@ -139,6 +139,29 @@ TEST_CASE("the bridge adds its arguments to the file tools only", "[unit][mcp]")
     CHECK(tools[0]["inputSchema"]["properties"].contains("local_path"));
     CHECK(tools[1]["inputSchema"]["properties"].contains("save_to"));
     CHECK_FALSE(tools[2]["inputSchema"].contains("properties"));
+}
+
+TEST_CASE("without a root no local file is reached and the tools say so", "[unit][mcp]") {
+    Json answer = parseJson(R"({"result":{"tools":[{"name":"file_put","description":"Puts.",
+        "inputSchema":{}},{"name":"run","description":"Runs.","inputSchema":{}}]}})");
+    addLocalArguments(answer, "");
+    const Json& tools = answer["result"]["tools"];
+    CHECK_FALSE(tools[0]["inputSchema"].contains("properties"));
+    CHECK(tools[0]["description"].get<std::string>().find("--root") != std::string::npos);
+    CHECK(tools[1]["description"] == "Runs.");
+    for (const char* call : {R"("file_put","arguments":{"local_path":"/etc/passwd"})",
+                             R"("file_get","arguments":{"save_to":"x"})"}) {
+        const Json told =
+            parseJson(bridged(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":)" +
+                                  std::string(call) + "}}\n",
+                              ""));
+        CHECK(told["result"]["isError"] == true);
+        CHECK(dumpJson(told["result"]).find("--root DIRECTORY") != std::string::npos);
+    }
+}
+
+TEST_CASE("the whole file system is no root", "[unit][mcp]") {
+    for (const char* root : {"/", "//", "/tmp/.."}) CHECK_THROWS_AS(LocalFiles(root), Error);
 }
 
 TEST_CASE("without a server every request is answered with what to do", "[unit][mcp]") {
