@@ -47,7 +47,7 @@ RemoteError remoteError(int status, std::string_view body) {
         }
     }
     std::string hint = textOf(problem, "hint");
-    if (hint.empty() && status == 401) {
+    if (status == 401) {  // the server speaks of headers
         hint = "set HEARTH_TOKEN or give --token; an admin makes one with `hearth token create`";
     }
     if (const auto after = problem.find("retryAfterSeconds");
