@@ -67,7 +67,7 @@ void ClaimMarks::set(const SandboxId& id) {
     std::memset(text, 0, kSlotSize);
     std::memcpy(text, id.data(), id.size());
     // The caller sends the bind next: the mark must not be moved behind it.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     free_.pop_back();
     taken_.emplace(id, index);
 }
