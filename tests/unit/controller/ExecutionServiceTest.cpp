@@ -102,6 +102,21 @@ TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") 
     CHECK(house.table.all().size() == 1);
 }
 
+TEST_CASE("a second execution's end does not take a one shot's workspace", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto first =
+        house.executions.startOneShot(house.who, House::request(), command("sleep 9"));
+    const std::string workspace = first->view().workspace_id;
+    const auto second = house.executions.start(house.who, workspace, command("echo beside"));
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(second->id()).has_value(); }));
+    house.loop.settle();
+    CHECK(house.table.find(workspace));
+    CHECK(first->view().status == "running");
+    house.executions.kill(house.who, first->id());
+    CHECK(house.settleUntil([&] { return !house.table.find(workspace); }));
+}
+
 TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
     Open open;
     House& house = open.house;

@@ -173,3 +173,15 @@ TEST_CASE("the members of a pool never exceed its limit", "[unit][controller]") 
     house.loop.settle();
     CHECK(house.warm.counts("p").total() == 3);
 }
+
+TEST_CASE("a drained server tells claims so instead of asking them to try again",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    house.pools.stopRefill();
+    const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
+    CHECK(error.code() == ErrorCode::Unavailable);
+    CHECK(std::string(error.what()).find("drained") != std::string::npos);
+}
