@@ -27,7 +27,7 @@ enum class FrameType : std::uint8_t {
     Note = 8,
 };
 
-enum class Channel : std::uint8_t { Bytes = 0, Stdout = 1, Stderr = 2 };
+enum class Channel : std::uint8_t { Bytes = 0, Stdout = 1, Stderr = 2, Results = 3 };
 
 struct FrameHeader {
     std::uint32_t length = 0;
@@ -68,7 +68,7 @@ inline bool decodeHeader(const unsigned char* in, FrameHeader& header) noexcept 
     header.stream = getU32(in + 4);
     header.type = static_cast<FrameType>(in[8]);
     header.channel = static_cast<Channel>(in[9]);
-    return header.length <= kMaxPayload && in[8] >= 1 && in[8] <= 8 && in[9] <= 2 && in[10] == 0 &&
+    return header.length <= kMaxPayload && in[8] >= 1 && in[8] <= 8 && in[9] <= 3 && in[10] == 0 &&
            in[11] == 0;
 }
 
