@@ -13,6 +13,11 @@ inline constexpr std::size_t kHeaderSize = 12;
 inline constexpr std::size_t kMaxPayload = 262'144;
 inline constexpr std::size_t kInitialCredit = 262'144;
 inline constexpr std::size_t kOffsetSize = 8;
+/// Of one result, of all results of one execution together, and how many there may be.
+inline constexpr std::size_t kMaxResult = 4U << 20U;
+inline constexpr std::size_t kMaxResultBytes = 8U << 20U;
+inline constexpr std::size_t kMaxResults = 100;
+inline constexpr std::size_t kMaxContexts = 8;
 /// The descriptor on which the agent finds its listening socket.
 inline constexpr int kListenFd = 3;
 
