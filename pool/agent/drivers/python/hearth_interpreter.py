@@ -16,6 +16,7 @@ import hearth_program as program
 CHANNEL = 900  # out of the way of the descriptors that programs open
 NOWHERE = 901  # /dev/null, in place of the output once a run is done
 PR_SET_DUMPABLE = 4
+OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
 INTERRUPT = {signal.SIGINT}
 
@@ -132,9 +133,9 @@ def finalize(module, rehearsal=False):
         atexit._run_exitfuncs()
     module.__dict__.clear()
     gc.collect()
-    for name in [name for name in sys.modules if name not in known_modules]:
-        namespace = getattr(sys.modules.get(name), "__dict__", None)
-        if namespace is not None and name != "__main__":
+    for name in sys.modules.keys() - known_modules:
+        namespace = getattr(sys.modules.get(name), "__dict__", {})
+        if str(namespace.get("__file__", "")).startswith(OWN_MODULES):
             namespace.clear()
     return flush()
 
