@@ -4,6 +4,7 @@
 
 #include "base/Clock.h"
 #include "base/Json.h"
+#include "controller/Contexts.h"
 #include "controller/Events.h"
 #include "controller/Executions.h"
 #include "controller/Pools.h"
@@ -20,6 +21,7 @@ struct Services {
     Pools& pools;
     Workspaces& workspaces;
     Executions& executions;
+    Contexts& contexts;
     Events& events;
     Tokens& tokens;
     metrics::Metrics& metrics;

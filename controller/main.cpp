@@ -22,6 +22,7 @@
 #include "base/Error.h"
 #include "base/Instance.h"
 #include "controller/Claims.h"
+#include "controller/ContextService.h"
 #include "controller/Database.h"
 #include "controller/ExecutionService.h"
 #include "controller/PoolService.h"
@@ -122,14 +123,16 @@ public:
                       *config.default_pool, secret_key_, clock_),
           executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
                       log_, secret_key_, clock_),
+          contexts_(workspaces_, table_, endings_, journal_, events_, metrics_, secret_key_,
+                    clock_),
           pools_(specs_, pool_reconciler_, warm_, table_, endings_, work_, metrics_,
                  runtime_->facts().name, clock_),
           loop_(work_, metrics_, log_, clock_),
           reclaimer_(table_, endings_, clock_),
-          services_{pools_,     workspaces_, executions_,
-                    events_,    tokens_,     metrics_,
-                    log_,       clock_,      [this] { return capabilities(); },
-                    secret_key_},
+          services_{
+              pools_,     workspaces_, executions_, contexts_, events_,
+              tokens_,    metrics_,    log_,        clock_,    [this] { return capabilities(); },
+              secret_key_},
           authenticator_(tokens_),
           worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
           rest_(services_, authenticator_, worker_shares_),
@@ -366,6 +369,7 @@ private:
     controller::Claims claims_;
     controller::WorkspaceService workspaces_;
     controller::ExecutionService executions_;
+    controller::ContextService contexts_;
     controller::PoolService pools_;
     controller::ReconcileLoop loop_;
     controller::Reclaimer reclaimer_;

@@ -70,6 +70,7 @@ RestHandler::RestHandler(const controller::Services& services,
     : gate_(authenticator, shares) {
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services));
+    append(operations_, contextOperations(services));
     append(operations_, fileOperations(services));
     append(operations_, poolOperations(services));
     append(operations_, systemOperations(services));

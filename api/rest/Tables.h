@@ -11,6 +11,7 @@ namespace hearth::rest {
 Operations poolOperations(const controller::Services& services);
 Operations workspaceOperations(const controller::Services& services);
 Operations executionOperations(const controller::Services& services);
+Operations contextOperations(const controller::Services& services);
 Operations fileOperations(const controller::Services& services);
 /// Events, capabilities, tokens, the way in.
 Operations systemOperations(const controller::Services& services);

@@ -87,7 +87,23 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
     return out;
 }
 
+Json resultJson(const controller::Result& result) {
+    return {{"main", result.main}, {"mime", result.mime}};
+}
+
+Json contextJson(const controller::ContextView& view) {
+    return {{"id", view.id},
+            {"workspaceId", view.workspace_id},
+            {"language", view.language},
+            {"name", orNull(view.name)},
+            {"cwd", orNull(view.cwd)},
+            {"createdAt", view.created_at},
+            {"executionId", orNull(view.running)}};
+}
+
 Json executionJson(const controller::ExecutionView& view, const std::string& trace_id) {
+    Json results = Json::array();
+    for (const controller::ResultPtr& result : view.results) results.push_back(resultJson(*result));
     Json out = {{"id", view.id},
                 {"workspaceId", view.workspace_id},
                 {"language", orNull(view.language)},
@@ -98,14 +114,17 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
                 {"stderr", toUtf8(view.stderr_bytes)},
                 {"truncated", view.truncated},
                 {"droppedBytes", view.dropped_bytes},
-                {"results", Json::array()},
+                {"results", std::move(results)},
+                {"droppedResults", view.dropped_results},
                 {"error", view.error ? clean(*view.error) : Json(nullptr)},
                 {"artifacts", Json::array()},
                 {"background", view.background},
                 {"startedAt", view.started_at},
                 {"durationMs", view.duration_ms ? Json(*view.duration_ms) : Json(nullptr)},
                 {"usage", {{"cpuMs", view.cpu_ms}, {"peakMemoryBytes", view.peak_memory_bytes}}},
-                {"interpreter", orNull(view.interpreter)}};
+                {"interpreter", orNull(view.interpreter)},
+                {"context", orNull(view.context)},
+                {"contextKept", view.context_kept ? Json(*view.context_kept) : Json(nullptr)}};
     if (view.claim) out["claim"] = ledgerJson(*view.claim);
     if (!trace_id.empty()) out["traceId"] = trace_id;
     return out;
