@@ -131,7 +131,7 @@ int run(const Invocation& call) {
     for (const auto& [target, bytes] : request.uploads) remote.raw("PUT", target, bytes);
     if (!request.context.is_null()) {
         request.body["context"] =
-            remote.json("POST", request.context_target, request.context).at("id");
+            remote.send("POST", request.context_target, request.context).body.at("id");
     }
     const bool json = call.options.on("json");
     RunOutput output(call.console, json, request.shows_value);
