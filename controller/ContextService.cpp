@@ -178,7 +178,7 @@ void ContextService::interrupt(const Principal& who, const std::string& id) {
 
 ContextView ContextService::restart(const Principal& who, const std::string& id) {
     const std::shared_ptr<Workspace> workspace = require(who, id);
-    workspace->contexts().restarting(id);
+    workspace->contexts().expectEnd(id);
     const bool kept = ask(workspace, [&](agent::AgentClient& agent) {
         try {
             agent.restartContext(id, kStartTime);
@@ -208,6 +208,7 @@ void ContextService::remove(const Principal& who, const std::string& id) {
         if (past && past->tenant == who.tenant) return;
         throw Error(ErrorCode::NotFound, "no context " + id);
     }
+    workspace->contexts().expectEnd(id);
     ask(workspace, [&](agent::AgentClient& agent) {
         try {
             agent.endContext(id);

@@ -45,7 +45,7 @@ void ContextSet::end(const std::string& id, const std::string& execution) {
     }
 }
 
-void ContextSet::restarting(const std::string& id) {
+void ContextSet::expectEnd(const std::string& id) {
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find(id);
     if (found != entries_.end()) found->second.spared = found->second.running;

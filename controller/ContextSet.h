@@ -28,7 +28,7 @@ public:
     bool add(ContextFacts facts);
     /// True if it was there.
     bool erase(const std::string& id);
-    /// As erase(), for one that died with an execution; not if it was being restarted.
+    /// As erase(), for one that died with an execution; not if that end was expected.
     bool eraseWith(const std::string& id, const std::string& execution);
     /// Forgets all; how many there were.
     std::size_t clear();
@@ -36,8 +36,8 @@ public:
     /// False if it runs another execution already.
     bool begin(const std::string& id, const std::string& execution);
     void end(const std::string& id, const std::string& execution);
-    /// What it runs now ends with its state, but not with the context.
-    void restarting(const std::string& id);
+    /// What it runs now is about to end by our doing, which says nothing of the context.
+    void expectEnd(const std::string& id);
 
     std::optional<ContextFacts> find(const std::string& id) const;
     /// The execution that it runs; empty if none.

@@ -4,6 +4,7 @@
 
 #include "base/Ids.h"
 #include "controller/TemplateHash.h"
+#include "controller/Warmup.h"
 
 namespace hearth::controller {
 namespace {
@@ -169,7 +170,9 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
               std::to_string(next.creating) + " being created");
     condition(next, "Degraded", breaker.degraded(), breaker.degraded() ? "CreateFailed" : "Healthy",
               breaker.degraded() ? breaker.reason : "");
-    if (breaker.prewarm) {
+    if (!Warmup::wanted(pool.spec)) {
+        std::erase_if(next.conditions, [](const Condition& c) { return c.type == "Prewarmed"; });
+    } else if (breaker.prewarm) {
         const bool whole = breaker.prewarm->empty();
         condition(next, "Prewarmed", whole, whole ? "Complete" : "Incomplete",
                   whole ? "" : *breaker.prewarm);

@@ -18,7 +18,7 @@ CommandSpec spec() {
         Flag{.name = "workspace",
              .letter = 'w',
              .value = "ID",
-             .help = "The workspace of executions and files"},
+             .help = "The workspace of executions, contexts and files"},
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "Only sandboxes of this pool"},
         Flag{
             .name = "follow", .letter = 'f', .help = "Go on with new events", .environment = false},
@@ -32,6 +32,7 @@ CommandSpec spec() {
             "  hearth get workspaces         hearth get workspace ID\n"
             "  hearth get sandboxes [-p P]   hearth get sandbox ID\n"
             "  hearth get executions -w ID   hearth get execution ID\n"
+            "  hearth get contexts -w ID     hearth get context ID\n"
             "  hearth get files -w ID\n"
             "  hearth get events [--follow]\n"
             "  hearth get capabilities",
@@ -54,6 +55,7 @@ const std::vector<Kind>& kinds() {
         {"workspace", "workspaces", "/v1/workspaces", workspaceTable},
         {"sandbox", "sandboxes", "/v1/sandboxes", sandboxTable},
         {"execution", "executions", "", executionTable},
+        {"context", "contexts", "", contextTable},
         {"file", "files", "", fileTable},
     };
     return kKinds;

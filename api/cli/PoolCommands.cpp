@@ -62,7 +62,8 @@ int remove(const Invocation& call) {
         {"pool", "/v1/pools/"},
         {"workspace", "/v1/workspaces/"},
         {"sandbox", "/v1/sandboxes/"},
-        {"execution", "/v1/executions/"}};
+        {"execution", "/v1/executions/"},
+        {"context", "/v1/contexts/"}};
     std::vector<std::string> words;
     for (const auto& [word, target] : targets) {
         words.push_back(word);
@@ -78,8 +79,9 @@ int remove(const Invocation& call) {
         return kOk;
     }
     const auto near = suggestion(kind, words);
-    throw UsageError("there is no \"" + kind + "\" to delete",
-                     near ? "did you mean " + *near + "?" : "use pool, workspace or sandbox");
+    throw UsageError(
+        "there is no \"" + kind + "\" to delete",
+        near ? "did you mean " + *near + "?" : "use pool, workspace, sandbox or context");
 }
 
 int drain(const Invocation& call) {
@@ -152,8 +154,8 @@ Command makeApply() {
 Command makeDelete() {
     return {
         {.name = "delete",
-         .arguments = "pool|workspace|sandbox|execution NAME…",
-         .summary = "Delete pools, workspaces or sandboxes, or kill executions.",
+         .arguments = "pool|workspace|sandbox|context|execution NAME…",
+         .summary = "Delete pools, workspaces, sandboxes or contexts, or kill executions.",
          .details = "The warm sandboxes of a pool go at once; claimed ones live on to their own\n"
                     "end. A workspace takes its files and what runs in it along.",
          .flags = clientFlags(),

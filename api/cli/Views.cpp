@@ -135,6 +135,16 @@ std::string executionTable(const std::vector<Json>& items, WallTime now) {
     return table.text();
 }
 
+std::string contextTable(const std::vector<Json>& items, WallTime now) {
+    Table table({"ID", "LANGUAGE", "NAME", "RUNS", "CREATED"});
+    for (const Json& c : items) {
+        const std::string created = age(at(c, {"createdAt"}), now);
+        table.add({at(c, {"id"}), at(c, {"language"}), at(c, {"name"}), at(c, {"executionId"}),
+                   created == "-" ? "" : created + " ago"});
+    }
+    return table.text();
+}
+
 std::string fileTable(const std::vector<Json>& items, WallTime now) {
     Table table({"MODE", "SIZE", "AGE", "PATH"});
     table.align({Align::Left, Align::Right, Align::Right});

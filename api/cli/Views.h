@@ -16,6 +16,7 @@ std::string poolTable(const std::vector<Json>& items, WallTime now);
 std::string workspaceTable(const std::vector<Json>& items, WallTime now);
 std::string sandboxTable(const std::vector<Json>& items, WallTime now);
 std::string executionTable(const std::vector<Json>& items, WallTime now);
+std::string contextTable(const std::vector<Json>& items, WallTime now);
 std::string fileTable(const std::vector<Json>& items, WallTime now);
 std::string eventTable(const std::vector<Json>& items, WallTime now);
 std::string tokenTable(const std::vector<Json>& items, WallTime now);

@@ -30,9 +30,9 @@ void ResultFeed::take(std::uint64_t offset, std::string_view bytes, const Each& 
         if (held_.size() < wanted) return;
         if (wanted == kLengthSize) {
             const std::size_t length = getU32(reinterpret_cast<const unsigned char*>(held_.data()));
-            if (length == 0 || length > kMaxResult) throw ProtocolError("a result of no such size");
+            if (length > kMaxResult) throw ProtocolError("a result of no such size");
             if (++count_ > kMaxResults) throw ProtocolError("too many results");
-            continue;
+            if (length > 0) continue;
         }
         each(std::string_view(held_).substr(kLengthSize));
         held_.clear();

@@ -129,8 +129,7 @@ public:
                                 warm,  ground.runtime, "p",     secret, clock};
     ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,
                                 events,     metrics, log,     secret,  clock};
-    ContextService contexts{workspaces, table,   endings, journal,
-                            events,     metrics, secret,  clock};
+    ContextService contexts{workspaces, table, endings, journal, events, metrics, secret, clock};
     ReconcileLoop loop{work, metrics, log, clock};
     Reclaimer reclaimer{table, endings, clock};
     Principal who{"default", Role::Admin, ""};
