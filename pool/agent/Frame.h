@@ -20,6 +20,8 @@ inline constexpr std::size_t kMaxResults = 100;
 inline constexpr std::size_t kMaxContexts = 8;
 /// The descriptor on which the agent finds its listening socket.
 inline constexpr int kListenFd = 3;
+/// What a relay (PROTOCOL.md) says first, before it carries frames.
+inline constexpr const char* kRelayReady = "hearth-relay 1\n";
 
 enum class FrameType : std::uint8_t {
     Request = 1,

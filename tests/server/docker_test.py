@@ -19,8 +19,8 @@ import harness  # noqa: E402
 
 
 @contextlib.contextmanager
-def daemon(*args):
-    before, harness.dockerd = harness.dockerd, Dockerd(args)
+def daemon(*args, wrapper=()):
+    before, harness.dockerd = harness.dockerd, Dockerd(args, harness.on_remote_docker(), wrapper)
     try:
         yield harness.dockerd.start()
     finally:
@@ -148,22 +148,70 @@ def shut_in():
         assert twice.returncode != 0 and "already in use" in twice.stderr, twice
 
 
+def doctor(env, *args):
+    """The findings of `hearth doctor` by name."""
+    done = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--json", *args], env=dict(os.environ, **env),
+                          capture_output=True, text=True, check=False)
+    return {c["name"]: c for c in json.loads(done.stdout)["checks"]}
+
+
 def chosen_by_itself():
     """where runc cannot be driven and a daemon answers, docker is chosen, and doctor says why"""
     with daemon() as d:
-        env = dict(os.environ, DOCKER_HOST=d.socket)
-        args = [os.path.join(BUILD, "hearth"), "doctor", "--json", "--oci-runtime", "no-such-runc"]
-        told = json.loads(subprocess.run(args, env=env, capture_output=True, text=True, check=False).stdout)
-        why = {c["name"]: c for c in told["checks"]}
+        why = doctor(d.env, "--oci-runtime", "no-such-runc")
         assert why["runtime"]["message"].startswith("docker: there is no no-such-runc"), why["runtime"]
         assert why["docker"]["level"] == "ok", why
+        assert why["docker-agent"]["message"].startswith("bind: "), why
         with Server(runtime="auto", env={"DOCKER_HOST": d.socket}, args=["--oci-runtime", "no-such-runc"]) as s:
             assert s.get("/v1/capabilities").json["runtime"] == "docker"
 
 
-TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself]
+def hides(folder):
+    """A program that runs another where this folder is another one."""
+    return ["unshare", "--mount", "--propagation", "slave", "sh", "-c",
+            f'mkdir -p "{folder}" && mount -t tmpfs none "{folder}" && exec "$@"', "sh"]
+
+
+def other_files():
+    """a daemon that does not see our files gets the agent in a volume; server and doctor say so; the volume goes with the last sandbox"""
+    with daemon(wrapper=hides("/run/hearth")) as d, Server() as s:
+        told = doctor(d.env, "--runtime", "docker", "--data-dir", "/run/hearth")  # looks there
+        assert told["docker-agent"]["message"] == "copy: the daemon does not see this machine's files", told
+        assert not glob.glob("/run/hearth/hearth-probe-*")
+        assert "mode=copy" in s.log() and "does not see this machine's files" in s.log(), s.log()[-2000:]
+        names = [v["Name"] for v in d.items("/volumes")["Volumes"]]
+        assert len(names) == 1 and names[0].startswith(f"hearth-{s.instance}-agent-"), names
+        w = s.open_workspace()["id"]
+        assert s.run(w, "echo hi")["stdout"] == "hi\n"
+        assert s.call("PUT", f"/v1/workspaces/{w}/files/f", raw=b"x" * 300_000).status == 201
+        assert s.get(f"/v1/workspaces/{w}/files/f").body == b"x" * 300_000
+        s.drain()
+        wait_for("the volume's end", lambda: not d.items("/volumes")["Volumes"])
+
+
+def copied_agent_shut_in():
+    """with the agent in a volume nothing of this machine is mounted, and nobody but root may use the relays' folder"""
+    with daemon() as d, Server() as s:
+        w = s.open_workspace()
+        found = [c for c in d.items("/containers/json") if c["Labels"].get("dev.hearth.sandbox") == w["sandboxId"]]
+        c = d.items(f"/containers/{found[0]['Id']}/json")
+        assert all(m["Type"] in ("volume", "tmpfs") for m in c["Mounts"]), c["Mounts"]
+        assert [m["RW"] for m in c["Mounts"] if m["Type"] == "volume"] == [False], c["Mounts"]
+        assert not c["HostConfig"]["Binds"] and c["HostConfig"]["CapDrop"] == ["ALL"], c["HostConfig"]
+        out = s.run(w["id"], "ls -ln /.hearth/start; for p in /proc/[0-9]*; do grep -Eh '^(Uid|CapEff|NoNewPrivs|Seccomp):' $p/status; done")
+        print(out["stdout"])
+        assert "srw-------" in out["stdout"] and "socket" not in out["stdout"], out
+        assert {line for line in out["stdout"].splitlines() if line.startswith("CapEff")} == {"CapEff:\t0000000000000000"}, out
+        assert "NoNewPrivs:\t0" not in out["stdout"] and "Seccomp:\t0" not in out["stdout"], out
+
+
+TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself, other_files]
 for test in TESTS:
     test.only = "docker"
+for test in [daemon_restarts, copied_agent_shut_in]:
+    test.remote = True
+TESTS.append(copied_agent_shut_in)
+copied_agent_shut_in.only = "docker-remote"
 
 if __name__ == "__main__":
     main("server", TESTS)

@@ -89,8 +89,27 @@ EngineResponse EngineClient::send(const EngineRequest& request, TimePoint until)
         EngineStream stream(address_, tls_ ? &*tls_ : nullptr, until);
         return exchange(stream, request, kMaxBody, until);
     } catch (const Error& e) {
-        if (e.code() == ErrorCode::Deadline) hung_ = true;
-        if (e.code() == ErrorCode::Unavailable) api_ = 0;  // another one may come back
+        noteFailure(e);
+        throw;
+    }
+}
+
+void EngineClient::noteFailure(const Error& e) {
+    if (e.code() == ErrorCode::Deadline) hung_ = true;
+    if (e.code() == ErrorCode::Unavailable) api_ = 0;  // another one may come back
+}
+
+EngineClient::Attachment EngineClient::attach(const std::string& target, const Json& body,
+                                              TimePoint until) {
+    const EngineRequest request{
+        .method = "POST", .target = prefix(until) + target, .body = dumpJson(body)};
+    try {
+        Attachment made{EngineStream(address_, tls_ ? &*tls_ : nullptr, until), {}};
+        const EngineResponse response = upgrade(made.stream, request, kMaxBody, until, made.early);
+        if (response.status >= 400) throwRefusal(request, response);
+        return made;
+    } catch (const Error& e) {
+        noteFailure(e);
         throw;
     }
 }

@@ -36,7 +36,7 @@ public:
         std::ofstream(root_ + "/agent") << "program";
         runtime_ = std::make_unique<pool::DockerRuntime>(
             instance_, std::make_unique<pool::docker::EngineClient>(engine_.address()),
-            root_ + "/agent");
+            root_ + "/agent", pool::docker::AgentMode::Bind);
     }
     ~House() {
         runtime_.reset();
