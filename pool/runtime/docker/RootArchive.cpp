@@ -16,9 +16,13 @@ void RootArchive::addFile(const std::string& name, const std::string& content, u
     tar_.append(tarPadding(content.size()), '\0');
 }
 
+std::string RootArchive::bytes() const {
+    return tar_ + tarEnd();
+}
+
 void RootArchive::load(EngineClient& engine, const std::string& repository, const std::string& tag,
                        TimePoint until) const {
-    const std::string whole = tar_ + tarEnd();
+    const std::string whole = bytes();
     std::size_t at = 0;
     EngineRequest request{.method = "POST",
                           .target = "/images/create?fromSrc=-&repo=" + percentEncoded(repository) +

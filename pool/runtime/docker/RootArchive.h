@@ -12,6 +12,8 @@ public:
     /// `name` is relative to the root; its folders have been added before.
     void addFolder(const std::string& name);
     void addFile(const std::string& name, const std::string& content, unsigned mode);
+    /// The whole of it, a tar.
+    std::string bytes() const;
     /// Makes the image `repository:tag`. Throws what EngineClient::call() does.
     void load(EngineClient& engine, const std::string& repository, const std::string& tag,
               TimePoint until) const;
