@@ -164,7 +164,7 @@ TEST_CASE("a sandbox is made once: a second create is refused and leaves the fir
     host.stop();
     host.start();
     CHECK_THROWS(host.runtime().create(id, host.spec()));
-    CHECK(agent.run("echo still").output == "still\n");
+    CHECK(SmallAgent(host.runtime().connect(id)).run("echo still").output == "still\n");
     host.runtime().destroy(id);
     CHECK(host.leftovers().empty());
 }

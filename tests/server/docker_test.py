@@ -3,6 +3,7 @@
 its containers are shut in. Each test has a daemon of its own, whose end it can be."""
 
 import contextlib
+import datetime
 import glob
 import io
 import json
@@ -166,6 +167,51 @@ def chosen_by_itself():
             assert s.get("/v1/capabilities").json["runtime"] == "docker"
 
 
+def same_container():
+    """bench against docker runs its commands in the workspace's own container and says so"""
+    with daemon() as d, Server(pools=pool_yaml(warm=1)) as s:
+        done = subprocess.run([os.path.join(BUILD, "hearth"), "bench", "--url", s.url, "--against", "docker", "--only", "shell,file",
+                               "--rounds", "5", "--json"], env=dict(os.environ, **d.env), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
+        report = json.loads(done.stdout)
+        shell = next(o for o in report["operations"] if o["name"] == "shell")
+        assert report["dockerContainer"] == "same" and shell["docker"]["samples"] == 5 and shell["ratioP50"] > 1, report
+        assert "files are left out on Docker's side" in done.stderr, done
+        print(f"      shell: {shell['hearth']['p50Ms']:.1f} ms, docker exec in the same container {shell['docker']['p50Ms']:.1f} ms")
+        assert len(d.items("/containers/json")) <= 2, "a container of the bench is left"
+
+
+def other_clock():
+    """a daemon whose machine was started at another time does not disturb lifetimes, also after kill -9 and without a server"""
+    shifted = ["unshare", "--time", "--boottime", "100000"]
+    with open("/proc/uptime", encoding="ascii") as f:
+        here = float(f.read().split()[0])
+    there = float(subprocess.run([*shifted, "cut", "-d ", "-f1", "/proc/uptime"], capture_output=True, text=True, check=True).stdout)
+    assert there - here > 99_000, "this kernel gives a program no clock of its own"
+
+    def seconds_to(text):
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - time.time()
+    with daemon(wrapper=shifted) as d, Server() as s:
+        w = s.open_workspace(maxLifetimeSeconds=900)
+        assert 890 < seconds_to(w["expiresAt"]) < 901, w
+        out = s.run(w["id"], "cut -d. -f1 /proc/uptime")
+        assert int(out["stdout"]) - here > 99_000, out  # it is another clock indeed
+        e = s.get(f"/v1/executions/{out['id']}").json
+        assert -60 < seconds_to(e["startedAt"]) <= 0.1, e
+        time.sleep(2.5)  # the agent would have ended itself by now
+        assert s.run(w["id"], "echo alive")["stdout"] == "alive\n"
+        short = s.open_workspace(maxLifetimeSeconds=6)
+        s.kill9()
+        s.start()
+        again = s.get(f"/v1/workspaces/{w['id']}").json
+        assert abs(seconds_to(again["expiresAt"]) - seconds_to(w["expiresAt"])) < 0.5, (again, w)
+        s.kill9()
+        wait_for("the short one's own end", lambda: not [c for c in d.items("/containers/json")
+                                                         if c["Labels"]["dev.hearth.sandbox"] == short["sandboxId"]], 20)
+        s.start()
+        assert s.run(w["id"], "echo alive")["stdout"] == "alive\n"
+
+
 def hides(folder):
     """A program that runs another where this folder is another one."""
     return ["unshare", "--mount", "--propagation", "slave", "sh", "-c",
@@ -205,13 +251,13 @@ def copied_agent_shut_in():
         assert "NoNewPrivs:\t0" not in out["stdout"] and "Seccomp:\t0" not in out["stdout"], out
 
 
-TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself, other_files]
+TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself, other_files, same_container]
 for test in TESTS:
     test.only = "docker"
-for test in [daemon_restarts, copied_agent_shut_in]:
-    test.remote = True
-TESTS.append(copied_agent_shut_in)
-copied_agent_shut_in.only = "docker-remote"
+daemon_restarts.remote = True
+for test in [copied_agent_shut_in, other_clock]:
+    TESTS.append(test)
+    test.only, test.remote = "docker-remote", True
 
 if __name__ == "__main__":
     main("server", TESTS)

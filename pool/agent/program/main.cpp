@@ -149,6 +149,8 @@ int main(int argc, char** argv) {
     mallopt(M_MMAP_THRESHOLD, 65'536);
     mallopt(M_TRIM_THRESHOLD, 131'072);
     confine(settings);
+    // Whatever mode it was mounted with: runc gives a tmpfs that of the folder beneath it.
+    if (settings.init && settings.keep_identity) chmod(settings.root.c_str(), 0700);
     Fd signals = prepareSignals();
     Fd handover;
     Fd listening = listener(settings, handover);
