@@ -58,7 +58,7 @@ void throwRefusal(const EngineRequest& request, const EngineResponse& response) 
     }
     if (has(message, "bind source path does not exist")) {
         throw Error(ErrorCode::Unsupported, "the Docker Engine does not see this machine's files")
-            .hint("run hearth on the machine of the daemon: the agent is mounted from there");
+            .hint("--docker-agent copy brings the agent into a volume there");
     }
     if (has(message, "client version") && has(message, "too old")) {
         throw Error(ErrorCode::Unsupported, "the Docker Engine is too new for this Hearth")
