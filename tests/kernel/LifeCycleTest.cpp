@@ -257,7 +257,7 @@ TEST_CASE("several sandboxes are made and ended at once", "[kernel][docker]") {
     CHECK(host.leftovers().empty());
 }
 
-TEST_CASE("a fork bomb ends within three seconds", "[kernel][docker]") {
+TEST_CASE("a fork bomb ends within three seconds", "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     const SandboxId id = host.create();

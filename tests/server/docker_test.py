@@ -236,7 +236,7 @@ def other_files():
 
 
 def copied_agent_shut_in():
-    """with the agent in a volume nothing of this machine is mounted, and nobody but root may use the relays' folder"""
+    """with the agent in a volume nothing of this machine is mounted, only root may use the relays' folder, and relays end with their server"""
     with daemon() as d, Server() as s:
         w = s.open_workspace()
         found = [c for c in d.items("/containers/json") if c["Labels"].get("dev.hearth.sandbox") == w["sandboxId"]]
@@ -245,10 +245,13 @@ def copied_agent_shut_in():
         assert [m["RW"] for m in c["Mounts"] if m["Type"] == "volume"] == [False], c["Mounts"]
         assert not c["HostConfig"]["Binds"] and c["HostConfig"]["CapDrop"] == ["ALL"], c["HostConfig"]
         out = s.run(w["id"], "ls -ln /.hearth/start; for p in /proc/[0-9]*; do grep -Eh '^(Uid|CapEff|NoNewPrivs|Seccomp):' $p/status; done")
-        print(out["stdout"])
         assert "srw-------" in out["stdout"] and "socket" not in out["stdout"], out
         assert {line for line in out["stdout"].splitlines() if line.startswith("CapEff")} == {"CapEff:\t0000000000000000"}, out
         assert "NoNewPrivs:\t0" not in out["stdout"] and "Seccomp:\t0" not in out["stdout"], out
+        s.call("PUT", f"/v1/workspaces/{w['id']}/files/f", raw=b"x")  # a relay more
+        s.kill9()
+        s.start()
+        wait_for("the end of old relays", lambda: s.run(w["id"], "ps -o args | grep -c '[h]earth/agent --relay'")["stdout"] == "1\n")
 
 
 TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself, other_files, same_container]
