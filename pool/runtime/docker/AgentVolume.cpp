@@ -1,7 +1,10 @@
 #include "pool/runtime/docker/AgentVolume.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <vector>
 
 #include "base/Error.h"
 #include "pool/runtime/docker/ContainerConfig.h"
@@ -10,6 +13,8 @@
 
 namespace hearth::pool::docker {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFile = 64U << 20U;
 constexpr std::string_view kRepository = "hearth/agent";
@@ -72,14 +77,21 @@ void AgentVolume::fill(TimePoint until) {
 void AgentVolume::load(TimePoint until) {
     RootArchive archive;
     archive.addFolder(".hearth");
-    for (const std::string& name : sys::listDirectory(inside_)) {
-        if (name == "start") {
-            archive.addFolder(".hearth/" + name);  // where a socket's folder is mounted
+    std::vector<fs::path> paths;
+    for (const auto& entry : fs::recursive_directory_iterator(inside_)) {
+        paths.push_back(entry.path());
+    }
+    std::ranges::sort(paths);  // folders before what is in them
+    for (const fs::path& path : paths) {
+        const std::string name = ".hearth/" + path.lexically_relative(inside_).string();
+        if (fs::is_directory(path)) {
+            archive.addFolder(name);
             continue;
         }
-        const auto content = sys::readFile(inside_ + "/" + name, kMaxFile);
+        const auto content = sys::readFile(path, kMaxFile);
         if (!content) throw std::runtime_error("the agent's file " + name + " cannot be read");
-        archive.addFile(".hearth/" + name, *content, name == "agent" ? 0555 : 0444);
+        const auto mode = static_cast<unsigned>(fs::status(path).permissions());
+        archive.addFile(name, *content, mode & 0555U);
     }
     archive.load(engine_, std::string(kRepository), name_, until);
 }
