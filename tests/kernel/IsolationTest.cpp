@@ -268,8 +268,7 @@ TEST_CASE("a private terminal works", "[kernel][docker]") {
     host.runtime().destroy(id);
 }
 
-TEST_CASE("memory beyond the limit ends the execution, not the agent",
-          "[kernel][docker][remote]") {
+TEST_CASE("memory beyond the limit ends the execution, not the agent", "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     const SandboxId id = host.create();
