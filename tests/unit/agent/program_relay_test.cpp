@@ -74,6 +74,7 @@ struct Opened {
     Opened() {
         char name[] = "/tmp/hearth-relay-test-XXXXXX";
         folder = mkdtemp(name);
+        chmod(folder.c_str(), 0755);
         std::filesystem::create_directories(folder + "/root");
         if (geteuid() == 0 && chown((folder + "/root").c_str(), 1000, 1000) != 0) {
             throw std::runtime_error("chown");

@@ -74,7 +74,7 @@ std::vector<std::string> asked(FakeEngine& engine) {
 
 /// Where a daemon sees `source` or not; the rest works.
 FakeEngine::Reply daemon(bool sees, const std::string& kernel) {
-    return [=](const Seen& seen) {
+    return [sees, kernel](const Seen& seen) {
         if (seen.target == "/_ping") return pong();
         if (seen.target == "/v1.41/info") {
             return answer(200, dumpJson({{"KernelVersion", kernel}}));
