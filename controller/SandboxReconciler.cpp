@@ -96,7 +96,8 @@ std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::Sandb
         [gate = gate_, id](const std::string& reason) {
             const std::shared_lock lock(gate->mutex);
             if (gate->endings != nullptr) gate->endings->lost(id, reason);
-        });
+        },
+        &clock_);
 }
 
 ReconcileResult SandboxReconciler::bringUp(const pool::Member& member) {

@@ -164,8 +164,12 @@ public:
 private:
     std::unique_ptr<pool::ContainerRuntime> makeRuntime() {
         if (ground_.docker) {
-            return std::make_unique<pool::DockerRuntime>(
-                ground_.instance, std::move(ground_.docker), besideProgram("hearth-agent"));
+            auto docker = std::make_unique<pool::DockerRuntime>(
+                ground_.instance, std::move(ground_.docker), besideProgram("hearth-agent"),
+                *config_.docker_agent);
+            log_.info("docker.agent", {{"mode", cli::agentModeName(docker->agentChoice().mode)},
+                                       {"why", docker->agentChoice().reason}});
+            return docker;
         }
         if (!ground_.launcher) return std::make_unique<pool::FakeRuntime>(clock_);
         launcher_ =

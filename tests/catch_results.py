@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs Catch2 programs and counts their test cases.
 
-    catch_results.py STAGE PROGRAM...
+    catch_results.py STAGE PROGRAM [ARGUMENT...]
     catch_results.py STAGE --ctest BUILD_FOLDER LABEL
 
 Appends "pass|fail|skip STAGE NAME" for each test case to the file in HEARTH_TEST_RESULTS. A test
@@ -17,6 +17,7 @@ import time
 import xml.etree.ElementTree as xml
 
 DEFAULT_TIMEOUT = 900
+SUFFIX = os.environ.get("HEARTH_TEST_SUFFIX", "")  # of each name: what a program that runs twice ran on
 
 
 def programs_of_ctest(folder, label):
@@ -77,7 +78,7 @@ def main():
     if arguments[0] == "--ctest":
         programs = list(programs_of_ctest(arguments[1], arguments[2]))
     else:
-        programs = [([program], DEFAULT_TIMEOUT) for program in arguments]
+        programs = [(arguments, DEFAULT_TIMEOUT)]
     lines = []
     if not programs:
         lines.append(f"fail {stage} there is no test program\n")
@@ -89,7 +90,7 @@ def main():
         print(f"    {os.path.basename(command[0]):24} {count['pass']:5} passed {count['fail']:3} failed "
               f"{count['skip']:3} skipped  {time.monotonic() - started:6.1f} s", flush=True)
         for result, name, text in results:
-            name = " ".join(name.split())
+            name = " ".join(name.split()) + SUFFIX
             lines.append(f"{result} {stage} {name}\n")
             if result == "fail":
                 print(f"\nFAILED: {name}\n{text}\n", flush=True)

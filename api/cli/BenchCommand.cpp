@@ -61,7 +61,7 @@ std::set<std::string> chosenNames(const Options& options) {
     return chosen;
 }
 
-std::unique_ptr<BenchDocker> openDocker(const Invocation& call) {
+std::unique_ptr<BenchDocker> openDocker(const Invocation& call, const std::string& sandbox) {
     const std::string against = call.options.get("against", "");
     if (against.empty()) return nullptr;
     if (against != "docker") {
@@ -69,13 +69,13 @@ std::unique_ptr<BenchDocker> openDocker(const Invocation& call) {
     }
     const std::string image = call.options.get("docker-image", "");
     const std::string rootfs = call.options.get("docker-rootfs", "");
-    if (image.empty() == rootfs.empty()) {
-        throw UsageError("--against docker needs exactly one of --docker-image and --docker-rootfs",
+    if (!image.empty() && !rootfs.empty()) {
+        throw UsageError("--docker-image and --docker-rootfs exclude each other",
                          "for a fair comparison give the root file system of the pool's image");
     }
     const std::string url = dockerUrl(call.environment);
     try {
-        return std::make_unique<BenchDocker>(url, image, rootfs);
+        return std::make_unique<BenchDocker>(url, image, rootfs, sandbox);
     } catch (Error& e) {
         if (e.code() != ErrorCode::Unavailable) throw;
         throw Error(ErrorCode::Unavailable, "no Docker Engine answers at " + url)
@@ -126,7 +126,7 @@ int bench(const Invocation& call) {
     const StopSignals signals;
     {
         BenchServer server(remote, call.options.get("pool", ""));
-        const std::unique_ptr<BenchDocker> docker = openDocker(call);
+        const std::unique_ptr<BenchDocker> docker = openDocker(call, server.sandbox());
         report.pool = server.pool();
         if (names.contains("python") && !server.hasPython()) {
             call.console.note("pool " + server.pool() + " has no Python: left out");
@@ -134,6 +134,12 @@ int bench(const Invocation& call) {
         std::vector<BenchOperation> operations = server.operations(names);
         if (docker) {
             report.docker_version = docker->version();
+            report.same_container = docker->sameContainer();
+            if (names.contains("file") && !docker->hasFiles()) {
+                call.console.note(
+                    "docker cp cannot write to the workspace's container: files are "
+                    "left out on Docker's side without --docker-image");
+            }
             if (names.contains("python") && !docker->hasPython()) {
                 call.console.note("the container has no python3: left out on Docker's side");
             }
@@ -164,9 +170,11 @@ Command makeBench() {
              "4 ms before each; every answer is verified; three rounds warm up. `claim`\n"
              "and `one shot` wait, unmeasured, until the pool has a warm sandbox.\n\n"
              "With --against docker the same work is done beside it, in the same rounds,\n"
-             "by `docker exec` and `docker cp` through the Engine API (DOCKER_HOST), in a\n"
-             "container of --docker-image, or of the tree at --docker-rootfs, which is\n"
-             "imported for the run. Both are removed at the end.",
+             "by `docker exec` and `docker cp` through the Engine API (DOCKER_HOST). Commands\n"
+             "run in the workspace's own container where that Engine has it (--runtime\n"
+             "docker), which the report says. Else, and for files, a container is made of\n"
+             "--docker-image, or of the tree at --docker-rootfs, which is imported for the\n"
+             "run. Both are removed at the end.",
          .flags = withClientFlags(
              {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
               Flag{.name = "rounds", .value = "N", .help = "Rounds that count", .fallback = "150"},

@@ -9,13 +9,18 @@
 
 namespace hearth::cli {
 
-/// Docker's side of the benchmark: a container that sleeps, into which commands are executed
-/// through the Engine API. The destructor removes the container and an imported image. Not
+/// Docker's side of the benchmark: a container into which commands are executed through the Engine
+/// API. It is the very one of the measured workspace where this Engine has it, else one that
+/// sleeps. The destructor removes what was made here: the container and an imported image. Not
 /// thread-safe.
 class BenchDocker {
 public:
-    /// Of an image the Engine has, or (`image` empty) of the tree in `rootfs`, imported first.
-    BenchDocker(const std::string& url, const std::string& image, const std::string& rootfs);
+    /// A container of its own is one of `image`, which the Engine has, or of the tree in `rootfs`,
+    /// imported first. With neither there is none: Error(InvalidArgument) if the Engine does not
+    /// have the container of `sandbox`. Files are measured only in one of its own: what is written
+    /// to by `docker cp` must not be shut in.
+    BenchDocker(const std::string& url, const std::string& image, const std::string& rootfs,
+                const std::string& sandbox);
     ~BenchDocker();
     BenchDocker(const BenchDocker&) = delete;
     BenchDocker& operator=(const BenchDocker&) = delete;
@@ -23,8 +28,14 @@ public:
     std::vector<BenchOperation> operations(const std::set<std::string>& names);
     const std::string& version() const { return version_; }
     bool hasPython() const { return has_python_; }
+    /// Whether commands run in the workspace's own container.
+    bool sameContainer() const { return !shared_.empty(); }
+    bool hasFiles() const { return !container_.empty(); }
 
 private:
+    void startOwn(const std::string& image, const std::string& rootfs);
+    void removeOwn();
+    const std::string& commands() const { return shared_.empty() ? container_ : shared_; }
     void exec(const Record& record, const std::string& series, const std::vector<std::string>& argv,
               const std::string& expected);
     void files(const Record& record);
@@ -32,7 +43,8 @@ private:
     DockerEngine engine_;
     std::string version_;
     std::string imported_;
-    std::string container_;
+    std::string container_;  ///< its own
+    std::string shared_;     ///< the workspace's
     bool has_python_ = false;
 };
 

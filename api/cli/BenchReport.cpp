@@ -50,7 +50,10 @@ void BenchReport::add(Side side, const std::string& series, double milliseconds)
 std::string BenchReport::table() const {
     const bool docker = !docker_version.empty();
     std::string text = url + ", pool " + pool + ", " + std::to_string(rounds) + " rounds";
-    if (docker) text += ", against Docker " + docker_version;
+    if (docker) {
+        text += ", against Docker " + docker_version + ", docker exec in " +
+                (same_container ? "the workspace's own container" : "another container");
+    }
     text += "\nload average " + number(load[0], 2) + ", others used " +
             number(100 * foreign_share, 0) + " % of the processors before the run\n";
     if (foreign_share > kMostForeign) {
@@ -120,6 +123,9 @@ Json BenchReport::document() const {
             {"pool", pool},
             {"rounds", rounds},
             {"dockerVersion", docker_version.empty() ? Json(nullptr) : Json(docker_version)},
+            {"dockerContainer", docker_version.empty() ? Json(nullptr)
+                                : same_container       ? Json("same")
+                                                       : Json("own")},
             {"loadAverage", load},
             {"foreignCpuShare", foreign_share},
             {"timesTrustworthy", foreign_share <= kMostForeign},

@@ -18,7 +18,8 @@ class BenchReport {
 public:
     std::string url;
     std::string pool;
-    std::string docker_version;  ///< empty: Docker was not measured
+    std::string docker_version;   ///< empty: Docker was not measured
+    bool same_container = false;  ///< Docker's commands ran in the workspace's own container
     int rounds = 0;
     int warm_claims = 0;
     int cold_claims = 0;

@@ -52,6 +52,7 @@ BenchServer::BenchServer(Remote& remote, const std::string& pool) : remote_(remo
     const Json made = remote_.send("POST", "/v1/workspaces", body).body;
     workspace_ = "/v1/workspaces/" + made.value("id", "");
     pool_ = made.value("pool", pool);
+    sandbox_ = made.value("sandboxId", "");
     try {
         execute(workspace_ + "/executions", {{"code", "print(1)"}, {"language", "python"}}, "1\n");
     } catch (const RemoteError& e) {

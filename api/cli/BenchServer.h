@@ -25,6 +25,7 @@ public:
     /// The operations of those names; they refer to this object.
     std::vector<BenchOperation> operations(const std::set<std::string>& names);
     const std::string& pool() const { return pool_; }
+    const std::string& sandbox() const { return sandbox_; }
     bool hasPython() const { return has_python_; }
     /// How many of the measured claims found a warm sandbox, and how many did not.
     std::pair<int, int> claims() const { return {warm_, cold_}; }
@@ -40,6 +41,7 @@ private:
     Remote& remote_;
     std::string pool_;
     std::string workspace_;  ///< "/v1/workspaces/ws_…"
+    std::string sandbox_;    ///< of that workspace
     bool has_python_ = true;
     int warm_ = 0;
     int cold_ = 0;

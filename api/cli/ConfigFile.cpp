@@ -42,6 +42,11 @@ public:
                  config_.runtime = setting(runtimeFromName(scalar(n, k), at(n) + " " + k), n);
              }},
             {"ociRuntime", text(config_.oci_runtime)},
+            {"dockerAgent",
+             [this](const auto& n, const auto& k) {
+                 config_.docker_agent =
+                     setting(agentModeFromName(scalar(n, k), at(n) + " " + k), n);
+             }},
             {"user", text(config_.user)},
             {"defaultPool", text(config_.default_pool)},
             {"tokens", [this](const auto& n, const auto& k) { tokens(n, k); }},

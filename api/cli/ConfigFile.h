@@ -11,6 +11,7 @@ void readConfigFile(const std::string& path, ServeConfig& config);
 
 /// Throw UsageError that names `origin`, the place where the value was given.
 RuntimeChoice runtimeFromName(const std::string& name, const std::string& origin);
+pool::docker::AgentMode agentModeFromName(const std::string& name, const std::string& origin);
 ShutdownWarm shutdownWarmFromName(const std::string& name, const std::string& origin);
 
 }  // namespace hearth::cli

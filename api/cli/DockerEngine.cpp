@@ -166,6 +166,13 @@ void DockerEngine::removeContainer(const std::string& id) {
     call("DELETE", "/containers/" + id + "?force=1&v=1");
 }
 
+std::string DockerEngine::findContainer(const std::string& label) {
+    const std::string filters = dumpJson({{"label", Json::array({label})}});
+    const Json found = call("GET", "/containers/json?filters=" + api::percentEncode(filters));
+    if (!found.is_array() || found.empty()) return {};
+    return found.front().value("Id", "");
+}
+
 DockerEngine::ExecResult DockerEngine::exec(const std::string& id,
                                             const std::vector<std::string>& argv) {
     const Json made = call("POST", "/containers/" + id + "/exec",

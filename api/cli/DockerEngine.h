@@ -33,6 +33,8 @@ public:
     /// A running container without network that only sleeps. Gives its id.
     std::string startContainer(const std::string& image);
     void removeContainer(const std::string& id);
+    /// The id of a running container with that label ("key=value"); empty if there is none.
+    std::string findContainer(const std::string& label);
     /// As `docker exec` does: create, start, read the stream to its end, inspect.
     ExecResult exec(const std::string& id, const std::vector<std::string>& argv);
     /// As `docker cp` does.

@@ -51,6 +51,9 @@ int doctor(const Invocation& call) {
     for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
     findings.push_back(checkDocker(runtime.choice));
+    if (runtime.choice == RuntimeChoice::Docker && findings.back().level == Level::Ok) {
+        findings.push_back(checkDockerAgent(config));
+    }
     const auto count = [&](Level level) {
         return std::ranges::count(findings, level, &Finding::level);
     };

@@ -65,6 +65,7 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
     visit("pools", Json(config.pools.value), config.pools);
     visit("runtime", Json(runtimeName(config.runtime.value)), config.runtime);
     visit("ociRuntime", Json(config.oci_runtime.value), config.oci_runtime);
+    visit("dockerAgent", Json(agentModeName(config.docker_agent.value)), config.docker_agent);
     visit("user", Json(config.user.value), config.user);
     visit("defaultPool", Json(config.default_pool.value), config.default_pool);
     visit("tokens", tokens, config.tokens);
@@ -118,6 +119,8 @@ std::vector<Flag> serveFlags() {
         flag("pools", "FILE", "A manifest of pools to declare at start", ""),
         flag("runtime", "NAME", "What makes the sandboxes: auto, oci, docker or fake", "auto"),
         flag("oci-runtime", "PROGRAM", "The OCI runtime's program", "runc"),
+        flag("docker-agent", "HOW",
+             "How the agent comes into Docker's containers: auto, bind (mounted) or copy", "auto"),
         flag("user", "NAME", "The user that the server runs as beside its launcher", "hearth"),
         flag("default-pool", "NAME", "The pool of requests that name none", "the oldest"),
         flag("allowed-hosts", "HOST", "A further Host that requests may name", ""),
@@ -143,6 +146,9 @@ ServeConfig loadServeConfig(const Options& options) {
         return runtimeFromName(*options.get("runtime"), origin);
     });
     overlayText(options, "oci-runtime", config.oci_runtime);
+    overlay(options, "docker-agent", config.docker_agent, [&](const std::string& origin) {
+        return agentModeFromName(*options.get("docker-agent"), origin);
+    });
     overlayText(options, "user", config.user);
     overlayText(options, "default-pool", config.default_pool);
     overlayList(options, "allowed-hosts", config.allowed_hosts);
@@ -172,6 +178,25 @@ RuntimeChoice runtimeFromName(const std::string& name, const std::string& origin
     if (name == "docker") return RuntimeChoice::Docker;
     if (name == "fake") return RuntimeChoice::Fake;
     throw UsageError(origin + " is \"" + name + "\"", "use auto, oci, docker or fake");
+}
+
+const char* agentModeName(pool::docker::AgentMode mode) {
+    switch (mode) {
+        case pool::docker::AgentMode::Auto:
+            return "auto";
+        case pool::docker::AgentMode::Bind:
+            return "bind";
+        case pool::docker::AgentMode::Copy:
+            return "copy";
+    }
+    return "auto";
+}
+
+pool::docker::AgentMode agentModeFromName(const std::string& name, const std::string& origin) {
+    if (name == "auto") return pool::docker::AgentMode::Auto;
+    if (name == "bind") return pool::docker::AgentMode::Bind;
+    if (name == "copy") return pool::docker::AgentMode::Copy;
+    throw UsageError(origin + " is \"" + name + "\"", "use auto, bind or copy");
 }
 
 ShutdownWarm shutdownWarmFromName(const std::string& name, const std::string& origin) {

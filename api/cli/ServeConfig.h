@@ -9,6 +9,7 @@
 #include "api/cli/Options.h"
 #include "base/Json.h"
 #include "controller/Principal.h"
+#include "pool/runtime/docker/AgentMode.h"
 
 namespace hearth::cli {
 
@@ -25,6 +26,7 @@ struct Setting {
 
 enum class RuntimeChoice { Auto, Oci, Docker, Fake };
 const char* runtimeName(RuntimeChoice runtime);
+const char* agentModeName(pool::docker::AgentMode mode);
 /// What becomes of warm sandboxes when the server stops.
 enum class ShutdownWarm { Destroy, Keep };
 
@@ -45,6 +47,7 @@ struct ServeConfig {
     Setting<std::vector<std::string>> pools{{}};  ///< manifest files
     Setting<RuntimeChoice> runtime{RuntimeChoice::Auto};
     Setting<std::string> oci_runtime{"runc"};
+    Setting<pool::docker::AgentMode> docker_agent{pool::docker::AgentMode::Auto};
     Setting<std::string> user{"hearth"};
     Setting<std::string> default_pool{""};  ///< empty: the oldest pool
     Setting<std::vector<TokenConfig>> tokens{{}};

@@ -21,6 +21,7 @@
 namespace hearth::cli {
 namespace {
 
+constexpr auto kLookWithin = std::chrono::seconds(20);
 constexpr auto kEngineWithin = std::chrono::seconds(3);
 
 Finding ok(std::string name, std::string message) {
@@ -218,6 +219,23 @@ Finding checkDocker(RuntimeChoice runtime) {
                 "apt-get install -y docker.io, or set DOCKER_HOST"};
     } catch (const std::exception& e) {
         return {needed ? Level::Fail : Level::Warn, "docker", e.what(), "set DOCKER_HOST"};
+    }
+}
+
+Finding checkDockerAgent(const ServeConfig& config) {
+    namespace docker = pool::docker;
+    const bool usable = ::access(config.data_dir.value.c_str(), W_OK | X_OK) == 0;
+    const std::string folder =
+        usable ? *config.data_dir : std::filesystem::temp_directory_path().string();
+    try {
+        docker::EngineClient engine(docker::engineAddress());
+        const docker::AgentChoice choice = docker::chooseAgentMode(
+            engine, *config.docker_agent, {folder}, SystemClock().now() + kLookWithin);
+        return ok("docker-agent", std::string(agentModeName(choice.mode)) + ": " + choice.reason);
+    } catch (const std::exception& e) {
+        return {Level::Warn, "docker-agent",
+                std::string("how the agent comes into containers is not known: ") + e.what(),
+                "see what dockerd logs, or say it with --docker-agent"};
     }
 }
 

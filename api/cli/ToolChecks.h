@@ -15,6 +15,9 @@ Findings checkServer(const ServeConfig& config);
 /// The Docker Engine that DOCKER_HOST names. Without it the docker runtime fails; elsewhere only
 /// `bench --against docker` needs one.
 Finding checkDocker(RuntimeChoice runtime);
+/// How the agent would come into that Engine's containers, and why. Asks by an empty image and a
+/// container of it that is never started; both are removed again.
+Finding checkDockerAgent(const ServeConfig& config);
 
 /// Judges the first line of `runc --version`, "runc version 1.1.5+ds1".
 Finding judgeRunc(const std::string& version_text);

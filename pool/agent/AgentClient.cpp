@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "pool/agent/Ask.h"
+#include "pool/agent/ClockShift.h"
 #include "pool/agent/DataConnections.h"
 #include "pool/agent/ExecStream.h"
 #include "pool/agent/FileStream.h"
@@ -84,12 +85,27 @@ bool nothing(const Json&) {
     return true;
 }
 
+Deadlines shifted(Deadlines deadlines, const ClockShift& shift) {
+    deadlines.expires_at = shift.ours(deadlines.expires_at);
+    deadlines.idle_at = shift.ours(deadlines.idle_at);
+    return deadlines;
+}
+
+/// What a hello tells, in our time.
+void toOurTime(Hello& hello, const ClockShift& shift) {
+    hello.deadlines = shifted(hello.deadlines, shift);
+    hello.last_activity = shift.ours(hello.last_activity);
+    if (hello.binding) hello.binding->bound_at = shift.ours(hello.binding->bound_at);
+    for (KnownExecution& known : hello.executions) known.started_at = shift.ours(known.started_at);
+}
+
 }  // namespace
 
 struct AgentClient::Impl {
     std::chrono::milliseconds timeout{0};
     std::shared_ptr<Connection> control;
     std::shared_ptr<DataConnections> data;
+    ClockShift shift;  ///< as the hello showed it
 
     Connection::Deadline deadline() const { return Steady::now() + timeout; }
 
@@ -117,14 +133,15 @@ struct AgentClient::Impl {
                                       std::uint64_t output_limit,
                                       const std::shared_ptr<ExecSink>& sink) const {
         const auto connection = control;
-        auto stream = std::make_shared<ExecStream>(id, offset, results, output_limit, sink);
+        auto stream =
+            std::make_shared<ExecStream>(id, offset, results, output_limit, shift, sink);
         const std::uint32_t number = connection->open(stream, request, deadline());
         return std::make_shared<Handle>(connection, std::move(stream), number);
     }
 };
 
 AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
-                         std::chrono::milliseconds timeout, OnLost on_lost)
+                         std::chrono::milliseconds timeout, OnLost on_lost, const Clock* clock)
     : impl_(std::make_unique<Impl>()) {
     Fd fd;
     try {
@@ -137,7 +154,10 @@ AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
     impl_->control = Connection::start(
         poller, std::move(fd),
         [report](Connection::End, const std::string& reason) { report->lost(reason); });
+    const TimePoint asked = clock != nullptr ? clock->now() : TimePoint{};
     hello_ = impl_->askControl(encodeControlHello(epoch), decodeHello);
+    if (clock != nullptr) impl_->shift = ClockShift(asked, hello_.now, clock->now());
+    toOurTime(hello_, impl_->shift);
     impl_->data =
         std::make_shared<DataConnections>(poller, std::move(connect), epoch, impl_->control);
     if (hello_.binding) impl_->data->setClaim(hello_.binding->claim_id);
@@ -156,19 +176,26 @@ bool AgentClient::lost() const {
 BindReply AgentClient::bind(const BindRequest& request, std::chrono::milliseconds timeout) {
     const auto connection = impl_->control;
     const auto data = impl_->data;
-    BindReply reply = ask(*connection, encodeBind(request), Steady::now() + timeout,
+    const ClockShift clocks = impl_->shift;
+    BindReply reply = ask(*connection, encodeBind(request, clocks), Steady::now() + timeout,
                           [&](const Json& json) { return decodeBind(json, request); });
     data->setClaim(request.claim_id);
+    reply.bound_at = clocks.ours(reply.bound_at);
     return reply;
 }
 
 Deadlines AgentClient::setDeadlines(std::uint64_t epoch, std::optional<TimePoint> expires_at,
                                     std::optional<std::chrono::milliseconds> idle_timeout) {
-    return impl_->askControl(encodeDeadlines(epoch, expires_at, idle_timeout), decodeDeadlines);
+    const ClockShift clocks = impl_->shift;  // on_lost may destroy this client meanwhile
+    if (expires_at) expires_at = clocks.theirs(*expires_at);
+    return shifted(
+        impl_->askControl(encodeDeadlines(epoch, expires_at, idle_timeout), decodeDeadlines),
+        clocks);
 }
 
 TimePoint AgentClient::touch() {
-    return impl_->askControl(R"({"op":"touch"})", decodeTouch);
+    const ClockShift clocks = impl_->shift;
+    return clocks.ours(impl_->askControl(R"({"op":"touch"})", decodeTouch));
 }
 
 std::shared_ptr<ExecHandle> AgentClient::exec(const ExecRequest& request,
@@ -272,8 +299,10 @@ void AgentClient::remove(const std::string& path, bool recursive) {
 }
 
 std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit) {
-    const std::string request = dumpJson(
-        {{"op", "changes"}, {"sinceNs", since.time_since_epoch().count()}, {"limit", limit}});
+    const std::string request =
+        dumpJson({{"op", "changes"},
+                  {"sinceNs", impl_->shift.theirs(since).time_since_epoch().count()},
+                  {"limit", limit}});
     return impl_->askData(request, [limit](const Json& json) { return decodeList(json, limit); })
         .items;
 }

@@ -86,6 +86,7 @@ struct Hello {
     std::optional<Binding> binding;
     Deadlines deadlines;
     TimePoint last_activity{};
+    TimePoint now{};  ///< of the agent's own clock; all else is told in ours
     std::uint32_t running = 0;
     std::vector<KnownExecution> executions;
     std::vector<KnownContext> contexts;
@@ -235,8 +236,10 @@ public:
     /// called once, from any thread (also before the constructor has returned), when the control
     /// connection ends or the agent breaks the protocol; not if the constructor throws, and not for
     /// the destructor. Blocks for the hello. `timeout` is also that of calls that take none.
+    /// `clock` is asked during the hello only: an agent on another machine has another clock. Null:
+    /// it is known to be on this one.
     AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
-                std::chrono::milliseconds timeout, OnLost on_lost);
+                std::chrono::milliseconds timeout, OnLost on_lost, const Clock* clock = nullptr);
     /// Ends the connections; sinks still open hear `lost`. When it returns nothing is called any
     /// more, unless it was called by a sink or `on_lost` itself.
     ~AgentClient();

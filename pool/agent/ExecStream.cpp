@@ -17,9 +17,11 @@ constexpr std::size_t kMaxInputCredit = 16U << 20U;
 }  // namespace
 
 ExecStream::ExecStream(std::string id, std::uint64_t offset, std::uint64_t results,
-                       std::uint64_t output_limit, const std::shared_ptr<ExecSink>& sink)
+                       std::uint64_t output_limit, ClockShift shift,
+                       const std::shared_ptr<ExecSink>& sink)
     : id_(std::move(id)),
       output_limit_(output_limit),
+      shift_(shift),
       sink_(sink),
       next_offset_(offset),
       results_(results) {}
@@ -28,7 +30,8 @@ bool ExecStream::frame(Connection& from, const FrameHeader& header, std::string_
     switch (header.type) {
         case FrameType::Note: {
             if (started_) throw ProtocolError("an execution started twice");
-            const ExecStart started = decodeStarted(parseObject(payload), id_);
+            ExecStart started = decodeStarted(parseObject(payload), id_);
+            started.at = shift_.ours(started.at);
             started_ = true;
             if (const auto sink = sink_.lock()) sink->started(started);
             return false;
@@ -53,7 +56,9 @@ bool ExecStream::frame(Connection& from, const FrameHeader& header, std::string_
         case FrameType::Reply: {
             if (!started_) throw ProtocolError("an execution ended before it started");
             if (!results_.whole()) throw ProtocolError("an execution ended within a result");
-            const ExecResult result = decodeResult(parseObject(payload), id_);
+            ExecResult result = decodeResult(parseObject(payload), id_);
+            result.started_at = shift_.ours(result.started_at);
+            result.ended_at = shift_.ours(result.ended_at);
             if (const auto sink = finish()) sink->exited(result);
             return true;
         }

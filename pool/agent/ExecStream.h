@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "pool/agent/AgentClient.h"
+#include "pool/agent/ClockShift.h"
 #include "pool/agent/Connection.h"
 #include "pool/agent/ResultFeed.h"
 
@@ -19,7 +20,8 @@ class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later, results at `results`.
     ExecStream(std::string id, std::uint64_t offset, std::uint64_t results,
-               std::uint64_t output_limit, const std::shared_ptr<ExecSink>& sink);
+               std::uint64_t output_limit, ClockShift shift,
+               const std::shared_ptr<ExecSink>& sink);
 
     bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
     void lost() override;
@@ -42,6 +44,7 @@ private:
 
     const std::string id_;
     const std::uint64_t output_limit_;
+    const ClockShift shift_;
     const std::weak_ptr<ExecSink> sink_;
 
     // Owned by whoever reads the connection.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 /// The wire format of PROTOCOL.md. Shared by the server and by the program inside the sandbox, so
 /// it needs nothing but these headers.
@@ -20,6 +21,8 @@ inline constexpr std::size_t kMaxResults = 100;
 inline constexpr std::size_t kMaxContexts = 8;
 /// The descriptor on which the agent finds its listening socket.
 inline constexpr int kListenFd = 3;
+/// What a relay (PROTOCOL.md) says first, before it carries frames.
+inline constexpr std::string_view kRelayReady = "hearth-relay 1\n";
 
 enum class FrameType : std::uint8_t {
     Request = 1,

@@ -191,7 +191,7 @@ std::string encodeDataHello(std::uint64_t epoch, const std::string& claim_id) {
                      {"claimId", claim_id}});
 }
 
-std::string encodeBind(const BindRequest& request) {
+std::string encodeBind(const BindRequest& request, const ClockShift& clocks) {
     return dumpJson({{"op", "bind"},
                      {"protocol", kProtocolVersion},
                      {"epoch", request.epoch},
@@ -205,7 +205,7 @@ std::string encodeBind(const BindRequest& request) {
                      {"env", request.env},
                      {"secrets", request.secrets},
                      {"deadlines",
-                      {{"expiresAtNs", nanos(request.deadlines.expires_at)},
+                      {{"expiresAtNs", nanos(clocks.theirs(request.deadlines.expires_at))},
                        {"idleTimeoutMs", request.deadlines.idle_timeout.count()}}}});
 }
 
@@ -323,6 +323,7 @@ Hello decodeHello(const Json& json) {
     if (fields.find("bound")) hello.binding = decodeBinding(fields.object("bound"));
     hello.deadlines = decodeDeadlines(fields.object("deadlines").json());
     hello.last_activity = fields.time("lastActivityNs");
+    hello.now = fields.time("nowNs");
     hello.running = static_cast<std::uint32_t>(fields.number("running", kMaxExecutions));
     for (const Json& item : fields.array("executions", kMaxExecutions)) {
         const Fields entry(item);

@@ -9,6 +9,7 @@
 
 #include "base/Json.h"
 #include "pool/agent/AgentClient.h"
+#include "pool/agent/ClockShift.h"
 
 /// The JSON of PROTOCOL.md. Requests are written for an agent; answers are read as from an enemy:
 /// every field is checked for type and range, and what does not fit is a ProtocolError
@@ -17,7 +18,7 @@ namespace hearth::agent {
 
 std::string encodeControlHello(std::uint64_t epoch);
 std::string encodeDataHello(std::uint64_t epoch, const std::string& claim_id);
-std::string encodeBind(const BindRequest& request);
+std::string encodeBind(const BindRequest& request, const ClockShift& clocks = {});
 std::string encodeDeadlines(std::uint64_t epoch, std::optional<TimePoint> expires_at,
                             std::optional<std::chrono::milliseconds> idle_timeout);
 /// Throws Error(InvalidArgument) unless there is exactly one thing to run.

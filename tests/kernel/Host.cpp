@@ -16,7 +16,6 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "pool/sys/Files.h"
-#include "pool/sys/LoopDevice.h"
 #include "pool/sys/Process.h"
 
 namespace hearth::kernel_test {
@@ -27,14 +26,17 @@ using pool::SandboxId;
 
 constexpr auto kSettle = std::chrono::seconds(3);
 
-std::string environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::string() : value;
+std::string wanted() {
+    const std::string name = environment("HEARTH_TEST_RUNTIME");
+    return name.empty() ? "oci" : name;
 }
 
 std::string missing() {
     if (::geteuid() != 0) return "needs root";
     if (sys::run({{"runc", "--version"}, -1, ""}) != 0) return "needs runc (apt-get install runc)";
+    if (kind() == Kind::Docker && environment("DOCKER_HOST").empty()) {
+        return "needs DOCKER_HOST, a daemon for tests";
+    }
     const std::string images = environment("HEARTH_TEST_IMAGES");
     if (images.empty() || !fs::exists(images + "/shell/index.json")) {
         return "needs HEARTH_TEST_IMAGES, a folder with the image \"shell\"";
@@ -51,6 +53,15 @@ std::string makeRoot() {
 
 }  // namespace
 
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : value;
+}
+
+Kind kind() {
+    return wanted() == "oci" ? Kind::Oci : Kind::Docker;
+}
+
 bool canRun() {
     const std::string why = missing();
     if (why.empty()) return true;
@@ -61,51 +72,36 @@ bool canRun() {
     return false;
 }
 
-Host::Host(bool with_client)
+Host::Host(bool started)
     : root_(makeRoot()), instance_(openInstance(root_ + "/data")), names_(instance_) {
     fs::create_directory(instance_.data_dir + "/images");
     fs::copy(environment("HEARTH_TEST_IMAGES") + "/shell", instance_.data_dir + "/images/shell",
              fs::copy_options::recursive);
-    fork();
-    if (with_client) start();
-}
-
-void Host::fork() {
-    pool::LauncherOptions options;
-    options.instance = instance_;
-    options.agent_path = HEARTH_AGENT;
-    socket_ = pool::LauncherClient::forkLauncher(options);
-}
-
-void Host::start() {
-    if (!socket_) fork();
-    client_ = std::make_unique<pool::LauncherClient>(std::move(socket_), log_, nullptr);
-    runtime_ = std::make_unique<pool::OciRuntime>(instance_, *client_);
-    digest_ = runtime_->resolveImage("shell");
-    const std::string probe = names_.rootfs() + "/" + digest_.substr(7) + "/bin/probe";
-    fs::copy_file(HEARTH_PROBE, probe, fs::copy_options::overwrite_existing);
+    driver_ = kind() == Kind::Oci ? ociDriver(instance_)
+                                  : dockerDriver(instance_, wanted() == "docker-remote");
+    if (started) start();
 }
 
 void Host::stop() {
-    runtime_.reset();
-    client_.reset();
-    socket_.reset();
+    driver_->stop();
+    started_ = false;
 }
 
-pid_t Host::launcherPid() {
-    return client_->pid();
+void Host::kill() {
+    driver_->kill();
+    started_ = false;
 }
 
-void Host::killLauncher() {
-    ::kill(launcherPid(), SIGKILL);
-    stop();
+void Host::start() {
+    driver_->start();
+    started_ = true;
 }
 
 Host::~Host() {
     try {
-        if (!client_) start();
-        runtime_->sweep({});
-        for (const pool::SandboxInfo& left : runtime_->list()) runtime_->destroy(left.id);
+        if (!started_) start();
+        runtime().sweep({});
+        for (const pool::SandboxInfo& left : runtime().list()) runtime().destroy(left.id);
         stop();
         for (const std::string& left : leftovers()) std::cout << "left behind: " << left << "\n";
         sys::removeTree(instance_.run_dir);
@@ -116,9 +112,7 @@ Host::~Host() {
 }
 
 pool::SandboxSpec Host::spec() const {
-    pool::SandboxSpec spec;
-    spec.image = "shell";
-    spec.image_digest = digest_;
+    pool::SandboxSpec spec = driver_->image();
     spec.limits.milli_cpu = 500;
     spec.limits.memory_bytes = 128ULL << 20U;
     spec.limits.pids = 64;
@@ -130,62 +124,28 @@ pool::SandboxSpec Host::spec() const {
 
 SandboxId Host::create() {
     SandboxId id = newId("sb_");
-    runtime_->create(id, spec());
+    runtime().create(id, spec());
     return id;
 }
 
-pid_t Host::initOf(const SandboxId& id) const {
-    const auto state = sys::readFile(names_.runtimeState(id) + "/state.json");
-    if (!state) throw std::runtime_error("no state of " + id);
-    return parseJson(*state).at("init_process_pid").get<pid_t>();
+std::string Host::cgroupOf(const SandboxId& id) const {
+    std::istringstream lines(
+        sys::readFile("/proc/" + std::to_string(initOf(id)) + "/cgroup").value_or(""));
+    std::string unified;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find(":memory:") != std::string::npos) return line.substr(line.rfind(':') + 1);
+        if (line.starts_with("0::")) unified = line.substr(3);
+    }
+    return unified;
 }
 
 std::vector<std::string> Host::leftovers() const {
     const auto end = std::chrono::steady_clock::now() + kSettle;
     for (;;) {
-        std::vector<std::string> found = leftoversNow();
+        std::vector<std::string> found = driver_->leftovers();
         if (found.empty() || std::chrono::steady_clock::now() >= end) return found;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-}
-
-std::vector<std::string> Host::leftoversNow() const {
-    std::vector<std::string> found;
-    for (const std::string& name : sys::Cgroups::detect().children(names_.cgroupParent())) {
-        found.push_back("cgroup " + name);
-    }
-    for (const std::string& directory : {names_.sandboxes(), names_.runtimeRoot(), names_.sockets(),
-                                         names_.storage(), names_.mountPoint()}) {
-        for (const std::string& name : sys::listDirectory(directory)) {
-            found.push_back(directory + "/" + name);
-        }
-    }
-    for (const std::string& name : sys::listDirectory(names_.uidLeases())) {
-        std::error_code gone;
-        const std::string holder = fs::read_symlink(names_.uidLeases() + "/" + name, gone).string();
-        if (holder.starts_with(instance_.name + "/"))
-            found.push_back("lease " + name + " " + holder);
-    }
-    for (const sys::LoopInUse& loop : sys::loopsInUse()) {
-        if (loop.backing.starts_with(root_)) found.push_back("loop " + loop.device);
-    }
-    std::istringstream mounts(sys::readFile("/proc/self/mountinfo").value_or(""));
-    for (std::string line; std::getline(mounts, line);) {
-        if (line.find(root_) != std::string::npos ||
-            line.find(instance_.name) != std::string::npos) {
-            found.push_back("mount " + line);
-        }
-    }
-    for (const std::string& pid : sys::listDirectory("/proc")) {
-        if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-        // A zombie is nothing but a line for its parent to read, here the host's first process.
-        if (!sys::processStartTime(std::stoi(pid))) continue;
-        const auto groups = sys::readFile("/proc/" + pid + "/cgroup");
-        if (groups && groups->find(names_.cgroupParent()) != std::string::npos) {
-            found.push_back("process " + pid);
-        }
-    }
-    return found;
 }
 
 std::map<std::string, std::string> pairs(const std::string& text) {

@@ -4,15 +4,12 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Instance.h"
-#include "metrics/Log.h"
-#include "pool/launcher/LauncherClient.h"
 #include "pool/launcher/Names.h"
-#include "pool/runtime/OciRuntime.h"
+#include "tests/kernel/Driver.h"
 
 namespace hearth::kernel_test {
 
@@ -20,48 +17,49 @@ namespace hearth::kernel_test {
 /// `kernel` in HEARTH_REQUIRE that is a failure instead.
 bool canRun();
 
-/// One instance of the embedded runtime with a data directory of its own, image `shell` unpacked
-/// and the probe in its /bin. The destructor ends everything of it.
+/// Which runtime HEARTH_TEST_RUNTIME names: oci (if it names none), docker, or docker-remote, the
+/// same with an agent that is copied.
+enum class Kind { Oci, Docker };
+Kind kind();
+
+/// One instance of the runtime under test with a data directory of its own, image `shell` and the
+/// probe in its /bin. The destructor ends everything of it.
 class Host {
 public:
-    /// Forks the launcher: the process may have one thread only. With `start` false no client is
-    /// made yet, so that another host can be forked first.
+    /// Where the runtime has a launcher, the process may have one thread only. With `start` false
+    /// no runtime is made yet, so that another host can fork its launcher first.
     explicit Host(bool start = true);
     ~Host();
     Host(const Host&) = delete;
     Host& operator=(const Host&) = delete;
 
     void start();
-    /// Ends launcher and client as a server does that stops.
+    /// Ends what drives the sandboxes as a server does that stops.
     void stop();
-    /// kill -9 of the launcher; the client is gone afterwards, too.
-    void killLauncher();
-    pid_t launcherPid();
+    /// The same by kill -9, where that is a process.
+    void kill();
+    pid_t launcherPid() { return driver_->launcherPid(); }
 
-    pool::OciRuntime& runtime() { return *runtime_; }
+    pool::ContainerRuntime& runtime() { return driver_->runtime(); }
     const pool::launcher::Names& names() const { return names_; }
     pool::SandboxSpec spec() const;
     /// Creates one with spec().
     pool::SandboxId create();
 
     /// First process of a sandbox, as the host numbers it.
-    pid_t initOf(const pool::SandboxId& id) const;
-    /// Everything of this instance that the kernel or the disk still has, in words. Waits a moment
-    /// for what the kernel does behind our back.
+    pid_t initOf(const pool::SandboxId& id) const { return driver_->initOf(id); }
+    /// The control group of a sandbox, for its memory.
+    std::string cgroupOf(const pool::SandboxId& id) const;
+    /// Everything of this instance that the kernel, the disk or the daemon still has, in words.
+    /// Waits a moment for what happens behind our back.
     std::vector<std::string> leftovers() const;
 
 private:
-    void fork();
-    std::vector<std::string> leftoversNow() const;
-
     std::string root_;
     Instance instance_;
     pool::launcher::Names names_;
-    metrics::Log log_;
-    Fd socket_;
-    std::string digest_;
-    std::unique_ptr<pool::LauncherClient> client_;
-    std::unique_ptr<pool::OciRuntime> runtime_;
+    std::unique_ptr<Driver> driver_;
+    bool started_ = false;
 };
 
 /// "a=1\nb=2" as a map.

@@ -34,7 +34,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-TEST_CASE("a sandbox is made, listed with its labels, used and ended without a trace", "[kernel]") {
+TEST_CASE("a sandbox is made, listed with its labels, used and ended without a trace",
+          "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     const SandboxId id = host.create();
@@ -44,6 +45,10 @@ TEST_CASE("a sandbox is made, listed with its labels, used and ended without a t
     CHECK(sandboxes[0].alive);
     CHECK(sandboxes[0].labels == host.spec().labels);
     CHECK(sandboxes[0].created_unix_ms > 0);
+    const auto found = host.runtime().find(id);
+    REQUIRE(found);
+    CHECK((found->alive && found->listening));
+    CHECK_FALSE(host.runtime().find(newId("sb_")));
     {
         SmallAgent agent(host.runtime().connect(id));
         CHECK(agent.hello().at("sandbox") == id);
@@ -62,7 +67,8 @@ TEST_CASE("a sandbox is made, listed with its labels, used and ended without a t
     CHECK_THROWS_AS(host.runtime().connect(id), std::system_error);
 }
 
-TEST_CASE("destroy may be repeated, at once from two threads, and for what never was", "[kernel]") {
+TEST_CASE("destroy may be repeated, at once from two threads, and for what never was",
+          "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     const SandboxId id = host.create();
@@ -83,12 +89,12 @@ TEST_CASE("destroy may be repeated, at once from two threads, and for what never
     CHECK(host.leftovers().empty());
 }
 
-TEST_CASE("twenty sandboxes in a row leave nothing", "[kernel]") {
+TEST_CASE("sandboxes in a row leave nothing", "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     std::vector<double> created;
     std::vector<double> destroyed;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < (kind() == Kind::Oci ? 20 : 6); ++i) {
         SandboxId id;
         created.push_back(timed([&] { id = host.create(); }));
         destroyed.push_back(timed([&] { host.runtime().destroy(id); }));
@@ -98,12 +104,13 @@ TEST_CASE("twenty sandboxes in a row leave nothing", "[kernel]") {
     CHECK(host.leftovers().empty());
 }
 
-TEST_CASE("sandboxes live on when the launcher dies, and the next one ends them", "[kernel]") {
+TEST_CASE("sandboxes live on when what made them dies, and the next one ends them",
+          "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     const SandboxId kept = host.create();
     const SandboxId orphan = host.create();
-    host.killLauncher();
+    host.kill();
     host.start();
     CHECK(host.runtime().list().size() == 2);
     host.runtime().sweep({kept});
@@ -116,7 +123,8 @@ TEST_CASE("sandboxes live on when the launcher dies, and the next one ends them"
     CHECK(host.leftovers().empty());
 }
 
-TEST_CASE("a launcher killed at any moment of a create leaves nothing after a sweep", "[kernel]") {
+TEST_CASE("oci: a launcher killed at any moment of a create leaves nothing after a sweep",
+          "[kernel]") {
     if (!canRun()) return;
     Host host;
     std::mt19937 random(20261121);
@@ -143,7 +151,40 @@ TEST_CASE("a launcher killed at any moment of a create leaves nothing after a sw
     }
 }
 
-TEST_CASE("a sweep spares what this launcher made itself", "[kernel]") {
+TEST_CASE("a sandbox is made once: a second create is refused and leaves the first alone",
+          "[kernel][docker][remote]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    CHECK_THROWS(host.runtime().create(id, host.spec()));
+    CHECK(agent.run("echo the first").output == "the first\n");
+    host.runtime().sweep({});
+    CHECK(host.runtime().list().size() == 1);
+    host.stop();
+    host.start();
+    CHECK_THROWS(host.runtime().create(id, host.spec()));
+    CHECK(SmallAgent(host.runtime().connect(id)).run("echo still").output == "still\n");
+    host.runtime().destroy(id);
+    CHECK(host.leftovers().empty());
+}
+
+TEST_CASE("the deadline of an execution ends all of its descendants", "[kernel][docker][remote]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    const auto outcome =
+        agent.run("(setsid sleep 777 &) ; (trap '' TERM HUP; sleep 777 &) ; sleep 777", 500);
+    CHECK(outcome.result.at("status") == "timeout");
+    CHECK(agent
+              .run("for i in 1 2 3 4 5 6 7 8 9; do ps | grep -q '[s]leep 777' || break; "
+                   "usleep 100000; done; ps | grep -c '[s]leep 777'")
+              .output == "0\n");
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("a sweep spares what was made since the start", "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     const SandboxId id = host.create();
@@ -152,13 +193,20 @@ TEST_CASE("a sweep spares what this launcher made itself", "[kernel]") {
     host.runtime().destroy(id);
 }
 
-TEST_CASE("a create that fails leaves nothing", "[kernel]") {
+TEST_CASE("a create that fails leaves nothing", "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     pool::SandboxSpec spec = host.spec();
     spec.image_digest = "sha256:" + std::string(64, '0');
     CHECK_THROWS_AS(host.runtime().create(newId("sb_"), spec), Error);
-    spec = host.spec();
+    CHECK(host.leftovers().empty());
+    CHECK_THROWS_AS(host.runtime().resolveImage("nothing"), Error);
+}
+
+TEST_CASE("oci: a workspace larger than the disk is refused and leaves nothing", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    pool::SandboxSpec spec = host.spec();
     spec.limits.workspace_bytes = 16ULL << 40U;  // more than the disk has
     try {
         host.runtime().create(newId("sb_"), spec);
@@ -167,10 +215,9 @@ TEST_CASE("a create that fails leaves nothing", "[kernel]") {
         CHECK(e.code() == ErrorCode::DiskFull);
     }
     CHECK(host.leftovers().empty());
-    CHECK_THROWS_AS(host.runtime().resolveImage("nothing"), Error);
 }
 
-TEST_CASE("two instances side by side do not touch each other", "[kernel]") {
+TEST_CASE("two instances side by side do not touch each other", "[kernel][docker]") {
     if (!canRun()) return;
     Host first(false);
     Host second(false);
@@ -189,7 +236,7 @@ TEST_CASE("two instances side by side do not touch each other", "[kernel]") {
     CHECK(second.leftovers().empty());
 }
 
-TEST_CASE("several sandboxes are made and ended at once", "[kernel]") {
+TEST_CASE("several sandboxes are made and ended at once", "[kernel][docker]") {
     if (!canRun()) return;
     Host host;
     std::vector<std::string> failures(6);
@@ -210,7 +257,7 @@ TEST_CASE("several sandboxes are made and ended at once", "[kernel]") {
     CHECK(host.leftovers().empty());
 }
 
-TEST_CASE("a fork bomb ends within three seconds", "[kernel]") {
+TEST_CASE("a fork bomb ends within three seconds", "[kernel][docker][remote]") {
     if (!canRun()) return;
     Host host;
     const SandboxId id = host.create();

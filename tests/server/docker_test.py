@@ -3,6 +3,7 @@
 its containers are shut in. Each test has a daemon of its own, whose end it can be."""
 
 import contextlib
+import datetime
 import glob
 import io
 import json
@@ -19,8 +20,8 @@ import harness  # noqa: E402
 
 
 @contextlib.contextmanager
-def daemon(*args):
-    before, harness.dockerd = harness.dockerd, Dockerd(args)
+def daemon(*args, wrapper=()):
+    before, harness.dockerd = harness.dockerd, Dockerd(args, harness.on_remote_docker(), wrapper)
     try:
         yield harness.dockerd.start()
     finally:
@@ -148,22 +149,118 @@ def shut_in():
         assert twice.returncode != 0 and "already in use" in twice.stderr, twice
 
 
+def doctor(env, *args):
+    """The findings of `hearth doctor` by name."""
+    done = subprocess.run([os.path.join(BUILD, "hearth"), "doctor", "--json", *args], env=dict(os.environ, **env),
+                          capture_output=True, text=True, check=False)
+    return {c["name"]: c for c in json.loads(done.stdout)["checks"]}
+
+
 def chosen_by_itself():
     """where runc cannot be driven and a daemon answers, docker is chosen, and doctor says why"""
     with daemon() as d:
-        env = dict(os.environ, DOCKER_HOST=d.socket)
-        args = [os.path.join(BUILD, "hearth"), "doctor", "--json", "--oci-runtime", "no-such-runc"]
-        told = json.loads(subprocess.run(args, env=env, capture_output=True, text=True, check=False).stdout)
-        why = {c["name"]: c for c in told["checks"]}
+        why = doctor(d.env, "--oci-runtime", "no-such-runc")
         assert why["runtime"]["message"].startswith("docker: there is no no-such-runc"), why["runtime"]
         assert why["docker"]["level"] == "ok", why
+        assert why["docker-agent"]["message"].startswith("bind: "), why
         with Server(runtime="auto", env={"DOCKER_HOST": d.socket}, args=["--oci-runtime", "no-such-runc"]) as s:
             assert s.get("/v1/capabilities").json["runtime"] == "docker"
 
 
-TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself]
+def same_container():
+    """bench against docker runs its commands in the workspace's own container and says so"""
+    with daemon() as d, Server(pools=pool_yaml(warm=1)) as s:
+        done = subprocess.run([os.path.join(BUILD, "hearth"), "bench", "--url", s.url, "--against", "docker", "--only", "shell,file",
+                               "--rounds", "5", "--json"], env=dict(os.environ, **d.env), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
+        report = json.loads(done.stdout)
+        shell = next(o for o in report["operations"] if o["name"] == "shell")
+        assert report["dockerContainer"] == "same" and shell["docker"]["samples"] == 5 and shell["ratioP50"] > 1, report
+        assert "files are left out on Docker's side" in done.stderr, done
+        print(f"      shell: {shell['hearth']['p50Ms']:.1f} ms, docker exec in the same container {shell['docker']['p50Ms']:.1f} ms")
+        assert len(d.items("/containers/json")) <= 2, "a container of the bench is left"
+
+
+def other_clock():
+    """a daemon whose machine was started at another time does not disturb lifetimes, also after kill -9 and without a server"""
+    shifted = ["unshare", "--time", "--boottime", "100000"]
+    with open("/proc/uptime", encoding="ascii") as f:
+        here = float(f.read().split()[0])
+    there = float(subprocess.run([*shifted, "cut", "-d ", "-f1", "/proc/uptime"], capture_output=True, text=True, check=True).stdout)
+    assert there - here > 99_000, "this kernel gives a program no clock of its own"
+
+    def seconds_to(text):
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - time.time()
+    with daemon(wrapper=shifted) as d, Server() as s:
+        w = s.open_workspace(maxLifetimeSeconds=900)
+        assert 890 < seconds_to(w["expiresAt"]) < 901, w
+        out = s.run(w["id"], "cut -d. -f1 /proc/uptime")
+        assert int(out["stdout"]) - here > 99_000, out  # it is another clock indeed
+        e = s.get(f"/v1/executions/{out['id']}").json
+        assert -60 < seconds_to(e["startedAt"]) <= 0.1, e
+        time.sleep(2.5)  # the agent would have ended itself by now
+        assert s.run(w["id"], "echo alive")["stdout"] == "alive\n"
+        short = s.open_workspace(maxLifetimeSeconds=6)
+        s.kill9()
+        s.start()
+        again = s.get(f"/v1/workspaces/{w['id']}").json
+        assert abs(seconds_to(again["expiresAt"]) - seconds_to(w["expiresAt"])) < 0.5, (again, w)
+        s.kill9()
+        wait_for("the short one's own end", lambda: not [c for c in d.items("/containers/json")
+                                                         if c["Labels"]["dev.hearth.sandbox"] == short["sandboxId"]], 20)
+        s.start()
+        assert s.run(w["id"], "echo alive")["stdout"] == "alive\n"
+
+
+def hides(folder):
+    """A program that runs another where this folder is another one."""
+    return ["unshare", "--mount", "--propagation", "slave", "sh", "-c",
+            f'mkdir -p "{folder}" && mount -t tmpfs none "{folder}" && exec "$@"', "sh"]
+
+
+def other_files():
+    """a daemon that does not see our files gets the agent in a volume; server and doctor say so; the volume goes with the last sandbox"""
+    with daemon(wrapper=hides("/run/hearth")) as d, Server() as s:
+        told = doctor(d.env, "--runtime", "docker", "--data-dir", "/run/hearth")  # looks there
+        assert told["docker-agent"]["message"] == "copy: the daemon does not see this machine's files", told
+        assert not glob.glob("/run/hearth/hearth-probe-*")
+        assert "mode=copy" in s.log() and "does not see this machine's files" in s.log(), s.log()[-2000:]
+        names = [v["Name"] for v in d.items("/volumes")["Volumes"]]
+        assert len(names) == 1 and names[0].startswith(f"hearth-{s.instance}-agent-"), names
+        w = s.open_workspace()["id"]
+        assert s.run(w, "echo hi")["stdout"] == "hi\n"
+        assert s.call("PUT", f"/v1/workspaces/{w}/files/f", raw=b"x" * 300_000).status in (200, 201)
+        assert s.get(f"/v1/workspaces/{w}/files/f").body == b"x" * 300_000
+        s.drain()
+        wait_for("the volume's end", lambda: not d.items("/volumes")["Volumes"])
+
+
+def copied_agent_shut_in():
+    """with the agent in a volume nothing of this machine is mounted, only root may use the relays' folder, and relays end with their server"""
+    with daemon() as d, Server() as s:
+        w = s.open_workspace()
+        found = [c for c in d.items("/containers/json") if c["Labels"].get("dev.hearth.sandbox") == w["sandboxId"]]
+        c = d.items(f"/containers/{found[0]['Id']}/json")
+        assert all(m["Type"] in ("volume", "tmpfs") for m in c["Mounts"]), c["Mounts"]
+        assert [m["RW"] for m in c["Mounts"] if m["Type"] == "volume"] == [False], c["Mounts"]
+        assert not c["HostConfig"]["Binds"] and c["HostConfig"]["CapDrop"] == ["ALL"], c["HostConfig"]
+        out = s.run(w["id"], "ls -ln /.hearth/start; for p in /proc/[0-9]*; do grep -Eh '^(Uid|CapEff|NoNewPrivs|Seccomp):' $p/status; done")
+        assert "srw-------" in out["stdout"] and "socket" not in out["stdout"], out
+        assert {line for line in out["stdout"].splitlines() if line.startswith("CapEff")} == {"CapEff:\t0000000000000000"}, out
+        assert "NoNewPrivs:\t0" not in out["stdout"] and "Seccomp:\t0" not in out["stdout"], out
+        s.call("PUT", f"/v1/workspaces/{w['id']}/files/f", raw=b"x")  # a relay more
+        s.kill9()
+        s.start()
+        wait_for("the end of old relays", lambda: s.run(w["id"], "ps -o args | grep -c '[h]earth/agent --relay'")["stdout"] == "1\n")
+
+
+TESTS = [daemon_restarts, daemon_killed, daemon_hangs, image_of_the_daemon, shut_in, chosen_by_itself, other_files, same_container]
 for test in TESTS:
     test.only = "docker"
+daemon_restarts.remote = True
+for test in [copied_agent_shut_in, other_clock]:
+    TESTS.append(test)
+    test.only, test.remote = "docker-remote", True
 
 if __name__ == "__main__":
     main("server", TESTS)

@@ -23,7 +23,9 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("HEARTH_BUILD", os.path.join(REPO, "build", "dev"))
 IMAGES = os.environ.get("HEARTH_TEST_IMAGES", os.path.join(REPO, "build", "test-data", "images"))
 RESULTS = os.environ.get("HEARTH_TEST_RESULTS")
-RUNTIMES = os.environ.get("HEARTH_TEST_RUNTIME", "oci,docker").split(",")  # what main() runs each test on
+# What main() runs each test on. docker-remote: a daemon reached by TCP with certificates, as if on another machine
+# (the agent is copied); only tests with an attribute `remote`, as the rest would show what docker has shown.
+RUNTIMES = os.environ.get("HEARTH_TEST_RUNTIME", "oci,docker,docker-remote").split(",")
 
 # HEARTH_BUILD may be a sanitizer preset. Then every wait of these tests is longer by this factor, the
 # results are counted under a stage of their own, and a report of the sanitizer fails the test.
@@ -89,18 +91,43 @@ class Answer:
 
 class Dockerd:
     """A Docker daemon of our own: its own data, socket and pid file, no bridge, no firewall rules. Nothing of it
-    is left at its end. `socket` is its DOCKER_HOST."""
+    is left at its end. `env` is how a server finds it: by its socket, or by TCP with certificates. Behind `wrapper`
+    it may be given a world of its own."""
 
-    def __init__(self, args=()):
+    def __init__(self, args=(), tls=False, wrapper=()):
         self.root = tempfile.mkdtemp(prefix="hearth-dockerd-")
         os.chmod(self.root, 0o711)  # the server is not root and must reach the socket
         self.exec_root = tempfile.mkdtemp(prefix="hearth-dockerd-", dir="/run")
         self.path = os.path.join(self.root, "socket")
         self.socket = "unix://" + self.path
-        self.args = ["dockerd", "--data-root", os.path.join(self.root, "data"), "--exec-root", self.exec_root,
+        self.env = {"DOCKER_HOST": self.socket}
+        if tls:
+            args = [*args, *self.listen_with_tls()]
+        self.args = [*wrapper, "dockerd", "--data-root", os.path.join(self.root, "data"), "--exec-root", self.exec_root,
                      "-H", self.socket, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
                      "--ip-masq=false", "--pidfile", os.path.join(self.root, "pid"), *args]
         self.process = None
+
+    def listen_with_tls(self):
+        """Makes an authority, its certificates for both sides, and the arguments to serve them on a port."""
+        folder = os.path.join(self.root, "certificates")
+        os.mkdir(folder)
+
+        def openssl(*words):
+            subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+        new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        openssl("req", "-x509", *new_key, "-keyout", "ca-key.pem", "-out", "ca.pem", "-days", "2", "-subj", "/CN=tests")
+        for name, use in (("server", "serverAuth"), ("", "clientAuth")):
+            key, certificate = (f"{name}-key.pem", f"{name}-cert.pem") if name else ("key.pem", "cert.pem")
+            with open(os.path.join(folder, "extensions"), "w", encoding="ascii") as f:
+                f.write(f"extendedKeyUsage={use}\nsubjectAltName=IP:127.0.0.1\n")
+            openssl("req", *new_key, "-keyout", key, "-out", "request", "-subj", f"/CN={use}")
+            openssl("x509", "-req", "-in", "request", "-CA", "ca.pem", "-CAkey", "ca-key.pem", "-CAcreateserial",
+                    "-out", certificate, "-days", "2", "-extfile", "extensions")
+        address = f"tcp://127.0.0.1:{free_port()}"
+        self.env = {"DOCKER_HOST": address, "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": folder}
+        return ["-H", address, "--tlsverify", "--tlscacert", os.path.join(folder, "ca.pem"), "--tlscert",
+                os.path.join(folder, "server-cert.pem"), "--tlskey", os.path.join(folder, "server-key.pem")]
 
     def start(self, seconds=60):
         log = open(os.path.join(self.root, "log"), "ab")
@@ -187,7 +214,11 @@ default_runtime = "oci"  # of servers that are given none
 
 
 def on_docker():
-    return default_runtime == "docker"
+    return default_runtime.startswith("docker")
+
+
+def on_remote_docker():
+    return default_runtime == "docker-remote"
 
 
 class Unpacked:
@@ -229,8 +260,11 @@ class Server:
         os.chmod(self.data, 0o711)  # the sandboxes' root is a stranger on the host and must pass
         self.runtime, self.config, self.extra = runtime or default_runtime, config, list(args)
         self.env = dict(os.environ, **sanitizer_options(), **(env or {}))
-        if self.runtime == "docker":
-            self.env.setdefault("DOCKER_HOST", dockerd.socket)
+        if self.runtime == "docker-remote":
+            self.runtime = "docker"
+            self.env.setdefault("HEARTH_DOCKER_AGENT", "copy")
+        if self.runtime == "docker" and "DOCKER_HOST" not in (env or {}):
+            self.env.update(dockerd.env)
         self.port, self.ops_port = free_port(), free_port()
         self.pools_file = os.path.join(self.data, "pools.yaml")
         self.write_pools(pools if pools is not None else pool_yaml())
@@ -361,6 +395,8 @@ class Server:
         filters = json.dumps({"label": ["dev.hearth.instance=" + self.instance]})
         left = [c["Names"] for c in dockerd.items("/containers/json?all=1&filters=" + urllib.parse.quote(filters))]
         left += [v["Name"] for v in dockerd.items("/volumes")["Volumes"] or []]
+        left += [tag for i in dockerd.items("/images/json") for tag in i["RepoTags"] or []
+                 if tag.startswith(("hearth/agent:", "hearth/probe:"))]
         return left + [n["Name"] for n in dockerd.items("/networks") if n["Name"] not in ("none", "host", "bridge")]
 
     def sanitizer_reports(self):
@@ -503,6 +539,8 @@ def missing():
         return "runc is not installed"
     if on_docker() and shutil.which("dockerd") is None:
         return "dockerd is not installed"
+    if on_remote_docker() and shutil.which("openssl") is None:
+        return "openssl is not installed"
     if not os.path.isdir(os.path.join(IMAGES, "shell")):
         return "the test images are not built"
     return None
@@ -521,14 +559,14 @@ def record(outcome, stage, name):
 
 def main(stage, tests):
     """Runs the functions whose names hold the first argument, all without one, on each runtime; on docker with a daemon
-    of their own. A function with an attribute `only` runs on that runtime."""
+    of their own. A function with an attribute `only` runs on that runtime; on docker-remote those with `remote` run."""
     global dockerd, default_runtime
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the ends of contexts still run
     failed = False
     for default_runtime in RUNTIMES:
-        here = [test for test in tests if getattr(test, "only", default_runtime) == default_runtime]
+        here = [test for test in tests if runs_here(test)]
         if on_docker() and here and not missing():
-            dockerd = Dockerd()
+            dockerd = Dockerd(tls=on_remote_docker())
             try:
                 dockerd.start()
                 failed |= run_all(stage, here)
@@ -539,6 +577,12 @@ def main(stage, tests):
     sys.exit(1 if failed else 0)
 
 
+def runs_here(test):
+    if on_remote_docker():
+        return getattr(test, "remote", False)
+    return getattr(test, "only", default_runtime) == default_runtime
+
+
 def run_all(stage, tests):
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     why = missing()
@@ -547,7 +591,7 @@ def run_all(stage, tests):
         if wanted not in test.__name__:
             continue
         name = test.__doc__.strip().splitlines()[0] if test.__doc__ else test.__name__
-        name += " (docker)" if on_docker() else ""
+        name += f" ({default_runtime})" if on_docker() else ""
         if why:
             record("skip", stage, f"{name} ({why})")
             continue

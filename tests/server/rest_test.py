@@ -444,6 +444,9 @@ def operations():
         assert docs.status == 200 and b"<html" in docs.body
 
 
+for test in [workspace_life, executions, streaming, files, stopped_under_work]:
+    test.remote = True
+
 if __name__ == "__main__":
     main("server", [workspace_life, executions, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
                     tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,

@@ -23,9 +23,13 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: hearth-agent [--receive PATH | --listen PATH] [--uid N] [--gid N]\n"
+    "       hearth-agent --open DIR | --relay DIR\n"
     "The program inside a Hearth sandbox. It serves the agent protocol on descriptor 3.\n"
     "  --receive PATH  take the listening socket from who listens at PATH instead\n"
     "  --listen PATH   make the listening socket at PATH (outside a sandbox only)\n"
+    "  --open DIR      make the agent's socket in DIR and give it to one with --receive "
+    "DIR/socket\n"
+    "  --relay DIR     carry bytes between that agent and standard input and output\n"
     "  --uid N, --gid N  the tenant's identity (default 1000)\n"
     "  --version, --help\n";
 

@@ -8,11 +8,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "pool/agent/program/Agent.h"
+#include "pool/agent/program/Relay.h"
 
 namespace {
 
@@ -40,16 +43,30 @@ bool addressOf(const std::string& path, sockaddr_un& address) {
     return true;
 }
 
+constexpr int kMeetingTries = 6'000;
+constexpr useconds_t kMeetingPauseUs = 10'000;
+
+/// Waits a minute for who listens at `path`: where it is a program beside us (`--open`), it comes
+/// after us.
+bool meet(const Fd& fd, const std::string& path) {
+    sockaddr_un address{};
+    if (!fd || !addressOf(path, address)) return false;
+    for (int i = 0; i < kMeetingTries; ++i) {
+        if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+            return true;
+        }
+        if (errno != ENOENT && errno != ECONNREFUSED && errno != EINTR) return false;
+        usleep(kMeetingPauseUs);
+    }
+    return false;
+}
+
 /// The listening socket, from a server that cannot leave us a descriptor. No tenant's code has run
 /// yet, so it is the server that listens there. `handover` stays open until the server may know
 /// that we are ready.
 Fd received(const std::string& path, Fd& handover) {
     handover = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    if (!handover || !addressOf(path, address) ||
-        connect(handover.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-        return Fd();
-    }
+    if (!meet(handover, path)) return Fd();
     char byte = 0;
     iovec part{&byte, 1};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -121,6 +138,8 @@ void confine(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 3 && std::string_view(argv[1]) == "--open") return hearth::agent::openFor(argv[2]);
+    if (argc == 3 && std::string_view(argv[1]) == "--relay") return hearth::agent::relay(argv[2]);
     Settings settings;
     if (const int status = hearth::agent::readSettings(argc, argv, settings); status >= 0)
         return status;
@@ -130,6 +149,8 @@ int main(int argc, char** argv) {
     mallopt(M_MMAP_THRESHOLD, 65'536);
     mallopt(M_TRIM_THRESHOLD, 131'072);
     confine(settings);
+    // Whatever mode it was mounted with: runc gives a tmpfs that of the folder beneath it.
+    if (settings.init && settings.keep_identity) chmod(settings.root.c_str(), 0700);
     Fd signals = prepareSignals();
     Fd handover;
     Fd listening = listener(settings, handover);

@@ -54,9 +54,24 @@ bool isOurs(const std::string& path) {
     return path.size() < 2 || path.front() != '/';
 }
 
+/// For a daemon that does not see our files. In the folder `start` only root can make anything,
+/// which is what relays are and the tenant is not.
+Json copiedMounts(const std::string& volume) {
+    return Json::array({{{"Type", "volume"},
+                         {"Source", volume},
+                         {"Target", "/.hearth"},
+                         {"ReadOnly", true},
+                         {"VolumeOptions", {{"NoCopy", true}}}},
+                        {{"Type", "tmpfs"},
+                         {"Target", "/.hearth/start"},
+                         {"TmpfsOptions", {{"SizeBytes", 65'536}, {"Mode", 0755}}}}});
+}
+
 Json mounts(const ContainerPlaces& places) {
     Json list =
-        Json::array({mount(places.inside, "/.hearth"), mount(places.start, "/.hearth/start")});
+        places.volume.empty()
+            ? Json::array({mount(places.inside, "/.hearth"), mount(places.start, "/.hearth/start")})
+            : copiedMounts(places.volume);
     for (const std::string& path : places.volumes) {
         if (isOurs(path)) continue;
         list.push_back({{"Type", "tmpfs"},

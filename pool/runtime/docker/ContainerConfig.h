@@ -24,9 +24,10 @@ inline constexpr std::uint32_t kUid = 1000;
 struct ContainerPlaces {
     SandboxId id;
     std::string instance;
-    std::string image;   ///< the Engine's id of it
-    std::string inside;  ///< folder with the agent and the tenant filter: /.hearth
-    std::string start;   ///< folder with the socket that gives the agent its listening one
+    std::string image;        ///< the Engine's id of it
+    std::string inside;       ///< folder with the agent and the tenant filter: /.hearth
+    std::string volume = {};  ///< a volume with that folder's content; empty: it is mounted itself
+    std::string start;        ///< folder with the socket that gives the agent its listening one
     std::int64_t created_unix_ms = 0;
     /// Where the image wants volumes. A sandbox gets none: empty read-only folders stand there.
     std::vector<std::string> volumes;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "pool/launcher/HostFacts.h"
 #include "pool/launcher/Inside.h"
 #include "pool/runtime/AgentSocket.h"
+#include "pool/runtime/docker/AgentRelay.h"
 #include "pool/runtime/docker/ContainerConfig.h"
 #include "pool/runtime/docker/Handover.h"
 #include "pool/sys/Files.h"
@@ -30,6 +32,7 @@ constexpr auto kLook = std::chrono::seconds(5);
 constexpr auto kMake = std::chrono::seconds(60);
 constexpr auto kEnd = std::chrono::seconds(30);
 constexpr auto kAgent = std::chrono::seconds(15);
+constexpr auto kConnect = std::chrono::seconds(10);
 constexpr auto kLateCreate = std::chrono::seconds(2);
 constexpr auto kGoing = std::chrono::milliseconds(50);
 constexpr std::string_view kSocketSuffix = ".sock";
@@ -81,7 +84,7 @@ std::vector<std::string> DockerRuntime::directories(const Instance& instance) {
 }
 
 DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
-                             const std::string& agent_path)
+                             const std::string& agent_path, docker::AgentMode mode)
     : names_(instance),
       start_(instance.run_dir + "/start"),
       owned_(std::move(engine)),
@@ -91,7 +94,9 @@ DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::E
       cgroups_(sys::Cgroups::detect()),
       insides_(instance.data_dir + "/docker"),
       inside_(
-          launcher::installInside(insides_, agent_path, launcher::seccomp::AgentIdentity::Tenant)) {
+          launcher::installInside(insides_, agent_path, launcher::seccomp::AgentIdentity::Tenant)),
+      agent_(docker::chooseAgentMode(engine_, mode, {insides_, start_}, in(kMake))),
+      volume_(engine_, instance.name, inside_) {
     readFacts();
 }
 
@@ -102,27 +107,26 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
         spec.image_digest.empty() ? resolveImage(spec.image) : spec.image_digest;
     const docker::EngineImage image = images_.inspect(image_id, until);
     const Gate::Place place = lifecycle_.enter(until);
-    docker::Handover handover(startFolder(id));
+    docker::Handover handover(startFolder(id));  // in any mode what a sweep knows a create by
     if (::access(names_.socket(id).c_str(), F_OK) == 0) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
     }
-    const Fd listening = listenAt(names_.socket(id), 0600);
-    {
-        const std::lock_guard lock(mutex_);
-        made_.insert(id);
-    }
-    docker::ContainerPlaces places{.id = id,
-                                   .instance = names_.instance(),
-                                   .image = image.id,
-                                   .inside = inside_,
-                                   .start = startFolder(id),
-                                   .created_unix_ms = toUnixMillis(SystemClock().wall()),
-                                   .volumes = image.volumes,
-                                   .image_env = image.env,
-                                   .image_workdir = image.workdir};
+    const Fd listening = copies() ? Fd() : listenAt(names_.socket(id), 0600);
+    if (!begin(id)) throw Error(ErrorCode::Conflict, "the sandbox exists already");
     const std::string name = names_.container(id);
-    bool ours = true;
+    bool ours = false;
     try {
+        docker::ContainerPlaces places{.id = id,
+                                       .instance = names_.instance(),
+                                       .image = image.id,
+                                       .inside = inside_,
+                                       .volume = copies() ? volume_.ready(until) : "",
+                                       .start = startFolder(id),
+                                       .created_unix_ms = toUnixMillis(SystemClock().wall()),
+                                       .volumes = image.volumes,
+                                       .image_env = image.env,
+                                       .image_workdir = image.workdir};
+        ours = true;
         try {
             engine_.post("/containers/create?name=" + name, docker::containerConfig(spec, places),
                          until);
@@ -131,20 +135,47 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
             throw;
         }
         engine_.post("/containers/" + name + "/start", nullptr, until);
-        handover.give(listening.get(), std::min(until, in(kAgent)), [&] {
-            const std::string end = describeEnd(id, until);
-            if (!end.empty()) throw std::runtime_error("the agent ended at once: " + end);
-        });
+        open(id, handover, listening, std::min(until, in(kAgent)));
     } catch (...) {
         sys::removeFile(names_.socket(id));
         {
             const std::lock_guard lock(mutex_);
             made_.erase(id);
         }
+        volume_.doubt();
         if (ours) removeContainer(id, in(kEnd));
         throw;
     }
     return Started::Listening;
+}
+
+void DockerRuntime::open(const SandboxId& id, docker::Handover& handover, const Fd& listening,
+                         TimePoint until) {
+    const auto alive = [&] {
+        const std::string end = describeEnd(id, until);
+        if (!end.empty()) throw std::runtime_error("the agent ended at once: " + end);
+    };
+    if (listening) return handover.give(listening.get(), until, alive);
+    try {
+        docker::startRelay(engine_, names_.container(id), "--open", until);
+    } catch (const Error&) {
+        alive();
+        throw;
+    }
+}
+
+bool DockerRuntime::begin(const SandboxId& id) {
+    const std::lock_guard lock(mutex_);
+    return made_.insert(id).second;
+}
+
+bool DockerRuntime::making() {
+    const std::lock_guard lock(mutex_);
+    return !made_.empty();
+}
+
+void DockerRuntime::removeUnusedVolumes(TimePoint until) {
+    if (copies()) volume_.removeUnused([this] { return making(); }, until);
 }
 
 std::string DockerRuntime::describeEnd(const SandboxId& id, TimePoint until) {
@@ -187,9 +218,12 @@ void DockerRuntime::destroy(const SandboxId& id) {
         removeContainer(id, until);
     }
     removeFiles(id);  // last: while they are there, a list shows the sandbox
-    const std::lock_guard lock(mutex_);
-    made_.erase(id);
-    cgroup_of_.erase(id);
+    {
+        const std::lock_guard lock(mutex_);
+        made_.erase(id);
+        cgroup_of_.erase(id);
+    }
+    removeUnusedVolumes(until);
 }
 
 std::vector<DockerRuntime::Container> DockerRuntime::containers(TimePoint until) {
@@ -240,7 +274,22 @@ std::vector<SandboxInfo> DockerRuntime::list() {
 
 Fd DockerRuntime::connect(const SandboxId& id) {
     requireId(id);
-    return connectTo(names_.socket(id));
+    // In copy mode a sandbox with a socket was made before that was chosen.
+    const bool mounted = !copies() || ::access(names_.socket(id).c_str(), F_OK) == 0;
+    if (mounted) return connectTo(names_.socket(id));
+    const TimePoint until = in(kConnect);
+    const Gate::Place place = lifecycle_.enter(until);
+    try {
+        docker::AgentRelay relay =
+            docker::startRelay(engine_, names_.container(id), "--relay", until);
+        return pump_.carry(std::move(relay.stream), std::move(relay.decoder),
+                           std::move(relay.early));
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::NotFound || e.code() == ErrorCode::Conflict) {
+            throwErrno(ECONNREFUSED, "connect", "the agent of " + id);
+        }
+        throw;
+    }
 }
 
 std::optional<std::string> DockerRuntime::cgroupOf(const SandboxId& id) {
@@ -309,6 +358,7 @@ void DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
         std::this_thread::sleep_for(kGoing);
         sweepOnce(kept);
     }
+    removeUnusedVolumes(in(kEnd));
     std::set<std::string> used{inside_.substr(inside_.rfind('/') + 1)};
     for (const Container& container : containers(in(kLook))) used.insert(container.inside);
     for (const std::string& name : sys::listDirectory(insides_)) {

@@ -12,14 +12,23 @@
 #include "base/Instance.h"
 #include "pool/launcher/Names.h"
 #include "pool/runtime/ContainerRuntime.h"
+#include "pool/runtime/docker/AgentMode.h"
+#include "pool/runtime/docker/AgentVolume.h"
 #include "pool/runtime/docker/DockerImages.h"
 #include "pool/runtime/docker/EngineClient.h"
+#include "pool/runtime/docker/RelayPump.h"
 #include "pool/sys/Cgroups.h"
 
 namespace hearth::pool {
 
-/// The docker runtime: containers of a Docker daemon on this machine. It needs no root and no
-/// launcher, only the daemon's socket. Tenant and agent are one user inside; PROTOCOL.md says what
+namespace docker {
+class Handover;
+}
+
+/// The docker runtime: containers of a Docker daemon, here or on another machine. It needs no root
+/// and no launcher, only the daemon's socket. Where the daemon sees this machine's files, the agent
+/// is mounted and its socket is ours; else the agent is in a volume, and every connection to it is
+/// an exec. Tenant and agent are one user inside; PROTOCOL.md says what
 /// keeps them apart and what is weaker than in the embedded runtime. Thread-safe; at most four
 /// sandboxes are made or ended at once, and every call has a deadline.
 class DockerRuntime final : public ContainerRuntime {
@@ -27,9 +36,9 @@ public:
     /// Asks the daemon who it is: throws Error where none answers. `engine` was made where its
     /// certificates can be read. `agent_path` is the static agent, copied into the data directory.
     /// The directories of the instance (sockets, start) and
-    /// `<data>/docker` must be there and ours.
+    /// `<data>/docker` must be there and ours. `mode`: how the agent comes into containers.
     DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
-                  const std::string& agent_path);
+                  const std::string& agent_path, docker::AgentMode mode);
 
     Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
@@ -42,6 +51,7 @@ public:
     /// What was made since this server started and not destroyed is kept in any case.
     void sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
+    const docker::AgentChoice& agentChoice() const noexcept { return agent_; }
 
     /// The directories that it needs, for who makes them before root is given up.
     static std::vector<std::string> directories(const Instance& instance);
@@ -53,6 +63,14 @@ private:
         std::string inside;
     };
 
+    bool copies() const { return agent_.mode == docker::AgentMode::Copy; }
+    bool making();
+    /// Lets the agent of a started container listen: by `handover`, or by an exec.
+    void open(const SandboxId& id, docker::Handover& handover, const Fd& listening,
+              TimePoint until);
+    /// False if the sandbox is there, or being made.
+    bool begin(const SandboxId& id);
+    void removeUnusedVolumes(TimePoint until);
     std::string startFolder(const SandboxId& id) const { return start_ + "/" + id; }
     std::vector<Container> containers(TimePoint until);
     /// Removes the container and waits until it has gone; nothing there is fine.
@@ -73,10 +91,13 @@ private:
     sys::Cgroups cgroups_;
     std::string insides_;  ///< every version of the agent in use
     std::string inside_;   ///< this one's
-    RuntimeFacts facts_;   ///< without images
+    docker::AgentChoice agent_;
+    docker::AgentVolume volume_;
+    RuntimeFacts facts_;  ///< without images
     std::mutex mutex_;
     std::set<SandboxId> made_;                    // guarded by mutex_
     std::map<SandboxId, std::string> cgroup_of_;  // guarded by mutex_
+    docker::RelayPump pump_;
 };
 
 }  // namespace hearth::pool

@@ -58,7 +58,7 @@ void throwRefusal(const EngineRequest& request, const EngineResponse& response) 
     }
     if (has(message, "bind source path does not exist")) {
         throw Error(ErrorCode::Unsupported, "the Docker Engine does not see this machine's files")
-            .hint("run hearth on the machine of the daemon: the agent is mounted from there");
+            .hint("--docker-agent copy brings the agent into a volume there");
     }
     if (has(message, "client version") && has(message, "too old")) {
         throw Error(ErrorCode::Unsupported, "the Docker Engine is too new for this Hearth")
@@ -89,8 +89,27 @@ EngineResponse EngineClient::send(const EngineRequest& request, TimePoint until)
         EngineStream stream(address_, tls_ ? &*tls_ : nullptr, until);
         return exchange(stream, request, kMaxBody, until);
     } catch (const Error& e) {
-        if (e.code() == ErrorCode::Deadline) hung_ = true;
-        if (e.code() == ErrorCode::Unavailable) api_ = 0;  // another one may come back
+        noteFailure(e);
+        throw;
+    }
+}
+
+void EngineClient::noteFailure(const Error& e) {
+    if (e.code() == ErrorCode::Deadline) hung_ = true;
+    if (e.code() == ErrorCode::Unavailable) api_ = 0;  // another one may come back
+}
+
+EngineClient::Attachment EngineClient::attach(const std::string& target, const Json& body,
+                                              TimePoint until) {
+    const EngineRequest request{
+        .method = "POST", .target = prefix(until) + target, .body = dumpJson(body)};
+    try {
+        Attachment made{EngineStream(address_, tls_ ? &*tls_ : nullptr, until), {}};
+        const EngineResponse response = upgrade(made.stream, request, kMaxBody, until, made.early);
+        if (response.status >= 400) throwRefusal(request, response);
+        return made;
+    } catch (const Error& e) {
+        noteFailure(e);
         throw;
     }
 }

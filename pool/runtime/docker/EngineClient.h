@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/Error.h"
 #include "base/Json.h"
 #include "pool/runtime/docker/EngineHttp.h"
 
@@ -39,12 +40,20 @@ public:
     /// `body` null: none. Gives null for an empty answer.
     Json post(const std::string& target, const Json& body, TimePoint until);
 
+    /// A connection that the Engine hands over to a stream, and what of it has come already.
+    struct Attachment {
+        EngineStream stream;
+        std::string early;
+    };
+    Attachment attach(const std::string& target, const Json& body, TimePoint until);
+
     /// Throws Error where no Engine answers or its API is too old.
     void ping(TimePoint until);
     const EngineAddress& address() const noexcept { return address_; }
 
 private:
     EngineResponse send(const EngineRequest& request, TimePoint until);
+    void noteFailure(const Error& e);
     std::string prefix(TimePoint until);
 
     EngineAddress address_;

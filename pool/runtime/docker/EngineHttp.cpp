@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/Error.h"
@@ -52,6 +53,26 @@ public:
             readHead(response);
         } while (response.status >= 100 && response.status < 200);
         if (no_body || response.status == 204 || response.status == 304) return response;
+        readBody(response);
+        return response;
+    }
+
+    /// To the end of the head, or of the refusal; what follows the head goes to `early`.
+    EngineResponse readUpgrade(std::string& early) {
+        EngineResponse response;
+        readHead(response);
+        if (response.status >= 400) {
+            readBody(response);
+        } else if (response.status == 101 || (response.status == 200 && !chunked_)) {
+            early = std::exchange(buffer_, {});
+        } else {
+            notHttp("it hands no connection over");
+        }
+        return response;
+    }
+
+private:
+    void readBody(EngineResponse& response) {
         if (chunked_) {
             readChunks(response.body);
         } else if (length_) {
@@ -62,10 +83,8 @@ public:
                 checkSize(response.body.size());
             } while (fill());
         }
-        return response;
     }
 
-private:
     bool fill() {
         piece_.resize(kPiece);
         const std::size_t n = stream_.read(piece_.data(), piece_.size(), until_);
@@ -149,9 +168,10 @@ private:
     std::optional<std::size_t> length_;
 };
 
-std::string headOf(const EngineRequest& request) {
+std::string headOf(const EngineRequest& request, bool upgraded = false) {
     std::string head = request.method + " " + request.target + " HTTP/1.1\r\nHost: docker\r\n";
-    head += "User-Agent: hearth/" HEARTH_VERSION "\r\nConnection: close\r\n";
+    head += "User-Agent: hearth/" HEARTH_VERSION "\r\n";
+    head += upgraded ? "Connection: Upgrade\r\nUpgrade: tcp\r\n" : "Connection: close\r\n";
     if (request.archive) {
         head += "Content-Type: application/x-tar\r\nTransfer-Encoding: chunked\r\n";
     } else if (!request.body.empty()) {
@@ -194,6 +214,12 @@ EngineResponse exchange(EngineStream& stream, const EngineRequest& request, std:
         if (refused) throw Error(*refused);
         throw;
     }
+}
+
+EngineResponse upgrade(EngineStream& stream, const EngineRequest& request, std::size_t max_body,
+                       TimePoint until, std::string& early) {
+    stream.write(headOf(request, true) + request.body, until);
+    return Reader(stream, max_body, until).readUpgrade(early);
 }
 
 std::string percentEncoded(std::string_view text) {

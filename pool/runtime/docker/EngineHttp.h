@@ -29,6 +29,11 @@ struct EngineResponse {
 EngineResponse exchange(EngineStream& stream, const EngineRequest& request, std::size_t max_body,
                         TimePoint until);
 
+/// Asks for a connection to be handed over to the stream of `request`. With a status below 400 it
+/// has been, and `early` is what has come of that stream already; else the answer is a refusal.
+EngineResponse upgrade(EngineStream& stream, const EngineRequest& request, std::size_t max_body,
+                       TimePoint until, std::string& early);
+
 /// `text` as one component of a path or a query.
 std::string percentEncoded(std::string_view text);
 

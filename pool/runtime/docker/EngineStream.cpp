@@ -57,6 +57,8 @@ TlsContext::TlsContext(const EngineAddress& address)
     : context_(::SSL_CTX_new(::TLS_client_method()), &::SSL_CTX_free) {
     if (!context_) throw std::bad_alloc();
     ::SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
+    ::SSL_CTX_set_mode(context_.get(),
+                       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     const std::string folder = address.certificates + "/";
     const std::string certificate = folder + "cert.pem";
     if (::access(certificate.c_str(), F_OK) == 0 || address.verify) {
@@ -224,6 +226,39 @@ std::size_t EngineStream::read(char* out, std::size_t size, TimePoint until) {
             throw unavailable(name_, std::string("broke the connection: ") + std::strerror(errno));
         }
     }
+}
+
+EngineStream::Moved EngineStream::movedTls(int result, int own) const noexcept {
+    if (result > 0) return {.bytes = static_cast<std::size_t>(result)};
+    const int wrong = errno;
+    const int why = ::SSL_get_error(ssl_.get(), result);
+    if (why == own || (why == SSL_ERROR_SYSCALL && wrong == EINTR)) return {};
+    const bool other = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
+    return {.ended = !other, .wants_other = other};
+}
+
+EngineStream::Moved EngineStream::readSome(char* out, std::size_t size) noexcept {
+    if (ssl_) {
+        ::ERR_clear_error();
+        errno = 0;
+        const auto most = static_cast<int>(std::min<std::size_t>(size, kMaxPiece));
+        return movedTls(::SSL_read(ssl_.get(), out, most), SSL_ERROR_WANT_READ);
+    }
+    const ssize_t n = ::recv(fd_.get(), out, size, 0);
+    if (n > 0) return {.bytes = static_cast<std::size_t>(n)};
+    return {.ended = n == 0 || (errno != EAGAIN && errno != EINTR)};
+}
+
+EngineStream::Moved EngineStream::writeSome(std::string_view bytes) noexcept {
+    if (ssl_) {
+        ::ERR_clear_error();
+        errno = 0;
+        const auto most = static_cast<int>(std::min<std::size_t>(bytes.size(), kMaxPiece));
+        return movedTls(::SSL_write(ssl_.get(), bytes.data(), most), SSL_ERROR_WANT_WRITE);
+    }
+    const ssize_t n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n > 0) return {.bytes = static_cast<std::size_t>(n)};
+    return {.ended = n < 0 && errno != EAGAIN && errno != EINTR};
 }
 
 }  // namespace hearth::pool::docker

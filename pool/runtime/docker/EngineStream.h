@@ -36,7 +36,21 @@ public:
     /// At most `size` bytes; 0 at the end.
     std::size_t read(char* out, std::size_t size, TimePoint until);
 
+    /// What a call that never waits has done.
+    struct Moved {
+        std::size_t bytes = 0;
+        bool ended = false;        ///< the connection is over, in whatever way
+        bool wants_other = false;  ///< TLS: a read waits until it can write, or the reverse
+    };
+    /// For a loop that waits itself, on fd(). What TLS has read ahead is not seen there, so a loop
+    /// reads until it gets no bytes.
+    Moved readSome(char* out, std::size_t size) noexcept;
+    Moved writeSome(std::string_view bytes) noexcept;
+    int fd() const noexcept { return fd_.get(); }
+
 private:
+    /// Of a TLS call that gave `result`; `own` is what it waits for by nature.
+    Moved movedTls(int result, int own) const noexcept;
     void connectUnix(const EngineAddress& address);
     void connectTcp(const EngineAddress& address, TimePoint until);
     void handshake(const EngineAddress& address, const TlsContext& tls, TimePoint until);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -14,12 +13,12 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "base/Json.h"
+#include "pool/runtime/docker/TarHeader.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool::docker {
 namespace {
 
-constexpr std::size_t kBlock = 512;
 constexpr std::size_t kMaxConfig = 1U << 20U;
 constexpr std::string_view kAlgorithm = "sha256:";
 
@@ -39,44 +38,6 @@ std::string blobPath(const std::string& layout, const Json& descriptor) {
 
 std::string nameOf(const std::string& path) {
     return path.substr(path.rfind('/') + 1);
-}
-
-std::uint64_t paddingOf(std::uint64_t bytes) {
-    return (kBlock - bytes % kBlock) % kBlock;
-}
-
-/// A header of the format ustar. Sizes beyond eight octal gigabytes are written in base 256.
-std::string header(const std::string& name, std::uint64_t size) {
-    std::string block(kBlock, '\0');
-    const auto put = [&](std::size_t at, std::string_view text) {
-        std::copy(text.begin(), text.end(), block.begin() + static_cast<std::ptrdiff_t>(at));
-    };
-    put(0, std::string_view(name).substr(0, 99));
-    put(100, "0000444");
-    put(108, "0000000");
-    put(116, "0000000");
-    if (size < (1ULL << 33U)) {
-        char octal[13];
-        std::snprintf(octal, sizeof octal, "%011llo", static_cast<unsigned long long>(size));
-        put(124, octal);
-    } else {
-        block[124] = static_cast<char>(0x80);
-        for (unsigned i = 0; i < 8; ++i) {
-            block[135 - i] = static_cast<char>(size >> (8 * i) & 0xFFU);
-        }
-    }
-    put(136, "00000000000");
-    put(148, "        ");
-    block[156] = '0';
-    put(257, std::string_view("ustar\0"
-                              "00",
-                              8));
-    unsigned sum = 0;
-    for (const char c : block) sum += static_cast<unsigned char>(c);
-    char octal[8];
-    std::snprintf(octal, sizeof octal, "%06o", sum);
-    put(148, std::string_view(octal, 7));
-    return block;
 }
 
 }  // namespace
@@ -109,12 +70,12 @@ ImageArchive::ImageArchive(const std::string& layout, const std::string& digest,
     std::ranges::sort(blobs);
     blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
     for (const std::string& blob : blobs) addFile(nameOf(blob) + ".tar", blob);
-    parts_.push_back({.text = std::string(2 * kBlock, '\0')});
+    parts_.push_back({.text = tarEnd()});
 }
 
 void ImageArchive::addText(const std::string& name, const std::string& text) {
-    parts_.push_back(
-        {.text = header(name, text.size()) + text + std::string(paddingOf(text.size()), '\0')});
+    parts_.push_back({.text = tarHeader({.name = name, .size = text.size()}) + text +
+                              std::string(tarPadding(text.size()), '\0')});
 }
 
 void ImageArchive::addFile(const std::string& name, const std::string& path) {
@@ -124,10 +85,10 @@ void ImageArchive::addFile(const std::string& name, const std::string& path) {
         notUnderstood("a layer is missing");
     }
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    parts_.push_back({.text = header(name, bytes),
+    parts_.push_back({.text = tarHeader({.name = name, .size = bytes}),
                       .file = std::move(file),
                       .bytes = bytes,
-                      .padding = paddingOf(bytes)});
+                      .padding = tarPadding(bytes)});
 }
 
 std::size_t ImageArchive::read(char* out, std::size_t size) {

@@ -69,6 +69,7 @@ public:
             throw std::runtime_error("no agent");
         }
     }
+    explicit Client(Fd socket) : socket_(std::move(socket)) {}
 
     void raw(const std::string& bytes) {
         std::size_t at = 0;

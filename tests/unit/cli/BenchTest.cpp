@@ -45,6 +45,11 @@ TEST_CASE("the ratio is Docker's median over Hearth's", "[unit][cli]") {
     CHECK(document["operations"][1]["ratioP50"] == 20.0);
     CHECK(document["operations"][1]["docker"]["p50Ms"] == 40.0);
     CHECK(report.table().find("20.0x") != std::string::npos);
+    CHECK(document["dockerContainer"] == "own");
+    CHECK(report.table().find("docker exec in another container") != std::string::npos);
+    report.same_container = true;
+    CHECK(report.document()["dockerContainer"] == "same");
+    CHECK(report.table().find("the workspace's own container") != std::string::npos);
 }
 
 TEST_CASE("times of a busy machine are marked", "[unit][cli]") {

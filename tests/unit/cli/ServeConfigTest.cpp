@@ -175,6 +175,18 @@ TEST_CASE("an address that others can reach is refused without a token", "[unit]
     }
 }
 
+TEST_CASE("how the agent comes into Docker's containers can be said", "[unit][cli]") {
+    using pool::docker::AgentMode;
+    CHECK(*load({}).docker_agent == AgentMode::Auto);
+    CHECK(*load({"--docker-agent", "copy"}).docker_agent == AgentMode::Copy);
+    CHECK(*load({}, {{"HEARTH_DOCKER_AGENT", "bind"}}).docker_agent == AgentMode::Bind);
+    ServeConfig config;
+    readConfigText("dockerAgent: copy\n", "h.yaml", "/", config);
+    CHECK(*config.docker_agent == AgentMode::Copy);
+    CHECK_THROWS_AS(load({"--docker-agent", "mount"}), UsageError);
+    CHECK_THROWS_AS(readConfigText("dockerAgent: x\n", "h.yaml", "/", config), UsageError);
+}
+
 TEST_CASE("the configuration is shown with the source of each value", "[unit][cli]") {
     const ServeConfig config = load({"--workers=4"}, {{"HEARTH_USER", "nobody"}});
     const Json document = configDocument(config);
@@ -183,6 +195,6 @@ TEST_CASE("the configuration is shown with the source of each value", "[unit][cl
     CHECK(document["user"]["source"] == "env");
     CHECK(document["user"]["origin"] == "HEARTH_USER");
     CHECK(document["listen"]["source"] == "default");
-    CHECK(document.size() == 14);
+    CHECK(document.size() == 15);
     CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
 }

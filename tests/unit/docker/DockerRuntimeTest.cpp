@@ -34,9 +34,11 @@ public:
             fs::create_directories(path);
         }
         std::ofstream(root_ + "/agent") << "program";
+        fs::create_directory(root_ + "/hearth-drivers");
+        std::ofstream(root_ + "/hearth-drivers/driver.sh") << "driver";
         runtime_ = std::make_unique<pool::DockerRuntime>(
             instance_, std::make_unique<pool::docker::EngineClient>(engine_.address()),
-            root_ + "/agent");
+            root_ + "/agent", pool::docker::AgentMode::Bind);
     }
     ~House() {
         runtime_.reset();

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+namespace hearth::agent {
+
+/// What a server that shares no file system with the sandbox runs inside it beside the agent, as
+/// uid 0 without a capability: the tenant can neither signal nor read it, nor use the sockets that
+/// it makes. Both give an exit status and say on standard output, with kRelayReady, that they have
+/// begun; failures go to standard error.
+
+/// Makes the agent's listening socket in `folder`, which nobody else can write to, and hands it to
+/// an agent that was started with `--receive FOLDER/socket`. Returns once that agent serves.
+int openFor(const std::string& folder);
+
+/// Connects to the agent in `folder` and carries bytes between it and standard input and output,
+/// until either side ends.
+int relay(const std::string& folder);
+
+}  // namespace hearth::agent

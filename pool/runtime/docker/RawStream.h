@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hearth::pool::docker {
+
+/// Takes the Engine's raw stream of an exec without a terminal apart: frames of eight bytes of
+/// header (which output, length) and a payload. Payloads are passed on as they come, so no length
+/// that a header claims costs memory. Not thread-safe.
+class RawStream {
+public:
+    /// Appends what `bytes` brings of standard output to `out`. False when they are no such stream,
+    /// and from then on.
+    bool feed(std::string_view bytes, std::string& out);
+    /// The beginning of standard error; where the stream is none, of what came instead.
+    const std::string& complaint() const noexcept { return complaint_; }
+
+private:
+    void complain(std::string_view text);
+
+    std::array<unsigned char, 8> header_{};
+    std::size_t have_ = 0;    ///< bytes of the header
+    std::uint32_t left_ = 0;  ///< of the payload
+    bool out_ = false;        ///< the payload is standard output
+    bool broken_ = false;
+    std::string complaint_;
+};
+
+}  // namespace hearth::pool::docker
