@@ -55,8 +55,8 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         endDeleted(*pool);
         return ReconcileResult::settled();
     }
-    if (!refill_) {
-        publish(*pool, 0);
+    if (!refill_ || !pool->refused.empty()) {
+        publish(*pool, refill_ ? desiredWarm(pool->spec) : 0);
         return ReconcileResult::settled();
     }
 
@@ -167,14 +167,17 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
               std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
     condition(next, "Progressing", next.creating > 0, next.creating > 0 ? "Creating" : "Settled",
               std::to_string(next.creating) + " being created");
-    condition(next, "Degraded", breaker.degraded(), breaker.degraded() ? "CreateFailed" : "Healthy",
-              breaker.degraded() ? breaker.reason : "");
-    if (breaker.degraded() != was_degraded) {
-        events_.publish({.type = breaker.degraded() ? "pool.degraded" : "pool.recovered",
+    const bool refused = !pool.refused.empty();
+    const bool degraded = refused || breaker.degraded();
+    const char* reason = refused ? "SpecRefused" : degraded ? "CreateFailed" : "Healthy";
+    const std::string& why = refused ? pool.refused : breaker.reason;
+    condition(next, "Degraded", degraded, reason, degraded ? why : "");
+    if (degraded != was_degraded) {
+        events_.publish({.type = degraded ? "pool.degraded" : "pool.recovered",
                          .resource = pool.name,
                          .pool = pool.name,
-                         .reason = breaker.degraded() ? "CreateFailed" : "Healthy",
-                         .message = breaker.reason});
+                         .reason = reason,
+                         .message = why});
     }
 
     metrics_.poolDesired(pool.name, static_cast<double>(desired));

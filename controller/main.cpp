@@ -189,6 +189,7 @@ private:
     /// that cannot be prepared leaves its pool Degraded, which tells why.
     void prepareImages() {
         for (const controller::PoolPtr& pool : specs_.all()) {
+            if (!pool->refused.empty() || !pool->on_demand.empty()) continue;
             const TimePoint begin = clock_.now();
             log_.info("image.preparing", {{"pool", pool->name}, {"image", pool->spec.image}});
             try {
@@ -232,6 +233,7 @@ private:
         if (!serving_) return {false, "starting or stopping"};
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
             for (const controller::PoolPtr& pool : specs_.all()) {
+                if (!pool->refused.empty()) continue;
                 if (warm_.counts(pool->name).total() < pool->spec.warm_min ||
                     pool_reconciler_.status(pool->name).observed_generation == 0 ||
                     warm_.counts(pool->name).creating + warm_.counts(pool->name).warming > 0) {
@@ -519,7 +521,7 @@ std::vector<controller::Pool> declaredPools(const std::string& data_dir) {
     if (!std::filesystem::exists(path)) return pools;
     controller::Database database(path);
     controller::Statement row(database, "SELECT document FROM pools");
-    while (row.step()) pools.push_back(controller::parsePool(parseJson(row.text(0))));
+    while (row.step()) pools.push_back(controller::storedPool(parseJson(row.text(0))));
     return pools;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -16,6 +17,7 @@ struct EngineRequest {
     std::string target;         ///< path and query, encoded
     std::string body;           ///< JSON; empty: none
     EngineSource archive = {};  ///< instead of `body`: a tar, streamed
+    const std::atomic<bool>* stop = nullptr;  ///< ends it when it becomes true
 };
 
 struct EngineResponse {
