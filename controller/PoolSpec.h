@@ -42,6 +42,12 @@ struct PoolSpec {
     bool operator==(const PoolSpec&) const = default;
 };
 
+/// What the names of pools that the server makes for claims begin with; no declared one may.
+inline constexpr std::string_view kOnDemandPrefix = "ondemand-";
+inline bool isOnDemandName(std::string_view name) {
+    return name.starts_with(kOnDemandPrefix);
+}
+
 /// A declared pool: the object that SpecStore keeps.
 struct Pool {
     std::string name;

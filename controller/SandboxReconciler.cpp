@@ -146,10 +146,14 @@ bool SandboxReconciler::listens(const pool::SandboxId& id, TimePoint since) {
 
 void SandboxReconciler::warmUp(const pool::Member& member, TimePoint since) {
     if (!warm_.warming(member.id)) return;  // its end was asked for meanwhile
+    const TimePoint listened = clock_.now();
     const std::shared_ptr<agent::AgentClient> agent = connect(member.id, kAgentStart);
     if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
     rehearse(*agent);
-    if (!warm_.ready(member.id, agent, clock_.wall())) return;  // lost while it warmed
+    if (!warm_.ready(member.id, agent, clock_.wall(),
+                     {.create = listened - since, .warm = clock_.now() - listened})) {
+        return;  // lost while it warmed
+    }
     breaker_.succeeded(member.pool, clock_.now() - since);
     metrics_.sandboxStart(member.pool, toSeconds(clock_.now() - since));
     claims_.offer(member.pool);

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxLabelValue = 256;
 constexpr std::size_t kMaxName = 64;
 constexpr std::size_t kMaxImage = 255;
 constexpr std::size_t kMaxKeep = 6000;
-constexpr std::size_t kMaxWanted = 500;
+constexpr std::size_t kMaxWanted = 1000;
 constexpr std::size_t kMaxMessage = 2000;
 constexpr std::uint64_t kMaxSeq = 1ULL << 53U;
 constexpr JsonLimits kRequestLimits{kMaxPacket, 8, 8000, 64};
