@@ -60,8 +60,9 @@ ImageAllowList::ImageAllowList(const std::vector<std::string>& patterns) {
         const auto refuse = [&](const std::string& why) {
             throw Error(ErrorCode::InvalidArgument,
                         "\"" + written + "\" is no pattern of images: " + why)
-                .hint("write it as python:*, registry.example/team/*:* or "
-                      "registry.example/team/*@sha256:*");
+                .hint(
+                    "write it as python:*, registry.example/team/*:* or "
+                    "registry.example/team/*@sha256:*");
         };
         std::string_view rest = written;
         Pattern pattern;
@@ -114,9 +115,8 @@ bool ImageAllowList::matches(const Pattern& pattern, const pool::image::Referenc
 
 bool ImageAllowList::allows(std::string_view text) const {
     const auto reference = pool::image::parseReference(text);
-    return reference && std::any_of(patterns_.begin(), patterns_.end(), [&](const Pattern& each) {
-               return matches(each, *reference);
-           });
+    return reference && std::any_of(patterns_.begin(), patterns_.end(),
+                                    [&](const Pattern& each) { return matches(each, *reference); });
 }
 
 }  // namespace hearth::controller

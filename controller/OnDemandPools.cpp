@@ -33,10 +33,10 @@ std::string poolName(const std::string& digest) {
 
 }  // namespace
 
-OnDemandPools::OnDemandPools(OnDemandRules rules, pool::ContainerRuntime& runtime,
-                             SpecStore& specs, pool::WarmPool& warm, ClaimQueue& claims,
-                             WorkQueue& work, EventLog& events, metrics::Metrics& metrics,
-                             metrics::Log& log, std::string default_pool, const Clock& clock)
+OnDemandPools::OnDemandPools(OnDemandRules rules, pool::ContainerRuntime& runtime, SpecStore& specs,
+                             pool::WarmPool& warm, ClaimQueue& claims, WorkQueue& work,
+                             EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
+                             std::string default_pool, const Clock& clock)
     : rules_(std::move(rules)),
       runtime_(runtime),
       specs_(specs),
@@ -56,13 +56,13 @@ void OnDemandPools::refuse(const std::string& image) const {
         if (pool->deleting || !pool->on_demand.empty() || ++listed > kMostListed) continue;
         images += (images.empty() ? "" : ", ") + pool->spec.image + " (pool " + pool->name + ")";
     }
-    const std::string pools =
-        images.empty() ? "no pool is declared" : "pools have: " + images;
+    const std::string pools = images.empty() ? "no pool is declared" : "pools have: " + images;
     if (rules_.allow.empty()) {
         throw Error(ErrorCode::InvalidSpec, "no pool has image " + image)
             .field("/image", pools)
-            .hint(pools + "; an operator declares more with hearth apply -f, or allows images "
-                          "without a pool by images.onDemand");
+            .hint(pools +
+                  "; an operator declares more with hearth apply -f, or allows images "
+                  "without a pool by images.onDemand");
     }
     throw Error(ErrorCode::InvalidSpec,
                 "no pool has image " + image + ", and it is not allowed without one")
@@ -210,9 +210,9 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
             pool::ImageFetch fetch{image};
             const std::string host =
                 registryOf(pool::image::parseReference(image).value().repository);
-            fetch.insecure = std::find(rules_.insecure_registries.begin(),
-                                       rules_.insecure_registries.end(),
-                                       host) != rules_.insecure_registries.end();
+            fetch.insecure =
+                std::find(rules_.insecure_registries.begin(), rules_.insecure_registries.end(),
+                          host) != rules_.insecure_registries.end();
             log_.info("image.fetching", {{"image", image}});
             known = runtime_.fetchImage(fetch, stages);
             log_.info("image.fetched", {{"image", image},
@@ -276,12 +276,12 @@ std::vector<std::string> OnDemandPools::unused(TimePoint now) {
     std::vector<std::string> names;
     for (const PoolPtr& pool : specs_.all()) {
         if (pool->on_demand.empty() || pool->deleting) continue;
-        const bool idle =
-            warm_.counts(pool->name).total() == 0 && claims_.waiting(pool->name) == 0;
+        const bool idle = warm_.counts(pool->name).total() == 0 && claims_.waiting(pool->name) == 0;
         TimePoint& used = used_.try_emplace(pool->name, now).first->second;
         if (!idle) used = now;
         // What is allowed no more has no claims to wait for.
-        if (idle && (now - used >= rules_.keep || rules_.allow.empty())) names.push_back(pool->name);
+        if (idle && (now - used >= rules_.keep || rules_.allow.empty()))
+            names.push_back(pool->name);
     }
     return names;
 }
@@ -317,8 +317,8 @@ ReconcileResult OnDemandPools::collect() {
     std::sort(wanted.begin(), wanted.end());
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     runtime_.collectImages(wanted);
-    return ReconcileResult::after(std::clamp<std::chrono::nanoseconds>(
-        rules_.keep / 2, kCollectSoonest, kCollectEvery));
+    return ReconcileResult::after(
+        std::clamp<std::chrono::nanoseconds>(rules_.keep / 2, kCollectSoonest, kCollectEvery));
 }
 
 void OnDemandPools::stop() {

@@ -23,7 +23,7 @@ namespace hearth::controller {
 
 /// What the operator allows claims to do with images that have no pool.
 struct OnDemandRules {
-    ImageAllowList allow;             ///< empty: nothing
+    ImageAllowList allow;              ///< empty: nothing
     std::uint32_t max_sandboxes = 20;  ///< of all such pools together
     std::chrono::seconds keep = std::chrono::hours(1);
     std::chrono::seconds max_wait = std::chrono::minutes(5);  ///< of a claim for its image
@@ -46,9 +46,9 @@ public:
         PoolPtr pool;
         pool::ImageStages stages;  ///< zero where the image was ready
     };
-    /// The pool of an image. Blocks while the image is fetched, at most the rules' max_wait. Errors:
-    /// InvalidSpec (not allowed, unknown to its registry, refused), Unavailable (no registry
-    /// answers, not ready in time, shutting down), DiskFull, Deadline.
+    /// The pool of an image. Blocks while the image is fetched, at most the rules' max_wait.
+    /// Errors: InvalidSpec (not allowed, unknown to its registry, refused), Unavailable (no
+    /// registry answers, not ready in time, shutting down), DiskFull, Deadline.
     Found poolFor(const std::string& image);
 
     /// The work on keys ("image", reference) and ("images", "all").
@@ -92,12 +92,12 @@ private:
     const Clock& clock_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::map<std::string, JobPtr> jobs_;             // guarded by mutex_; by what claims call images
-    std::map<std::string, std::string> pool_of_;     // guarded by mutex_; the same, made ready
-    std::map<std::string, TimePoint> used_;          // guarded by mutex_; by pool
-    std::size_t running_ = 0;                        // guarded by mutex_; jobs
-    bool collecting_ = false;                        // guarded by mutex_; no job runs then
-    bool stopped_ = false;                           // guarded by mutex_
+    std::map<std::string, JobPtr> jobs_;          // guarded by mutex_; by what claims call images
+    std::map<std::string, std::string> pool_of_;  // guarded by mutex_; the same, made ready
+    std::map<std::string, TimePoint> used_;       // guarded by mutex_; by pool
+    std::size_t running_ = 0;                     // guarded by mutex_; jobs
+    bool collecting_ = false;                     // guarded by mutex_; no job runs then
+    bool stopped_ = false;                        // guarded by mutex_
 };
 
 }  // namespace hearth::controller

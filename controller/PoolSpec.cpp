@@ -161,7 +161,8 @@ void checkImage(FieldReader& spec, const PoolSpec& out) {
     }
     const auto reference = pool::image::parseReference(out.image);
     if (!reference) {
-        spec.complain("/image", "must be a name in the image store, repository@sha256:… or sha256:…");
+        spec.complain("/image",
+                      "must be a name in the image store, repository@sha256:… or sha256:…");
     } else if (reference->digest.empty() && !out.allow_tags) {
         spec.complain("/image",
                       "names a tag, which may come to mean another image: use the name that "
@@ -290,7 +291,8 @@ Pool parsePool(const Json& document) {
         metadata.complain("/name", "must be 1 to 63 lower-case letters, digits or '-'");
     }
     // What the server wrote may come back with the rest of the object.
-    for (const char* written : {"generation", "resourceVersion", "createdAt", "deleting", "onDemand"}) {
+    for (const char* written :
+         {"generation", "resourceVersion", "createdAt", "deleting", "onDemand"}) {
         metadata.child(written);
     }
     metadata.finish();

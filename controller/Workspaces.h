@@ -43,11 +43,11 @@ struct WorkspaceRequest {
 /// Where the time of a claim went. What a warm sandbox does not need is zero.
 struct ClaimLedger {
     std::string source = "warm";  ///< warm, cold
-    double pull_ms = 0;    ///< its image came from a registry
-    double unpack_ms = 0;  ///< its image was made ready
-    double create_ms = 0;  ///< the sandbox was made
-    double warm_ms = 0;    ///< its agent answered
-    double queue_ms = 0;   ///< waiting for others, besides
+    double pull_ms = 0;           ///< its image came from a registry
+    double unpack_ms = 0;         ///< its image was made ready
+    double create_ms = 0;         ///< the sandbox was made
+    double warm_ms = 0;           ///< its agent answered
+    double queue_ms = 0;          ///< waiting for others, besides
     double pick_ms = 0;
     double bind_ms = 0;
     double total_ms = 0;

@@ -158,9 +158,8 @@ std::vector<Flag> serveFlags() {
              "A registry that may speak HTTP or have an unknown certificate", ""),
     };
     for (Flag& f : flags) {
-        f.repeats = f.name == "pools" || f.name == "allowed-hosts" ||
-                    f.name == "allowed-origins" || f.name == "on-demand-images" ||
-                    f.name == "insecure-registries";
+        f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins" ||
+                    f.name == "on-demand-images" || f.name == "insecure-registries";
     }
     return flags;
 }

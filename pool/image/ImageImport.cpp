@@ -435,8 +435,8 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
     requireFree(images, request.limits.disk_reserve);
     const std::string step = "copying " + name;
     progress(step, 0);
-    if (request.on_demand && ::lchown(beside.path().c_str(), strangerOf(::getpid()),
-                                      strangerOf(::getpid())) != 0) {
+    if (request.on_demand &&
+        ::lchown(beside.path().c_str(), strangerOf(::getpid()), strangerOf(::getpid())) != 0) {
         throwErrno("chown", beside.path());
     }
     // umoci understands no other compression.

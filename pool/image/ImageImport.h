@@ -43,7 +43,7 @@ struct ImportRequest {
 
 struct ImportResult {
     Image image;
-    std::string before;  ///< the digest that the name stood for; empty: it is new
+    std::string before;                    ///< the digest that the name stood for; empty: it is new
     std::chrono::nanoseconds copied{0};    ///< how long that took
     std::chrono::nanoseconds unpacked{0};  ///< the same
 };

@@ -68,8 +68,7 @@ Image ImageStore::read(const std::string& name) const {
 }
 
 Image ImageStore::find(const std::string& wanted) const {
-    if (isImageName(wanted) &&
-        ::access((layoutPath(wanted) + "/index.json").c_str(), F_OK) == 0) {
+    if (isImageName(wanted) && ::access((layoutPath(wanted) + "/index.json").c_str(), F_OK) == 0) {
         return read(wanted);
     }
     for (Image& image : images()) {

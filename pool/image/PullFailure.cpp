@@ -30,12 +30,13 @@ Error pullFailure(const std::string& reference, const std::string& said,
             .hint("check the name, and whether this machine may and can speak to its registry");
     }
     if (holdsOneOf(said, {"unauthorized", "denied", "authentication required"})) {
-        return Error(ErrorCode::NotFound, "its registry shows " + what + " to nobody who asks like us: " + reason)
+        return Error(ErrorCode::NotFound,
+                     "its registry shows " + what + " to nobody who asks like us: " + reason)
             .hint("check the name; a private image is imported by an operator who may see it");
     }
-    const bool missing = holdsOneOf(said, {"manifest unknown", "name unknown", "NAME_UNKNOWN",
-                                           "not found", "StatusCode: 404", "No such image",
-                                           "does not exist", "no such object"});
+    const bool missing =
+        holdsOneOf(said, {"manifest unknown", "name unknown", "NAME_UNKNOWN", "not found",
+                          "StatusCode: 404", "No such image", "does not exist", "no such object"});
     return Error(missing ? ErrorCode::NotFound : ErrorCode::InvalidArgument,
                  what + " cannot be had from its registry: " + reason)
         .hint("check the name, the tag and the digest");

@@ -198,8 +198,8 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
     {
         std::unique_lock lock(mutex_);
         if (error == 0) {
-            answered_.wait(
-                lock, [&] { return pending.done || dead_ || (stoppable && !fetching_); });
+            answered_.wait(lock,
+                           [&] { return pending.done || dead_ || (stoppable && !fetching_); });
         }
         pending_.erase(request.seq);
         if (!pending.done && !dead_ && stoppable && !fetching_) {

@@ -55,9 +55,9 @@ struct ForgetImagesRequest {
 };
 struct FactsRequest {};
 
-using RequestBody = std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest,
-                                 PrepareImageRequest, DescribeImageRequest, FetchImageRequest,
-                                 ForgetImagesRequest, FactsRequest>;
+using RequestBody =
+    std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest, PrepareImageRequest,
+                 DescribeImageRequest, FetchImageRequest, ForgetImagesRequest, FactsRequest>;
 struct Request {
     std::uint64_t seq = 0;
     RequestBody body;

@@ -61,7 +61,8 @@ struct KnownImage {
 /// What is brought from a registry, and how.
 struct ImageFetch {
     std::string reference;
-    bool insecure = false;  ///< its registry may speak HTTP, or have a certificate that nobody knows
+    bool insecure =
+        false;  ///< its registry may speak HTTP, or have a certificate that nobody knows
     std::chrono::seconds limit{900};
 };
 

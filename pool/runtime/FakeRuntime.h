@@ -24,7 +24,8 @@ class FakeLoop;
 /// of the clock or when killed, "exit N" exits so, "flood N" writes N bytes, anything else prints
 /// itself. Files are held in memory. The agents do not end themselves at their deadlines: with a
 /// ManualClock that would race with the server under test. Images whose name begins with "missing"
-/// are not there, and those that begin with "far" only once they were fetched. Faults are asked for by the methods below. Thread-safe.
+/// are not there, and those that begin with "far" only once they were fetched. Faults are asked for
+/// by the methods below. Thread-safe.
 class FakeRuntime final : public ContainerRuntime {
 public:
     explicit FakeRuntime(const Clock& clock);

@@ -259,8 +259,7 @@ std::optional<KnownImage> DockerImages::known(const std::string& wanted, TimePoi
     return known;
 }
 
-void DockerImages::pull(const std::string& repository, const std::string& digest,
-                        TimePoint until) {
+void DockerImages::pull(const std::string& repository, const std::string& digest, TimePoint until) {
     const std::string name = repository + "@" + digest;
     try {
         EngineRequest request{.method = "POST",
@@ -359,7 +358,8 @@ void DockerImages::collect(const std::vector<std::string>& wanted, TimePoint unt
     for (const std::string& record : records_.all()) {
         if (record.find('@') != std::string::npos) {  // a pull that broke off
             const auto names = namesOf(record, until);
-            if (!names || !names->tags.empty() || removeName(record, until)) records_.remove(record);
+            if (!names || !names->tags.empty() || removeName(record, until))
+                records_.remove(record);
             continue;
         }
         const std::string tag = std::string(kRepository) + record;

@@ -53,8 +53,7 @@ inline PoolSpec smallSpec(std::uint32_t min = 2) {
 /// sandboxes: nothing of them is put away.
 class House {
 public:
-    explicit House(Ground& on, OnDemandRules allowed = {})
-        : ground(on), rules(std::move(allowed)) {
+    explicit House(Ground& on, OnDemandRules allowed = {}) : ground(on), rules(std::move(allowed)) {
         loop.handle("image", [this](const std::string& n) { return on_demand.prepare(n); });
         loop.handle("images", [this](const std::string&) { return on_demand.collect(); });
         loop.handle("pool", [this](const std::string& n) { return pools.reconcile(n); });

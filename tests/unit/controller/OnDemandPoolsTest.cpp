@@ -115,7 +115,8 @@ TEST_CASE("what is not allowed is refused with what is, and nothing is asked of 
     {
         House house(ground, allowing({"tool:*", "team/*@sha256:*"}));
         house.declare("p", smallSpec(0));
-        const Error error = errorOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); });
+        const Error error =
+            errorOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); });
         CHECK(error.code() == ErrorCode::InvalidSpec);
         CHECK(error.hint().find("tool:*, team/*@sha256:*") != std::string::npos);
         CHECK(error.hint().find("python (pool p)") != std::string::npos);
@@ -133,8 +134,7 @@ TEST_CASE("a registry without the image is told as such, and not asked again at 
     for (int i = 0; i < 2; ++i) {
         const Error error = errorOf([&] { openIn(house, "missing:1"); });
         CHECK(error.code() == ErrorCode::InvalidSpec);
-        CHECK(std::string(error.what()).find("the registry has no missing:1") !=
-              std::string::npos);
+        CHECK(std::string(error.what()).find("the registry has no missing:1") != std::string::npos);
     }
     CHECK(ground.runtime.fetches() == 1);
     ground.manual.advance(6s);
@@ -246,8 +246,9 @@ TEST_CASE("a server that stops refuses claims that wait for an image", "[unit][c
     ground.runtime.holdFetches();
     house.loop.start(2);
     std::optional<ErrorCode> code;
-    std::jthread client(
-        [&] { code = codeOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); }); });
+    std::jthread client([&] {
+        code = codeOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); });
+    });
     REQUIRE(eventually([&] { return ground.runtime.fetches() == 1; }));
     house.on_demand.stop();
     client.join();

@@ -30,7 +30,8 @@ struct Held {
 /// As much of a daemon's images as inspect, pull, tag and remove need.
 class Daemon {
 public:
-    Daemon() : engine_([this](const Seen& seen) { return answerTo(seen); }), client_(engine_.address()) {
+    Daemon()
+        : engine_([this](const Seen& seen) { return answerTo(seen); }), client_(engine_.address()) {
         std::string name = (fs::temp_directory_path() / "images-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
         data_ = name;
@@ -124,9 +125,8 @@ private:
         }
         std::erase(image->tags, name);
         std::erase(image->digests, name);
-        std::erase_if(images, [](const Held& each) {
-            return each.tags.empty() && each.digests.empty();
-        });
+        std::erase_if(images,
+                      [](const Held& each) { return each.tags.empty() && each.digests.empty(); });
         return answer(200, "[]");
     }
 

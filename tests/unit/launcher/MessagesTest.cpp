@@ -217,8 +217,7 @@ TEST_CASE("an image crosses with what it is called", "[unit][launcher]") {
 
 TEST_CASE("a fetch and what came of it come out as they went in", "[unit][launcher]") {
     const FetchImageRequest fetch{"registry.example:5000/team/app:1", true, 60};
-    const auto decoded =
-        std::get<FetchImageRequest>(decodeRequest(encodeRequest({1, fetch})).body);
+    const auto decoded = std::get<FetchImageRequest>(decodeRequest(encodeRequest({1, fetch})).body);
     CHECK(decoded.reference == fetch.reference);
     CHECK(decoded.insecure);
     CHECK(decoded.limit_s == 60);
