@@ -145,11 +145,11 @@ Copy fromRegistry(const ImageSource& source, const ImportRequest& request) {
     const Reference asked = *parseReference(source.place);
     Copy copy{"docker://" + source.place, asked.text(), asked.digest};
     if (asked.digest.empty()) {
-        const sys::Outcome outcome =
-            skopeo(request,
-                   {"inspect", request.insecure ? "--tls-verify=false" : "--tls-verify", "--raw",
-                    copy.from},
-                   kInspectLimit);
+        // Without the word the registries' own configuration counts.
+        std::vector<std::string> words{"inspect", "--raw"};
+        if (request.insecure) words.emplace_back("--tls-verify=false");
+        words.push_back(copy.from);
+        const sys::Outcome outcome = skopeo(request, words, kInspectLimit);
         if (outcome.status != 0) explain(source, outcome);
         copy.digest = "sha256:" + toHex(sha256(outcome.out));
     }

@@ -24,7 +24,7 @@ Error pullFailure(const std::string& reference, const std::string& said,
     if (holdsOneOf(said, {"connection refused", "no such host", "i/o timeout", "no route to host",
                           "network is unreachable", "connection reset", "TLS handshake timeout",
                           "name resolution", "server misbehaving", "Client.Timeout",
-                          "HTTP response to HTTPS client", "x509:"})) {
+                          "HTTP response to HTTPS client", "look like a TLS handshake", "x509:"})) {
         return Error(ErrorCode::Unavailable,
                      "the registry of " + what + " cannot be reached: " + reason)
             .hint("check the name, and whether this machine may and can speak to its registry");
@@ -38,7 +38,7 @@ Error pullFailure(const std::string& reference, const std::string& said,
         holdsOneOf(said, {"manifest unknown", "name unknown", "NAME_UNKNOWN", "not found",
                           "StatusCode: 404", "No such image", "does not exist", "no such object"});
     return Error(missing ? ErrorCode::NotFound : ErrorCode::InvalidArgument,
-                 what + " cannot be had from its registry: " + reason)
+                 what + " cannot be copied from its registry: " + reason)
         .hint("check the name, the tag and the digest");
 }
 

@@ -135,8 +135,8 @@ void Launcher::run() {
             static_cast<void>(::read(signals_.get(), info, sizeof info));
         }
         reap();
-        killLate();
         if (polled[1].revents != 0) receive();
+        killLate();
         startJobs();
         collectImages();
     }
