@@ -21,7 +21,7 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
         }
     }
     metrics_.poolExhausted(pool.name);
-    if (breaker_.state(pool.name).degraded()) {
+    if (!pool.refused.empty() || breaker_.state(pool.name).degraded()) {
         throw Error(ErrorCode::PoolDegraded,
                     "pool " + pool.name + " cannot make sandboxes at the moment")
             .hint("an operator finds the reason in the pool's Degraded condition")

@@ -68,13 +68,26 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             // A member made after the request came was made for it: that is a cold start.
             const bool cold = member.created_at > begin;
             ledger.source = cold ? "cold" : "warm";
-            ledger.queue_ms = cold || picked - asked > std::chrono::milliseconds(1)
-                                  ? toMillis(picked - asked)
-                                  : 0;
-            ledger.pick_ms = toMillis(picked - asked) - ledger.queue_ms;
+            const double waited = toMillis(picked - asked);
+            ledger.pull_ms = toMillis(wanted.image.pull);
+            ledger.unpack_ms = toMillis(wanted.image.unpack);
+            if (cold) {
+                ledger.create_ms = toMillis(member.start.create);
+                ledger.warm_ms = toMillis(member.start.warm);
+                ledger.queue_ms = std::max(0.0, waited - ledger.create_ms - ledger.warm_ms);
+            } else {
+                ledger.queue_ms = picked - asked > std::chrono::milliseconds(1) ? waited : 0;
+                ledger.pick_ms = waited - ledger.queue_ms;
+            }
             ledger.bind_ms = toMillis(bound - picked);
             ledger.total_ms = toMillis(bound - begin);
             metrics_.claim(pool, ledger.source, "ok", ledger.total_ms / 1000);
+            if (ledger.pull_ms > 0) metrics_.claimStage(pool, "pull", ledger.pull_ms / 1000);
+            if (ledger.unpack_ms > 0) metrics_.claimStage(pool, "unpack", ledger.unpack_ms / 1000);
+            if (cold) {
+                metrics_.claimStage(pool, "create", ledger.create_ms / 1000);
+                metrics_.claimStage(pool, "warm", ledger.warm_ms / 1000);
+            }
             metrics_.claimStage(pool, "queue", ledger.queue_ms / 1000);
             metrics_.claimStage(pool, "pick", ledger.pick_ms / 1000);
             metrics_.claimStage(pool, "bind", ledger.bind_ms / 1000);

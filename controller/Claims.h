@@ -25,6 +25,7 @@ public:
         std::string workspace_id;
         std::string claim_id;
         const WorkspaceRequest* request = nullptr;
+        pool::ImageStages image;  ///< what it took to have its image
         std::string tenant;
         bool one_shot = false;
     };

@@ -368,11 +368,7 @@ std::string executionDocument(const ExecutionView& view) {
     if (view.duration_ms) out["durationMs"] = *view.duration_ms;
     if (view.error) out["error"] = *view.error;
     if (view.claim) {
-        out["claim"] = {{"source", view.claim->source},
-                        {"queueMs", view.claim->queue_ms},
-                        {"pickMs", view.claim->pick_ms},
-                        {"bindMs", view.claim->bind_ms},
-                        {"totalMs", view.claim->total_ms}};
+        out["claim"] = ledgerJson(*view.claim);
     }
     return dumpJson(out);
 }
@@ -401,11 +397,7 @@ std::shared_ptr<Execution> storedExecution(const std::string& document, const st
     if (in.contains("durationMs")) view.duration_ms = in["durationMs"].get<double>();
     if (in.contains("error")) view.error = in["error"];
     if (in.contains("claim")) {
-        const Json& claim = in["claim"];
-        view.claim =
-            ClaimLedger{claim.at("source").get<std::string>(), claim.at("queueMs").get<double>(),
-                        claim.at("pickMs").get<double>(), claim.at("bindMs").get<double>(),
-                        claim.at("totalMs").get<double>()};
+        view.claim = ledgerFrom(in["claim"]);
     }
     return std::make_shared<StoredExecution>(std::move(view), output);
 }

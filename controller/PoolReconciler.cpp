@@ -13,6 +13,7 @@ using pool::Member;
 using pool::Phase;
 
 constexpr auto kRecheck = std::chrono::seconds(30);
+constexpr auto kRoomAgain = std::chrono::milliseconds(200);
 /// How long a warm sandbox above the floor is kept, so that a burst's refill is not undone at once.
 constexpr auto kSurplusKept = std::chrono::seconds(60);
 
@@ -56,8 +57,8 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         endDeleted(*pool);
         return ReconcileResult::settled();
     }
-    if (!refill_) {
-        publish(*pool, 0);
+    if (!refill_ || !pool->refused.empty()) {
+        publish(*pool, refill_ ? desiredWarm(pool->spec) : 0);
         return ReconcileResult::settled();
     }
 
@@ -80,9 +81,11 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
             const std::size_t starting = counts.creating + counts.warming;
             const std::size_t pace =
                 pool->spec.parallel_creates > starting ? pool->spec.parallel_creates - starting : 0;
-            const std::size_t room = pool->spec.max_members > counts.total()
-                                         ? pool->spec.max_members - counts.total()
-                                         : 0;
+            std::unique_lock<std::mutex> together;
+            if (!pool->on_demand.empty()) together = std::unique_lock(on_demand_mutex_);
+            const std::size_t room = roomFor(*pool);
+            // Who makes room for it does not know who waits.
+            if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
             // A pool that has just failed is tried with one sandbox, not with all.
             const std::size_t trust = breaker.failures > 0 ? 1 : target;
             create(*pool, std::min({target - fresh, pace, room, trust}));
@@ -91,6 +94,26 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     retireStale(*pool, members);
     publish(*pool, desired);
     return ReconcileResult::after(again.value_or(kRecheck));
+}
+
+std::size_t PoolReconciler::roomFor(const Pool& pool) {
+    std::size_t members = warm_.counts(pool.name).total();
+    const std::size_t most = pool.spec.max_members;
+    if (pool.on_demand.empty()) return most > members ? most - members : 0;
+    std::vector<Member> spare;
+    for (const PoolPtr& other : specs_.all()) {
+        if (other->on_demand.empty() || other->name == pool.name) continue;
+        members += warm_.counts(other->name).total();
+        if (claims_.waiting(other->name) > 0) continue;
+        for (const Member& member : warm_.members(other->name)) {
+            if (member.phase == Phase::Ready) spare.push_back(member);
+        }
+    }
+    if (members < most) return most - members;
+    for (const Member& member : spare) {
+        if (endings_.retire(member, "shrink")) break;
+    }
+    return 0;
 }
 
 void PoolReconciler::endDeleted(const Pool& pool) {
@@ -168,8 +191,11 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
               std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
     condition(next, "Progressing", next.creating > 0, next.creating > 0 ? "Creating" : "Settled",
               std::to_string(next.creating) + " being created");
-    condition(next, "Degraded", breaker.degraded(), breaker.degraded() ? "CreateFailed" : "Healthy",
-              breaker.degraded() ? breaker.reason : "");
+    const bool refused = !pool.refused.empty();
+    const bool degraded = refused || breaker.degraded();
+    const char* reason = refused ? "SpecRefused" : degraded ? "CreateFailed" : "Healthy";
+    const std::string& why = refused ? pool.refused : breaker.reason;
+    condition(next, "Degraded", degraded, reason, degraded ? why : "");
     if (!Warmup::wanted(pool.spec)) {
         std::erase_if(next.conditions, [](const Condition& c) { return c.type == "Prewarmed"; });
     } else if (breaker.prewarm) {
@@ -177,12 +203,12 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
         condition(next, "Prewarmed", whole, whole ? "Complete" : "Incomplete",
                   whole ? "" : *breaker.prewarm);
     }
-    if (breaker.degraded() != was_degraded) {
-        events_.publish({.type = breaker.degraded() ? "pool.degraded" : "pool.recovered",
+    if (degraded != was_degraded) {
+        events_.publish({.type = degraded ? "pool.degraded" : "pool.recovered",
                          .resource = pool.name,
                          .pool = pool.name,
-                         .reason = breaker.degraded() ? "CreateFailed" : "Healthy",
-                         .message = breaker.reason});
+                         .reason = reason,
+                         .message = why});
     }
 
     metrics_.poolDesired(pool.name, static_cast<double>(desired));

@@ -35,6 +35,9 @@ private:
     void endDeleted(const Pool& pool);
     void retireStale(const Pool& pool, const std::vector<pool::Member>& members);
     void create(const Pool& pool, std::size_t count);
+    /// How many more members the pool may have. Of pools made for claims together not more than
+    /// each may have alone; with none left, those that nobody waits for make room.
+    std::size_t roomFor(const Pool& pool);
     void publish(const Pool& pool, std::size_t desired);
     void condition(PoolStatus& status, const std::string& type, bool value, std::string reason,
                    std::string message) const;
@@ -50,6 +53,7 @@ private:
     metrics::Metrics& metrics_;
     const Clock& clock_;
     std::atomic<bool> refill_{true};
+    std::mutex on_demand_mutex_;  ///< held while members of such pools are counted and added
     mutable std::mutex mutex_;
     std::map<std::string, PoolStatus> status_;  // guarded by mutex_
 };

@@ -53,6 +53,12 @@ PoolView PoolService::get(const Principal&, const std::string& name) {
 
 PoolView PoolService::store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
                             bool& created) {
+    if (isOnDemandName(pool.name)) {
+        throw Error(ErrorCode::InvalidSpec,
+                    "names of pools that begin with \"ondemand-\" are the server's")
+            .field("/metadata/name", "may not begin with ondemand-")
+            .hint("declare a pool of another name with image " + pool.spec.image);
+    }
     PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
     if (created) metrics_.bornPool(kept->name);
     work_.add({"pool", kept->name});

@@ -171,10 +171,14 @@ constexpr std::array<std::pair<const char*, pool::Storage>, 2> kStorage{
 /// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
 /// its registry makes of it (SECURITY T34).
 void checkImage(FieldReader& spec, const PoolSpec& out) {
-    if (out.image.empty() || pool::image::isImageName(out.image)) return;
+    if (out.image.empty() || pool::image::isImageName(out.image) ||
+        pool::image::isDigest(out.image)) {
+        return;
+    }
     const auto reference = pool::image::parseReference(out.image);
     if (!reference) {
-        spec.complain("/image", "must be a name in the image store, or repository@sha256:…");
+        spec.complain("/image",
+                      "must be a name in the image store, repository@sha256:… or sha256:…");
     } else if (reference->digest.empty() && !out.allow_tags) {
         spec.complain("/image",
                       "names a tag, which may come to mean another image: use the name that "
@@ -297,6 +301,11 @@ void readSpec(FieldReader spec, PoolSpec& out) {
     spec.finish();
 }
 
+std::string textAt(const Json& document, const char* pointer) {
+    const Json::json_pointer at(pointer);
+    return document.contains(at) && document[at].is_string() ? document[at].get<std::string>() : "";
+}
+
 bool validName(const std::string& name) {
     if (name.empty() || name.size() > kMaxNameLength || name.front() == '-' || name.back() == '-') {
         return false;
@@ -338,7 +347,8 @@ Pool parsePool(const Json& document) {
         metadata.complain("/name", "must be 1 to 63 lower-case letters, digits or '-'");
     }
     // What the server wrote may come back with the rest of the object.
-    for (const char* written : {"generation", "resourceVersion", "createdAt", "deleting"}) {
+    for (const char* written :
+         {"generation", "resourceVersion", "createdAt", "deleting", "onDemand"}) {
         metadata.child(written);
     }
     metadata.finish();
@@ -350,6 +360,36 @@ Pool parsePool(const Json& document) {
     top.finish();
     if (!errors.empty()) refuse(std::move(errors));
     return pool;
+}
+
+Pool storedPool(const Json& document) {
+    Pool pool;
+    try {
+        pool = parsePool(document);
+    } catch (const Error& e) {
+        std::string why = e.what();
+        Json tagged = document;
+        try {
+            // What older versions let pass: a tag without the word that it may change.
+            tagged.at("spec").at("template")["allowTags"] = true;
+            pool = parsePool(tagged);
+            pool.spec.allow_tags = false;
+        } catch (const std::exception&) {
+            pool = Pool{};
+            pool.name = textAt(document, "/metadata/name");
+            if (!validName(pool.name)) throw Error(e);
+            pool.spec.image = textAt(document, "/spec/template/image");
+        }
+        pool.refused = std::move(why);
+    }
+    pool.on_demand = textAt(document, "/metadata/onDemand");
+    return pool;
+}
+
+Json storedDocument(const Pool& pool) {
+    Json document = poolDocument(pool.name, pool.spec);
+    if (!pool.on_demand.empty()) document["metadata"]["onDemand"] = pool.on_demand;
+    return document;
 }
 
 Json poolDocument(const std::string& name, const PoolSpec& spec) {

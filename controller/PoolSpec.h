@@ -18,7 +18,7 @@ enum class OnEmpty { Queue, Create, Fail };
 /// What a manifest declares (DESIGN section 9), validated, with its defaults filled in.
 struct PoolSpec {
     // template
-    std::string image;        ///< a name in the store, or a reference
+    std::string image;        ///< a name in the store, a reference or a digest
     bool allow_tags = false;  ///< the reference may be a tag, whose meaning can change
     pool::SandboxLimits limits;
     pool::Storage storage = pool::Storage::Disk;
@@ -47,6 +47,12 @@ struct PoolSpec {
     bool operator==(const PoolSpec&) const = default;
 };
 
+/// What the names of pools that the server makes for claims begin with; no declared one may.
+inline constexpr std::string_view kOnDemandPrefix = "ondemand-";
+inline bool isOnDemandName(std::string_view name) {
+    return name.starts_with(kOnDemandPrefix);
+}
+
 /// A declared pool: the object that SpecStore keeps.
 struct Pool {
     std::string name;
@@ -55,6 +61,12 @@ struct Pool {
     std::int64_t resource_version = 1;  ///< rises with every change
     std::int64_t created_unix_ms = 0;
     bool deleting = false;  ///< its sandboxes are being ended
+    /// Why nothing is made of it: it was stored by another version, and this one refuses it. Empty
+    /// for every other pool.
+    std::string refused = {};
+    /// The reference that claims asked for, where the server itself made the pool for them; empty
+    /// for a declared one.
+    std::string on_demand = {};
 };
 /// Who reads pools shares them: a change makes a new one.
 using PoolPtr = std::shared_ptr<const Pool>;
@@ -65,11 +77,18 @@ using PoolPtr = std::shared_ptr<const Pool>;
 /// onIdle Pause, runtimeClass) are Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 
+/// What the journal holds of a pool. A manifest that parsePool() refuses becomes a pool of that
+/// name that says so in `refused`, with as much of its spec as is understood: it must be seen to be
+/// mended. Throws Error where not even the name is readable.
+Pool storedPool(const Json& document);
+
 /// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,
 /// 20,000 values with aliases counted where they stand. `source` is the file's name in messages.
 std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source);
 
 /// The manifest of a pool, `{apiVersion, kind, metadata, spec}`, with every default written out.
 Json poolDocument(const std::string& name, const PoolSpec& spec);
+/// The same, for storedPool().
+Json storedDocument(const Pool& pool);
 
 }  // namespace hearth::controller

@@ -166,11 +166,12 @@ bool SandboxReconciler::listens(const pool::SandboxId& id, TimePoint since) {
 
 ReconcileResult SandboxReconciler::warmUp(const pool::Member& member, TimePoint since) {
     if (!warm_.warming(member.id)) return ReconcileResult::settled();  // its end was asked for
+    const TimePoint listened = clock_.now();
     const std::shared_ptr<agent::AgentClient> agent = connect(member.id, kAgentStart);
     if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
     const PoolPtr pool = specs_.find(member.pool);
     if (!pool || !Warmup::wanted(pool->spec)) {
-        ready(member, agent, since);
+        ready(member, agent, since, listened);
         return ReconcileResult::settled();
     }
     {
@@ -181,7 +182,7 @@ ReconcileResult SandboxReconciler::warmUp(const pool::Member& member, TimePoint 
                                        work.add({"sandbox", id});
                                    },
                                    clock_),
-                               since};
+                               since, listened};
     }
     return goOn(member);
 }
@@ -223,16 +224,20 @@ ReconcileResult SandboxReconciler::goOn(const pool::Member& member) {
                  .reason = missing.empty() ? "Complete" : "Incomplete",
                  .message = missing.empty() ? "all that is asked for is warm" : missing});
         }
-        ready(member, warming.warmup->agent(), warming.since);
+        ready(member, warming.warmup->agent(), warming.since, warming.listened);
     }
     work_.add({"pool", member.pool});
     return ReconcileResult::settled();
 }
 
 void SandboxReconciler::ready(const pool::Member& member,
-                              const std::shared_ptr<agent::AgentClient>& agent, TimePoint since) {
+                              const std::shared_ptr<agent::AgentClient>& agent, TimePoint since,
+                              TimePoint listened) {
     rehearse(*agent);
-    if (!warm_.ready(member.id, agent, clock_.wall())) return;  // lost while it warmed
+    if (!warm_.ready(member.id, agent, clock_.wall(),
+                     {.create = listened - since, .warm = clock_.now() - listened})) {
+        return;  // lost while it warmed
+    }
     breaker_.succeeded(member.pool, clock_.now() - since);
     metrics_.sandboxStart(member.pool, toSeconds(clock_.now() - since));
     claims_.offer(member.pool);

@@ -69,7 +69,7 @@ private:
     /// A further step of that.
     ReconcileResult goOn(const pool::Member& member);
     void ready(const pool::Member& member, const std::shared_ptr<agent::AgentClient>& agent,
-               TimePoint since);
+               TimePoint since, TimePoint listened);
     /// `told`: what the event says; `why` may name what only operators may see.
     void failed(const pool::Member& member, const std::string& why,
                 const std::string& told = "a sandbox could not be started");
@@ -97,6 +97,7 @@ private:
     struct Warming {
         std::shared_ptr<Warmup> warmup;
         TimePoint since;
+        TimePoint listened;  ///< its agent could be connected to
     };
     std::map<pool::SandboxId, Warming> warming_;  // guarded by mutex_
     std::atomic<std::uint64_t> epoch_{1};

@@ -12,7 +12,7 @@ SpecStore::SpecStore(Journal& journal, const Clock& clock) : journal_(journal), 
                       "SELECT document, generation, resource_version, created_ms FROM pools "
                       "ORDER BY created_ms");
         while (row.step()) {
-            Pool pool = parsePool(parseJson(row.text(0)));
+            Pool pool = storedPool(parseJson(row.text(0)));
             pool.generation = row.integer(1);
             pool.resource_version = row.integer(2);
             pool.created_unix_ms = row.integer(3);
@@ -59,7 +59,10 @@ PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_matc
             .hint("read it again and repeat the change");
     }
     if (before) {
-        if (before->spec == pool.spec) return before;
+        if (before->spec == pool.spec && before->on_demand == pool.on_demand &&
+            before->refused.empty()) {
+            return before;
+        }
         pool.generation = before->generation + 1;
         pool.resource_version = before->resource_version + 1;
         pool.created_unix_ms = before->created_unix_ms;
@@ -109,7 +112,7 @@ void SpecStore::save(const Pool& pool) {
                   "INSERT OR REPLACE INTO pools (name, document, generation, resource_version, "
                   "created_ms) VALUES (?,?,?,?,?)")
             .bind(pool.name)
-            .bind(dumpJson(poolDocument(pool.name, pool.spec)))
+            .bind(dumpJson(storedDocument(pool)))
             .bind(pool.generation)
             .bind(pool.resource_version)
             .bind(pool.created_unix_ms)

@@ -47,8 +47,8 @@ private:
 WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings,
                                    SpecStore& specs, Journal& journal, SandboxReconciler& sandboxes,
                                    const pool::WarmPool& warm, pool::ContainerRuntime& runtime,
-                                   std::string default_pool, const std::string& secret_key,
-                                   const Clock& clock)
+                                   OnDemandPools& on_demand, std::string default_pool,
+                                   const std::string& secret_key, const Clock& clock)
     : table_(table),
       claims_(claims),
       endings_(endings),
@@ -57,11 +57,12 @@ WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Ending
       sandboxes_(sandboxes),
       warm_(warm),
       runtime_(runtime),
+      on_demand_(on_demand),
       default_pool_(std::move(default_pool)),
       secret_key_(secret_key),
       clock_(clock) {}
 
-PoolPtr WorkspaceService::choosePool(const WorkspaceRequest& request) const {
+OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& request) {
     if (request.network && *request.network != "None") {
         throw Error(ErrorCode::InvalidSpec, "no pool offers network " + *request.network)
             .field("/network", "only None is offered");
@@ -97,7 +98,7 @@ PoolPtr WorkspaceService::choosePool(const WorkspaceRequest& request) const {
         if (!speaks(*pool)) {
             throw noLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
         }
-        return pool;
+        return {std::move(pool), {}};
     }
     std::vector<PoolPtr> pools = specs_.all();
     // The default pool first, then the oldest.
@@ -105,14 +106,22 @@ PoolPtr WorkspaceService::choosePool(const WorkspaceRequest& request) const {
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });
     std::vector<PoolPtr> imaged;
     for (PoolPtr& pool : pools) {
-        if (pool->deleting || !has_image(*pool)) continue;
-        if (speaks(*pool)) return std::move(pool);
+        // Those made for claims have their own way: what is allowed may have changed.
+        if (pool->deleting || !pool->on_demand.empty() || !has_image(*pool)) continue;
+        if (speaks(*pool)) return {std::move(pool), {}};
         imaged.push_back(pool);
     }
     if (!imaged.empty()) throw noLanguage("no pool has", *request.language, languagesOf(imaged));
-    throw Error(ErrorCode::InvalidSpec,
-                request.image ? "no pool has image " + *request.image : "no pool is declared")
-        .hint("declare one with hearth apply -f");
+    if (!request.image) {
+        throw Error(ErrorCode::InvalidSpec, "no pool is declared")
+            .hint("declare one with hearth apply -f");
+    }
+    OnDemandPools::Found found = on_demand_.poolFor(*request.image);
+    if (!speaks(*found.pool)) {
+        throw noLanguage("image " + *request.image + " has", *request.language,
+                         languagesOf({found.pool}));
+    }
+    return found;
 }
 
 std::string WorkspaceService::claimIdFor(const Principal& who, const WorkspaceRequest& request,
@@ -183,7 +192,9 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
     }
 
     Claims::Wanted wanted;
-    wanted.pool = choosePool(request);
+    OnDemandPools::Found chosen = choosePool(request);
+    wanted.pool = std::move(chosen.pool);
+    wanted.image = chosen.stages;
     wanted.claim_id = claim_id;
     wanted.workspace_id = workspaceIdFor(claim_id);
     wanted.request = &request;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "controller/Claims.h"
+#include "controller/OnDemandPools.h"
 #include "controller/SpecStore.h"
 #include "controller/Workspaces.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -17,8 +18,8 @@ class WorkspaceService final : public Workspaces {
 public:
     WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings, SpecStore& specs,
                      Journal& journal, SandboxReconciler& sandboxes, const pool::WarmPool& warm,
-                     pool::ContainerRuntime& runtime, std::string default_pool,
-                     const std::string& secret_key, const Clock& clock);
+                     pool::ContainerRuntime& runtime, OnDemandPools& on_demand,
+                     std::string default_pool, const std::string& secret_key, const Clock& clock);
 
     WorkspaceView create(const Principal& who, const WorkspaceRequest& request) override;
     WorkspaceView get(const Principal& who, const std::string& id) override;
@@ -62,7 +63,7 @@ public:
 private:
     class Busy;
 
-    PoolPtr choosePool(const WorkspaceRequest& request) const;
+    OnDemandPools::Found choosePool(const WorkspaceRequest& request);
     [[noreturn]] void explainMissing(const Principal& who, const std::string& id);
     /// Runs a call to the agent; translates its refusals, and a lost agent into SandboxLost.
     template <typename Call>
@@ -76,6 +77,7 @@ private:
     SandboxReconciler& sandboxes_;
     const pool::WarmPool& warm_;
     pool::ContainerRuntime& runtime_;
+    OnDemandPools& on_demand_;
     const std::string default_pool_;
     const std::string& secret_key_;
     const Clock& clock_;

@@ -1,11 +1,13 @@
 #include "controller/WorkspaceTable.h"
 
 #include "base/Error.h"
+#include "controller/PoolSpec.h"
 
 namespace hearth::controller {
 
 std::string WorkspaceTable::quotaKey(const std::string& tenant, const std::string& pool) {
-    return tenant + '\0' + pool;
+    // Pools made for claims are one: else a tenant would have as many places as there are images.
+    return tenant + '\0' + (isOnDemandName(pool) ? std::string(kOnDemandPrefix) : pool);
 }
 
 WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const std::string& pool,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Json.h"
 #include "controller/Principal.h"
 #include "pool/agent/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
@@ -39,14 +40,21 @@ struct WorkspaceRequest {
     TimePoint started_at{};  ///< when the request came; the ledger starts here
 };
 
-/// Where the time of a claim went.
+/// Where the time of a claim went. What a warm sandbox does not need is zero.
 struct ClaimLedger {
     std::string source = "warm";  ///< warm, cold
-    double queue_ms = 0;
+    double pull_ms = 0;           ///< its image came from a registry
+    double unpack_ms = 0;         ///< its image was made ready
+    double create_ms = 0;         ///< the sandbox was made
+    double warm_ms = 0;           ///< its agent answered
+    double queue_ms = 0;          ///< waiting for others, besides
     double pick_ms = 0;
     double bind_ms = 0;
     double total_ms = 0;
 };
+/// As clients and the journal have it.
+Json ledgerJson(const ClaimLedger& ledger);
+ClaimLedger ledgerFrom(const Json& json);
 
 struct WorkspaceView {
     std::string id;

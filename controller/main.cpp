@@ -69,6 +69,16 @@ metrics::LogLevel logLevel(const std::string& name) {
     return metrics::LogLevel::Info;
 }
 
+controller::OnDemandRules onDemandRules(const cli::ServeConfig& config) {
+    controller::OnDemandRules rules;
+    rules.allow = controller::ImageAllowList(*config.on_demand_allow);
+    rules.max_sandboxes = *config.on_demand_max_sandboxes;
+    rules.keep = std::chrono::seconds(*config.on_demand_keep_seconds);
+    rules.max_wait = std::chrono::seconds(*config.on_demand_wait_seconds);
+    rules.insecure_registries = *config.insecure_registries;
+    return rules;
+}
+
 std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config) {
     std::vector<controller::ConfiguredToken> tokens;
     for (const cli::TokenConfig& token : *config.tokens) {
@@ -119,8 +129,10 @@ public:
                            metrics_, clock_),
           claims_(table_, claim_queue_, sandboxes_, marks_, endings_, work_, journal_, events_,
                   metrics_, log_, clock_),
+          on_demand_(onDemandRules(config), *runtime_, specs_, warm_, claim_queue_, work_, events_,
+                     metrics_, log_, *config.default_pool, clock_),
           workspaces_(table_, claims_, endings_, specs_, journal_, sandboxes_, warm_, *runtime_,
-                      *config.default_pool, secret_key_, clock_),
+                      on_demand_, *config.default_pool, secret_key_, clock_),
           executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
                       log_, secret_key_, clock_),
           contexts_(workspaces_, table_, endings_, journal_, events_, metrics_, secret_key_,
@@ -196,6 +208,7 @@ private:
     /// that cannot be prepared leaves its pool Degraded, which tells why.
     void prepareImages() {
         for (const controller::PoolPtr& pool : specs_.all()) {
+            if (!pool->refused.empty() || !pool->on_demand.empty()) continue;
             const TimePoint begin = clock_.now();
             log_.info("image.preparing", {{"pool", pool->name}, {"image", pool->spec.image}});
             try {
@@ -218,10 +231,13 @@ private:
                      [this](const std::string& name) { return executions_.settle(name); });
         loop_.handle("forget",
                      [this](const std::string& name) { return executions_.forget(name); });
+        loop_.handle("image", [this](const std::string& name) { return on_demand_.prepare(name); });
+        loop_.handle("images", [this](const std::string&) { return on_demand_.collect(); });
         loop_.handle("overdue", [this](const std::string&) { return executions_.endOverdue(); });
         loop_.handle("orphans", [this](const std::string&) { return sweepOrphans(); });
         for (const controller::PoolPtr& pool : specs_.all()) work_.add({"pool", pool->name});
         work_.add({"overdue", "all"});
+        work_.add({"images", "all"});
         work_.addAfter({"orphans", "all"}, kOrphanSweep);
     }
 
@@ -239,6 +255,7 @@ private:
         if (!serving_) return {false, "starting or stopping"};
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
             for (const controller::PoolPtr& pool : specs_.all()) {
+                if (!pool->refused.empty()) continue;
                 if (warm_.counts(pool->name).total() < pool->spec.warm_min ||
                     pool_reconciler_.status(pool->name).observed_generation == 0 ||
                     warm_.counts(pool->name).creating + warm_.counts(pool->name).warming > 0) {
@@ -283,6 +300,9 @@ private:
                   {"network", "None"},
                   {"knownHoles", facts.holes}}},
                 {"images", std::move(images)},
+                {"onDemand",
+                 {{"allow", *config_.on_demand_allow},
+                  {"maxSandboxes", *config_.on_demand_max_sandboxes}}},
                 {"gpus", Json::array()},
                 {"protocols",
                  {{"rest", "v1"},
@@ -319,6 +339,7 @@ private:
         log_.info("server.stopping");
         serving_ = false;
         claim_queue_.close("the server is shutting down");
+        on_demand_.stop();
         front_.stop();
         pool_reconciler_.stopRefill();
         if (!launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy) endWarm();
@@ -371,6 +392,7 @@ private:
     controller::SandboxReconciler sandboxes_;
     controller::PoolReconciler pool_reconciler_;
     controller::Claims claims_;
+    controller::OnDemandPools on_demand_;
     controller::WorkspaceService workspaces_;
     controller::ExecutionService executions_;
     controller::ContextService contexts_;
@@ -527,7 +549,7 @@ std::vector<controller::Pool> declaredPools(const std::string& data_dir) {
     if (!std::filesystem::exists(path)) return pools;
     controller::Database database(path);
     controller::Statement row(database, "SELECT document FROM pools");
-    while (row.step()) pools.push_back(controller::parsePool(parseJson(row.text(0))));
+    while (row.step()) pools.push_back(controller::storedPool(parseJson(row.text(0))));
     return pools;
 }
 

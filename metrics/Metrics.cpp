@@ -118,7 +118,7 @@ void Metrics::bornPool(const std::string& pool) {
         }
         claim_duration_.Add({{"pool", pool}, {"source", source}}, kClaimBuckets);
     }
-    for (const char* stage : {"queue", "pick", "bind"}) {
+    for (const char* stage : {"pull", "unpack", "create", "warm", "queue", "pick", "bind"}) {
         claim_stage_.Add({{"pool", pool}, {"stage", stage}}, kClaimBuckets);
     }
     pool_desired_.Add({{"pool", pool}});

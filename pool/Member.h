@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,12 @@ namespace hearth::pool {
 enum class Phase { Creating, Warming, Ready, Claimed, Draining, Failed };
 
 std::string_view phaseName(Phase phase) noexcept;
+
+/// How long the steps of a start took.
+struct StartTimes {
+    std::chrono::nanoseconds create{0};  ///< until its agent could be connected to
+    std::chrono::nanoseconds warm{0};    ///< until it had answered
+};
 
 /// One sandbox of a pool. What stands under "fixed" never changes after the member is made; the
 /// rest belongs to WarmPool and is read through snapshots.
@@ -34,6 +41,7 @@ struct Member {
     Phase phase = Phase::Creating;
     std::shared_ptr<agent::AgentClient> agent;  ///< from Ready on
     std::optional<WallTime> ready;
+    StartTimes start;
     std::string workspace;
     std::string tenant;
 };

@@ -44,12 +44,14 @@ bool WarmPool::warming(const SandboxId& id) {
     return true;
 }
 
-bool WarmPool::ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at) {
+bool WarmPool::ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at,
+                     const StartTimes& took) {
     const std::lock_guard lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase != Phase::Warming) return false;
     member->agent = std::move(agent);
     member->ready = at;
+    member->start = took;
     move(*member, Phase::Ready);
     ready_[member->pool].push_back(member);
     return true;

@@ -32,7 +32,8 @@ public:
     void add(Member member);
     /// Creating → Warming → Ready. False if the member has gone or moved on meanwhile.
     bool warming(const SandboxId& id);
-    bool ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at);
+    bool ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at,
+               const StartTimes& took = {});
     /// An adopted member that already serves a workspace.
     void adopt(Member member);
 

@@ -55,6 +55,7 @@ public:
             {"workers", [this](const auto& n, const auto& k) { workers(n, k); }},
             {"logLevel", text(config_.log_level)},
             {"shutdown", [this](const auto& n, const auto& k) { shutdown(n, k); }},
+            {"images", [this](const auto& n, const auto& k) { images(n, k); }},
         };
         std::vector<std::string> known;
         known.reserve(keys.size());
@@ -121,13 +122,45 @@ private:
             target = setting(std::move(items), node);
         };
     }
-    void workers(const YAML::Node& node, const std::string& key) {
+    Setting<std::uint32_t> number(const YAML::Node& node, const std::string& key, NumberRange range,
+                                  const std::string& hint) const {
         std::uint32_t count = 0;
-        if (!node.IsScalar() || !YAML::convert<std::uint32_t>::decode(node, count) || count < 1 ||
-            count > 1024) {
-            fail(node, key + " is no number from 1 to 1024", "16 is enough for most");
+        if (!node.IsScalar() || !YAML::convert<std::uint32_t>::decode(node, count) ||
+            count < range.least || count > range.most) {
+            fail(node,
+                 key + " is no number from " + std::to_string(range.least) + " to " +
+                     std::to_string(range.most),
+                 hint);
         }
-        config_.workers = setting(count, node);
+        return setting(count, node);
+    }
+    void workers(const YAML::Node& node, const std::string& key) {
+        config_.workers = number(node, key, {1, 1024}, "16 is enough for most");
+    }
+    void images(const YAML::Node& node, const std::string& key) {
+        eachKey(node, {"onDemand", "insecureRegistries"}, key,
+                [this](const std::string& inner, const YAML::Node& value) {
+                    if (inner == "onDemand") return onDemand(value, inner);
+                    list(config_.insecure_registries)(value, inner);
+                });
+    }
+    void onDemand(const YAML::Node& node, const std::string& key) {
+        eachKey(node, {"allow", "maxSandboxes", "keepSeconds", "waitSeconds"}, key,
+                [this](const std::string& inner, const YAML::Node& value) {
+                    if (inner == "allow") list(config_.on_demand_allow)(value, inner);
+                    if (inner == "maxSandboxes") {
+                        config_.on_demand_max_sandboxes =
+                            number(value, inner, kOnDemandSandboxes, "20 is the default");
+                    }
+                    if (inner == "keepSeconds") {
+                        config_.on_demand_keep_seconds =
+                            number(value, inner, kOnDemandKeep, "3600 is an hour");
+                    }
+                    if (inner == "waitSeconds") {
+                        config_.on_demand_wait_seconds =
+                            number(value, inner, kOnDemandWait, "300 is the default");
+                    }
+                });
     }
     void shutdown(const YAML::Node& node, const std::string& key) {
         eachKey(node, {"warm"}, key, [this](const std::string& inner, const YAML::Node& value) {

@@ -103,6 +103,7 @@ int drain(const Invocation& call) {
 int open(const Invocation& call) {
     Json body = Json::object();
     if (const auto pool = call.options.get("pool")) body["pool"] = *pool;
+    if (const auto image = call.options.get("image")) body["image"] = *image;
     if (const auto name = call.options.get("name")) body["name"] = *name;
     const auto pairs = [&](const char* flag) {
         Json map = Json::object();
@@ -187,6 +188,10 @@ Command makeOpen() {
                     "  hearth delete workspace $W",
          .flags = withClientFlags(
              {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
+              Flag{.name = "image",
+                   .value = "IMAGE",
+                   .help = "The image to have, by name, reference or digest",
+                   .environment = false},
               Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
               Flag{.name = "env",
                    .letter = 'e',

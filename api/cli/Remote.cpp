@@ -10,8 +10,8 @@ constexpr const char* kDefaultUrl = "http://127.0.0.1:8080";
 
 api::ClientOptions clientOptions(const std::string& token) {
     api::ClientOptions options;
-    // A claim may wait in the pool's queue, a drain for every sandbox.
-    options.timeout = std::chrono::minutes(5);
+    // A claim may wait for its image and in the pool's queue, a drain for every sandbox.
+    options.timeout = std::chrono::minutes(12);
     options.headers.emplace_back("User-Agent", "hearth/" HEARTH_VERSION);
     if (!token.empty()) options.headers.emplace_back("Authorization", "Bearer " + token);
     return options;

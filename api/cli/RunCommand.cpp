@@ -29,6 +29,7 @@ CommandSpec spec() {
         own("language", 'l', "NAME", "The code's language; else by the script's extension"),
         own("env", 'e', "K=V", "A variable for the program", true),
         own("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
+        own("image", 0, "IMAGE", "The image to run in, by name, reference or digest"),
         own("stdin", 'i', "", "Send standard input to the program"),
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
         Flag{.name = "workspace",

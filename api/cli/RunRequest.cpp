@@ -152,10 +152,15 @@ RunRequest makeRunRequest(const Options& options) {
             throw UsageError("--pool and --workspace exclude each other",
                              "a workspace already has its pool");
         }
+        if (options.get("image")) {
+            throw UsageError("--image and --workspace exclude each other",
+                             "a workspace already has its image");
+        }
         request.target = "/v1/workspaces/" + api::percentEncode(*workspace) + "/executions";
     } else {
         request.target = "/v1/executions";
         if (const auto pool = options.get("pool")) request.body["pool"] = *pool;
+        if (const auto image = options.get("image")) request.body["image"] = *image;
     }
     if (Json env = variables(options); !env.empty()) request.body["env"] = std::move(env);
     if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;

@@ -6,6 +6,8 @@
 
 #include "api/cli/ConfigFile.h"
 #include "api/cli/Console.h"
+#include "base/Error.h"
+#include "controller/ImageAllowList.h"
 #include "controller/TokenStore.h"
 
 namespace hearth::cli {
@@ -48,6 +50,19 @@ void checkAddress(const Setting<std::string>& setting, const std::string& key) {
                      "write HOST:PORT, as 127.0.0.1:8080 or [::1]:8080");
 }
 
+void checkImages(const ServeConfig& config) {
+    try {
+        controller::ImageAllowList(config.on_demand_allow.value);
+    } catch (const Error& e) {
+        throw UsageError(config.on_demand_allow.origin + ": " + e.what(), e.hint());
+    }
+    for (const std::string& host : config.insecure_registries.value) {
+        if (!host.empty() && controller::registryOf(host + "/x") == host) continue;
+        throw UsageError(config.insecure_registries.origin + ": \"" + host + "\" is no registry",
+                         "write HOST or HOST:PORT, as registry.example:5000");
+    }
+}
+
 /// Calls `visit` with each setting's name, value as JSON and the setting itself.
 template <typename Visit>
 void eachSetting(const ServeConfig& config, const Visit& visit) {
@@ -74,6 +89,15 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
     visit("workers", Json(config.workers.value), config.workers);
     visit("logLevel", Json(config.log_level.value), config.log_level);
     visit("shutdown.warm", Json(warmName(config.shutdown_warm.value)), config.shutdown_warm);
+    visit("images.onDemand.allow", Json(config.on_demand_allow.value), config.on_demand_allow);
+    visit("images.onDemand.maxSandboxes", Json(config.on_demand_max_sandboxes.value),
+          config.on_demand_max_sandboxes);
+    visit("images.onDemand.keepSeconds", Json(config.on_demand_keep_seconds.value),
+          config.on_demand_keep_seconds);
+    visit("images.onDemand.waitSeconds", Json(config.on_demand_wait_seconds.value),
+          config.on_demand_wait_seconds);
+    visit("images.insecureRegistries", Json(config.insecure_registries.value),
+          config.insecure_registries);
 }
 
 std::string cell(const Json& value) {
@@ -128,9 +152,17 @@ std::vector<Flag> serveFlags() {
         flag("workers", "N", "Threads that answer requests", "128"),
         flag("log-level", "LEVEL", "debug, info, warn or error", "info"),
         flag("shutdown-warm", "WHAT", "Destroy or Keep warm sandboxes at the end", "Destroy"),
+        flag("on-demand-images", "PATTERN",
+             "Images that claims may use without a pool, fetched if need be: python:*", ""),
+        flag("on-demand-max-sandboxes", "N", "Sandboxes of such images at once", "20"),
+        flag("on-demand-keep-seconds", "N", "How long such an image is kept unused", "3600"),
+        flag("on-demand-wait-seconds", "N", "How long a claim waits for its image", "300"),
+        flag("insecure-registries", "HOST",
+             "A registry that may speak HTTP or have an unknown certificate", ""),
     };
     for (Flag& f : flags) {
-        f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins";
+        f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins" ||
+                    f.name == "on-demand-images" || f.name == "insecure-registries";
     }
     return flags;
 }
@@ -160,6 +192,18 @@ ServeConfig loadServeConfig(const Options& options) {
     overlay(options, "shutdown-warm", config.shutdown_warm, [&](const std::string& origin) {
         return shutdownWarmFromName(*options.get("shutdown-warm"), origin);
     });
+    overlayList(options, "on-demand-images", config.on_demand_allow);
+    const auto number = [&](const char* name, Setting<std::uint32_t>& setting, NumberRange range) {
+        overlay(options, name, setting, [&](const std::string&) {
+            return static_cast<std::uint32_t>(
+                options.number(name, setting.value, range.least, range.most));
+        });
+    };
+    number("on-demand-max-sandboxes", config.on_demand_max_sandboxes, kOnDemandSandboxes);
+    number("on-demand-keep-seconds", config.on_demand_keep_seconds, kOnDemandKeep);
+    number("on-demand-wait-seconds", config.on_demand_wait_seconds, kOnDemandWait);
+    overlayList(options, "insecure-registries", config.insecure_registries);
+    checkImages(config);
     checkAddress(config.listen, "listen");
     checkAddress(config.ops_listen, "opsListen");
     if (std::ranges::find(kKnownLevels, config.log_level.value) == std::end(kKnownLevels)) {

@@ -39,6 +39,15 @@ struct TokenConfig {
     std::string token_file;  ///< where the token itself was read from; empty if the hash was given
 };
 
+/// What a number in the configuration may be.
+struct NumberRange {
+    std::uint32_t least;
+    std::uint32_t most;
+};
+inline constexpr NumberRange kOnDemandSandboxes{1, 1000};
+inline constexpr NumberRange kOnDemandKeep{1, 30 * 86'400};
+inline constexpr NumberRange kOnDemandWait{1, 600};
+
 /// Everything `hearth serve` runs by: flags over environment over one YAML file over defaults.
 struct ServeConfig {
     Setting<std::string> listen{"127.0.0.1:8080"};
@@ -56,6 +65,13 @@ struct ServeConfig {
     Setting<std::uint32_t> workers{128};
     Setting<std::string> log_level{"info"};  ///< debug, info, warn, error
     Setting<ShutdownWarm> shutdown_warm{ShutdownWarm::Destroy};
+    /// Images that claims may use without a pool (ImageAllowList); none: no such image.
+    Setting<std::vector<std::string>> on_demand_allow{{}};
+    Setting<std::uint32_t> on_demand_max_sandboxes{20};
+    Setting<std::uint32_t> on_demand_keep_seconds{3600};
+    Setting<std::uint32_t> on_demand_wait_seconds{300};
+    /// Registries, "HOST[:PORT]", that may speak HTTP or have an unknown certificate.
+    Setting<std::vector<std::string>> insecure_registries{{}};
 };
 
 /// The flags of `serve` and `config`.

@@ -141,7 +141,10 @@ Json runSchema() {
          {"files", filesParam("Files to write before the run.")},
          {"background", boolParam("Return at once with a run_id for run_status.")},
          {"pool", stringParam("Without workspace_id: the pool to take a sandbox from.")},
-         {"image", stringParam("Without workspace_id: picks a pool of this image.")},
+         {"image",
+          stringParam("Without workspace_id: the image to run in, e.g. \"python:3.9-slim\". "
+                      "pool_list tells which; one that must be fetched first may take "
+                      "minutes: if the call times out, repeat it.")},
          {"idempotency_key", stringParam("Repeating the call with the same key runs nothing "
                                          "twice.")}});
 }

@@ -33,6 +33,17 @@ std::string listed(const std::vector<std::string>& texts) {
     return out;
 }
 
+/// As the server's configuration says it; empty if there are none.
+std::string allowedImages(const Json& capabilities) {
+    const auto rules = capabilities.find("onDemand");
+    if (rules == capabilities.end() || !rules->contains("allow")) return {};
+    std::string text;
+    for (const Json& pattern : (*rules)["allow"]) {
+        text += (text.empty() ? "" : ", ") + pattern.get<std::string>();
+    }
+    return text;
+}
+
 ToolOutcome poolList(const Services& services, const CallContext& call) {
     const Json capabilities = services.capabilities();
     std::string text;
@@ -42,7 +53,11 @@ ToolOutcome poolList(const Services& services, const CallContext& call) {
                 std::to_string(view.status.claimed) + " in use, at most " +
                 std::to_string(view.pool->spec.max_members) + ", " +
                 std::to_string(view.pool->spec.per_tenant) + " for you" +
+                (view.pool->on_demand.empty() ? "" : "; made for image " + view.pool->on_demand) +
                 (view.pool->deleting ? "; being deleted" : "") + "\n";
+    }
+    if (const std::string allowed = allowedImages(capabilities); !allowed.empty()) {
+        text += "Images without a pool that may be asked for by name: " + allowed + "\n";
     }
     if (text.empty()) text = "No pool is declared. An operator adds one with `hearth apply`.\n";
     text.pop_back();
@@ -147,7 +162,10 @@ std::vector<Tool> workspaceTools(const Services& services) {
          "last longer than one run. Pools: {pools}.",
          objectSchema({{"pool", stringParam("A pool by name; without it the default pool.")},
                        {"language", stringParam("Picks a pool whose image has this language.")},
-                       {"image", stringParam("Picks a pool of this image.")},
+                       {"image", stringParam("The image to have, e.g. \"python:3.9-slim\". "
+                                             "pool_list tells which; one that must be fetched "
+                                             "first may take minutes: if the call times out, "
+                                             "repeat it.")},
                        {"name", stringParam("A name for your own use, shown in lists.")},
                        {"env", textMapParam("Environment variables for everything run in it.")},
                        {"secrets", textMapParam("The same, but never shown or logged.")},

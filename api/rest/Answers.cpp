@@ -19,7 +19,11 @@ Schema timeOrNull() {
 Schema ledgerSchema() {
     return Schema::object()
         .required("source", Schema::oneOf({"warm", "cold"}))
-        .required("queueMs", Schema::number())
+        .optional("pullMs", Schema::number().describe("Its image came from a registry"))
+        .optional("unpackMs", Schema::number().describe("Its image was made ready"))
+        .optional("createMs", Schema::number().describe("Cold: the sandbox was made"))
+        .optional("warmMs", Schema::number().describe("Cold: its agent answered"))
+        .required("queueMs", Schema::number().describe("Waiting for others, besides"))
         .required("pickMs", Schema::number())
         .required("bindMs", Schema::number())
         .required("totalMs", Schema::number())
@@ -154,6 +158,9 @@ Schema poolSchema() {
         .required("resourceVersion", text().describe("Also the ETag; for If-Match"))
         .required("createdAt", time())
         .required("deleting", Schema::boolean())
+        .optional("onDemand",
+                  text().describe("The image that claims asked for; only of pools that the server "
+                                  "made for them"))
         .open();
     Schema spec = Schema::object();
     spec.open().describe("The declared spec with every default filled in");

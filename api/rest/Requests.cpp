@@ -80,7 +80,10 @@ Schema placeSchema() {
         .optional("idleTimeoutSeconds",
                   seconds(1, kLongestLife, "Ends after this long without activity"))
         .optional("maxLifetimeSeconds", seconds(1, kLongestLife, "Ends after this long at most"))
-        .optional("image", text(kImageName, "Selects or narrows a pool, never widens it"))
+        .optional("image",
+                  text(kImageName,
+                       "Selects a pool by its image: a name, a reference or a digest. Where the "
+                       "operator allows it, an image without a pool gets a cold sandbox"))
         .optional("network", Schema::oneOf({"None", "Mirror", "Egress"})
                                  .describe("Selects or narrows a pool, never widens it"))
         .later("limits", "Choose a pool with the limits you need; see GET /v1/pools")

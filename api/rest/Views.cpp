@@ -48,14 +48,6 @@ std::string roleName(controller::Role role) {
     return "user";
 }
 
-Json ledgerJson(const controller::ClaimLedger& ledger) {
-    return {{"source", ledger.source},
-            {"queueMs", ledger.queue_ms},
-            {"pickMs", ledger.pick_ms},
-            {"bindMs", ledger.bind_ms},
-            {"totalMs", ledger.total_ms}};
-}
-
 Json limitsJson(const pool::SandboxLimits& limits) {
     return {{"cpu", limits.milli_cpu / 1000.0},
             {"memoryBytes", limits.memory_bytes},
@@ -138,6 +130,7 @@ Json poolJson(const controller::PoolView& view) {
     metadata["resourceVersion"] = std::to_string(pool.resource_version);
     metadata["createdAt"] = formatRfc3339(fromUnixMillis(pool.created_unix_ms));
     metadata["deleting"] = pool.deleting;
+    if (!pool.on_demand.empty()) metadata["onDemand"] = pool.on_demand;
 
     const controller::PoolStatus& status = view.status;
     Json conditions = Json::array();

@@ -30,7 +30,6 @@ Json eventJson(const controller::Event& event);
 Json tokenJson(const controller::TokenView& view);
 Json usageJson(const controller::WorkspaceUsage& usage);
 Json fileJson(const agent::FileStat& stat);
-Json ledgerJson(const controller::ClaimLedger& ledger);
 Json limitsJson(const pool::SandboxLimits& limits);
 
 /// `{"items": [...], "nextCursor": null}`; an empty cursor is null.

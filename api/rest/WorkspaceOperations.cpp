@@ -33,7 +33,9 @@ Operation createOperation(const Services& services) {
     Operation op = operation("POST", "/v1/workspaces", "createWorkspace", "Claim a workspace");
     op.description =
         "Takes a warm sandbox from the pool and binds it. `image`, `language` and `network` select "
-        "or narrow a pool and never widen it.";
+        "or narrow a pool. Where no pool has the image and the operator allows it without one, a "
+        "cold sandbox is made; fetching the image first may take minutes, and goes on behind a 503 "
+        "with Retry-After.";
     op.idempotent = true;
     op.body_kind = Body::OptionalJson;
     op.body = workspaceRequestSchema();
@@ -43,7 +45,9 @@ Operation createOperation(const Services& services) {
                    ErrorCode::InvalidSpec,   ErrorCode::IdempotencyMismatch,
                    ErrorCode::PoolExhausted, ErrorCode::QuotaExceeded,
                    ErrorCode::Unsupported,   ErrorCode::SandboxLost,
-                   ErrorCode::PoolDegraded,  ErrorCode::PayloadTooLarge};
+                   ErrorCode::PoolDegraded,  ErrorCode::PayloadTooLarge,
+                   ErrorCode::Unavailable,   ErrorCode::Deadline,
+                   ErrorCode::DiskFull};
     op.handle = [&services](Call& call) {
         controller::WorkspaceRequest request = readWorkspaceRequest(call.body);
         request.idempotency_key = call.idempotency_key;

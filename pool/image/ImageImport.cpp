@@ -1,7 +1,9 @@
 #include "pool/image/ImageImport.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,6 +21,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "pool/image/Archive.h"
+#include "pool/image/PullFailure.h"
 #include "pool/image/Reference.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Supervise.h"
@@ -25,8 +29,13 @@
 namespace hearth::pool::image {
 namespace {
 
+/// Nobody else is this user; another one for each process.
+constexpr uid_t kFirstUid = 3'100'000'000;
 constexpr auto kCopyLimit = std::chrono::seconds(3600);
 constexpr auto kInspectLimit = std::chrono::seconds(60);
+constexpr const char* kOnDemandName = "ondemand-";
+constexpr std::size_t kHexAt = 7;  // behind "sha256:"
+constexpr std::size_t kDigits = 12;
 constexpr std::size_t kLongestReason = 300;
 constexpr const char* kPolicy = "/etc/containers/policy.json";
 
@@ -76,6 +85,13 @@ std::string reasonOf(const std::string& said) {
         throw Error(ErrorCode::Unsupported, "no Docker daemon answers")
             .hint("start it, or set DOCKER_HOST; or use an archive made by `docker save`");
     }
+    if (source.kind == Kind::Registry) {
+        Error error = pullFailure(source.place, said, reason);
+        if (contains(said, "unauthorized")) {
+            error.hint("log in with `skopeo login`, and check the name");
+        }
+        throw error;
+    }
     Error error(contains(said, "manifest unknown") || contains(said, "No such image") ||
                         contains(said, "does not exist") || contains(said, "StatusCode: 404") ||
                         contains(said, "not found in")
@@ -83,10 +99,15 @@ std::string reasonOf(const std::string& said) {
                     : ErrorCode::InvalidArgument,
                 "\"" + source.place + "\" cannot be copied: " + reason);
     if (source.kind == Kind::Daemon) error.hint("`docker image ls` shows what the daemon has");
-    if (source.kind == Kind::Registry && contains(said, "unauthorized")) {
-        error.hint("log in with `skopeo login`, and check the name");
-    }
     throw error;
+}
+
+/// Of the user that skopeo is where a claim has it run: the parent of skopeo names it.
+uid_t strangerOf(pid_t parent) {
+    return kFirstUid + static_cast<uid_t>(parent);
+}
+uid_t strangerUid() {
+    return strangerOf(::getppid());
 }
 
 sys::Outcome skopeo(const ImportRequest& request, std::vector<std::string> words,
@@ -98,6 +119,17 @@ sys::Outcome skopeo(const ImportRequest& request, std::vector<std::string> words
     program.environment = request.environment;
     program.limit = limit;
     program.watch = watch;
+    if (request.on_demand) {
+        program.environment.insert(program.environment.end(), {"HOME=/nonexistent"});
+        program.enter = [] {
+            const uid_t uid = strangerUid();
+            if (::setgroups(0, nullptr) != 0 || ::setresgid(uid, uid, uid) != 0 ||
+                ::setresuid(uid, uid, uid) != 0) {
+                throwErrno("become nobody");
+            }
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user takes it away
+        };
+    }
     return sys::supervise(program);
 }
 
@@ -113,8 +145,11 @@ Copy fromRegistry(const ImageSource& source, const ImportRequest& request) {
     const Reference asked = *parseReference(source.place);
     Copy copy{"docker://" + source.place, asked.text(), asked.digest};
     if (asked.digest.empty()) {
-        const sys::Outcome outcome =
-            skopeo(request, {"inspect", "--raw", copy.from}, kInspectLimit);
+        // Without the word the registries' own configuration counts.
+        std::vector<std::string> words{"inspect", "--raw"};
+        if (request.insecure) words.emplace_back("--tls-verify=false");
+        words.push_back(copy.from);
+        const sys::Outcome outcome = skopeo(request, words, kInspectLimit);
         if (outcome.status != 0) explain(source, outcome);
         copy.digest = "sha256:" + toHex(sha256(outcome.out));
     }
@@ -217,6 +252,7 @@ Fd decompressed(const ImageSource& source, const std::string& program, const std
 
 std::string chooseName(const ImportRequest& request, const ImageSource& source, const Copy& copy) {
     std::string name = request.name;
+    if (request.on_demand) name = kOnDemandName + copy.digest.substr(kHexAt, kDigits);
     if (name.empty() && !copy.reference.empty()) {
         name = storeName(*parseReference(copy.reference));
     }
@@ -298,11 +334,14 @@ Fd lockName(const std::string& images, const std::string& name, const ImportProg
     return fd;
 }
 
-/// skopeo makes files with its umask; nobody but root may change them, and all may read.
+/// skopeo makes files as its user and with its umask; nobody but root may change them, and all may
+/// read. It has ended, and nobody else is that user.
 void settle(const std::string& path) {
+    if (::lchown(path.c_str(), 0, 0) != 0) throwErrno("chown", path);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
         const mode_t mode = entry.is_directory() ? 0755 : 0644;
-        if (entry.is_symlink() || ::chmod(entry.path().c_str(), mode) != 0) {
+        if (entry.is_symlink() || ::lchown(entry.path().c_str(), 0, 0) != 0 ||
+            ::chmod(entry.path().c_str(), mode) != 0) {
             throwErrno("chmod", entry.path().string());
         }
     }
@@ -386,17 +425,28 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
     } catch (const Error&) {
         result.before.clear();  // new, or too damaged to matter
     }
+    if (request.on_demand && !result.before.empty() &&
+        store.find(name).source_digest == copy.digest) {
+        result.image = store.prepare(name);
+        return result;
+    }
+    const auto begin = std::chrono::steady_clock::now();
     const Beside beside(images + "/." + name + ".import");
     requireFree(images, request.limits.disk_reserve);
     const std::string step = "copying " + name;
     progress(step, 0);
+    if (request.on_demand &&
+        ::lchown(beside.path().c_str(), strangerOf(::getpid()), strangerOf(::getpid())) != 0) {
+        throwErrno("chown", beside.path());
+    }
     // umoci understands no other compression.
     std::vector<std::string> words{"copy", "--quiet", "--dest-compress-format", "gzip"};
+    if (request.insecure) words.emplace_back("--src-tls-verify=false");
     if (source.kind == Kind::Daemon && !request.docker_host.empty()) {
         words.insert(words.end(), {"--src-daemon-host", request.docker_host});
     }
     words.insert(words.end(), {copy.from, "oci:" + beside.path() + ":latest"});
-    const sys::Outcome outcome = skopeo(request, words, kCopyLimit, [&] {
+    const sys::Outcome outcome = skopeo(request, words, request.limit, [&] {
         requireFree(images, request.limits.disk_reserve);
         const std::uint64_t bytes = storedBytes(beside.path());
         if (bytes > request.limits.bytes) throw invalid("the image is too large");
@@ -405,6 +455,8 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
     if (outcome.status != 0 || outcome.late) explain(source, outcome);
     settle(beside.path());
     const Layout layout = readLayout(beside.path(), name);
+    const auto copied = std::chrono::steady_clock::now();
+    result.copied = copied - begin;
 
     const Fd store_lock = store.lock(true);
     progress("unpacking and checking " + name, 0);
@@ -415,11 +467,13 @@ ImportResult importImage(const std::string& data_dir, const ImportRequest& reque
                      {"source", request.source},
                      {"reference", copy.reference},
                      {"sourceDigest", copy.digest},
+                     {"onDemand", request.on_demand},
                      {"imported", formatRfc3339(SystemClock().wall())}};
     sys::writeFile(beside.path() + "/hearth.json", dumpJson(about) + "\n", 0644);
     const Fd disk(::open(beside.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!disk || ::syncfs(disk.get()) != 0) throwErrno("sync", beside.path());
     beside.swap(store.layoutPath(name));
+    result.unpacked = std::chrono::steady_clock::now() - copied;
     result.image = store.find(name);
     return result;
 }

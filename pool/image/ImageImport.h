@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -32,11 +33,19 @@ struct ImportRequest {
     std::string docker_host = {};  ///< of the daemon: "unix:///…", "tcp://…"; empty: the usual one
     /// Variables that skopeo gets besides its own: proxies and the like.
     std::vector<std::string> environment = {};
+    /// From a registry for a claim: skopeo is no user of this machine, the name is made of the
+    /// digest, and an image that is here already is left as it is.
+    bool on_demand = false;
+    /// The registry may speak HTTP, or have a certificate that nobody knows.
+    bool insecure = false;
+    std::chrono::seconds limit{3600};  ///< for the copying
 };
 
 struct ImportResult {
     Image image;
-    std::string before;  ///< the digest that the name stood for; empty: it is new
+    std::string before;                    ///< the digest that the name stood for; empty: it is new
+    std::chrono::nanoseconds copied{0};    ///< how long that took
+    std::chrono::nanoseconds unpacked{0};  ///< the same
 };
 
 /// Told what is done now, and how many bytes that has brought so far (0 at its beginning).

@@ -38,6 +38,7 @@ bool isHex(const std::string& name) {
 
 bool Image::is(const std::string& wanted) const {
     if (wanted == name || wanted == digest) return true;
+    if (!source_digest.empty() && wanted == source_digest) return true;
     // "python@sha256:…" with the name that it has here is no reference of anybody else's.
     const std::size_t at = wanted.find('@');
     const std::optional<Reference> asked = parseReference(wanted);
@@ -61,12 +62,15 @@ Image ImageStore::read(const std::string& name) const {
         image.reference = text(json, "reference");
         image.source_digest = text(json, "sourceDigest");
         image.imported = text(json, json.contains("imported") ? "imported" : "built");
+        image.on_demand = json.value("onDemand", Json(false)) == Json(true);
     }
     return image;
 }
 
 Image ImageStore::find(const std::string& wanted) const {
-    if (isImageName(wanted)) return read(wanted);
+    if (isImageName(wanted) && ::access((layoutPath(wanted) + "/index.json").c_str(), F_OK) == 0) {
+        return read(wanted);
+    }
     for (Image& image : images()) {
         if (image.is(wanted)) return std::move(image);
     }
@@ -172,6 +176,23 @@ void ImageStore::clearUnfinished() const {
     for (const std::string& name : sys::listDirectory(rootfs)) {
         if (name.starts_with(kUnfinished)) sys::removeTree(rootfs + name);
     }
+}
+
+std::vector<std::string> ImageStore::forget(const std::vector<std::string>& wanted) const {
+    std::vector<std::string> removed;
+    for (const Image& image : images()) {
+        const auto means = [&](const std::string& each) { return image.is(each); };
+        if (!image.on_demand || std::any_of(wanted.begin(), wanted.end(), means)) continue;
+        // Aside first: a half-removed layout never has the name of an image.
+        const std::string aside = data_dir_ + "/images/." + image.name + std::string(kImport);
+        sys::removeTree(aside);
+        const std::string place = layoutPath(image.name);
+        if (::rename(place.c_str(), aside.c_str()) != 0) throwErrno("rename", place);
+        sys::removeTree(aside);
+        sys::removeFile(data_dir_ + "/images/." + image.name + ".lock");
+        removed.push_back(image.name);
+    }
+    return removed;
 }
 
 std::vector<std::string> ImageStore::unreferenced() const {

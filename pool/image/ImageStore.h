@@ -23,6 +23,7 @@ struct Image {
     std::string reference = {};      ///< what it was called there: "python:3.9-slim"; may be empty
     std::string source_digest = {};  ///< its digest there, which a copy may change; may be empty
     std::string imported = {};       ///< when, RFC 3339
+    bool on_demand = false;          ///< a claim brought it, and it goes when none needs it
 
     /// Whether a pool or a request means this image: by its name, by the reference that it was
     /// imported under, or by a digest.
@@ -69,6 +70,9 @@ public:
     /// (`in_use` is asked again before each removal); gives their digests. Nothing while someone
     /// holds the lock.
     std::vector<std::string> collect(const InUse& in_use) const;
+
+    /// Removes images that claims brought and that none of `wanted` means; gives their names.
+    std::vector<std::string> forget(const std::vector<std::string>& wanted) const;
 
 private:
     Image read(const std::string& name) const;

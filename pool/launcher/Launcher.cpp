@@ -14,11 +14,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/image/ImageImport.h"
 #include "pool/launcher/HostFacts.h"
 #include "pool/launcher/Inside.h"
 #include "pool/launcher/TreesInUse.h"
@@ -54,6 +56,11 @@ struct RulesOf {
     Rules operator()(const SweepRequest&) const { return {seconds(300), nullptr, true}; }
     Rules operator()(const PrepareImageRequest&) const { return {seconds(600), nullptr, true}; }
     Rules operator()(const DescribeImageRequest&) const { return {seconds(30), nullptr, false}; }
+    // A registry may be slow, and unpacking comes after it.
+    Rules operator()(const FetchImageRequest& r) const {
+        return {seconds(r.limit_s) + seconds(660), nullptr, true};
+    }
+    Rules operator()(const ForgetImagesRequest&) const { return {seconds(120), nullptr, false}; }
     Rules operator()(const FactsRequest&) const { return {seconds(30), nullptr, false}; }
 };
 
@@ -128,8 +135,8 @@ void Launcher::run() {
             static_cast<void>(::read(signals_.get(), info, sizeof info));
         }
         reap();
-        killLate();
         if (polled[1].revents != 0) receive();
+        killLate();
         startJobs();
         collectImages();
     }
@@ -283,12 +290,37 @@ Json Launcher::result(const Job& job) {
         return encodeImage(images.prepare(prepare_image->name));
     } else if (const auto* describe = std::get_if<DescribeImageRequest>(&job.request.body)) {
         return encodeImage(images.find(describe->name));
+    } else if (const auto* fetch = std::get_if<FetchImageRequest>(&job.request.body)) {
+        return fetchImage(*fetch);
+    } else if (const auto* forget = std::get_if<ForgetImagesRequest>(&job.request.body)) {
+        images.forget(forget->wanted);
+        images.collect([this] { return treesInUse(options_.instance); });
     } else {
         const OciCommand runtime(options_.runtime, names_);
         return hostFacts(runtime, images,
                          names_.sandboxes() + "/.version-" + std::to_string(::getpid()));
     }
     return Json::object();
+}
+
+Json Launcher::fetchImage(const FetchImageRequest& fetch) const {
+    image::ImportRequest request;
+    request.source = "docker://" + fetch.reference;
+    request.on_demand = true;
+    request.insecure = fetch.insecure;
+    request.limit = seconds(fetch.limit_s);
+    for (const char* name : {"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy",
+                             "no_proxy", "SSL_CERT_FILE"}) {
+        if (const char* value = std::getenv(name)) {
+            request.environment.push_back(std::string(name) + "=" + value);
+        }
+    }
+    const image::ImportResult result =
+        image::importImage(names_.dataDir(), request, [](const std::string&, std::uint64_t) {});
+    const auto millis = [](std::chrono::nanoseconds span) {
+        return static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(span).count());
+    };
+    return encodeFetched({result.image, millis(result.copied), millis(result.unpacked)});
 }
 
 void Launcher::reap() {
@@ -330,7 +362,11 @@ void Launcher::finish(Job job, int status, bool killed) {
 void Launcher::killLate() {
     const Time now = std::chrono::steady_clock::now();
     for (auto& [pid, item] : running_) {
-        if (item.killed || (item.deadline > now && !(closing_ && *closing_ <= now))) continue;
+        // Nobody will hear of a fetch that ends after the server.
+        const bool idle =
+            closing_ && std::holds_alternative<FetchImageRequest>(item.job.request.body);
+        const bool late = item.deadline <= now || (closing_ && *closing_ <= now);
+        if (item.killed || !(late || idle)) continue;
         item.killed = true;
         ::kill(-pid, SIGKILL);  // its group: what it runs, too; not yet reaped, so still its own
     }

@@ -58,6 +58,7 @@ private:
     /// In the child: does it and answers.
     [[noreturn]] void perform(const Job& job, pid_t parent);
     Json result(const Job& job);
+    Json fetchImage(const FetchImageRequest& fetch) const;
 
     LauncherOptions options_;
     Names names_;

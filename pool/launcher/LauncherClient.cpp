@@ -165,7 +165,7 @@ void LauncherClient::deliver(launcher::Reply reply) {
     answered_.notify_all();
 }
 
-Json LauncherClient::call(launcher::RequestBody body, int fd) {
+Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
     Pending pending;
     launcher::Request request{0, std::move(body)};
     {
@@ -197,8 +197,14 @@ Json LauncherClient::call(launcher::RequestBody body, int fd) {
     }
     {
         std::unique_lock lock(mutex_);
-        if (error == 0) answered_.wait(lock, [&] { return pending.done || dead_; });
+        if (error == 0) {
+            answered_.wait(lock,
+                           [&] { return pending.done || dead_ || (stoppable && !fetching_); });
+        }
         pending_.erase(request.seq);
+        if (!pending.done && !dead_ && stoppable && !fetching_) {
+            throw Error(ErrorCode::Unavailable, "the server is shutting down");
+        }
     }
     if (!pending.done) {
         if (error == EMSGSIZE) throw Error(ErrorCode::InvalidArgument, "the request is too long");
@@ -236,6 +242,22 @@ image::Image LauncherClient::prepareImage(const std::string& name) {
 
 image::Image LauncherClient::describeImage(const std::string& name) {
     return launcher::decodeImage(call(launcher::DescribeImageRequest{name}));
+}
+
+launcher::Fetched LauncherClient::fetchImage(const launcher::FetchImageRequest& fetch) {
+    return launcher::decodeFetched(call(fetch, -1, true));
+}
+
+void LauncherClient::stopFetching() {
+    {
+        const std::lock_guard lock(mutex_);
+        fetching_ = false;
+    }
+    answered_.notify_all();
+}
+
+void LauncherClient::forgetImages(const std::vector<std::string>& wanted) {
+    call(launcher::ForgetImagesRequest{wanted});
 }
 
 Json LauncherClient::facts() {

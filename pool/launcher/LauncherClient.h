@@ -63,6 +63,13 @@ public:
     image::Image prepareImage(const std::string& name);
     /// Only finds it.
     image::Image describeImage(const std::string& name);
+    /// Brings an image from its registry; blocks until it is unpacked, or until stopFetching().
+    launcher::Fetched fetchImage(const launcher::FetchImageRequest& fetch);
+    /// Fetches under way are no longer waited for, and later ones refused: Error(Unavailable). What
+    /// the launcher does for them ends with it.
+    void stopFetching();
+    /// Forgets images that fetchImage() brought and that none of these means.
+    void forgetImages(const std::vector<std::string>& wanted);
     /// Program version, cgroup layout, what is in force; see RuntimeFacts.
     Json facts();
 
@@ -75,7 +82,7 @@ private:
         launcher::Reply reply;
     };
 
-    Json call(launcher::RequestBody body, int fd = -1);
+    Json call(launcher::RequestBody body, int fd = -1, bool stoppable = false);
     void readLoop();
     void deliver(launcher::Reply reply);
     void waitEnd();
@@ -89,6 +96,7 @@ private:
     std::map<std::uint64_t, Pending*> pending_;  // guarded by mutex_
     bool dead_ = false;                          // guarded by mutex_
     bool closing_ = false;                       // guarded by mutex_
+    bool fetching_ = true;                       // guarded by mutex_; false: never again
     int pid_ = 0;                                // guarded by mutex_
     std::jthread reader_;
 };

@@ -18,6 +18,7 @@ constexpr std::size_t kMaxLabelValue = 256;
 constexpr std::size_t kMaxName = 64;
 constexpr std::size_t kMaxImage = 255;
 constexpr std::size_t kMaxKeep = 6000;
+constexpr std::size_t kMaxWanted = 1000;
 constexpr std::size_t kMaxMessage = 2000;
 constexpr std::uint64_t kMaxSeq = 1ULL << 53U;
 constexpr JsonLimits kRequestLimits{kMaxPacket, 8, 8000, 64};
@@ -27,6 +28,7 @@ struct Range {
     std::uint64_t least;
     std::uint64_t most;
 };
+constexpr Range kFetchSeconds{1, 3600};
 constexpr Range kMilliCpu{10, 1'024'000};
 constexpr Range kMemory{16ULL << 20U, 16ULL << 40U};
 constexpr Range kPids{4, 32'768};
@@ -64,6 +66,11 @@ public:
         if (text.size() > longest) refuse(name(key) + " is too long");
         if (text.find('\0') != std::string::npos) refuse(name(key) + " holds a NUL character");
         return text;
+    }
+    bool flag(const char* key) {
+        const Json& value = at(key);
+        if (!value.is_boolean()) refuse(name(key) + " is no boolean");
+        return value.get<bool>();
     }
     SandboxId id(const char* key) {
         SandboxId value = text(key, kMaxName);
@@ -149,6 +156,26 @@ RequestBody bodyFrom(const std::string& op, Fields& fields) {
     if (op == "prepareImage") return PrepareImageRequest{imageName(fields, "name")};
     if (op == "describeImage") return DescribeImageRequest{imageName(fields, "name")};
     if (op == "facts") return FactsRequest{};
+    if (op == "fetchImage") {
+        FetchImageRequest fetch{fields.text("reference", kMaxImage), fields.flag("insecure"),
+                                fields.number("limit", kFetchSeconds)};
+        if (!image::parseReference(fetch.reference)) refuse("not a reference of an image");
+        return fetch;
+    }
+    if (op == "forgetImages") {
+        const Json& wanted = fields.at("wanted");
+        if (!wanted.is_array() || wanted.size() > kMaxWanted) {
+            refuse("wanted is no list, or too long");
+        }
+        ForgetImagesRequest forget;
+        for (const Json& item : wanted) {
+            if (!item.is_string() || item.get_ref<const std::string&>().size() > kMaxImage) {
+                refuse("wanted holds what is no name of an image");
+            }
+            forget.wanted.push_back(item.get<std::string>());
+        }
+        return forget;
+    }
     if (op == "list") {
         std::string after = fields.text("after", kMaxName);
         if (!after.empty() && !isId(after, "sb_")) refuse("after is no sandbox id");
@@ -181,6 +208,15 @@ struct BodyToJson {
     }
     Json operator()(const DescribeImageRequest& r) const {
         return {{"op", "describeImage"}, {"name", r.name}};
+    }
+    Json operator()(const FetchImageRequest& r) const {
+        return {{"op", "fetchImage"},
+                {"reference", r.reference},
+                {"insecure", r.insecure},
+                {"limit", r.limit_s}};
+    }
+    Json operator()(const ForgetImagesRequest& r) const {
+        return {{"op", "forgetImages"}, {"wanted", r.wanted}};
     }
     Json operator()(const FactsRequest&) const { return {{"op", "facts"}}; }
 };
@@ -283,13 +319,27 @@ image::Image decodeImage(const Json& json) {
     image::Image image;
     image.name = fields.text("name", kMaxName);
     image.digest = fields.text("digest", kMaxName * 2);
-    const Json& unpacked = fields.at("unpacked");
-    if (!unpacked.is_boolean()) refuse("image.unpacked is no boolean");
-    image.unpacked = unpacked.get<bool>();
+    image.unpacked = fields.flag("unpacked");
     image.reference = fields.text("reference", kMaxImage);
     image.source_digest = fields.text("sourceDigest", kMaxName * 2);
     fields.end();
     return image;
+}
+
+Json encodeFetched(const Fetched& fetched) {
+    return {{"image", encodeImage(fetched.image)},
+            {"pullMs", fetched.pull_ms},
+            {"unpackMs", fetched.unpack_ms}};
+}
+
+Fetched decodeFetched(const Json& json) {
+    Fields fields(json, "fetched");
+    Fetched fetched;
+    fetched.image = decodeImage(fields.at("image"));
+    fetched.pull_ms = fields.number("pullMs", {0, kMaxSeq});
+    fetched.unpack_ms = fields.number("unpackMs", {0, kMaxSeq});
+    fields.end();
+    return fetched;
 }
 
 Json encodeFound(const Found& found) {
@@ -303,9 +353,7 @@ Found decodeFound(const Json& json) {
     Fields fields(json, "sandbox");
     Found found;
     found.id = fields.id("id");
-    const Json& alive = fields.at("alive");
-    if (!alive.is_boolean()) refuse("sandbox.alive is no boolean");
-    found.alive = alive.get<bool>();
+    found.alive = fields.flag("alive");
     found.labels = labelsFrom(fields.at("labels"));
     found.created_unix_ms = static_cast<std::int64_t>(fields.number("createdMs", {0, kMaxSeq}));
     fields.end();

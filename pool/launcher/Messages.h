@@ -43,10 +43,21 @@ struct PrepareImageRequest {
 struct DescribeImageRequest {
     std::string name;
 };
+/// Brings an image from its registry for a claim.
+struct FetchImageRequest {
+    std::string reference;
+    bool insecure = false;
+    std::uint64_t limit_s = 900;
+};
+/// Forgets images that claims brought and that none of these means.
+struct ForgetImagesRequest {
+    std::vector<std::string> wanted;
+};
 struct FactsRequest {};
 
-using RequestBody = std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest,
-                                 PrepareImageRequest, DescribeImageRequest, FactsRequest>;
+using RequestBody =
+    std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest, PrepareImageRequest,
+                 DescribeImageRequest, FetchImageRequest, ForgetImagesRequest, FactsRequest>;
 struct Request {
     std::uint64_t seq = 0;
     RequestBody body;
@@ -102,6 +113,15 @@ void throwFailure(const Reply& reply);
 /// Where it came from and when stays in the store.
 Json encodeImage(const image::Image& image);
 image::Image decodeImage(const Json& json);
+
+/// What came of a fetch.
+struct Fetched {
+    image::Image image;
+    std::uint64_t pull_ms = 0;
+    std::uint64_t unpack_ms = 0;
+};
+Json encodeFetched(const Fetched& fetched);
+Fetched decodeFetched(const Json& json);
 
 Json encodeFound(const Found& found);
 Found decodeFound(const Json& json);

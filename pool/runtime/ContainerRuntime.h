@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/Error.h"
 #include "base/Fd.h"
 #include "pool/spec/SandboxSpec.h"
 
@@ -47,6 +49,27 @@ struct RuntimeFacts {
         std::vector<std::string> languages;
     };
     std::map<std::string, ImageNote> image_notes = {};
+};
+
+/// An image that a runtime has.
+struct KnownImage {
+    std::string pinned;  ///< means these bytes for ever; resolveImage() and pools take it
+    std::string digest;  ///< "sha256:…", what the runtime tells images apart by
+    std::vector<std::string> names;  ///< everything it is called: names, references
+};
+
+/// What is brought from a registry, and how.
+struct ImageFetch {
+    std::string reference;
+    bool insecure =
+        false;  ///< its registry may speak HTTP, or have a certificate that nobody knows
+    std::chrono::seconds limit{900};
+};
+
+/// Where the time of fetching an image went.
+struct ImageStages {
+    std::chrono::nanoseconds pull{0};
+    std::chrono::nanoseconds unpack{0};
 };
 
 /// Makes and ends sandboxes. Knows nothing of pools, tenants or HTTP. Thread-safe: calls for
@@ -93,6 +116,26 @@ public:
     /// reference or a digest. Cheap once resolveImage() has seen `image`.
     virtual bool sameImage(const std::string& image, const std::string& wanted) {
         return image == wanted;
+    }
+    /// The image that `wanted` (a name, a reference, a digest) means here; nullopt if it is not
+    /// here. Asks no registry.
+    virtual std::optional<KnownImage> knownImage(const std::string& wanted) {
+        static_cast<void>(wanted);
+        return std::nullopt;
+    }
+    /// Brings an image from its registry; blocks until it is here. Throws Error(NotFound) where its
+    /// registry has none, Unavailable where no registry answers or fetches were stopped,
+    /// InvalidArgument for one that is refused, DiskFull, Deadline, Unsupported.
+    virtual KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) {
+        static_cast<void>(stages);
+        throw Error(ErrorCode::Unsupported, "this runtime fetches no images: " + fetch.reference);
+    }
+    /// Fetches that are under way, and later ones, end with Unavailable: the server stops.
+    virtual void stopFetching() {}
+    /// Removes images that this instance brought and that neither `wanted` (images of pools) nor a
+    /// sandbox needs any more; never another's. No fetch may be under way.
+    virtual void collectImages(const std::vector<std::string>& wanted) {
+        static_cast<void>(wanted);
     }
     /// Removes every kernel object of this instance that belongs to none of `keep`.
     virtual void sweep(const std::vector<SandboxId>& keep) = 0;

@@ -1,5 +1,6 @@
 #include "pool/runtime/FakeRuntime.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <stdexcept>
@@ -119,6 +120,57 @@ std::string FakeRuntime::resolveImage(const std::string& name) {
             .hint("the fake runtime has every image whose name does not begin with \"missing\"");
     }
     return "sha256:" + toHex(sha256(name));
+}
+
+std::optional<KnownImage> FakeRuntime::knownImage(const std::string& wanted) {
+    const std::string digest = "sha256:" + toHex(sha256(wanted));
+    const std::lock_guard lock(mutex_);
+    const bool far = wanted.starts_with("far") && !fetched_.contains(digest);
+    if (wanted.starts_with("missing") || far) return std::nullopt;
+    return KnownImage{digest, digest, {wanted}};
+}
+
+KnownImage FakeRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stages) {
+    const std::string digest = "sha256:" + toHex(sha256(fetch.reference));
+    std::unique_lock lock(mutex_);
+    ++fetches_;
+    let_.wait(lock, [this] { return !hold_; });
+    if (fetch.reference.starts_with("missing")) {
+        throw Error(ErrorCode::NotFound, "the registry has no " + fetch.reference);
+    }
+    fetched_.insert(digest);
+    stages.pull = std::chrono::milliseconds(5);
+    return {digest, digest, {fetch.reference}};
+}
+
+void FakeRuntime::collectImages(const std::vector<std::string>& wanted) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(fetched_, [&](const std::string& digest) {
+        return std::find(wanted.begin(), wanted.end(), digest) == wanted.end();
+    });
+}
+
+void FakeRuntime::holdFetches() {
+    const std::lock_guard lock(mutex_);
+    hold_ = true;
+}
+
+void FakeRuntime::letFetch() {
+    {
+        const std::lock_guard lock(mutex_);
+        hold_ = false;
+    }
+    let_.notify_all();
+}
+
+std::set<std::string> FakeRuntime::fetched() const {
+    const std::lock_guard lock(mutex_);
+    return fetched_;
+}
+
+std::size_t FakeRuntime::fetches() const {
+    const std::lock_guard lock(mutex_);
+    return fetches_;
 }
 
 void FakeRuntime::sweep(const std::vector<SandboxId>& keep) {

@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,8 @@ class FakeLoop;
 /// "stubborn N", a sleep that heeds no interrupt. Modules "missing…" cannot be imported. Files are
 /// held in memory. The agents do not end themselves at their deadlines: with a
 /// ManualClock that would race with the server under test. Images whose name begins with "missing"
-/// are not there. Faults are asked for by the methods below. Thread-safe.
+/// are not there, and those that begin with "far" only once they were fetched. Faults are asked for
+/// by the methods below. Thread-safe.
 class FakeRuntime final : public ContainerRuntime {
 public:
     explicit FakeRuntime(const Clock& clock);
@@ -38,6 +41,10 @@ public:
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
+    std::optional<KnownImage> knownImage(const std::string& wanted) override;
+    KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
+    void stopFetching() override { letFetch(); }
+    void collectImages(const std::vector<std::string>& wanted) override;
     void sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
 
@@ -54,6 +61,12 @@ public:
     void kill(const SandboxId& id);
     /// The sandbox's agent stops answering.
     void hang(const SandboxId& id);
+    /// fetchImage() does not return from now on until letFetch().
+    void holdFetches();
+    void letFetch();
+    /// What was fetched and is still here; and how many calls of fetchImage() there were.
+    std::set<std::string> fetched() const;
+    std::size_t fetches() const;
     std::size_t running() const;
     std::size_t created() const;
 
@@ -70,6 +83,10 @@ private:
     std::function<void(const SandboxId&)> news_;              // guarded by mutex_
     std::chrono::milliseconds slow_{0};                       // guarded by mutex_
     std::size_t created_ = 0;                                 // guarded by mutex_
+    std::set<std::string> fetched_;                           // guarded by mutex_
+    std::size_t fetches_ = 0;                                 // guarded by mutex_
+    bool hold_ = false;                                       // guarded by mutex_
+    std::condition_variable let_;
 };
 
 }  // namespace hearth::pool

@@ -4,6 +4,7 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/image/Reference.h"
 #include "pool/runtime/AgentSocket.h"
 #include "pool/sys/Files.h"
 
@@ -12,6 +13,17 @@ namespace {
 
 void requireId(const SandboxId& id) {
     if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
+}
+
+KnownImage known(const image::Image& image) {
+    KnownImage known{image.digest, image.digest, {image.name, image.name + "@" + image.digest}};
+    const auto reference = image::parseReference(image.reference);
+    if (!reference) return known;
+    known.names.push_back(image.reference);
+    for (const std::string& digest : {image.digest, image.source_digest}) {
+        if (!digest.empty()) known.names.push_back(reference->repository + "@" + digest);
+    }
+    return known;
 }
 
 }  // namespace
@@ -86,6 +98,27 @@ bool OciRuntime::sameImage(const std::string& image, const std::string& wanted) 
         if (e.code() == ErrorCode::Unavailable) throw;
         return false;  // the pool's image is not there
     }
+}
+
+std::optional<KnownImage> OciRuntime::knownImage(const std::string& wanted) {
+    try {
+        return known(launcher_.describeImage(wanted));
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::NotFound) return std::nullopt;
+        throw;
+    }
+}
+
+KnownImage OciRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stages) {
+    const launcher::Fetched fetched = launcher_.fetchImage(
+        {fetch.reference, fetch.insecure, static_cast<std::uint64_t>(fetch.limit.count())});
+    stages.pull = std::chrono::milliseconds(fetched.pull_ms);
+    stages.unpack = std::chrono::milliseconds(fetched.unpack_ms);
+    return known(fetched.image);
+}
+
+void OciRuntime::collectImages(const std::vector<std::string>& wanted) {
+    launcher_.forgetImages(wanted);
 }
 
 void OciRuntime::sweep(const std::vector<SandboxId>& keep) {

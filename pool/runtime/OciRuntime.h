@@ -27,6 +27,10 @@ public:
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
     bool sameImage(const std::string& image, const std::string& wanted) override;
+    std::optional<KnownImage> knownImage(const std::string& wanted) override;
+    KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
+    void stopFetching() override { launcher_.stopFetching(); }
+    void collectImages(const std::vector<std::string>& wanted) override;
     /// What was made since this server started and not destroyed is kept in any case.
     void sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;

@@ -22,7 +22,8 @@ void Executions::context(Connection& connection, std::uint32_t stream, const Val
                                "id is missing or not of [A-Za-z0-9_-]{1,64}");
     Value reply = Value::object();
     reply.set("id", id).set("language", language);
-    if (const auto known = contexts_.find(id); known != contexts_.end()) {
+    if (const auto known = contexts_.find(id);
+        known != contexts_.end() && known->second->alive()) {
         if (known->second->facts().language != language)
             return connection.fail(stream, "FINGERPRINT_MISMATCH",
                                    "the context exists with another language");

@@ -2,67 +2,160 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
 #include "base/Error.h"
+#include "pool/image/PullFailure.h"
+#include "pool/image/Reference.h"
 #include "pool/runtime/docker/ImageArchive.h"
 
 namespace hearth::pool::docker {
 namespace {
 
 constexpr auto kLoad = std::chrono::minutes(15);
+constexpr auto kLook = std::chrono::seconds(10);
 constexpr std::size_t kDigits = 12;
 constexpr std::size_t kAlgorithm = 7;  // "sha256:"
 constexpr std::size_t kMostNames = 300;
+constexpr std::size_t kMaxSaid = 400;
 constexpr std::string_view kRepository = "hearth/";
+constexpr std::string_view kFetched = "ondemand:";  ///< records of what fetch() brought
 
 /// A repository's name as Docker takes it: lower case, and separators only inside.
-std::string requireRepository(const std::string& name) {
+bool isRepositoryName(const std::string& name) {
     const auto inside = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
     bool good = inside(name.front()) && inside(name.back());
     for (const char c : name) good = good && (inside(c) || c == '-' || c == '.' || c == '_');
-    if (!good || name.find("..") != std::string::npos) {
+    return good && name.find("..") == std::string::npos;
+}
+
+std::string requireRepository(const std::string& name) {
+    if (!isRepositoryName(name)) {
         throw Error(ErrorCode::InvalidArgument, "Docker knows no image named \"" + name + "\"")
             .hint("rename the folder: lower-case letters, digits and single - . _ between them");
     }
     return std::string(kRepository) + name;
 }
 
+std::vector<std::string> textsOf(const Json& object, const char* key) {
+    std::vector<std::string> texts;
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_array()) return texts;
+    for (const Json& text : *found) {
+        if (text.is_string()) texts.push_back(text.get<std::string>());
+    }
+    return texts;
+}
+
+/// Two spellings of one reference: "docker.io/library/python:3" and "python:3".
+bool sameReference(const std::string& one, const std::string& other) {
+    const auto a = image::parseReference(one);
+    return a && a == image::parseReference(other);
+}
+
+/// Whether a name with a digest, "python@sha256:…", is what `wanted` says of it: the digest alone,
+/// or with the repository.
+bool sameDigest(const std::string& name, const std::string& wanted) {
+    if (image::isDigest(wanted)) return name.ends_with("@" + wanted);
+    const auto a = image::parseReference(name);
+    const auto b = image::parseReference(wanted);
+    return a && b && !b->digest.empty() && a->repository == b->repository && a->digest == b->digest;
+}
+
 }  // namespace
 
 DockerImages::DockerImages(EngineClient& engine, std::string data_dir)
-    : engine_(engine), data_dir_(std::move(data_dir)), layouts_(data_dir_) {}
+    : engine_(engine),
+      data_dir_(std::move(data_dir)),
+      layouts_(data_dir_),
+      records_(recordsOf(data_dir_)) {}
 
 bool DockerImages::hasLayout(const std::string& name) const {
-    if (name.empty() || name.front() == '.' || name.find_first_of("/:@") != std::string::npos) {
-        return false;
+    return image::isImageName(name) &&
+           ::access((data_dir_ + "/images/" + name + "/index.json").c_str(), F_OK) == 0;
+}
+
+std::optional<image::Image> DockerImages::layoutOf(const std::string& name) const {
+    try {
+        return layouts_.find(name);
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::NotFound) return std::nullopt;
+        throw;
     }
-    return ::access((data_dir_ + "/images/" + name + "/index.json").c_str(), F_OK) == 0;
+}
+
+std::string DockerImages::tagOf(const image::Image& layout) {
+    return requireRepository(layout.name) + ":" + layout.digest.substr(kAlgorithm, kDigits);
+}
+
+std::optional<DockerImages::Names> DockerImages::namesOf(const std::string& reference,
+                                                         TimePoint until) {
+    const auto found = engine_.find("/images/" + percentEncoded(reference) + "/json", until);
+    if (!found) return std::nullopt;
+    Names names;
+    names.id = found->at("Id").get<std::string>();
+    names.tags = textsOf(*found, "RepoTags");
+    names.digests = textsOf(*found, "RepoDigests");
+    return names;
 }
 
 std::optional<std::string> DockerImages::idOf(const std::string& reference, TimePoint until) {
-    const auto found = engine_.find("/images/" + percentEncoded(reference) + "/json", until);
-    if (!found) return std::nullopt;
-    return found->at("Id").get<std::string>();
+    const auto names = namesOf(reference, until);
+    return names ? std::optional(names->id) : std::nullopt;
+}
+
+std::optional<std::string> DockerImages::idOfDigest(const std::string& digest, TimePoint until) {
+    for (const Json& image : engine_.get("/images/json", until)) {
+        for (const std::string& each : textsOf(image, "RepoDigests")) {
+            if (each.ends_with("@" + digest)) return image.at("Id").get<std::string>();
+        }
+    }
+    return std::nullopt;
 }
 
 std::string DockerImages::resolve(const std::string& name, TimePoint until) {
-    if (!hasLayout(name)) {
-        if (const auto id = idOf(name, until)) return *id;
+    std::optional<Names> names;
+    if (hasLayout(name)) {
+        names = Names{resolveLayout(layouts_.find(name), until), {}, {}};
+    } else {
+        names = namesOf(name, until);
+        if (!names && image::isDigest(name)) {
+            if (const auto id = idOfDigest(name, until)) names = namesOf(*id, until);
+        }
+        if (!names) {
+            if (const auto layout = layoutOf(name)) {
+                names = Names{resolveLayout(*layout, until), {}, {}};
+            }
+        }
+    }
+    if (!names) {
         throw Error(ErrorCode::NotFound, "there is no image \"" + name + "\"")
             .hint("docker pull " + name + ", or build it with sandbox_images/build");
     }
-    const std::string digest = layouts_.digestOf(name);
-    const std::string tag = requireRepository(name) + ":" + digest.substr(kAlgorithm, kDigits);
-    if (const auto id = idOf(tag, until)) return *id;
+    const std::string id = names->id;
+    const std::lock_guard lock(mutex_);
+    if (seen_.size() > kMostNames) seen_.clear();
+    seen_.insert_or_assign(name, *std::move(names));
+    return id;
+}
+
+std::string DockerImages::resolveLayout(const image::Image& layout, TimePoint until) {
+    const std::string tag = tagOf(layout);
+    const std::string record = tag.substr(kRepository.size());
+    if (const auto id = idOf(tag, until)) {
+        records_.add(record);
+        return *id;
+    }
     const TimePoint loaded_by = SystemClock().now() + kLoad;
     const Gate::Place place = loading_.enter(loaded_by);
     // Another may have loaded it while this one waited.
-    if (const auto id = idOf(tag, SystemClock().now() + std::chrono::seconds(10))) return *id;
-    load(name, digest, tag, loaded_by);
-    if (const auto id = idOf(tag, SystemClock().now() + std::chrono::seconds(10))) return *id;
+    if (const auto id = idOf(tag, SystemClock().now() + kLook)) return *id;
+    records_.add(record);
+    load(layout.name, layout.digest, tag, loaded_by);
+    if (const auto id = idOf(tag, SystemClock().now() + kLook)) return *id;
     throw std::runtime_error("the Docker Engine loaded an image and does not have it");
 }
 
@@ -107,10 +200,8 @@ EngineImage DockerImages::inspect(const std::string& id, TimePoint until) {
 std::vector<std::string> DockerImages::ready(TimePoint until) {
     std::set<std::string> tags;
     for (const Json& image : engine_.get("/images/json", until)) {
-        const auto found = image.find("RepoTags");
-        if (found == image.end() || !found->is_array()) continue;
-        for (const Json& tag : *found) {
-            if (tag.is_string() && tag != "<none>:<none>") tags.insert(tag.get<std::string>());
+        for (const std::string& tag : textsOf(image, "RepoTags")) {
+            if (tag != "<none>:<none>") tags.insert(tag);
         }
     }
     std::vector<std::string> names;
@@ -123,6 +214,160 @@ std::vector<std::string> DockerImages::ready(TimePoint until) {
         if (!tag.starts_with(kRepository) && names.size() < kMostNames) names.push_back(tag);
     }
     return names;
+}
+
+bool DockerImages::same(const std::string& image, const std::string& wanted, TimePoint until) {
+    if (image == wanted || sameReference(image, wanted)) return true;
+    if (const auto layout = layoutOf(image); layout && layout->is(wanted)) return true;
+    std::optional<Names> names;
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto seen = seen_.find(image); seen != seen_.end()) names = seen->second;
+    }
+    if (!names) {
+        names = namesOf(image, until);
+        if (!names) return false;
+        const std::lock_guard lock(mutex_);
+        seen_.insert_or_assign(image, *names);
+    }
+    if (names->id == wanted) return true;
+    const auto called = [&](const std::string& name) { return sameReference(name, wanted); };
+    const auto pinned = [&](const std::string& name) { return sameDigest(name, wanted); };
+    return std::any_of(names->tags.begin(), names->tags.end(), called) ||
+           std::any_of(names->digests.begin(), names->digests.end(), pinned);
+}
+
+std::optional<KnownImage> DockerImages::known(const std::string& wanted, TimePoint until) {
+    std::optional<Names> names;
+    if (!hasLayout(wanted)) {
+        names = namesOf(wanted, until);
+        if (!names && image::isDigest(wanted)) {
+            if (const auto id = idOfDigest(wanted, until)) names = namesOf(*id, until);
+        }
+    }
+    if (names) {
+        KnownImage known{names->id, names->id, {}};
+        for (const auto& list : {names->tags, names->digests}) {
+            known.names.insert(known.names.end(), list.begin(), list.end());
+        }
+        return known;
+    }
+    const auto layout = layoutOf(wanted);
+    if (!layout) return std::nullopt;
+    KnownImage known{layout->digest, layout->digest, {layout->name}};
+    if (!layout->reference.empty()) known.names.push_back(layout->reference);
+    return known;
+}
+
+void DockerImages::pull(const std::string& repository, const std::string& digest, TimePoint until) {
+    const std::string name = repository + "@" + digest;
+    try {
+        EngineRequest request{.method = "POST",
+                              .target = "/images/create?fromImage=" + percentEncoded(repository) +
+                                        "&tag=" + percentEncoded(digest),
+                              .body = {}};
+        request.stop = &stopping_;
+        const EngineResponse response = engine_.call(std::move(request), until);
+        // Failures after the start come in the stream of progress.
+        const std::size_t at = response.body.find("\"errorDetail\"");
+        if (at == std::string::npos) return;
+        const std::string said = toUtf8(response.body.substr(at, kMaxSaid));
+        throw image::pullFailure(name, said, said);
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::NotFound || !e.hint().empty()) throw;
+        throw image::pullFailure(name, "not found", "not found");
+    }
+}
+
+KnownImage DockerImages::fetch(const std::string& text, TimePoint until) {
+    const auto reference = image::parseReference(text);
+    if (!reference) throw Error(ErrorCode::InvalidArgument, "\"" + text + "\" is no reference");
+    if (stopping_) throw Error(ErrorCode::Unavailable, "the server is shutting down");
+    std::string digest = reference->digest;
+    try {
+        if (digest.empty()) {
+            EngineRequest request{
+                .method = "GET",
+                .target = "/distribution/" + percentEncoded(reference->text()) + "/json",
+                .body = {}};
+            request.stop = &stopping_;
+            const Json told = parseJson(engine_.call(std::move(request), until).body);
+            digest = told.at("Descriptor").at("digest").get<std::string>();
+        }
+        if (!image::isDigest(digest)) throw std::runtime_error("the registry gave no digest");
+        const std::string name = reference->repository + "@" + digest;
+        // What is here already is somebody else's, and stays when no claim needs it any more.
+        if (!idOf(name, until)) {
+            records_.add(name);
+            pull(reference->repository, digest, until);
+            const auto id = idOf(name, SystemClock().now() + kLook);
+            if (!id) throw std::runtime_error("the Docker Engine pulled an image and lacks it");
+            const std::string tag = id->substr(kAlgorithm, kDigits);
+            records_.add(std::string(kFetched) + tag);
+            engine_.post("/images/" + percentEncoded(*id) + "/tag?repo=" +
+                             percentEncoded(std::string(kRepository) + "ondemand") + "&tag=" + tag,
+                         nullptr, SystemClock().now() + kLook);
+            records_.remove(name);
+        }
+        if (auto image = known(name, SystemClock().now() + kLook)) return *std::move(image);
+        throw std::runtime_error("the Docker Engine pulled an image and has lost it");
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::NotFound || !e.hint().empty()) throw;
+        throw image::pullFailure(text, "not found", "its registry does not have it");
+    } catch (const Json::exception&) {
+        throw image::pullFailure(text, "", "the registry's answer is not understood");
+    } catch (const std::runtime_error& e) {
+        if (dynamic_cast<const Error*>(&e) != nullptr) throw;
+        throw image::pullFailure(text, e.what(), e.what());
+    }
+}
+
+bool DockerImages::removeName(const std::string& name, TimePoint until) {
+    try {
+        engine_.call({.method = "DELETE", .target = "/images/" + percentEncoded(name), .body = {}},
+                     until);
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::Conflict) return false;
+        if (e.code() != ErrorCode::NotFound) throw;
+    }
+    return true;
+}
+
+bool DockerImages::removeFetched(const std::string& tag, TimePoint until) {
+    const auto names = namesOf(tag, until);
+    if (!names) return true;
+    // A tag of somebody else's: the image is theirs by now, and only our name goes.
+    const bool ours = names->tags.size() <= 1;
+    for (const std::string& name : ours ? names->digests : std::vector<std::string>{}) {
+        removeName(name, until);
+    }
+    return removeName(tag, until);
+}
+
+void DockerImages::collect(const std::vector<std::string>& wanted, TimePoint until) {
+    std::set<std::string> needed;
+    for (const std::string& name : wanted) {
+        const auto layout = layoutOf(name);
+        if (layout) needed.insert(tagOf(*layout));
+        if (const auto image = known(name, until)) needed.insert(image->digest);
+    }
+    for (const image::Image& layout : layouts_.images()) {
+        // Of a name that Docker does not know nothing was brought.
+        if (isRepositoryName(layout.name)) needed.insert(tagOf(layout));
+    }
+    for (const std::string& record : records_.all()) {
+        if (record.find('@') != std::string::npos) {  // a pull that broke off
+            const auto names = namesOf(record, until);
+            if (!names || !names->tags.empty() || removeName(record, until))
+                records_.remove(record);
+            continue;
+        }
+        const std::string tag = std::string(kRepository) + record;
+        const auto id = idOf(tag, until);
+        if (id && (needed.contains(tag) || needed.contains(*id))) continue;
+        const bool fetched = record.starts_with(kFetched);
+        if (fetched ? removeFetched(tag, until) : removeName(tag, until)) records_.remove(record);
+    }
 }
 
 }  // namespace hearth::pool::docker

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pool/image/ImageStore.h"
+#include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/docker/EngineClient.h"
+#include "pool/runtime/docker/ImageRecords.h"
 
 namespace hearth::pool::docker {
 
@@ -18,12 +24,18 @@ struct EngineImage {
 
 /// Images for the docker runtime. A name under `<data>/images` is an OCI layout, loaded into the
 /// daemon as `hearth/NAME:DIGITS` (the first twelve of its manifest's digest) when the daemon lacks
-/// it; any other name is a reference that the daemon has already. Nothing is ever pulled.
-/// Thread-safe.
+/// it; any other name is a reference or an id that the daemon has already, or a reference or digest
+/// of a layout. Only fetch() pulls. What was brought into the daemon is recorded, and only that is
+/// ever removed. Thread-safe.
 class DockerImages {
 public:
     /// `engine` must outlive it.
     DockerImages(EngineClient& engine, std::string data_dir);
+
+    /// Where the records are; the folder must be there and ours.
+    static std::string recordsOf(const std::string& data_dir) {
+        return data_dir + "/docker-images";
+    }
 
     /// The id of an image, loading it if need be (takes long). Throws Error(NotFound) with a hint.
     std::string resolve(const std::string& name, TimePoint until);
@@ -32,16 +44,47 @@ public:
     /// Names that resolve() answers at once, at most a few hundred.
     std::vector<std::string> ready(TimePoint until);
 
+    /// As ContainerRuntime has them.
+    bool same(const std::string& image, const std::string& wanted, TimePoint until);
+    std::optional<KnownImage> known(const std::string& wanted, TimePoint until);
+    /// By the digest that its registry tells first, so that no tag of the daemon's is moved.
+    KnownImage fetch(const std::string& reference, TimePoint until);
+    void stopFetching() { stopping_ = true; }
+    /// Removes what is recorded, has been replaced or was fetched, and is none of `wanted`. What a
+    /// container uses stays for the next time.
+    void collect(const std::vector<std::string>& wanted, TimePoint until);
+
 private:
+    /// What an image of the daemon is called there.
+    struct Names {
+        std::string id;
+        std::vector<std::string> tags;     ///< "python:3.9-slim"
+        std::vector<std::string> digests;  ///< "python@sha256:…"
+    };
+
     bool hasLayout(const std::string& name) const;
+    std::optional<image::Image> layoutOf(const std::string& name) const;
+    static std::string tagOf(const image::Image& layout);
+    std::optional<Names> namesOf(const std::string& reference, TimePoint until);
     std::optional<std::string> idOf(const std::string& reference, TimePoint until);
+    /// Of an image with this digest in a registry.
+    std::optional<std::string> idOfDigest(const std::string& digest, TimePoint until);
+    std::string resolveLayout(const image::Image& layout, TimePoint until);
     void load(const std::string& name, const std::string& digest, const std::string& tag,
               TimePoint until);
+    void pull(const std::string& repository, const std::string& digest, TimePoint until);
+    /// False if something uses it.
+    bool removeName(const std::string& name, TimePoint until);
+    bool removeFetched(const std::string& tag, TimePoint until);
 
     EngineClient& engine_;
     std::string data_dir_;
     image::ImageStore layouts_;
+    ImageRecords records_;
     Gate loading_{1};
+    std::atomic<bool> stopping_{false};
+    std::mutex mutex_;
+    std::map<std::string, Names> seen_;  // guarded by mutex_; by what pools call them
 };
 
 }  // namespace hearth::pool::docker

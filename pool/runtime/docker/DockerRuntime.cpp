@@ -80,7 +80,8 @@ std::optional<std::string> groupIn(const std::string& text) {
 
 std::vector<std::string> DockerRuntime::directories(const Instance& instance) {
     const launcher::Names names(instance);
-    return {names.sockets(), instance.run_dir + "/start", instance.data_dir + "/docker"};
+    return {names.sockets(), instance.run_dir + "/start", instance.data_dir + "/docker",
+            docker::DockerImages::recordsOf(instance.data_dir)};
 }
 
 DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
@@ -339,6 +340,25 @@ std::optional<SandboxUsage> DockerRuntime::engineUsage(const SandboxId& id) {
 
 std::string DockerRuntime::resolveImage(const std::string& name) {
     return images_.resolve(name, in(kLook));
+}
+
+bool DockerRuntime::sameImage(const std::string& image, const std::string& wanted) {
+    return images_.same(image, wanted, in(kLook));
+}
+
+std::optional<KnownImage> DockerRuntime::knownImage(const std::string& wanted) {
+    return images_.known(wanted, in(kLook));
+}
+
+KnownImage DockerRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stages) {
+    const TimePoint begin = SystemClock().now();
+    KnownImage image = images_.fetch(fetch.reference, in(fetch.limit));
+    stages.pull = SystemClock().now() - begin;  // the daemon unpacks while it pulls
+    return image;
+}
+
+void DockerRuntime::collectImages(const std::vector<std::string>& wanted) {
+    images_.collect(wanted, in(kMake));
 }
 
 void DockerRuntime::sweep(const std::vector<SandboxId>& keep) {

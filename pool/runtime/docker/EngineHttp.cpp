@@ -199,6 +199,7 @@ void sendArchive(EngineStream& stream, const EngineSource& source, TimePoint unt
 
 EngineResponse exchange(EngineStream& stream, const EngineRequest& request, std::size_t max_body,
                         TimePoint until) {
+    if (request.stop != nullptr) stream.obey(*request.stop);
     std::optional<Error> refused;
     try {
         stream.write(headOf(request) + request.body, until);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -13,9 +14,10 @@ using EngineSource = std::function<std::size_t(char* out, std::size_t size)>;
 
 struct EngineRequest {
     std::string method = "GET";
-    std::string target;         ///< path and query, encoded
-    std::string body;           ///< JSON; empty: none
-    EngineSource archive = {};  ///< instead of `body`: a tar, streamed
+    std::string target;                       ///< path and query, encoded
+    std::string body;                         ///< JSON; empty: none
+    EngineSource archive = {};                ///< instead of `body`: a tar, streamed
+    const std::atomic<bool>* stop = nullptr;  ///< ends it when it becomes true
 };
 
 struct EngineResponse {

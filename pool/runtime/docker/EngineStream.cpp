@@ -145,13 +145,17 @@ void EngineStream::handshake(const EngineAddress& address, const TlsContext& tls
 }
 
 void EngineStream::wait(short events, TimePoint until) const {
+    const long most = stop_ == nullptr ? 60'000 : 200;
     for (;;) {
+        if (stop_ != nullptr && *stop_) {
+            throw Error(ErrorCode::Unavailable, "the server is shutting down");
+        }
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - SystemClock().now());
         pollfd polled{fd_.get(), events, 0};
         const int ready =
             left.count() <= 0
                 ? 0
-                : ::poll(&polled, 1, static_cast<int>(std::min<long>(left.count(), 60'000)));
+                : ::poll(&polled, 1, static_cast<int>(std::min<long>(left.count(), most)));
         if (ready > 0) return;
         if (ready < 0 && errno != EINTR) throwErrno("poll", name_);
         if (left.count() <= 0) {

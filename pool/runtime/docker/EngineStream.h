@@ -2,6 +2,7 @@
 
 #include <openssl/ssl.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -32,6 +33,9 @@ public:
     /// `tls` is null for a plain connection and must outlive the stream.
     EngineStream(const EngineAddress& address, const TlsContext* tls, TimePoint until);
 
+    /// From now on every wait ends with Error(Unavailable) soon after `stop` has become true.
+    void obey(const std::atomic<bool>& stop) { stop_ = &stop; }
+
     void write(std::string_view bytes, TimePoint until);
     /// At most `size` bytes; 0 at the end.
     std::size_t read(char* out, std::size_t size, TimePoint until);
@@ -61,6 +65,7 @@ private:
 
     std::string name_;
     Fd fd_;
+    const std::atomic<bool>* stop_ = nullptr;
     std::unique_ptr<SSL, decltype(&::SSL_free)> ssl_;
 };
 

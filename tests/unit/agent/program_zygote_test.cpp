@@ -283,6 +283,9 @@ TEST_CASE("a context that exits or is killed is gone, and says so", "[unit][agen
         CHECK(o.result()["exitCode"] == 4);
         CHECK(o.result()["contextKept"] == false);
         CHECK(w.in("c", "1").code() == "NOT_FOUND");
+        const Json make = {{"op", "context"}, {"id", "c"}, {"language", "python"}};
+        CHECK(w.client.ask(make).body["repeated"] == false);
+        CHECK(w.client.ask({{"op", "contextEnd"}, {"id", "c"}}).ok);
     }
     CHECK(w.client.ask({{"op", "context"}, {"id", "c"}, {"language", "shell"}}).code() ==
           "UNSUPPORTED");

@@ -162,6 +162,7 @@ TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
     CHECK(request({"-w", "ws_1", "--command", "ls"}).target == "/v1/workspaces/ws_1/executions");
     CHECK(request({"-i", "--command", "cat"}).body["stdinOpen"] == true);
     CHECK(request({"-p", "gpu", "--command", "ls"}).body["pool"] == "gpu");
+    CHECK(request({"--image", "python:3", "--command", "ls"}).body["image"] == "python:3");
 }
 
 TEST_CASE("run refuses nothing, two things and nonsense", "[unit][cli]") {

@@ -195,6 +195,41 @@ TEST_CASE("the configuration is shown with the source of each value", "[unit][cl
     CHECK(document["user"]["source"] == "env");
     CHECK(document["user"]["origin"] == "HEARTH_USER");
     CHECK(document["listen"]["source"] == "default");
-    CHECK(document.size() == 15);
+    CHECK(document["images.onDemand.maxSandboxes"]["value"] == 20);
+    CHECK(document.size() == 20);
     CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
+}
+
+TEST_CASE("images without a pool are allowed by patterns, from a file, flags or environment",
+          "[unit][cli]") {
+    const ServeConfig config = fromText(
+        "images:\n"
+        "  insecureRegistries: ['127.0.0.1:5000']\n"
+        "  onDemand:\n"
+        "    allow: ['python:*', 'registry.example/team/*@sha256:*']\n"
+        "    maxSandboxes: 7\n"
+        "    keepSeconds: 60\n"
+        "    waitSeconds: 9\n");
+    CHECK(config.on_demand_allow.value ==
+          std::vector<std::string>{"python:*", "registry.example/team/*@sha256:*"});
+    CHECK(config.on_demand_allow.origin == "h.yaml:4");
+    CHECK(*config.on_demand_max_sandboxes == 7);
+    CHECK(*config.on_demand_keep_seconds == 60);
+    CHECK(*config.on_demand_wait_seconds == 9);
+    CHECK(*config.insecure_registries == std::vector<std::string>{"127.0.0.1:5000"});
+    CHECK(messageOf("images: {onDemand: {alow: []}}").find("did you mean allow?") !=
+          std::string::npos);
+    CHECK(messageOf("images: {onDemand: {keepSeconds: 0}}").find("no number from 1") !=
+          std::string::npos);
+    CHECK(messageOf("images: {demand: 1}").find("unknown key") != std::string::npos);
+
+    const ServeConfig flags =
+        load({"--on-demand-images=a:*", "--on-demand-images=b:1", "--on-demand-keep-seconds=5"},
+             {{"HEARTH_INSECURE_REGISTRIES", "r.example"}});
+    CHECK(*flags.on_demand_allow == std::vector<std::string>{"a:*", "b:1"});
+    CHECK(*flags.on_demand_keep_seconds == 5);
+    CHECK(*flags.insecure_registries == std::vector<std::string>{"r.example"});
+    CHECK_THROWS_AS(load({"--on-demand-images=python"}), UsageError);
+    CHECK_THROWS_AS(load({"--insecure-registries=nohost"}), UsageError);
+    CHECK_THROWS_AS(load({"--on-demand-wait-seconds=601"}), UsageError);
 }

@@ -8,6 +8,7 @@
 #include "controller/ContextService.h"
 #include "controller/EventLog.h"
 #include "controller/ExecutionService.h"
+#include "controller/OnDemandPools.h"
 #include "controller/PoolReconciler.h"
 #include "controller/Reclaimer.h"
 #include "controller/ReconcileLoop.h"
@@ -53,7 +54,9 @@ inline PoolSpec smallSpec(std::uint32_t min = 2) {
 /// sandboxes: nothing of them is put away.
 class House {
 public:
-    explicit House(Ground& on) : ground(on) {
+    explicit House(Ground& on, OnDemandRules allowed = {}) : ground(on), rules(std::move(allowed)) {
+        loop.handle("image", [this](const std::string& n) { return on_demand.prepare(n); });
+        loop.handle("images", [this](const std::string&) { return on_demand.collect(); });
         loop.handle("pool", [this](const std::string& n) { return pools.reconcile(n); });
         loop.handle("sandbox", [this](const std::string& n) { return sandboxes.reconcile(n); });
         loop.handle("execution", [this](const std::string& n) { return executions.settle(n); });
@@ -105,6 +108,7 @@ public:
     }
 
     Ground& ground;
+    const OnDemandRules rules;
     const Clock& clock = ground.clock;
     metrics::Log log{-1};  // to nowhere
     metrics::Metrics metrics;
@@ -125,8 +129,10 @@ public:
     PoolReconciler pools{specs, warm, queue, breaker, endings, work, table, events, metrics, clock};
     Claims claims{table,   queue,  sandboxes, marks, endings, work,
                   journal, events, metrics,   log,   clock};
-    WorkspaceService workspaces{table, claims,         endings, specs,  journal, sandboxes,
-                                warm,  ground.runtime, "p",     secret, clock};
+    OnDemandPools on_demand{rules,  ground.runtime, specs, warm, queue, work,
+                            events, metrics,        log,   "p",  clock};
+    WorkspaceService workspaces{table, claims,         endings,   specs, journal, sandboxes,
+                                warm,  ground.runtime, on_demand, "p",   secret,  clock};
     ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,
                                 events,     metrics, log,     secret,  clock};
     ContextService contexts{workspaces, table, endings, journal, events, metrics, secret, clock};

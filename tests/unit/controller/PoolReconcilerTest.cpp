@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "controller/PoolReconciler.h"
 #include "tests/unit/controller/House.h"
 
@@ -184,4 +186,26 @@ TEST_CASE("a drained server tells claims so instead of asking them to try again"
     const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
     CHECK(error.code() == ErrorCode::Unavailable);
     CHECK(std::string(error.what()).find("drained") != std::string::npos);
+}
+
+TEST_CASE("a pool whose stored spec is refused is Degraded, says why and makes nothing",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    Pool pool = poolNamed("p", smallSpec(2));
+    pool.refused = "it names a tag";
+    bool created = false;
+    house.specs.put(pool, SpecStore::Mode::Create, {}, created);
+    house.work.add({"pool", "p"});
+    house.loop.settle();
+    CHECK(house.warm.all().empty());
+    const PoolStatus status = house.pools.status("p");
+    const auto told = std::find_if(status.conditions.begin(), status.conditions.end(),
+                                   [](const Condition& c) { return c.type == "Degraded"; });
+    REQUIRE(told != status.conditions.end());
+    CHECK(told->status);
+    CHECK(told->reason == "SpecRefused");
+    CHECK(told->message == "it names a tag");
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
+          ErrorCode::PoolDegraded);
 }

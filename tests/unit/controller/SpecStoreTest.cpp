@@ -77,3 +77,35 @@ TEST_CASE("a pool that is being deleted cannot be changed and does not come back
     desk.put("p", 1, Mode::Create);
     CHECK(desk.created);
 }
+
+TEST_CASE("a pool that an older version stored with a tag is kept, refused and can be mended",
+          "[unit][controller]") {
+    Desk desk;
+    desk.put("old", 1, Mode::Create);
+    desk.put("worse", 1, Mode::Create);
+    desk.journal.writeNow([](Database& database) {
+        Statement(database,
+                  "UPDATE pools SET document = replace(document, '\"image\":\"python\"', "
+                  "'\"image\":\"python:3.9-slim\"') WHERE name = 'old'")
+            .run();
+        Statement(database,
+                  "UPDATE pools SET document = replace(document, '\"pids\":', '\"pigs\":') "
+                  "WHERE name = 'worse'")
+            .run();
+    });
+    SpecStore again(desk.journal, desk.clock);
+    const PoolPtr old = again.find("old");
+    REQUIRE(old);
+    CHECK(old->spec.image == "python:3.9-slim");
+    CHECK(old->spec.warm_min == 1);
+    CHECK(old->refused.find("allowTags") != std::string::npos);
+    REQUIRE(again.find("worse"));
+    CHECK(again.find("worse")->refused.find("pigs") != std::string::npos);
+    CHECK(again.find("worse")->spec.image == "python");
+    Pool mended = *old;
+    mended.spec.allow_tags = true;
+    mended.refused.clear();
+    bool created = true;
+    CHECK(again.put(mended, Mode::Replace, {}, created)->generation == 2);
+    CHECK(again.find("old")->refused.empty());
+}

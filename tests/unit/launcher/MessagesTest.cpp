@@ -215,4 +215,28 @@ TEST_CASE("an image crosses with what it is called", "[unit][launcher]") {
     CHECK_THROWS_AS(decodeImage(Json{{"name", "x"}}), Error);
 }
 
+TEST_CASE("a fetch and what came of it come out as they went in", "[unit][launcher]") {
+    const FetchImageRequest fetch{"registry.example:5000/team/app:1", true, 60};
+    const auto decoded = std::get<FetchImageRequest>(decodeRequest(encodeRequest({1, fetch})).body);
+    CHECK(decoded.reference == fetch.reference);
+    CHECK(decoded.insecure);
+    CHECK(decoded.limit_s == 60);
+    for (const char* bad : {"", "/etc/passwd", "--help", "a b"}) {
+        CHECK_THROWS_AS(decodeRequest(encodeRequest({1, FetchImageRequest{bad, false, 60}})),
+                        BadRequest);
+    }
+    CHECK_THROWS_AS(decodeRequest(encodeRequest({1, FetchImageRequest{"a:1", false, 4000}})),
+                    BadRequest);
+    const ForgetImagesRequest forget{{"sha256:" + std::string(64, 'a'), "python"}};
+    CHECK(std::get<ForgetImagesRequest>(decodeRequest(encodeRequest({1, forget})).body).wanted ==
+          forget.wanted);
+    image::Image image;
+    image.name = "ondemand-0123456789ab";
+    image.digest = "sha256:" + std::string(64, 'b');
+    const Fetched back = decodeFetched(encodeFetched({image, 12, 34}));
+    CHECK(back.image.name == image.name);
+    CHECK(back.pull_ms == 12);
+    CHECK(back.unpack_ms == 34);
+}
+
 }  // namespace hearth::pool::launcher

@@ -80,7 +80,7 @@ public:
         for (const controller::InlineFile& file : request.files) {
             entry.files[file.path] = file.bytes;
         }
-        view.claim = controller::ClaimLedger{"warm", 0, 0, 0.2, 0.3};
+        view.claim = controller::ClaimLedger{.bind_ms = 0.2, .total_ms = 0.3};
         return view;
     }
     controller::WorkspaceView get(const controller::Principal& who,

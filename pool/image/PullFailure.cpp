@@ -1,0 +1,45 @@
+#include "pool/image/PullFailure.h"
+
+#include <initializer_list>
+
+namespace hearth::pool::image {
+namespace {
+
+bool holdsOneOf(const std::string& text, std::initializer_list<const char*> words) {
+    for (const char* word : words) {
+        if (text.find(word) != std::string::npos) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+Error pullFailure(const std::string& reference, const std::string& said,
+                  const std::string& reason) {
+    const std::string what = "\"" + reference + "\"";
+    if (holdsOneOf(said, {"no space left on device"})) {
+        return Error(ErrorCode::DiskFull, "the disk that images are kept on is full")
+            .hint("make room; nothing half done is left");
+    }
+    if (holdsOneOf(said, {"connection refused", "no such host", "i/o timeout", "no route to host",
+                          "network is unreachable", "connection reset", "TLS handshake timeout",
+                          "name resolution", "server misbehaving", "Client.Timeout",
+                          "HTTP response to HTTPS client", "look like a TLS handshake", "x509:"})) {
+        return Error(ErrorCode::Unavailable,
+                     "the registry of " + what + " cannot be reached: " + reason)
+            .hint("check the name, and whether this machine may and can speak to its registry");
+    }
+    if (holdsOneOf(said, {"unauthorized", "denied", "authentication required"})) {
+        return Error(ErrorCode::NotFound,
+                     "its registry shows " + what + " to nobody who asks like us: " + reason)
+            .hint("check the name; a private image is imported by an operator who may see it");
+    }
+    const bool missing =
+        holdsOneOf(said, {"manifest unknown", "name unknown", "NAME_UNKNOWN", "not found",
+                          "StatusCode: 404", "No such image", "does not exist", "no such object"});
+    return Error(missing ? ErrorCode::NotFound : ErrorCode::InvalidArgument,
+                 what + " cannot be copied from its registry: " + reason)
+        .hint("check the name, the tag and the digest");
+}
+
+}  // namespace hearth::pool::image

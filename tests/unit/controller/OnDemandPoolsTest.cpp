@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/controller/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+OnDemandRules allowing(std::vector<std::string> patterns) {
+    OnDemandRules rules;
+    rules.allow = ImageAllowList(patterns);
+    rules.keep = 60s;
+    return rules;
+}
+
+WorkspaceRequest wanting(const House& house, const std::string& image) {
+    WorkspaceRequest request = House::request();
+    request.image = image;
+    request.started_at = house.clock.now();
+    return request;
+}
+
+/// Opens a workspace on a thread of its own while this one runs the loop.
+WorkspaceView openIn(House& house, const std::string& image) {
+    std::optional<WorkspaceView> view;
+    std::exception_ptr failure;
+    std::atomic<bool> done{false};
+    const WorkspaceRequest request = wanting(house, image);
+    house.ground.manual.advance(1ms);
+    std::jthread client([&] {
+        try {
+            view = house.workspaces.create(house.who, request);
+        } catch (const Error&) {
+            failure = std::current_exception();
+        }
+        done = true;
+    });
+    REQUIRE(house.settleUntil([&] { return done.load(); }));
+    if (failure) std::rethrow_exception(failure);
+    return *view;
+}
+
+void endAll(House& house) {
+    for (const auto& workspace : house.table.all()) {
+        house.workspaces.close(house.who, workspace->facts().id);
+    }
+    REQUIRE(house.settleUntil([&] { return house.warm.all().empty(); }));
+}
+
+}  // namespace
+
+TEST_CASE("an image that is here and has no pool becomes a cold workspace with its stages",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"tool:*"}));
+    PoolSpec spec = smallSpec(0);
+    spec.limits.pids = 77;
+    house.declare("p", spec);
+    const WorkspaceView view = openIn(house, "tool:1");
+    REQUIRE(view.claim);
+    CHECK(view.claim->source == "cold");
+    CHECK(view.claim->pull_ms == 0);
+    CHECK(view.pool.starts_with("ondemand-"));
+    CHECK(view.limits.pids == 77);  // as the default pool
+    const PoolPtr pool = house.specs.find(view.pool);
+    REQUIRE(pool);
+    CHECK(pool->on_demand == "tool:1");
+    CHECK(pool->spec.warm_min == 0);
+    CHECK(ground.runtime.fetches() == 0);
+    endAll(house);
+}
+
+TEST_CASE("a request without an image never gets a pool that was made for claims",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"tool:*"}));
+    openIn(house, "tool:1");
+    CHECK(errorOf([&] { house.workspaces.create(house.who, House::request()); }).code() ==
+          ErrorCode::InvalidSpec);
+    endAll(house);
+}
+
+TEST_CASE("an image that is not here is fetched once for all who want it at once",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"far:*"}));
+    ground.runtime.holdFetches();
+    house.loop.start(4);
+    std::atomic<int> opened{0};
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < 6; ++i) {
+        clients.emplace_back([&, i] {
+            const WorkspaceView view = house.workspaces.create(
+                house.who, wanting(house, i % 2 == 0 ? "far:1" : "docker.io/library/far:1"));
+            if (view.claim && view.claim->source == "cold" && view.claim->pull_ms > 0) ++opened;
+        });
+    }
+    REQUIRE(eventually([&] { return ground.runtime.fetches() == 1; }));
+    ground.manual.advance(5ms);
+    ground.runtime.letFetch();
+    clients.clear();
+    CHECK(opened == 6);
+    CHECK(ground.runtime.fetches() == 1);
+    house.loop.stop();
+}
+
+TEST_CASE("what is not allowed is refused with what is, and nothing is asked of a registry",
+          "[unit][controller]") {
+    Ground ground;
+    {
+        House house(ground, allowing({"tool:*", "team/*@sha256:*"}));
+        house.declare("p", smallSpec(0));
+        const Error error =
+            errorOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); });
+        CHECK(error.code() == ErrorCode::InvalidSpec);
+        CHECK(error.hint().find("tool:*, team/*@sha256:*") != std::string::npos);
+        CHECK(error.hint().find("python (pool p)") != std::string::npos);
+    }
+    House off(ground);
+    const Error error = errorOf([&] { off.workspaces.create(off.who, wanting(off, "tool:1")); });
+    CHECK(error.code() == ErrorCode::InvalidSpec);
+    CHECK(ground.runtime.fetches() == 0);
+}
+
+TEST_CASE("a registry without the image is told as such, and not asked again at once",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"missing:*"}));
+    for (int i = 0; i < 2; ++i) {
+        const Error error = errorOf([&] { openIn(house, "missing:1"); });
+        CHECK(error.code() == ErrorCode::InvalidSpec);
+        CHECK(std::string(error.what()).find("the registry has no missing:1") != std::string::npos);
+    }
+    CHECK(ground.runtime.fetches() == 1);
+    ground.manual.advance(6s);
+    CHECK(errorOf([&] { openIn(house, "missing:1"); }).code() == ErrorCode::InvalidSpec);
+    CHECK(ground.runtime.fetches() == 2);
+}
+
+TEST_CASE("an unused pool goes with its fetched image, and a used one stays",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"far:*", "tool:*"}));
+    const std::string pool = openIn(house, "far:1").pool;
+    ground.manual.advance(120s);
+    house.on_demand.collect();
+    house.loop.settle();
+    REQUIRE(house.specs.find(pool));  // its workspace lives
+    CHECK(ground.runtime.fetched().size() == 1);
+    endAll(house);
+    ground.manual.advance(30s);
+    house.on_demand.collect();
+    CHECK_FALSE(house.specs.find(pool)->deleting);
+    ground.manual.advance(31s);
+    house.on_demand.collect();
+    house.loop.settle();
+    CHECK_FALSE(house.specs.find(pool));
+    CHECK(ground.runtime.fetched().empty());
+    CHECK(openIn(house, "far:1").pool == pool);  // and may come back
+    CHECK(ground.runtime.fetches() == 2);
+    endAll(house);
+}
+
+TEST_CASE("pools made for claims share one quota and one number of sandboxes",
+          "[unit][controller]") {
+    Ground ground;
+    OnDemandRules rules = allowing({"tool:*"});
+    rules.max_sandboxes = 2;
+    House house(ground, std::move(rules));
+    PoolSpec spec = smallSpec(0);
+    spec.per_tenant = 3;
+    house.declare("p", spec);
+    openIn(house, "tool:1");
+    openIn(house, "tool:2");
+    // The third waits until one of the others ends.
+    std::atomic<bool> done{false};
+    std::jthread client([&] {
+        house.workspaces.create(house.who, wanting(house, "tool:3"));
+        done = true;
+    });
+    REQUIRE(house.settleUntil([&] {
+        const auto all = house.specs.all();
+        return std::any_of(all.begin(), all.end(), [&](const PoolPtr& pool) {
+            return house.queue.waiting(pool->name) == 1;
+        });
+    }));
+    house.loop.settle();
+    CHECK(house.warm.all().size() == 2);
+    CHECK_FALSE(done);
+    house.workspaces.close(house.who, house.table.all().front()->facts().id);
+    REQUIRE(house.settleUntil([&] {
+        ground.manual.advance(100ms);
+        return done.load();
+    }));
+    client.join();
+    CHECK(house.warm.all().size() == 2);
+    const auto held = house.table.reserve("default", "ondemand-000000000000", 3);
+    CHECK(codeOf([&] { openIn(house, "tool:1"); }) == ErrorCode::QuotaExceeded);
+    endAll(house);
+}
+
+TEST_CASE("a pool made for claims and its workspace survive a crash", "[unit][controller]") {
+    Ground ground;
+    std::string workspace;
+    std::string pool;
+    {
+        House house(ground, allowing({"far:*"}));
+        const WorkspaceView view = openIn(house, "far:1");
+        workspace = view.id;
+        pool = view.pool;
+    }
+    House house(ground, allowing({"far:*"}));
+    CHECK(house.recover().workspaces == 1);
+    CHECK(house.workspaces.get(house.who, workspace).pool == pool);
+    REQUIRE(house.specs.find(pool));
+    CHECK(house.specs.find(pool)->on_demand == "far:1");
+    CHECK(openIn(house, "far:1").pool == pool);
+    CHECK(ground.runtime.fetches() == 1);
+    endAll(house);
+}
+
+TEST_CASE("what is allowed no more loses its pool once nobody uses it", "[unit][controller]") {
+    Ground ground;
+    std::string pool;
+    {
+        House house(ground, allowing({"far:*"}));
+        pool = openIn(house, "far:1").pool;
+        endAll(house);
+    }
+    House house(ground);
+    house.recover();
+    house.on_demand.collect();
+    house.loop.settle();
+    CHECK_FALSE(house.specs.find(pool));
+    CHECK(ground.runtime.fetched().empty());
+}
+
+TEST_CASE("a server that stops refuses claims that wait for an image", "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"far:*"}));
+    ground.runtime.holdFetches();
+    house.loop.start(2);
+    std::optional<ErrorCode> code;
+    std::jthread client([&] {
+        code = codeOf([&] { house.workspaces.create(house.who, wanting(house, "far:1")); });
+    });
+    REQUIRE(eventually([&] { return ground.runtime.fetches() == 1; }));
+    house.on_demand.stop();
+    client.join();
+    CHECK(code == ErrorCode::Unavailable);
+    house.loop.stop();
+}
