@@ -154,19 +154,14 @@ Operations laterOperations() {
     constexpr const char* kContexts = "Contexts are";
     constexpr const char* kContextHint =
         "Keep state in files of the workspace; each execution has a fresh interpreter";
-    constexpr const char* kArchiveHint = "Read and write single files: …/files/{path}";
     constexpr const char* kPackageHint = "Use a pool whose image has the packages";
-    constexpr const char* kLinkHint = "Read the file with your token: GET …/files/{path}";
     const Line lines[] = {
         {"GET", "/v1/workspaces/{workspace}/contexts", kContexts, kContextHint},
         {"POST", "/v1/workspaces/{workspace}/contexts", kContexts, kContextHint},
         {"DELETE", "/v1/contexts/{context}", kContexts, kContextHint},
         {"POST", "/v1/contexts/{context}/interrupt", kContexts, kContextHint},
         {"POST", "/v1/contexts/{context}/restart", kContexts, kContextHint},
-        {"GET", "/v1/workspaces/{workspace}/archive", "Archives are", kArchiveHint},
-        {"PUT", "/v1/workspaces/{workspace}/archive", "Archives are", kArchiveHint},
         {"POST", "/v1/workspaces/{workspace}/packages", "Packages are", kPackageHint},
-        {"POST", "/v1/workspaces/{workspace}/links", "Links are", kLinkHint},
     };
     Operations all;
     for (const Line& line : lines) {

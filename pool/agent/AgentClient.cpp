@@ -207,16 +207,41 @@ void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::u
                            const std::function<bool(std::string_view)>& chunk) {
     const auto connections = impl_->data;
     connections->run([&](Connection& connection, bool& begun) {
-        agent::readFile(connection, begun, path, offset, length, begin, chunk);
+        download(connection, begun,
+                 {{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}}, begin,
+                 chunk);
         return true;
     });
 }
 
 FileStat AgentClient::writeFile(const std::string& path, std::optional<unsigned> mode,
                                 const std::function<std::size_t(char*, std::size_t)>& next) {
+    Json request{{"op", "write"}, {"path", path}, {"parents", true}};
+    if (mode) request["mode"] = *mode;
     const auto connections = impl_->data;
     return connections->run([&](Connection& connection, bool& begun) {
-        return agent::writeFile(connection, begun, path, mode, next);
+        const Json reply = upload(connection, begun, request, next);
+        return believing(connection, [&] { return decodeStat(reply); });
+    });
+}
+
+void AgentClient::readArchive(const std::string& path,
+                              const std::function<bool(std::string_view)>& chunk) {
+    const auto connections = impl_->data;
+    connections->run([&](Connection& connection, bool& begun) {
+        download(
+            connection, begun, {{"op", "archiveGet"}, {"path", path}}, [](const FileStat&) {},
+            chunk);
+        return true;
+    });
+}
+
+ArchiveCount AgentClient::writeArchive(const std::string& path,
+                                       const std::function<std::size_t(char*, std::size_t)>& next) {
+    const auto connections = impl_->data;
+    return connections->run([&](Connection& connection, bool& begun) {
+        const Json reply = upload(connection, begun, {{"op", "archivePut"}, {"path", path}}, next);
+        return believing(connection, [&] { return decodeArchiveCount(reply); });
     });
 }
 

@@ -127,13 +127,11 @@ std::size_t FileStream::consumed(std::size_t bytes) {
     return std::exchange(owed_, 0);
 }
 
-void readFile(Connection& connection, bool& begun, const std::string& path, std::uint64_t offset,
-              std::uint64_t length, const std::function<void(const FileStat&)>& begin,
+void download(Connection& connection, bool& begun, const Json& request,
+              const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk) {
     const auto stream = std::make_shared<FileStream>();
-    const std::uint32_t number = connection.open(
-        stream, dumpJson({{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}}),
-        patience());
+    const std::uint32_t number = connection.open(stream, dumpJson(request), patience());
     std::uint64_t taken = 0;
     bool noted = false;
     for (;;) {
@@ -167,11 +165,8 @@ void readFile(Connection& connection, bool& begun, const std::string& path, std:
     }
 }
 
-FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
-                   std::optional<unsigned> mode,
-                   const std::function<std::size_t(char*, std::size_t)>& next) {
-    Json request{{"op", "write"}, {"path", path}, {"parents", true}};
-    if (mode) request["mode"] = *mode;
+Json upload(Connection& connection, bool& begun, const Json& request,
+            const std::function<std::size_t(char*, std::size_t)>& next) {
     const auto stream = std::make_shared<FileStream>();
     const std::uint32_t number = connection.open(stream, dumpJson(request), patience());
 
@@ -179,7 +174,7 @@ FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
         return believing(connection, [&] {
             if (answer.error) throw decodeError(answer.payload);
             if (!sent_all) throw ProtocolError("a file was done before it was sent");
-            return decodeStat(parseObject(answer.payload));
+            return parseObject(answer.payload);
         });
     };
     const auto refuse_rest = [&] {

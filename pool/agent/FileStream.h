@@ -42,13 +42,14 @@ private:
     std::size_t credit_ = kInitialCredit;
 };
 
-/// Reads a file, as AgentClient::readFile. Sets `begun` before the first callback.
-void readFile(Connection& connection, bool& begun, const std::string& path, std::uint64_t offset,
-              std::uint64_t length, const std::function<void(const FileStat&)>& begin,
+/// Asks for an operation that sends bytes (`read`, `archiveGet`), as AgentClient::readFile. Sets
+/// `begun` before the first callback.
+void download(Connection& connection, bool& begun, const Json& request,
+              const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk);
-/// Writes a file, as AgentClient::writeFile. Sets `begun` before the first call of `next`.
-FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
-                   std::optional<unsigned> mode,
-                   const std::function<std::size_t(char*, std::size_t)>& next);
+/// Asks for an operation that takes bytes (`write`, `archivePut`) and gives its reply. Sets `begun`
+/// before the first call of `next`.
+Json upload(Connection& connection, bool& begun, const Json& request,
+            const std::function<std::size_t(char*, std::size_t)>& next);
 
 }  // namespace hearth::agent

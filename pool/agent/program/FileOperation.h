@@ -29,7 +29,7 @@ struct FileTurn {
 
     void note(const Value& body) { out.push_back({FrameType::Note, body.dump()}); }
     void reply(const Value& body) { out.push_back({FrameType::Reply, body.dump()}); }
-    void fail(const char* code, const char* message);
+    void fail(const char* code, const std::string& message);
     /// For the errno at hand.
     void failErrno();
 };
@@ -57,5 +57,9 @@ public:
 };
 
 std::unique_ptr<FileOperation> makeTreeOperation(std::string_view op, const Value& body);
+/// `archiveGet`: a tar of a directory, made while it is sent.
+std::unique_ptr<FileOperation> makeArchiveGet(const Value& body);
+/// `archivePut`: unpacks a tar beside the tree, then moves it in.
+std::unique_ptr<FileOperation> makeArchivePut(const Value& body);
 
 }  // namespace hearth::agent

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,56 +12,15 @@
 
 #include "pool/agent/program/FileOperation.h"
 #include "pool/agent/program/Settings.h"
+#include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
 
 namespace hearth::agent {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
-constexpr int kMaxVisits = 200'000;
 constexpr std::size_t kMaxItems = 1'000;
 constexpr std::size_t kMaxListBytes = kMaxPayload - 4'096;
-constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-constexpr std::string_view kTemporary = ".hearth-write-";
-
-/// Owns an open directory stream; takes the descriptor.
-class Directory {
-public:
-    explicit Directory(Fd fd) : stream_(fd ? fdopendir(fd.get()) : nullptr) {
-        if (stream_ != nullptr) fd.release();
-    }
-    Directory(const Directory&) = delete;
-    Directory& operator=(const Directory&) = delete;
-    ~Directory() {
-        if (stream_ != nullptr) closedir(stream_);
-    }
-    explicit operator bool() const noexcept { return stream_ != nullptr; }
-    int fd() const noexcept { return dirfd(stream_); }
-    /// The next name but "." and ".."; null at the end.
-    const char* next() {
-        while (const dirent* entry = readdir(stream_)) {
-            if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
-                return entry->d_name;
-            }
-        }
-        return nullptr;
-    }
-
-private:
-    DIR* stream_;
-};
-
-/// What one walk may use up, however the tenant has built the tree.
-struct Budget {
-    const std::atomic<bool>& cancelled;
-    int visits = kMaxVisits;
-    bool spend() { return --visits >= 0 && !cancelled.load(std::memory_order_relaxed); }
-};
-
-std::string joined(const std::string& directory, std::string_view name) {
-    return directory.empty() ? std::string(name) : directory + "/" + std::string(name);
-}
 
 /// Collects items in the order of pathBefore, those behind `after` only. Names are compared as they
 /// are shown (UTF-8), so that paging ends even over names that are not.
@@ -80,7 +38,7 @@ public:
         const std::size_t room = limit_ + 2 - items.items().size();
         while (const char* name = directory.next()) {
             if (!budget_.spend()) break;
-            if (std::string_view(name).substr(0, kTemporary.size()) == kTemporary) continue;
+            if (isTemporary(name)) continue;
             std::string shown = toUtf8(name);
             if (!after_.empty() && !mayFollow(joined(path, shown))) continue;
             names.emplace(std::move(shown), name);
@@ -125,7 +83,7 @@ private:
             last = path;
         }
         if (!recursive_ || !S_ISDIR(st.st_mode) || depth <= 0) return true;
-        return walk(Fd(openat(directory, name.c_str(), kDirectory)), path, depth - 1);
+        return walk(Fd(openat(directory, name.c_str(), kWalkFlags)), path, depth - 1);
     }
 
     const std::string after_;
@@ -147,34 +105,16 @@ void collectChanges(Fd fd, const std::string& path, std::int64_t since_ns, std::
         if (fstatat(directory.fd(), name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
         const std::string full = joined(path, name);
         if (S_ISDIR(st.st_mode) && depth > 0) {
-            collectChanges(Fd(openat(directory.fd(), name, kDirectory)), full, since_ns, limit,
+            collectChanges(Fd(openat(directory.fd(), name, kWalkFlags)), full, since_ns, limit,
                            depth - 1, bytes, budget, items);
         } else if (S_ISREG(st.st_mode) &&
                    st.st_ctim.tv_sec * 1'000'000'000LL + st.st_ctim.tv_nsec >= since_ns &&
-                   std::string_view(name).substr(0, kTemporary.size()) != kTemporary) {
+                   !isTemporary(name)) {
             Value item = describe(full, st, false);
             bytes += item.dump().size() + 1;
             if (bytes <= kMaxListBytes) items.push(std::move(item));
         }
     }
-}
-
-/// False with errno.
-bool removeTree(int parent, const char* name, int depth, Budget& budget) {
-    if (unlinkat(parent, name, 0) == 0) return true;
-    if (errno != EISDIR) return false;
-    if (unlinkat(parent, name, AT_REMOVEDIR) == 0) return true;
-    if (errno != ENOTEMPTY || depth <= 0) return false;
-    Directory directory(Fd(openat(parent, name, kDirectory)));
-    if (!directory) return false;
-    while (const char* entry = directory.next()) {
-        if (!budget.spend()) {
-            errno = ENOTEMPTY;
-            return false;
-        }
-        if (!removeTree(directory.fd(), entry, depth - 1, budget)) return false;
-    }
-    return unlinkat(parent, name, AT_REMOVEDIR) == 0;
 }
 
 /// The operations that answer with one frame, in one step.
