@@ -210,6 +210,7 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
                     });
             });
         }
+        if (!request.files.empty()) workspace->wrote(clock_.now());
     } catch (...) {
         endings_.end(workspace, "failed");
         throw;

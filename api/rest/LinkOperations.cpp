@@ -1,10 +1,14 @@
-#include <ctime>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
 
 #include "api/rest/Answers.h"
 #include "api/rest/ByteRange.h"
 #include "api/rest/FileAnswer.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
+#include "controller/MediaType.h"
 #include "controller/SignedLink.h"
 
 namespace hearth::rest {
@@ -15,14 +19,54 @@ using controller::SignedLink;
 
 constexpr std::int64_t kLongestLink = 7L * 24 * 3600;
 
+/// The type of what a browser may show but not run, so that an image can stand in a page.
+std::string passiveMedia(std::string_view path) {
+    const std::string type = controller::mediaType(path, "");
+    static constexpr std::string_view kPassive[] = {
+        "image/png",  "image/jpeg", "image/gif",        "image/webp",     "image/bmp",
+        "text/plain", "text/csv",   "application/json", "application/pdf"};
+    const bool passive = std::ranges::find(kPassive, type) != std::end(kPassive);
+    return passive ? type : "application/octet-stream";
+}
+
 SignedLink linkOf(const Services& services, std::string_view token) {
     return controller::readLink(services.secret_key, token, services.clock.wall());
+}
+
+/// The kept copy of an artifact, which outlives its workspace.
+FileSource artifactFile(const Services& services, const SignedLink& link) {
+    if (!services.open_artifact) throw Error(ErrorCode::Gone, "the artifact is no longer kept");
+    auto [opened, size] = services.open_artifact(link);
+    const auto fd = std::make_shared<Fd>(std::move(opened));
+    FileSource source;
+    source.stat.type = "file";
+    source.stat.mode = 0644;
+    source.stat.size = size;
+    source.stat.etag = link.artifact;  // it is written once
+    source.read = [fd](std::uint64_t offset, std::uint64_t length,
+                       const std::function<bool(std::string_view)>& sink) {
+        std::string piece(std::min<std::uint64_t>(length, 128U << 10U), '\0');
+        while (length > 0) {
+            const ssize_t n =
+                ::pread(fd->get(), piece.data(), std::min<std::uint64_t>(length, piece.size()),
+                        static_cast<off_t>(offset));
+            if (n < 0) throwErrno("pread");
+            if (n == 0) return;
+            if (!sink(std::string_view(piece).substr(0, static_cast<std::size_t>(n)))) return;
+            offset += static_cast<std::uint64_t>(n);
+            length -= static_cast<std::uint64_t>(n);
+        }
+    };
+    return source;
 }
 
 /// What this file is to its workspace's tenant, and to nobody else: the link speaks for that one.
 api::Response follow(const Services& services, Call& call) {
     const SignedLink link = linkOf(services, call.param("token"));
-    FileSource source = workspaceFile(services, call.who, link.workspace, link.path);
+    FileSource source = link.artifact.empty()
+                            ? workspaceFile(services, call.who, link.workspace, link.path)
+                            : artifactFile(services, link);
+    source.media = passiveMedia(link.path);
     api::Response response = fileAnswer(call.request, std::move(source));
     response.headers.emplace_back("Referrer-Policy", "no-referrer");
     return response;

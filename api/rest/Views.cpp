@@ -87,7 +87,21 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
     return out;
 }
 
-Json executionJson(const controller::ExecutionView& view, const std::string& trace_id) {
+Json executionJson(const controller::ExecutionView& view, const std::string& trace_id,
+                   const std::string& origin) {
+    Json artifacts = Json::array();
+    for (const controller::Artifact& artifact : view.artifacts) {
+        const bool kept = !artifact.url.empty();
+        artifacts.push_back(
+            {{"path", toUtf8(artifact.path)},
+             {"size", artifact.size},
+             {"mime", artifact.mime},
+             {"sha256", orNull(artifact.sha256)},
+             {"url", kept ? Json(origin + artifact.url) : Json(nullptr)},
+             {"urlExpiresAt",
+              kept ? Json(formatRfc3339(fromUnixMillis(artifact.expires_ms))) : Json(nullptr)}});
+        if (!artifact.reason.empty()) artifacts.back()["reason"] = artifact.reason;
+    }
     Json out = {{"id", view.id},
                 {"workspaceId", view.workspace_id},
                 {"language", orNull(view.language)},
@@ -100,7 +114,7 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
                 {"droppedBytes", view.dropped_bytes},
                 {"results", Json::array()},
                 {"error", view.error ? clean(*view.error) : Json(nullptr)},
-                {"artifacts", Json::array()},
+                {"artifacts", std::move(artifacts)},
                 {"background", view.background},
                 {"startedAt", view.started_at},
                 {"durationMs", view.duration_ms ? Json(*view.duration_ms) : Json(nullptr)},

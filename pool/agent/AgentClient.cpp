@@ -265,10 +265,13 @@ void AgentClient::remove(const std::string& path, bool recursive) {
     impl_->askData(dumpJson({{"op", "remove"}, {"path", path}, {"recursive", recursive}}), nothing);
 }
 
-std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit) {
-    const std::string request = dumpJson(
-        {{"op", "changes"}, {"sinceNs", since.time_since_epoch().count()}, {"limit", limit}});
-    return impl_->askData(request, [limit](const Json& json) { return decodeList(json, limit); })
+std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit,
+                                           const std::vector<std::string>& globs) {
+    Json request{
+        {"op", "changes"}, {"sinceNs", since.time_since_epoch().count()}, {"limit", limit}};
+    if (!globs.empty()) request["globs"] = globs;
+    return impl_
+        ->askData(dumpJson(request), [limit](const Json& json) { return decodeList(json, limit); })
         .items;
 }
 

@@ -257,8 +257,11 @@ public:
     void makeDirectory(const std::string& path);
     void move(const std::string& from, const std::string& to);
     void remove(const std::string& path, bool recursive);
-    /// Regular files written since, at most `limit`.
-    std::vector<FileStat> changes(TimePoint since, std::size_t limit);
+    /// Regular files written since that one of the patterns has (none: all), at most `limit`. May
+    /// name a file written up to kChangeSlack before.
+    std::vector<FileStat> changes(TimePoint since, std::size_t limit,
+                                  const std::vector<std::string>& globs = {});
+    static constexpr std::chrono::milliseconds kChangeSlack{10};
     /// Bytes of the workspace's file system: total, used.
     std::pair<std::uint64_t, std::uint64_t> diskUsage();
 

@@ -97,5 +97,62 @@ def links():
         assert s.get(urllib.parse.urlsplit(again).path).status in (404, 410)
 
 
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+                    "0000000d49444154789c6360f8cf000000030101003ea9a4c60000000049454e44ae426082")
+
+
+def path_of(url):
+    return urllib.parse.urlsplit(url).path
+
+
+def artifacts():
+    """artifacts: what a run made or changed is listed and kept, past its workspace and a restart; nothing else is"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        for name in ("old", "changed", "d/old"):
+            s.call("PUT", f"/v1/workspaces/{w}/files/{name}", raw=b"before")
+        s.call("PUT", f"/v1/workspaces/{w}/files/p.png", raw=PNG)
+        made = ("echo after > changed; mkdir -p out/deep .hidden __pycache__; cp p.png out/deep/plot.png; echo 1,2 > out/t.csv; "
+                "echo x > .hidden/x; echo y > __pycache__/y; ln -s /etc/passwd link; ln -s /etc out/etc; mkfifo pipe; touch -d 1999-01-01 out/dated")
+        ran = s.run(w, made, collect=["**"])
+        assert ran["status"] == "ok", ran
+        found = {a["path"]: a for a in ran["artifacts"]}
+        assert set(found) == {"changed", "out/deep/plot.png", "out/t.csv", "out/dated"}, found
+        plot = found["out/deep/plot.png"]
+        assert plot["mime"] == "image/png" and plot["size"] == len(PNG) and plot["sha256"] == hashlib.sha256(PNG).hexdigest(), plot
+        assert plot["url"].startswith(f"http://127.0.0.1:{s.port}/v1/links/") and plot["urlExpiresAt"], plot
+        assert found["out/t.csv"]["mime"] == "text/csv"
+        assert s.get(path_of(plot["url"])).body == PNG
+        assert s.get(path_of(plot["url"]), headers={"Range": "bytes=1-3"}).body == b"PNG"
+        assert s.run(w, "echo 1 > unasked")["artifacts"] == []
+        texts = s.run(w, "echo 1 > a.txt; mkdir q; echo 2 > q/b.txt; echo 3 > c.md", collect=["*.txt"])["artifacts"]
+        assert sorted(a["path"] for a in texts) == ["a.txt", "q/b.txt"], texts
+        assert s.run(w, "true", collect=["**"])["artifacts"] == [], "files of the run before were taken for this one's"
+        again = s.get(f"/v1/executions/{ran['id']}").json
+        assert {a["path"] for a in again["artifacts"]} == set(found)
+        shot = s.post("/v1/executions", {"command": "cat in > out", "files": [{"path": "in", "text": "hi"}], "collect": ["**"]}).json
+        assert [a["path"] for a in shot["artifacts"]] == ["out"], shot
+        events = s.post(f"/v1/workspaces/{w}/executions", {"command": "echo 1 > streamed", "collect": ["**"]},
+                        headers={"Accept": "text/event-stream"}).body.decode()
+        assert '"path":"streamed"' in events.split("event: exit")[1], events
+        s.call("DELETE", f"/v1/workspaces/{w}")
+        assert s.get(path_of(plot["url"])).body == PNG
+        s.stop()
+        s.start()
+        assert s.get(path_of(plot["url"])).body == PNG and s.get(path_of(shot["artifacts"][0]["url"])).body == b"hi"
+        assert s.get(f"/v1/executions/{shot['id']}").json["artifacts"][0]["path"] == "out"
+
+
+def artifact_quota():
+    """artifacts beyond 64 MiB a workspace are listed without a link"""
+    with Server(pools=pool_yaml().replace("workspace: 64Mi", "workspace: 200Mi").replace("memory: 128Mi", "memory: 512Mi")) as s:
+        w = s.open_workspace()["id"]
+        ran = s.run(w, "for i in 1 2 3; do head -c 30000000 /dev/zero > f$i; done", collect=["f*"])
+        kept = [a for a in ran["artifacts"] if a["url"]]
+        left = [a for a in ran["artifacts"] if not a["url"]]
+        assert len(kept) == 2 and len(left) == 1 and left[0]["reason"] == "quota", ran["artifacts"]
+        assert left[0]["sha256"] == hashlib.sha256(b"\0" * 30_000_000).hexdigest()
+
+
 if __name__ == "__main__":
-    main("server", [archives, links])
+    main("server", [archives, links, artifacts, artifact_quota])

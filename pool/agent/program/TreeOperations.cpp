@@ -9,8 +9,11 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "pool/agent/program/FileOperation.h"
+#include "pool/agent/program/Glob.h"
 #include "pool/agent/program/Settings.h"
 #include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
@@ -93,29 +96,49 @@ private:
     Budget& budget_;
 };
 
-/// Regular files whose inode changed since a time. That is the time tenants cannot set: a file that
-/// was unpacked with an old date counts.
-void collectChanges(Fd fd, const std::string& path, std::int64_t since_ns, std::size_t limit,
-                    int depth, std::size_t& bytes, Budget& budget, Value& items) {
-    Directory directory(std::move(fd));
-    if (!directory) return;
-    while (const char* name = directory.next()) {
-        if (items.items().size() >= limit || bytes > kMaxListBytes || !budget.spend()) return;
-        struct stat st {};
-        if (fstatat(directory.fd(), name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        const std::string full = joined(path, name);
-        if (S_ISDIR(st.st_mode) && depth > 0) {
-            collectChanges(Fd(openat(directory.fd(), name, kWalkFlags)), full, since_ns, limit,
-                           depth - 1, bytes, budget, items);
-        } else if (S_ISREG(st.st_mode) &&
-                   st.st_ctim.tv_sec * 1'000'000'000LL + st.st_ctim.tv_nsec >= since_ns &&
-                   !isTemporary(name)) {
-            Value item = describe(full, st, false);
-            bytes += item.dump().size() + 1;
-            if (bytes <= kMaxListBytes) items.push(std::move(item));
+/// Finds regular files whose inode changed since a time. That is the time tenants cannot set: a
+/// file that was unpacked with an old date counts. Links are not followed.
+class ChangeFinder {
+public:
+    ChangeFinder(std::int64_t since_ns, std::vector<std::string> globs, std::size_t limit,
+                 Budget& budget)
+        : since_ns_(since_ns), globs_(std::move(globs)), limit_(limit), budget_(budget) {}
+
+    void walk(Fd fd, const std::string& path, int depth) {
+        Directory directory(std::move(fd));
+        if (!directory) return;
+        while (const char* name = directory.next()) {
+            if (items.items().size() >= limit_ || bytes_ > kMaxListBytes || !budget_.spend())
+                return;
+            struct stat st {};
+            if (fstatat(directory.fd(), name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+            if (S_ISDIR(st.st_mode) && depth > 0 && !isTemporary(name)) {
+                walk(Fd(openat(directory.fd(), name, kWalkFlags)), joined(path, name), depth - 1);
+            } else if (S_ISREG(st.st_mode) && changed(st) && !isTemporary(name)) {
+                add(joined(path, name), st);
+            }
         }
     }
-}
+
+    Value items = Value::array();
+
+private:
+    bool changed(const struct stat& st) const {
+        return st.st_ctim.tv_sec * 1'000'000'000LL + st.st_ctim.tv_nsec >= since_ns_;
+    }
+    void add(const std::string& path, const struct stat& st) {
+        if (!globs_.empty() && !anyGlobMatches(globs_, path)) return;
+        Value item = describe(path, st, false);
+        bytes_ += item.dump().size() + 1;
+        if (bytes_ <= kMaxListBytes) items.push(std::move(item));
+    }
+
+    const std::int64_t since_ns_;
+    const std::vector<std::string> globs_;
+    const std::size_t limit_;
+    std::size_t bytes_ = 0;
+    Budget& budget_;
+};
 
 /// The operations that answer with one frame, in one step.
 class TreeOperation final : public FileOperation {
@@ -215,13 +238,14 @@ private:
             std::clamp<std::int64_t>(body_["sinceNs"].integer(), 0, INT64_MAX / 2) + skew -
             10'000'000;
         Budget budget{turn.cancelled};
-        std::size_t bytes = 0;
-        Value items = Value::array();
+        std::vector<std::string> globs;
+        for (const Value& glob : body_["globs"].items()) globs.emplace_back(glob.text());
+        ChangeFinder finder(since, std::move(globs), limit(), budget);
         Fd root = turn.workspace.open("", O_RDONLY | O_DIRECTORY);
         if (!root) return turn.failErrno();
-        collectChanges(std::move(root), "", since, limit(), kMaxDepth, bytes, budget, items);
+        finder.walk(std::move(root), "", kMaxDepth);
         Value reply = Value::object();
-        reply.set("items", std::move(items));
+        reply.set("items", std::move(finder.items));
         turn.reply(reply);
     }
 

@@ -219,7 +219,6 @@ TEST_CASE("what later versions bring is refused with a hint, not ignored", "[uni
         {"/v1/workspaces", R"({"limits":{"memoryBytes":1}})"},
         {"/v1/executions", R"({"code":"1","context":"cx_1"})"},
         {"/v1/executions", R"({"code":"1","packages":["numpy"]})"},
-        {"/v1/executions", R"({"code":"1","collect":["**"]})"},
         {"/v1/workspaces/" + kWorkspace + "/contexts", R"({"language":"python"})"},
         {"/v1/workspaces/" + kWorkspace + "/packages", R"({})"},
         {"/v1/contexts/cx_1/interrupt", ""},
