@@ -207,10 +207,11 @@ void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::u
                            const std::function<bool(std::string_view)>& chunk) {
     const auto connections = impl_->data;
     connections->run([&](Connection& connection, bool& begun) {
-        download(connection, begun,
-                 {{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}}, begin,
-                 chunk);
-        return true;
+        Json request{{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}};
+        request["pass"] = true;
+        if (download(connection, begun, request, begin, chunk)) return true;
+        request.erase("pass");
+        return download(connection, begun, request, begin, chunk);
     });
 }
 

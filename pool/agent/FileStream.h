@@ -21,6 +21,8 @@ public:
     bool hasNews() const;
     bool canWrite() const;
     std::optional<std::string> note();
+    /// What came with the note: the open file itself.
+    Fd passed();
     std::optional<std::string> nextChunk();
     /// Only when all before it has been taken.
     std::optional<Answer> answer();
@@ -35,6 +37,7 @@ private:
     bool noted_ = false;
     bool ended_ = false;
     std::optional<std::string> note_;
+    Fd passed_;
     std::deque<std::string> chunks_;
     std::optional<Answer> answer_;
     std::size_t window_ = kInitialCredit;
@@ -43,8 +46,10 @@ private:
 };
 
 /// Asks for an operation that sends bytes (`read`, `archiveGet`), as AgentClient::readFile. Sets
-/// `begun` before the first callback.
-void download(Connection& connection, bool& begun, const Json& request,
+/// `begun` before the first callback. Where the request says `pass` and the agent passes the open
+/// file, it is read here. False, before any callback, if that is no file this may be done with: ask
+/// again without.
+bool download(Connection& connection, bool& begun, const Json& request,
               const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk);
 /// Asks for an operation that takes bytes (`write`, `archivePut`) and gives its reply. Sets `begun`

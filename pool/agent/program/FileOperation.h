@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Fd.h"
 #include "pool/agent/Frame.h"
 #include "pool/agent/program/Value.h"
 #include "pool/agent/program/Workspace.h"
@@ -16,6 +17,7 @@ namespace hearth::agent {
 struct FileFrame {
     FrameType type = FrameType::Data;
     std::string payload;
+    Fd fd{};  ///< goes with it
 };
 
 /// What an operation may use in one step, and what it has to say after it.

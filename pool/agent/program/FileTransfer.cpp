@@ -16,13 +16,14 @@ namespace {
 
 constexpr std::size_t kPiece = 131'072;
 
-/// `read`: pieces as far as the credit goes.
+/// `read`: pieces as far as the credit goes, or the open file itself.
 class ReadFile final : public FileOperation {
 public:
     explicit ReadFile(const Value& body)
         : path_(workspacePath(body["path"].text())),
           offset_(body["offset"].integer()),
-          length_(body["length"].integer()) {}
+          length_(body["length"].integer()),
+          pass_(body["pass"].boolean()) {}
 
     Next step(FileTurn& turn) override {
         if (!fd_) return begin(turn);
@@ -65,8 +66,13 @@ private:
         }
         Value note = Value::object();
         note.set("stat", describe(*path_, st, true));
-        turn.note(note);
-        return Next::Step;
+        if (!pass_) {
+            turn.note(note);
+            return Next::Step;
+        }
+        note.set("passed", true);
+        turn.out.push_back({FrameType::Note, note.dump(), std::move(fd_)});
+        return finish(turn);
     }
 
     Next finish(FileTurn& turn) {
@@ -80,6 +86,7 @@ private:
     std::optional<std::string> path_;
     std::int64_t offset_;
     std::int64_t length_;
+    const bool pass_;
     std::int64_t sent_ = 0;
     Fd fd_;
 };
