@@ -2,6 +2,7 @@
 """Files in bulk, black box: archives both ways, links, artifacts, large files, long listings."""
 
 import hashlib
+import http.client
 import io
 import os
 import sys
@@ -11,7 +12,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, main, pids, parent, pool_yaml, wait_for  # noqa: E402
+from harness import Server, main, pids, pool_yaml, wait_for  # noqa: E402
 
 
 def problem(answer, status, code):
@@ -154,5 +155,91 @@ def artifact_quota():
         assert left[0]["sha256"] == hashlib.sha256(b"\0" * 30_000_000).hexdigest()
 
 
+def pss(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+
+
+def agents(instance):
+    """The agents of this server, as the host sees them."""
+    found = []
+    for pid in pids():
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f, open(f"/proc/{pid}/cgroup", encoding="ascii") as g:
+                if b".hearth/agent" in f.read() and instance in g.read():
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def large_file():
+    """1 GiB goes up and down with the memory of server and agent as before"""
+    size, piece = 1 << 30, os.urandom(1 << 20)
+    with Server(pools=pool_yaml(warm=1).replace("workspace: 64Mi", "workspace: 1300Mi")) as s:
+        w = s.open_workspace()["id"]
+        s.call("PUT", f"/v1/workspaces/{w}/files/small", raw=piece)
+        s.get(f"/v1/workspaces/{w}/files/small")
+        watched = [s.process.pid] + agents(s.instance)
+        assert len(watched) >= 2, "no agent was found"
+        before, most, done = {p: pss(p) for p in watched}, {}, threading.Event()
+
+        def watch():
+            while not done.wait(0.05):
+                for p in watched:
+                    most[p] = max(most.get(p, 0), pss(p))
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=120)
+            begin = time.monotonic()
+            connection.request("PUT", f"/v1/workspaces/{w}/files/big", body=(piece for _ in range(size >> 20)),
+                               headers={"Content-Length": str(size)})
+            answer = connection.getresponse()
+            assert answer.status == 200, answer.read()
+            answer.read()
+            up = time.monotonic() - begin
+            begin = time.monotonic()
+            connection.request("GET", f"/v1/workspaces/{w}/files/big")
+            answer = connection.getresponse()
+            left = size
+            while left:
+                got = answer.read(1 << 20)
+                assert got == piece, "the file differs"
+                left -= len(got)
+            down = time.monotonic() - begin
+            connection.request("GET", f"/v1/workspaces/{w}/archive")
+            answer, total = connection.getresponse(), 0
+            while got := answer.read(1 << 20):
+                total += len(got)
+            assert total > size
+            connection.close()
+        finally:
+            done.set()
+            watcher.join()
+        grown = {p: most[p] - before[p] for p in watched}
+        print(f"      up {up:.1f} s, down {down:.1f} s; grown by {max(grown.values())} KiB", flush=True)
+        assert all(g < 4096 for g in grown.values()), grown
+
+
+large_file.only = "oci"
+
+
+def long_listing():
+    """a directory of 50,000 files is listed by pages, each once, in order, without the server or agent growing"""
+    with Server(pools=pool_yaml(warm=1).replace("workspace: 64Mi", "workspace: 512Mi").replace("memory: 128Mi", "memory: 512Mi")) as s:
+        w = s.open_workspace()["id"]
+        made = s.run(w, "mkdir d; cd d; seq -w 50000 | xargs touch", timeoutSeconds=60)
+        assert made["status"] == "ok", made
+        names, cursor, before, most = [], "", pss(s.process.pid), 0
+        while cursor is not None:
+            page = s.get(f"/v1/workspaces/{w}/files?path=d&limit=1000&cursor={urllib.parse.quote(cursor)}").json
+            names += [i["path"] for i in page["items"]]
+            cursor = page["nextCursor"]
+            most = max(most, pss(s.process.pid) - before)
+        assert len(names) == 50_000 and len(set(names)) == 50_000 and names == sorted(names)
+        assert most < 8192, f"grown by {most} KiB"
+
+
 if __name__ == "__main__":
-    main("server", [archives, links, artifacts, artifact_quota])
+    main("server", [archives, links, artifacts, artifact_quota, large_file, long_listing])
