@@ -60,4 +60,29 @@ Error clientError(const agent::AgentError& error, const std::string& path) {
     return {ErrorCode::Internal, "the sandbox answered " + error.code()};
 }
 
+Error contextError(const agent::AgentError& error, const std::string& language) {
+    if (error.code() == "BUSY") {
+        return Error(ErrorCode::Conflict, "the context runs another execution")
+            .hint(
+                "wait for it, interrupt it by POST /v1/contexts/{context}/interrupt, or use "
+                "another "
+                "context");
+    }
+    if (error.code() == "NOT_FOUND") {
+        return Error(ErrorCode::NotFound, "the context's interpreter has ended, and its state")
+            .hint("make a new one by POST /v1/workspaces/{workspace}/contexts");
+    }
+    if (error.code() == "TOO_MANY") {
+        return Error(ErrorCode::QuotaExceeded, "the workspace has as many contexts as it may")
+            .hint("end one by DELETE /v1/contexts/{context}");
+    }
+    if (error.code() == "UNSUPPORTED") {
+        return Error(ErrorCode::Unsupported,
+                     "the image keeps no contexts" +
+                         (language.empty() ? std::string() : " of language " + language))
+            .hint("keep state in files of the workspace");
+    }
+    return clientError(error);
+}
+
 }  // namespace hearth::controller

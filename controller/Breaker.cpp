@@ -30,6 +30,14 @@ void Breaker::failed(const std::string& pool, const std::string& reason) {
     state.reason = reason;
 }
 
+bool Breaker::prewarmed(const std::string& pool, const std::string& missing) {
+    const std::lock_guard lock(mutex_);
+    State& state = states_[pool];
+    const bool news = state.prewarm ? *state.prewarm != missing : !missing.empty();
+    state.prewarm = missing;
+    return news;
+}
+
 void Breaker::forget(const std::string& pool) {
     const std::lock_guard lock(mutex_);
     states_.erase(pool);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/Clock.h"
@@ -18,15 +19,19 @@ public:
     explicit Breaker(const Clock& clock) : clock_(clock) {}
 
     struct State {
-        unsigned failures = 0;       ///< in a row
-        TimePoint retry_at{};        ///< no create before
-        std::string reason;          ///< of the last failure
-        double start_seconds = 0.1;  ///< moving average of successful starts
+        unsigned failures = 0;               ///< in a row
+        TimePoint retry_at{};                ///< no create before
+        std::string reason;                  ///< of the last failure
+        std::optional<std::string> prewarm;  ///< what was missing at the last one; "": nothing
+        double start_seconds = 0.1;          ///< moving average of successful starts
         bool degraded() const { return failures >= 3; }
     };
 
     void succeeded(const std::string& pool, std::chrono::nanoseconds took);
     void failed(const std::string& pool, const std::string& reason);
+    /// How the last prewarm of the pool went: empty if it has all that was asked for. True if that
+    /// is news.
+    bool prewarmed(const std::string& pool, const std::string& missing);
     void forget(const std::string& pool);
     State state(const std::string& pool) const;
 

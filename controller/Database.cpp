@@ -32,6 +32,11 @@ CREATE TABLE IF NOT EXISTS executions (
     id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, fingerprint TEXT NOT NULL,
     document TEXT NOT NULL, output BLOB NOT NULL, ended_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS executions_by_workspace ON executions (workspace);
+CREATE TABLE IF NOT EXISTS contexts (
+    id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, language TEXT NOT NULL,
+    name TEXT NOT NULL, cwd TEXT NOT NULL, fingerprint TEXT NOT NULL, created_ms INTEGER NOT NULL,
+    ended_ms INTEGER, reason TEXT) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS contexts_by_workspace ON contexts (workspace);
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, type TEXT NOT NULL, resource TEXT NOT NULL,
     pool TEXT NOT NULL, tenant TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,

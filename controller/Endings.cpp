@@ -62,6 +62,10 @@ void Endings::finish(const std::shared_ptr<Workspace>& workspace, const std::str
                      double lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
     table_.erase(facts.id);
+    const std::size_t contexts = workspace->contexts().clear();
+    if (contexts > 0) {
+        metrics_.contextEnded(facts.pool, "workspace", static_cast<double>(contexts));
+    }
     journal_.ended(facts.id, toUnixMillis(clock_.wall()), reason);
     metrics_.reclaim(facts.pool, reason, lag_seconds);
     metrics_.workspaces(facts.pool, static_cast<double>(table_.countOf(facts.pool)));

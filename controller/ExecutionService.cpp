@@ -7,6 +7,9 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "controller/AgentErrors.h"
+#include "controller/ContextService.h"
+#include "controller/Languages.h"
+#include "controller/Warmup.h"
 
 namespace hearth::controller {
 namespace {
@@ -20,20 +23,20 @@ constexpr auto kStdinTimeout = std::chrono::seconds(30);
 /// A list tells so much output of what still runs; the rest of it is asked for by execution.
 constexpr std::size_t kListedOutput = 4U << 20U;
 
-std::string chooseLanguage(const ExecutionRequest& request, const std::vector<std::string>& known) {
-    if (!request.code) return "";
-    std::string wanted = request.language;
-    if (wanted.empty()) {
-        const bool python = std::find(known.begin(), known.end(), "python") != known.end();
-        wanted = python || known.empty() ? "python" : known.front();
+/// The context that the request names, with what it may not say about it.
+ContextFacts contextOf(const Workspace& workspace, const ExecutionRequest& request,
+                       Journal& journal) {
+    std::optional<ContextFacts> facts = workspace.contexts().find(request.context);
+    if (!facts) explainMissingContext(journal, workspace.facts().tenant, request.context);
+    if (!request.language.empty() && request.language != facts->language) {
+        throw Error(ErrorCode::InvalidArgument, "the context's language is " + facts->language)
+            .field("/language", "must be the context's or absent");
     }
-    if (std::find(known.begin(), known.end(), wanted) == known.end()) {
-        std::string names;
-        for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-        throw Error(ErrorCode::InvalidArgument, "the image has no language " + wanted)
-            .field("/language", "one of " + (names.empty() ? "none" : names));
-    }
-    return wanted;
+    return *facts;
+}
+
+Error busyContext() {
+    return contextError(agent::AgentError("BUSY", "", Json::object()), "");
 }
 
 }  // namespace
@@ -147,7 +150,12 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
     agent::ExecRequest work;
     work.id = id;
     work.fingerprint = request.fingerprint;
-    work.language = chooseLanguage(request, workspace->agent().hello().languages);
+    if (!request.context.empty()) {
+        work.language = contextOf(*workspace, request, journal_).language;
+        work.context = request.context;
+    } else if (request.code) {
+        work.language = chooseLanguage(request.language, workspace->agent().hello().languages);
+    }
     if (request.code) work.code = *request.code;
     if (request.command) work.command = *request.command;
     work.argv = request.argv;
@@ -163,7 +171,7 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
     facts.id = id;
     facts.fingerprint = request.fingerprint;
     facts.language = work.language;
-    facts.interpreter = request.code ? "cold" : "";
+    facts.context = request.context;
     facts.background = request.background;
     facts.stdin_open = request.stdin_open || request.pty.has_value();
     facts.output_limit = request.output_limit;
@@ -195,6 +203,9 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
                     artifacts->collect(which, since);
                 });
         }
+        if (!request.context.empty() && !workspace->contexts().begin(request.context, id)) {
+            throw busyContext();
+        }
         crashPoint("exec.before_send");
         const std::shared_ptr<agent::ExecHandle> handle = workspace->agent().exec(work, execution);
         sent = true;
@@ -214,6 +225,7 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
                 const std::lock_guard lock(mutex_);
                 live_.erase(id);
             }
+            if (!request.context.empty()) workspace->contexts().end(request.context, id);
             execution->endLost();
         }
         throw;
@@ -229,6 +241,19 @@ void ExecutionService::ended(const std::shared_ptr<LiveExecution>& execution) {
         if (usage && workspace->sawOom(usage->oom_kills)) execution->markOom();
     }
     workspace->workEnded(clock_.now());
+    if (const std::string context = execution->context(); !context.empty()) {
+        workspace->contexts().end(context, execution->id());
+        if (execution->tookContext() && workspace->contexts().eraseWith(context, execution->id())) {
+            journal_.contextEnded(context, toUnixMillis(clock_.wall()), "died");
+            metrics_.contextEnded(facts.pool, "died");
+            events_.publish({.type = "context.ended",
+                             .resource = context,
+                             .pool = facts.pool,
+                             .tenant = facts.tenant,
+                             .reason = "died",
+                             .message = "a context ended with its execution"});
+        }
+    }
     // Not on this thread, which reads the agent's connection: settle() does what is slow.
     work_.add({"execution", execution->id()});
 }
@@ -319,6 +344,7 @@ ReconcileResult ExecutionService::forget(const std::string& name) {
 
 void ExecutionService::adopt(const std::shared_ptr<Workspace>& workspace,
                              const agent::KnownExecution& known) {
+    if (known.id == kPrewarmExecution) return;  // of the sandbox's own, before any tenant's
     if (!known.running && journal_.execution(known.id)) {
         work_.add({"forget", workspace->facts().id + "/" + known.id});
         return;
@@ -364,8 +390,10 @@ std::vector<ExecutionView> ExecutionService::list(const Principal& who,
         if (facts.id != workspace || facts.tenant != who.tenant) continue;
         ExecutionView view = execution->view();
         told += view.stdout_bytes.size() + view.stderr_bytes.size();
+        for (const ResultPtr& result : view.results) told += result->document.size();
         if (told > kListedOutput) {
             view.stdout_bytes = view.stderr_bytes = {};
+            view.results.clear();
             view.truncated = true;
         }
         views.push_back(std::move(view));

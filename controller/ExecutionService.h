@@ -45,6 +45,8 @@ public:
     void collectInto(Artifacts& artifacts) { artifacts_ = &artifacts; }
     /// Recovery: takes up an execution that an agent reported.
     void adopt(const std::shared_ptr<Workspace>& workspace, const agent::KnownExecution& known);
+    /// Recovery: a context that an agent reported counts from now on.
+    void contextFound(const std::string& pool) { metrics_.contextMade(pool); }
     /// Work of kind "execution": its record is on disk, so the agent may forget it, and a one
     /// shot's sandbox may go.
     ReconcileResult settle(const std::string& id);

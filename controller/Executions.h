@@ -12,6 +12,7 @@
 
 #include "base/Json.h"
 #include "controller/Principal.h"
+#include "controller/Results.h"
 #include "controller/Workspaces.h"
 
 namespace hearth::controller {
@@ -22,6 +23,8 @@ struct ExecutionRequest {
     std::optional<std::string> command;
     std::optional<std::string> code;
     std::string language;  ///< with code; empty: "python" where the image has it, else its first
+    /// With code, in a workspace: the context to run it in; cwd, env and input are its own.
+    std::string context;
     std::string cwd;
     std::map<std::string, std::string> env;
     std::optional<std::string> stdin_bytes;                        ///< given at once, then closed
@@ -62,12 +65,17 @@ struct ExecutionView {
     bool truncated = false;
     std::uint64_t dropped_bytes = 0;
     std::vector<Artifact> artifacts;
-    std::optional<Json> error;  ///< {"name", "message", "traceback"}: untrusted text
+    std::vector<ResultPtr> results;      ///< in the order they came
+    std::uint64_t dropped_results = 0;   ///< too many, too large, or none that can be shown
+    std::optional<std::string> context;  ///< it ran in
+    std::optional<bool> context_kept;    ///< whether that has outlived it; none while running
+    std::optional<Json> error;           ///< {"name", "message", "traceback"}: untrusted text
     std::string started_at;
     std::optional<double> duration_ms;  ///< none while running
     std::uint64_t cpu_ms = 0;
     std::uint64_t peak_memory_bytes = 0;
-    std::string interpreter = "cold";  ///< how the code was run; "" for a command
+    /// How the code was run: zygote, context, cold; "" for a command, and until it has begun.
+    std::string interpreter;
     bool background = false;
     std::optional<ClaimLedger> claim;  ///< one shot only
     bool replayed = false;
@@ -93,9 +101,12 @@ public:
     /// The next piece at or after `offset` (a larger offset in the answer means that bytes between
     /// were dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.
     virtual std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const = 0;
-    /// `changed` is called after each new output and at the end, from any thread; must not block,
-    /// and may still be under way when the subscription has just ended: it owns what it touches
-    /// (base/Subscribers.h). The subscription ends with the returned object.
+    /// What it showed, by number; null if there is not so much (yet). Its place in the output:
+    /// whatever was read before was there before it.
+    virtual ResultPtr resultAt(std::size_t index) const = 0;
+    /// `changed` is called after each new output or result and at the end, from any thread; must
+    /// not block, and may still be under way when the subscription has just ended: it owns what it
+    /// touches (base/Subscribers.h). The subscription ends with the returned object.
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
 };
 

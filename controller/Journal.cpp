@@ -23,6 +23,13 @@ WorkspaceRecord workspaceRow(const Statement& row) {
     return record;
 }
 
+ContextRecord contextRow(const Statement& row) {
+    ContextRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
+                         row.text(5), row.text(6), row.integer(7), std::nullopt, row.text(9)};
+    if (!row.null(8)) record.ended_ms = row.integer(8);
+    return record;
+}
+
 ExecutionRecord executionRow(const Statement& row) {
     return {row.text(0), row.text(1), row.text(2),   row.text(3),
             row.text(4), row.text(5), row.integer(6)};
@@ -31,6 +38,9 @@ ExecutionRecord executionRow(const Statement& row) {
 constexpr const char* kWorkspaceColumns =
     "SELECT id, tenant, pool, sandbox, claim_id, fingerprint, name, created_ms, ended_ms, reason "
     "FROM workspaces WHERE ";
+constexpr const char* kContextColumns =
+    "SELECT id, workspace, tenant, language, name, cwd, fingerprint, created_ms, ended_ms, reason "
+    "FROM contexts WHERE ";
 constexpr const char* kExecutionColumns =
     "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms FROM executions WHERE ";
 
@@ -138,6 +148,9 @@ void Journal::prune(Database& database) {
     Statement(database, "DELETE FROM workspaces WHERE ended_ms < ?")
         .bind(now - kWorkspaceKeptMs)
         .run();
+    Statement(database, "DELETE FROM contexts WHERE ended_ms < ?")
+        .bind(now - kWorkspaceKeptMs)
+        .run();
     // One hour after the end of their workspace; those of a workspace nobody knows, an hour after
     // their own.
     Statement(database,
@@ -207,6 +220,43 @@ void Journal::ended(const std::string& workspace, std::int64_t ended_ms,
             .bind(workspace)
             .run();
         Statement(database, "DELETE FROM meta WHERE key = ?").bind("labels/" + workspace).run();
+        Statement(database,
+                  "UPDATE contexts SET ended_ms = ?, reason = 'workspace' "
+                  "WHERE workspace = ? AND ended_ms IS NULL")
+            .bind(ended_ms)
+            .bind(workspace)
+            .run();
+    });
+}
+
+void Journal::record(const ContextRecord& r) {
+    write([r](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO contexts (id, workspace, tenant, language, name, cwd, "
+                  "fingerprint, created_ms, ended_ms, reason) VALUES (?,?,?,?,?,?,?,?,?,?)")
+            .bind(r.id)
+            .bind(r.workspace)
+            .bind(r.tenant)
+            .bind(r.language)
+            .bind(r.name)
+            .bind(r.cwd)
+            .bind(r.fingerprint)
+            .bind(r.created_ms)
+            .bind(r.ended_ms)
+            .bind(r.reason)
+            .run();
+    });
+}
+
+void Journal::contextEnded(const std::string& context, std::int64_t ended_ms,
+                           const std::string& reason) {
+    write([context, ended_ms, reason](Database& database) {
+        Statement(database,
+                  "UPDATE contexts SET ended_ms = ?, reason = ? WHERE id = ? AND ended_ms IS NULL")
+            .bind(ended_ms)
+            .bind(reason)
+            .bind(context)
+            .run();
     });
 }
 
@@ -265,6 +315,29 @@ std::optional<WorkspaceRecord> Journal::workspaceByClaim(const std::string& clai
         Statement row(database, std::string(kWorkspaceColumns) + "claim_id = ?");
         row.bind(claim_id);
         if (row.step()) found = workspaceRow(row);
+    });
+    return found;
+}
+
+std::optional<ContextRecord> Journal::context(const std::string& id) {
+    flush(kReadYourWrites);
+    std::optional<ContextRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kContextColumns) + "id = ?");
+        row.bind(id);
+        if (row.step()) found = contextRow(row);
+    });
+    return found;
+}
+
+std::vector<ContextRecord> Journal::openContexts(const std::string& workspace) {
+    flush(kReadYourWrites);
+    std::vector<ContextRecord> found;
+    read([&](Database& database) {
+        Statement row(database,
+                      std::string(kContextColumns) + "workspace = ? AND ended_ms IS NULL");
+        row.bind(workspace);
+        while (row.step()) found.push_back(contextRow(row));
     });
     return found;
 }

@@ -33,6 +33,20 @@ struct WorkspaceRecord {
     std::string reason;
 };
 
+/// A context as history knows it.
+struct ContextRecord {
+    std::string id;
+    std::string workspace;
+    std::string tenant;
+    std::string language;
+    std::string name;
+    std::string cwd;
+    std::string fingerprint;
+    std::int64_t created_ms = 0;
+    std::optional<std::int64_t> ended_ms;
+    std::string reason;
+};
+
 /// Stands for an output that is not kept or not told; shorter than any chunk.
 inline const std::string kNoOutput(1, '\0');
 
@@ -75,11 +89,17 @@ public:
     void flush(std::chrono::milliseconds timeout);
 
     void record(const WorkspaceRecord& record);
+    /// Its contexts end with it.
     void ended(const std::string& workspace, std::int64_t ended_ms, const std::string& reason);
+    void record(const ContextRecord& record);
+    void contextEnded(const std::string& context, std::int64_t ended_ms, const std::string& reason);
     void record(const ExecutionRecord& record, Written written);
     void record(const Event& event, std::int64_t time_ms);
     std::optional<WorkspaceRecord> workspace(const std::string& id);
     std::optional<WorkspaceRecord> workspaceByClaim(const std::string& claim_id);
+    std::optional<ContextRecord> context(const std::string& id);
+    /// Those that have not ended.
+    std::vector<ContextRecord> openContexts(const std::string& workspace);
     std::optional<ExecutionRecord> execution(const std::string& id);
     /// The last 200, newest first. Those behind the first 4 MiB of output come with kNoOutput.
     std::vector<ExecutionRecord> executionsOf(const std::string& workspace);

@@ -34,6 +34,16 @@ std::optional<Json> readReport(const std::string& text) {
     }
 }
 
+/// One entry of the journal's form: place, channel, size, bytes.
+void pack(std::string& packed, std::uint64_t offset, agent::Channel channel,
+          std::string_view bytes) {
+    std::array<unsigned char, 13> head{};
+    agent::putU64(head.data(), offset);
+    head[8] = static_cast<unsigned char>(channel);
+    agent::putU32(head.data() + 9, static_cast<std::uint32_t>(bytes.size()));
+    packed.append(reinterpret_cast<const char*>(head.data()), head.size()).append(bytes);
+}
+
 }  // namespace
 
 LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock)
@@ -41,6 +51,7 @@ LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, 
       workspace_(std::move(workspace)),
       clock_(clock),
       log_(facts_.output_limit),
+      context_(facts_.context),
       started_(clock.now()) {}
 
 void LiveExecution::handle(std::shared_ptr<agent::ExecHandle> handle) {
@@ -90,7 +101,6 @@ ExecutionView LiveExecution::view() const {
     view.tenant = workspace_->facts().tenant;
     view.pool = workspace_->facts().pool;
     view.language = facts_.language;
-    view.interpreter = facts_.interpreter;
     view.background = facts_.background;
     view.claim = facts_.claim;
     const std::lock_guard lock(mutex_);
@@ -105,6 +115,10 @@ ExecutionView LiveExecution::view() const {
         at = chunk.offset + chunk.bytes.size();
     }
     view.dropped_bytes = log_.dropped();
+    view.results = results_;
+    view.dropped_results = bad_results_;
+    view.interpreter = interpreter_;
+    if (!context_.empty()) view.context = context_;
     if (finished_ && has_result_) {
         if (result_.signal == 0) {
             view.exit_code = result_.exit_code;
@@ -115,6 +129,8 @@ ExecutionView LiveExecution::view() const {
         view.cpu_ms = result_.cpu_ms;
         view.peak_memory_bytes = result_.max_rss_bytes;
         view.dropped_bytes = std::max(view.dropped_bytes, result_.dropped_bytes);
+        view.dropped_results += result_.dropped_results;
+        if (view.context) view.context_kept = result_.context_kept;
         view.error = readReport(result_.report);
         view.artifacts = artifacts_;
     }
@@ -148,8 +164,29 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
         if (collecting_) concluded_.wait_for(lock, timeout, [this] { return finished_; });
     }
     const bool done = finished();
-    if (const std::optional<agent::AgentError> refused = refusal()) throw clientError(*refused);
+    if (const std::optional<agent::AgentError> refused = refusal()) {
+        const std::string code = refused->code();
+        const bool about_context = !context().empty() && (code == "NOT_FOUND" || code == "BUSY");
+        throw about_context ? contextError(*refused, "") : clientError(*refused);
+    }
     return done;
+}
+
+std::string LiveExecution::context() const {
+    const std::lock_guard lock(mutex_);
+    return context_;
+}
+
+bool LiveExecution::tookContext() const {
+    const std::lock_guard lock(mutex_);
+    if (context_.empty()) return false;
+    if (refusal_) return refusal_->code() == "NOT_FOUND";
+    return has_result_ && result_.context_kept == false;
+}
+
+ResultPtr LiveExecution::resultAt(std::size_t index) const {
+    const std::lock_guard lock(mutex_);
+    return index < results_.size() ? results_[index] : nullptr;
 }
 
 std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t most) const {
@@ -168,20 +205,44 @@ std::string LiveExecution::packedOutput() const {
     const std::lock_guard lock(mutex_);
     for (std::uint64_t at = 0;;) {
         const agent::OutputLog::Chunk chunk = log_.read(at, SIZE_MAX);
-        if (chunk.bytes.empty()) return packed;
-        std::array<unsigned char, 13> head{};
-        agent::putU64(head.data(), chunk.offset);
-        head[8] = static_cast<unsigned char>(chunk.channel);
-        agent::putU32(head.data() + 9, static_cast<std::uint32_t>(chunk.bytes.size()));
-        packed.append(reinterpret_cast<const char*>(head.data()), head.size()).append(chunk.bytes);
+        if (chunk.bytes.empty()) break;
+        pack(packed, chunk.offset, chunk.channel, chunk.bytes);
         at = chunk.offset + chunk.bytes.size();
+    }
+    for (const ResultPtr& each : results_) {
+        pack(packed, each->behind, agent::Channel::Results, each->document);
+    }
+    return packed;
+}
+
+void LiveExecution::started(const agent::ExecStart& start) {
+    const std::lock_guard lock(mutex_);
+    // Not later than now: the agent's word is not trusted with the clock.
+    started_ = std::min(start.at, clock_.now());
+    interpreter_ = start.interpreter;
+    if (facts_.context.empty() && workspace_->contexts().find(start.context)) {
+        context_ = start.context;  // found again after a restart of the server
+        workspace_->contexts().begin(context_, facts_.id);
     }
 }
 
-void LiveExecution::started(TimePoint at, bool) {
-    const std::lock_guard lock(mutex_);
-    // Not later than now: the agent's word is not trusted with the clock.
-    started_ = std::min(at, clock_.now());
+void LiveExecution::result(std::string_view json) {
+    std::uint64_t behind = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        behind = log_.total();
+    }
+    ResultPtr read = readResult(json, behind);
+    {
+        const std::lock_guard lock(mutex_);
+        if (finished_) return;
+        if (read) {
+            results_.push_back(std::move(read));
+        } else {
+            ++bad_results_;
+        }
+    }
+    subscribers_.notify();
 }
 
 void LiveExecution::output(int channel, std::uint64_t offset, std::string_view bytes) {
@@ -200,6 +261,7 @@ void LiveExecution::exited(const agent::ExecResult& result) {
         if (finished_ || has_result_) return;
         result_ = result;
         has_result_ = true;
+        if (!result.interpreter.empty()) interpreter_ = result.interpreter;
         started_ = std::min(result.started_at, clock_.now());
     }
     finish(result.status);
@@ -274,6 +336,11 @@ public:
             if (packed.size() - at < size) break;
             chunk.bytes = packed.substr(at, size);
             at += size;
+            if (chunk.channel == static_cast<int>(agent::Channel::Results)) {
+                ResultPtr result = readResult(chunk.bytes, chunk.offset);
+                if (result) view_.results.push_back(std::move(result));
+                continue;
+            }
             (chunk.channel == 2 ? view_.stderr_bytes : view_.stdout_bytes).append(chunk.bytes);
             chunks_.push_back(std::move(chunk));
         }
@@ -295,6 +362,9 @@ public:
             return part;
         }
         return std::nullopt;
+    }
+    ResultPtr resultAt(std::size_t index) const override {
+        return index < view_.results.size() ? view_.results[index] : nullptr;
     }
     std::shared_ptr<void> subscribe(std::function<void()>) override { return nullptr; }
 
@@ -318,6 +388,9 @@ std::string executionDocument(const ExecutionView& view) {
                 {"peakMemory", view.peak_memory_bytes},
                 {"interpreter", view.interpreter},
                 {"background", view.background}};
+    if (view.dropped_results > 0) out["droppedResults"] = view.dropped_results;
+    if (view.context) out["context"] = *view.context;
+    if (view.context_kept) out["contextKept"] = *view.context_kept;
     if (view.exit_code) out["exitCode"] = *view.exit_code;
     if (view.signal) out["signal"] = *view.signal;
     if (view.duration_ms) out["durationMs"] = *view.duration_ms;
@@ -357,6 +430,9 @@ std::shared_ptr<Execution> storedExecution(const std::string& document, const st
     view.peak_memory_bytes = in.at("peakMemory").get<std::uint64_t>();
     view.interpreter = in.at("interpreter").get<std::string>();
     view.background = in.at("background").get<bool>();
+    view.dropped_results = in.value("droppedResults", std::uint64_t{0});
+    if (in.contains("context")) view.context = in["context"].get<std::string>();
+    if (in.contains("contextKept")) view.context_kept = in["contextKept"].get<bool>();
     if (in.contains("exitCode")) view.exit_code = in["exitCode"].get<int>();
     if (in.contains("signal")) view.signal = in["signal"].get<std::string>();
     if (in.contains("durationMs")) view.duration_ms = in["durationMs"].get<double>();

@@ -22,7 +22,7 @@ public:
         std::string id;
         std::string fingerprint;
         std::string language;  ///< "" for a command
-        std::string interpreter;
+        std::string context;   ///< "" for none, or not yet known
         bool background = false;
         bool stdin_open = false;
         std::uint64_t output_limit = 1U << 20U;
@@ -52,8 +52,12 @@ public:
     void markOom();
     /// The workspace has ended under it.
     void endLost();
-    /// All kept output in the order it came, for the journal.
+    /// All kept output in the order it came, then the results, for the journal.
     std::string packedOutput() const;
+    /// The context it runs in; empty for none.
+    std::string context() const;
+    /// It has ended, and its context did not outlive it.
+    bool tookContext() const;
     double runSeconds() const;
     double overheadSeconds() const;
     int endSignal() const;
@@ -63,10 +67,12 @@ public:
     bool finished() const override;
     bool wait(std::chrono::milliseconds timeout) override;
     std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override;
+    ResultPtr resultAt(std::size_t index) const override;
     std::shared_ptr<void> subscribe(std::function<void()> changed) override;
 
-    void started(TimePoint at, bool repeated) override;
+    void started(const agent::ExecStart& start) override;
     void output(int channel, std::uint64_t offset, std::string_view bytes) override;
+    void result(std::string_view json) override;
     void exited(const agent::ExecResult& result) override;
     void lost(const std::optional<agent::AgentError>& error) override;
 
@@ -85,14 +91,18 @@ private:
     Ended collect_;
     std::weak_ptr<LiveExecution> self_;
     mutable std::mutex mutex_;
-    agent::OutputLog log_;             // guarded by mutex_
-    std::string status_ = "running";   // guarded by mutex_
-    agent::ExecResult result_;         // guarded by mutex_
-    TimePoint started_{};              // guarded by mutex_
-    bool has_result_ = false;          // guarded by mutex_
-    bool finished_ = false;            // guarded by mutex_
-    bool collecting_ = false;          // guarded by mutex_
-    std::vector<Artifact> artifacts_;  // guarded by mutex_
+    agent::OutputLog log_;                       // guarded by mutex_
+    std::vector<ResultPtr> results_;             // guarded by mutex_
+    std::uint64_t bad_results_ = 0;              // guarded by mutex_
+    std::string interpreter_;                    // guarded by mutex_
+    std::string context_;                        // guarded by mutex_
+    std::string status_ = "running";             // guarded by mutex_
+    agent::ExecResult result_;                   // guarded by mutex_
+    TimePoint started_{};                        // guarded by mutex_
+    bool has_result_ = false;                    // guarded by mutex_
+    bool finished_ = false;                      // guarded by mutex_
+    bool collecting_ = false;                    // guarded by mutex_
+    std::vector<Artifact> artifacts_;            // guarded by mutex_
     std::condition_variable concluded_;
     std::optional<agent::AgentError> refusal_;   // guarded by mutex_
     std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_

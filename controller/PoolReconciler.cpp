@@ -169,6 +169,11 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
               std::to_string(next.creating) + " being created");
     condition(next, "Degraded", breaker.degraded(), breaker.degraded() ? "CreateFailed" : "Healthy",
               breaker.degraded() ? breaker.reason : "");
+    if (breaker.prewarm) {
+        const bool whole = breaker.prewarm->empty();
+        condition(next, "Prewarmed", whole, whole ? "Complete" : "Incomplete",
+                  whole ? "" : *breaker.prewarm);
+    }
     if (breaker.degraded() != was_degraded) {
         events_.publish({.type = breaker.degraded() ? "pool.degraded" : "pool.recovered",
                          .resource = pool.name,

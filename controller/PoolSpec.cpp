@@ -113,6 +113,22 @@ public:
         out = *parsed;
     }
 
+    void texts(const std::string& key, std::vector<std::string>& out, std::size_t most,
+               bool (*valid)(const std::string&), const char* what) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        if (!value.is_array() || value.size() > most) {
+            return complain("/" + key, "must be a list of at most " + std::to_string(most));
+        }
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            if (value[i].is_string() && valid(value[i].get<std::string>())) {
+                out.push_back(value[i].get<std::string>());
+            } else {
+                complain("/" + key + "/" + std::to_string(i), std::string("must be ") + what);
+            }
+        }
+    }
+
     template <typename Enum, std::size_t N>
     void choice(const std::string& key, Enum& out,
                 const std::array<std::pair<const char*, Enum>, N>& names) {
@@ -167,6 +183,51 @@ void checkImage(FieldReader& spec, const PoolSpec& out) {
     }
 }
 
+bool isLanguage(const std::string& name) {
+    return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+               std::string_view("+#._-").find(c) != std::string_view::npos;
+    });
+}
+
+/// A dotted name, as an import statement has it.
+bool isModule(const std::string& name) {
+    bool begins = true;
+    for (const char c : name) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (begins ? !letter : !letter && c != '.' && (c < '0' || c > '9')) return false;
+        begins = c == '.';
+    }
+    return !begins && name.size() <= 200;
+}
+
+bool isArgument(const std::string& text) {
+    return text.size() < 4096 && text.find('\0') == std::string::npos;
+}
+
+void readPrewarm(FieldReader prewarm, PoolSpec& out) {
+    prewarm.texts("languages", out.prewarm_languages, 16, isLanguage, "a language's name");
+    prewarm.texts("imports", out.prewarm_imports, 64, isModule,
+                  "a Python module's name, such as \"numpy\"");
+    prewarm.texts("command", out.prewarm_command, 64, isArgument, "a word without NUL");
+    prewarm.duration("timeout", out.prewarm_timeout);
+    const auto python =
+        std::find(out.prewarm_languages.begin(), out.prewarm_languages.end(), "python");
+    if (!out.prewarm_imports.empty() && out.prewarm_languages.empty()) {
+        out.prewarm_languages = {"python"};
+    } else if (!out.prewarm_imports.empty() && python == out.prewarm_languages.end()) {
+        prewarm.complain("/imports", "are Python's, which is not among the languages");
+    }
+    if (!out.prewarm_command.empty() && out.prewarm_command.front().empty()) {
+        prewarm.complain("/command/0", "must name a program");
+    }
+    if (out.prewarm_timeout < std::chrono::seconds(1) ||
+        out.prewarm_timeout > std::chrono::minutes(10)) {
+        prewarm.complain("/timeout", "must be from 1s to 10m");
+    }
+    prewarm.finish();
+}
+
 void readTemplate(FieldReader spec, PoolSpec& out) {
     spec.text("image", out.image);
     spec.flag("allowTags", out.allow_tags);
@@ -196,12 +257,7 @@ void readTemplate(FieldReader spec, PoolSpec& out) {
     network.onlyDefault("mode", "None", "networks other than None");
     network.onlyDefault("allow", Json::array(), "networks other than None");
     network.finish();
-    FieldReader prewarm = spec.object("prewarm");
-    prewarm.child("languages");  // every language is ready at once until interpreters are kept warm
-    prewarm.onlyDefault("imports", Json::array(), "warm interpreters");
-    prewarm.onlyDefault("command", Json::array(), "warm-up commands");
-    prewarm.child("timeout");
-    prewarm.finish();
+    readPrewarm(spec.object("prewarm"), out);
     spec.onlyDefault("runtimeClass", "", "runtime classes");
     spec.onlyDefault("podTemplate", Json::object(), "the kubernetes runtime");
     spec.finish();
@@ -317,7 +373,12 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                   {"workspace", formatBytes(spec.limits.workspace_bytes)},
                   {"tmp", formatBytes(spec.limits.tmp_bytes)}}},
                 {"storage", nameOf(kStorage, spec.storage)},
-                {"network", {{"mode", spec.network}, {"allow", Json::array()}}}}},
+                {"network", {{"mode", spec.network}, {"allow", Json::array()}}},
+                {"prewarm",
+                 {{"languages", spec.prewarm_languages},
+                  {"imports", spec.prewarm_imports},
+                  {"command", spec.prewarm_command},
+                  {"timeout", formatDuration(spec.prewarm_timeout)}}}}},
               {"warm",
                {{"min", spec.warm_min},
                 {"max", spec.warm_max},

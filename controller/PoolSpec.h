@@ -23,6 +23,11 @@ struct PoolSpec {
     pool::SandboxLimits limits;
     pool::Storage storage = pool::Storage::Disk;
     std::string network = "None";
+    // template.prewarm: what a sandbox does before it is Ready
+    std::vector<std::string> prewarm_languages;  ///< whose interpreters are kept ready
+    std::vector<std::string> prewarm_imports;    ///< Python modules they have imported
+    std::vector<std::string> prewarm_command;    ///< an argument vector, run once
+    std::chrono::milliseconds prewarm_timeout = std::chrono::seconds(60);
     // warm
     std::uint32_t warm_min = 2;
     std::uint32_t warm_max = 20;

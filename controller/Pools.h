@@ -12,7 +12,7 @@
 namespace hearth::controller {
 
 struct Condition {
-    std::string type;  ///< Ready, Progressing, Degraded
+    std::string type;  ///< Ready, Progressing, Degraded, Prewarmed
     bool status = false;
     std::string reason;
     std::string message;

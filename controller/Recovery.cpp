@@ -1,10 +1,12 @@
 #include "controller/Recovery.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
 
 #include "base/Error.h"
+#include "base/Ids.h"
 #include "controller/TemplateHash.h"
 
 namespace hearth::controller {
@@ -15,6 +17,15 @@ constexpr unsigned kAskers = 8;
 /// long.
 constexpr auto kAnswerWithin = std::chrono::seconds(5);
 constexpr const char* kEpochKey = "epoch";
+
+/// Whether the pool's command has been run to its end: of one that stopped half-way nobody knows
+/// what it has left. Interpreters come along by themselves.
+bool warmedUp(const agent::Hello& hello, const PoolSpec& spec) {
+    if (spec.prewarm_command.empty()) return true;
+    return std::any_of(hello.executions.begin(), hello.executions.end(), [](const auto& known) {
+        return known.id == kPrewarmExecution && !known.running;
+    });
+}
 
 }  // namespace
 
@@ -146,6 +157,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     if (marks_.exists(info.id) || !pool || templateHash(pool->spec) != member.template_hash) {
         return Verdict::Swept;
     }
+    if (!warmedUp(agent->hello(), pool->spec)) return Verdict::Swept;
     member.limits = pool->spec.limits;
     member.phase = pool::Phase::Ready;
     member.ready = clock_.wall();
@@ -176,8 +188,33 @@ void Recovery::adoptWorkspace(pool::Member member,
                                         facts.claim_id, facts.fingerprint, facts.name,
                                         toUnixMillis(facts.created), std::nullopt, ""});
     }
+    adoptContexts(workspace, hello);
     for (const agent::KnownExecution& known : hello.executions) {
         executions_.adopt(workspace, known);
+    }
+}
+
+/// The agent knows which live; the journal knows what they were made as.
+void Recovery::adoptContexts(const std::shared_ptr<Workspace>& workspace,
+                             const agent::Hello& hello) {
+    const WorkspaceFacts& facts = workspace->facts();
+    for (const agent::KnownContext& known : hello.contexts) {
+        if (!isId(known.id, "cx_")) continue;  // none of ours
+        ContextFacts context{known.id, known.language, "", "", "", clock_.wall()};
+        if (const std::optional<ContextRecord> past = journal_.context(known.id)) {
+            context.name = past->name;
+            context.cwd = past->cwd;
+            context.fingerprint = past->fingerprint;
+            context.created = fromUnixMillis(past->created_ms);
+        } else {
+            journal_.record(ContextRecord{known.id, facts.id, facts.tenant, known.language, "", "",
+                                          "", toUnixMillis(context.created), std::nullopt, ""});
+        }
+        if (workspace->contexts().add(std::move(context))) executions_.contextFound(facts.pool);
+    }
+    for (const ContextRecord& open : journal_.openContexts(facts.id)) {
+        if (workspace->contexts().find(open.id)) continue;
+        journal_.contextEnded(open.id, toUnixMillis(clock_.wall()), "died");
     }
 }
 

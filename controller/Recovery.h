@@ -34,6 +34,7 @@ private:
     std::shared_ptr<agent::AgentClient> ask(const pool::SandboxId& id);
     Verdict place(const pool::SandboxInfo& info, std::shared_ptr<agent::AgentClient> agent);
     void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent);
+    void adoptContexts(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello);
     void closeHistory();
 
     pool::ContainerRuntime& runtime_;

@@ -1,5 +1,7 @@
 #include "controller/SandboxReconciler.h"
 
+#include <algorithm>
+
 #include "base/CrashPoint.h"
 #include "controller/TemplateHash.h"
 
@@ -56,14 +58,30 @@ SandboxReconciler::~SandboxReconciler() {
 ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
     const std::optional<pool::Member> member = warm_.find(id);
     if (!member || member->phase == pool::Phase::Draining || member->phase == pool::Phase::Failed) {
+        const bool warming = giveUp(id);
+        if (member && member->phase == pool::Phase::Failed && warming) {
+            breaker_.failed(member->pool, "its agent was lost while it warmed up");
+        }
         destroy(id);
         if (member) work_.add({"pool", member->pool});
     } else if (member->phase == pool::Phase::Creating) {
         return bringUp(*member);
+    } else if (member->phase == pool::Phase::Warming) {
+        return goOn(*member);
     } else {
         look(id);
     }
     return ReconcileResult::settled();
+}
+
+bool SandboxReconciler::giveUp(const pool::SandboxId& id) {
+    std::shared_ptr<Warmup> last;  // declared first: ends outside the lock
+    const std::lock_guard lock(mutex_);
+    const auto found = warming_.find(id);
+    if (found == warming_.end()) return false;
+    last = std::move(found->second.warmup);
+    warming_.erase(found);
+    return true;
 }
 
 void SandboxReconciler::look(const pool::SandboxId& id) {
@@ -84,6 +102,7 @@ std::shared_ptr<agent::AgentClient> SandboxReconciler::connect(const pool::Sandb
 ReconcileResult SandboxReconciler::bringUp(const pool::Member& member) {
     TimePoint since = clock_.now();
     bool asked = false;
+    ReconcileResult result = ReconcileResult::settled();
     {
         const std::lock_guard lock(mutex_);
         const auto found = accepted_.find(member.id);
@@ -97,7 +116,7 @@ ReconcileResult SandboxReconciler::bringUp(const pool::Member& member) {
             return ReconcileResult::settled();
         }
         if (!listens(member.id, since)) return ReconcileResult::after(kLookAgain);
-        warmUp(member, since);
+        result = warmUp(member, since);
     } catch (const std::exception& e) {
         failed(member, e.what());
     }
@@ -106,7 +125,7 @@ ReconcileResult SandboxReconciler::bringUp(const pool::Member& member) {
         accepted_.erase(member.id);
     }
     work_.add({"pool", member.pool});
-    return ReconcileResult::settled();
+    return result;
 }
 
 bool SandboxReconciler::start(const pool::Member& member, TimePoint since) {
@@ -144,10 +163,73 @@ bool SandboxReconciler::listens(const pool::SandboxId& id, TimePoint since) {
     return false;
 }
 
-void SandboxReconciler::warmUp(const pool::Member& member, TimePoint since) {
-    if (!warm_.warming(member.id)) return;  // its end was asked for meanwhile
+ReconcileResult SandboxReconciler::warmUp(const pool::Member& member, TimePoint since) {
+    if (!warm_.warming(member.id)) return ReconcileResult::settled();  // its end was asked for
     const std::shared_ptr<agent::AgentClient> agent = connect(member.id, kAgentStart);
     if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
+    const PoolPtr pool = specs_.find(member.pool);
+    if (!pool || !Warmup::wanted(pool->spec)) {
+        ready(member, agent, since);
+        return ReconcileResult::settled();
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        warming_[member.id] = {std::make_shared<Warmup>(
+                                   pool->spec, agent,
+                                   [&work = work_, id = member.id] {
+                                       work.add({"sandbox", id});
+                                   },
+                                   clock_),
+                               since};
+    }
+    return goOn(member);
+}
+
+ReconcileResult SandboxReconciler::goOn(const pool::Member& member) {
+    Warming warming;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = warming_.find(member.id);
+        if (found == warming_.end()) return ReconcileResult::settled();
+        warming = found->second;
+    }
+    Warmup::State state = Warmup::State::Failed;
+    std::string why;
+    try {
+        state = warming.warmup->proceed();
+        if (state == Warmup::State::Failed) why = warming.warmup->failure();
+    } catch (const agent::AgentLost& e) {
+        why = e.what();
+    }
+    if (state == Warmup::State::Working) {
+        const auto left = warming.warmup->due() - clock_.now() + std::chrono::milliseconds(1);
+        return ReconcileResult::after(
+            std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        warming_.erase(member.id);
+    }
+    if (state == Warmup::State::Failed) {
+        failed(member, why, why);
+    } else {
+        const std::string missing = warming.warmup->missing();
+        if (breaker_.prewarmed(member.pool, missing)) {
+            events_.publish(
+                {.type = missing.empty() ? "pool.prewarmed" : "pool.prewarm_failed",
+                 .resource = member.pool,
+                 .pool = member.pool,
+                 .reason = missing.empty() ? "Complete" : "Incomplete",
+                 .message = missing.empty() ? "all that is asked for is warm" : missing});
+        }
+        ready(member, warming.warmup->agent(), warming.since);
+    }
+    work_.add({"pool", member.pool});
+    return ReconcileResult::settled();
+}
+
+void SandboxReconciler::ready(const pool::Member& member,
+                              const std::shared_ptr<agent::AgentClient>& agent, TimePoint since) {
     rehearse(*agent);
     if (!warm_.ready(member.id, agent, clock_.wall())) return;  // lost while it warmed
     breaker_.succeeded(member.pool, clock_.now() - since);
@@ -155,7 +237,8 @@ void SandboxReconciler::warmUp(const pool::Member& member, TimePoint since) {
     claims_.offer(member.pool);
 }
 
-void SandboxReconciler::failed(const pool::Member& member, const char* why) {
+void SandboxReconciler::failed(const pool::Member& member, const std::string& why,
+                               const std::string& told) {
     breaker_.failed(member.pool, why);
     metrics_.sandboxFailure(member.pool, "create");
     log_.error("sandbox.create_failed",
@@ -164,7 +247,7 @@ void SandboxReconciler::failed(const pool::Member& member, const char* why) {
                      .resource = member.id,
                      .pool = member.pool,
                      .reason = "failed",
-                     .message = "a sandbox could not be started"});
+                     .message = told});
     warm_.fail(member.id);
     work_.add({"sandbox", member.id});
 }

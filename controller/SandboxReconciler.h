@@ -13,6 +13,7 @@
 #include "controller/Endings.h"
 #include "controller/ReconcileLoop.h"
 #include "controller/SpecStore.h"
+#include "controller/Warmup.h"
 #include "pool/ClaimMarks.h"
 #include "pool/WarmPool.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -63,8 +64,17 @@ private:
     bool start(const pool::Member& member, TimePoint since);
     /// Whether its agent can be connected to. Throws if it never will be.
     bool listens(const pool::SandboxId& id, TimePoint since);
-    void warmUp(const pool::Member& member, TimePoint since);
-    void failed(const pool::Member& member, const char* why);
+    /// Connects, and begins what its pool wants done before it is Ready.
+    ReconcileResult warmUp(const pool::Member& member, TimePoint since);
+    /// A further step of that.
+    ReconcileResult goOn(const pool::Member& member);
+    void ready(const pool::Member& member, const std::shared_ptr<agent::AgentClient>& agent,
+               TimePoint since);
+    /// `told`: what the event says; `why` may name what only operators may see.
+    void failed(const pool::Member& member, const std::string& why,
+                const std::string& told = "a sandbox could not be started");
+    /// Forgets a warm-up under way; false if there is none.
+    bool giveUp(const pool::SandboxId& id);
     /// What the runtime's news are about: a sandbox that should live.
     void look(const pool::SandboxId& id);
     void destroy(const pool::SandboxId& id);
@@ -84,6 +94,11 @@ private:
     const Clock& clock_;
     std::mutex mutex_;
     std::map<pool::SandboxId, TimePoint> accepted_;  // guarded by mutex_; asked for, and when
+    struct Warming {
+        std::shared_ptr<Warmup> warmup;
+        TimePoint since;
+    };
+    std::map<pool::SandboxId, Warming> warming_;  // guarded by mutex_
     std::atomic<std::uint64_t> epoch_{1};
     const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 };

@@ -5,6 +5,7 @@
 #include "base/Clock.h"
 #include "base/Fd.h"
 #include "base/Json.h"
+#include "controller/Contexts.h"
 #include "controller/Events.h"
 #include "controller/Executions.h"
 #include "controller/Pools.h"
@@ -22,6 +23,7 @@ struct Services {
     Pools& pools;
     Workspaces& workspaces;
     Executions& executions;
+    Contexts& contexts;
     Events& events;
     Tokens& tokens;
     metrics::Metrics& metrics;

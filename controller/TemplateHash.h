@@ -17,6 +17,15 @@ inline std::string templateHash(const PoolSpec& spec) {
           l.tmp_bytes, static_cast<std::uint64_t>(spec.storage)}) {
         text += '/' + std::to_string(part);
     }
+    // Only where there is some: what a server without prewarm made stays good.
+    const auto list = [&text](const char* name, const std::vector<std::string>& words) {
+        if (words.empty()) return;
+        text += std::string("/") + name;
+        for (const std::string& word : words) text += std::to_string(word.size()) + ":" + word;
+    };
+    list("languages", spec.prewarm_languages);
+    list("imports", spec.prewarm_imports);
+    list("command", spec.prewarm_command);
     return toHex(sha256(text)).substr(0, 16);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/Clock.h"
+#include "controller/ContextSet.h"
 #include "controller/Workspaces.h"
 #include "pool/agent/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
@@ -42,6 +43,8 @@ public:
 
     const WorkspaceFacts& facts() const { return facts_; }
     agent::AgentClient& agent() const { return *agent_; }
+    ContextSet& contexts() { return contexts_; }
+    const ContextSet& contexts() const { return contexts_; }
 
     /// Counts as activity. False once the end has begun.
     bool touch(TimePoint now);
@@ -76,6 +79,7 @@ private:
 
     const WorkspaceFacts facts_;
     const std::shared_ptr<agent::AgentClient> agent_;
+    ContextSet contexts_;
     mutable std::mutex mutex_;
     std::map<std::string, std::string> labels_;  // guarded by mutex_
     TimePoint expires_at_{};                     // guarded by mutex_; zero: never

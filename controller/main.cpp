@@ -22,6 +22,7 @@
 #include "base/Error.h"
 #include "base/Instance.h"
 #include "controller/Claims.h"
+#include "controller/ContextService.h"
 #include "controller/Database.h"
 #include "controller/ExecutionService.h"
 #include "controller/PoolService.h"
@@ -124,6 +125,8 @@ public:
                      secret_key_, clock_),
           executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
                       log_, secret_key_, clock_),
+          contexts_(workspaces_, table_, endings_, journal_, events_, metrics_, secret_key_,
+                    clock_),
           pools_(specs_, pool_reconciler_, warm_, table_, endings_, work_, metrics_,
                  runtime_->facts().name, clock_),
           loop_(work_, metrics_, log_, clock_),
@@ -131,6 +134,7 @@ public:
           services_{pools_,
                     workspaces_,
                     executions_,
+                    contexts_,
                     events_,
                     tokens_,
                     metrics_,
@@ -382,6 +386,7 @@ private:
     controller::WorkspaceService workspaces_;
     controller::Artifacts artifacts_;
     controller::ExecutionService executions_;
+    controller::ContextService contexts_;
     controller::PoolService pools_;
     controller::ReconcileLoop loop_;
     controller::Reclaimer reclaimer_;

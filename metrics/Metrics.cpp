@@ -80,6 +80,8 @@ Metrics::Metrics()
           HEARTH_FAMILY(BuildHistogram, "execution_duration_seconds", "Time the work ran")),
       execution_overhead_(HEARTH_FAMILY(BuildHistogram, "execution_overhead_seconds",
                                         "Time the server added to the work")),
+      contexts_(HEARTH_FAMILY(BuildGauge, "contexts", "Stateful interpreters")),
+      context_ends_(HEARTH_FAMILY(BuildCounter, "context_ends_total", "Ended contexts by reason")),
       reconciles_(HEARTH_FAMILY(BuildCounter, "reconcile_total", "Reconciliations by result")),
       reconcile_duration_(
           HEARTH_FAMILY(BuildHistogram, "reconcile_duration_seconds", "Time of a reconciliation")),
@@ -124,6 +126,10 @@ void Metrics::bornPool(const std::string& pool) {
     claim_queue_.Add({{"pool", pool}}, kClaimBuckets);
     pool_exhausted_.Add({{"pool", pool}});
     workspaces_.Add({{"pool", pool}});
+    contexts_.Add({{"pool", pool}});
+    for (const char* reason : {"deleted", "died", "workspace"}) {
+        context_ends_.Add({{"pool", pool}, {"reason", reason}});
+    }
     sandbox_start_.Add({{"pool", pool}}, kStartBuckets);
     reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets);
     execution_overhead_.Add({{"pool", pool}}, kWorkBuckets);
@@ -143,6 +149,8 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(reclaims_, pool);
     removePool(reclaim_lag_, pool);
     removePool(workspaces_, pool);
+    removePool(contexts_, pool);
+    removePool(context_ends_, pool);
     removePool(executions_, pool);
     removePool(execution_duration_, pool);
     removePool(execution_overhead_, pool);
@@ -204,6 +212,15 @@ void Metrics::execution(const std::string& pool, std::string_view language, std:
         .Increment();
     execution_duration_.Add({{"pool", pool}, {"language", lang}}, kWorkBuckets).Observe(seconds);
     execution_overhead_.Add({{"pool", pool}}, kWorkBuckets).Observe(overhead_seconds);
+}
+
+void Metrics::contextMade(const std::string& pool) {
+    contexts_.Add({{"pool", pool}}).Increment();
+}
+
+void Metrics::contextEnded(const std::string& pool, std::string_view reason, double count) {
+    contexts_.Add({{"pool", pool}}).Decrement(count);
+    context_ends_.Add({{"pool", pool}, {"reason", std::string(reason)}}).Increment(count);
 }
 
 void Metrics::reconcile(std::string_view kind, std::string_view result, double seconds) {

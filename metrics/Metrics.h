@@ -41,6 +41,9 @@ public:
     void reclaim(const std::string& pool, std::string_view reason, double lag_seconds);
     void execution(const std::string& pool, std::string_view language, std::string_view status,
                    double seconds, double overhead_seconds);
+    void contextMade(const std::string& pool);
+    /// `reason`: deleted, died, workspace.
+    void contextEnded(const std::string& pool, std::string_view reason, double count = 1);
     void reconcile(std::string_view kind, std::string_view result, double seconds);
     void workQueueDepth(double depth);
     void workQueueRetry();
@@ -73,6 +76,8 @@ private:
     Family<prometheus::Counter>& executions_;
     Family<prometheus::Histogram>& execution_duration_;
     Family<prometheus::Histogram>& execution_overhead_;
+    Family<prometheus::Gauge>& contexts_;
+    Family<prometheus::Counter>& context_ends_;
     Family<prometheus::Counter>& reconciles_;
     Family<prometheus::Histogram>& reconcile_duration_;
     Family<prometheus::Gauge>& workqueue_depth_;

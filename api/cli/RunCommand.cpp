@@ -35,6 +35,7 @@ CommandSpec spec() {
              .letter = 'w',
              .value = "ID",
              .help = "Run in this workspace; else a one shot in a fresh one"},
+        own("context", 0, "NAME", "Run in the workspace's interpreter of this name; state stays"),
         Flag{.name = "timeout",
              .letter = 't',
              .value = "DURATION",
@@ -52,7 +53,9 @@ CommandSpec spec() {
             "  hearth run script.py -- a b        with arguments\n"
             "  echo 'print(1)' | hearth run -l python -\n"
             "  hearth run --command 'echo hi | wc -c'\n"
-            "  hearth run -- ls -l                an argument vector, no shell\n\n"
+            "  hearth run -- ls -l                an argument vector, no shell\n"
+            "  hearth run -w ID --context main -c 'x = 1'   variables stay for the next run\n\n"
+            "With -c the value of a last expression is printed behind the output. "
             "Exits with the program's own status; 124 when it timed out, 128 + N when signal\n"
             "N ended it (137 when it ran out of memory). Ctrl-C kills it.",
         .flags = withClientFlags(std::move(flags)),
@@ -124,10 +127,14 @@ private:
 
 int run(const Invocation& call) {
     Remote remote(call.options);
-    const RunRequest request = makeRunRequest(call.options);
+    RunRequest request = makeRunRequest(call.options);
     for (const auto& [target, bytes] : request.uploads) remote.raw("PUT", target, bytes);
+    if (!request.context.is_null()) {
+        request.body["context"] =
+            remote.send("POST", request.context_target, request.context).body.at("id");
+    }
     const bool json = call.options.on("json");
-    RunOutput output(call.console, json);
+    RunOutput output(call.console, json, request.shows_value);
     Interrupt interrupt(remote);
     std::optional<InputPump> input;
     if (call.options.on("stdin")) input.emplace(remote);

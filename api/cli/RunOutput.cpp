@@ -54,6 +54,7 @@ void RunOutput::take(const SseEvent& event) {
         const std::string bytes = bytesOf(data);
         std::ostream& stream = to_err ? console_.err : console_.out;
         stream << bytes << std::flush;
+        if (!to_err && !bytes.empty()) at_line_start_ = bytes.back() == '\n';
         if (to_err) {
             stderr_tail_ += bytes;
             if (stderr_tail_.size() > 2 * kTail) {
@@ -65,7 +66,22 @@ void RunOutput::take(const SseEvent& event) {
     if (const std::string id = textOf(data, "id"); !id.empty()) id_ = id;
     if (event.type == "exit") {
         result_ = data;
-        if (!quiet_) explainEnd();
+        if (quiet_) return;
+        if (shows_value_) printValue();
+        explainEnd();
+    }
+}
+
+void RunOutput::printValue() const {
+    const auto results = result_.find("results");
+    if (results == result_.end() || !results->is_array()) return;
+    for (const Json& result : *results) {
+        const auto main = result.find("main");
+        const auto mime = result.find("mime");
+        if (main == result.end() || *main != true || mime == result.end()) continue;
+        const std::string text = textOf(*mime, "text/plain");
+        if (text.empty()) continue;
+        console_.out << (at_line_start_ ? "" : "\n") << text << '\n' << std::flush;
     }
 }
 

@@ -13,8 +13,9 @@ namespace hearth::cli {
 /// knows how it ended. Not thread-safe.
 class RunOutput {
 public:
-    /// `quiet`: only collects, for --json.
-    RunOutput(const Console& console, bool quiet) : console_(console), quiet_(quiet) {}
+    /// `quiet`: only collects, for --json. `shows_value`: prints what a last expression gave.
+    RunOutput(const Console& console, bool quiet, bool shows_value = false)
+        : console_(console), quiet_(quiet), shows_value_(shows_value) {}
 
     /// Throws Error(Internal) for an event that is not as API.md says.
     void take(const SseEvent& event);
@@ -28,10 +29,13 @@ public:
     int exitStatus() const;
 
 private:
+    void printValue() const;
     void explainEnd() const;
 
     const Console& console_;
     bool quiet_;
+    bool shows_value_;
+    bool at_line_start_ = true;
     std::string id_;
     Json result_ = nullptr;
     std::string stderr_tail_;

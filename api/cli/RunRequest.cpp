@@ -106,9 +106,33 @@ void whatToRun(const Options& options, RunRequest& request) {
                              "give -l LANGUAGE");
         }
         if (!language.empty()) body["language"] = language;
+        request.shows_value = code.has_value();
     } else {
         body["argv"] = options.rest();
     }
+}
+
+/// --context: code runs in the workspace's interpreter of that name.
+void whereItStays(const Options& options, RunRequest& request) {
+    const auto name = options.get("context");
+    if (!name) return;
+    const auto workspace = options.get("workspace");
+    if (!workspace) {
+        throw UsageError("--context needs a workspace",
+                         "a one shot ends with it: give --workspace");
+    }
+    if (!request.body.contains("code")) {
+        throw UsageError("--context goes with code", "give -c CODE or a SCRIPT without arguments");
+    }
+    for (const char* own : {"env", "cwd", "stdin"}) {
+        if (options.source(own) == Source::Flag) {
+            throw UsageError(std::string("--context and --") + own + " exclude each other",
+                             "what an interpreter has of its own is set by code that runs in it");
+        }
+    }
+    request.context = {{"name", *name}};
+    if (request.body.contains("language")) request.context["language"] = request.body["language"];
+    request.context_target = "/v1/workspaces/" + api::percentEncode(*workspace) + "/contexts";
 }
 
 }  // namespace
@@ -145,6 +169,7 @@ RunRequest makeRunRequest(const Options& options) {
         }
         request.body["stdinOpen"] = true;
     }
+    whereItStays(options, request);
     return request;
 }
 

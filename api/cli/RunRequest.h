@@ -12,6 +12,11 @@ namespace hearth::cli {
 struct RunRequest {
     std::string target;  ///< where to POST
     Json body;
+    /// What to POST to `context_target` first, whose id becomes the body's `context`; null:
+    /// nothing.
+    Json context = nullptr;
+    std::string context_target;
+    bool shows_value = false;     ///< the value of a last expression is printed, as a REPL does
     std::string idempotency_key;  ///< fresh, so that the request may be sent again
     /// Files to PUT into an existing workspace first: target and bytes.
     std::vector<std::pair<std::string, std::string>> uploads;

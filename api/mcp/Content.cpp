@@ -25,7 +25,11 @@ ToolResult& ToolResult::text(std::string_view text) {
 }
 
 ToolResult& ToolResult::image(std::string_view bytes, const std::string& mime) {
-    content.push_back({{"type", "image"}, {"data", base64Encode(bytes)}, {"mimeType", mime}});
+    return encodedImage(base64Encode(bytes), mime);
+}
+
+ToolResult& ToolResult::encodedImage(const std::string& base64, const std::string& mime) {
+    content.push_back({{"type", "image"}, {"data", base64}, {"mimeType", mime}});
     return *this;
 }
 
@@ -38,6 +42,7 @@ ToolResult& ToolResult::blob(const std::string& uri, std::string_view bytes,
 
 Json ToolResult::message() const {
     Json out = {{"content", content}};
+    if (!structured.is_null()) out["structuredContent"] = structured;
     if (is_error) out["isError"] = true;
     return out;
 }

@@ -14,14 +14,19 @@ namespace hearth::mcp {
 constexpr std::size_t kTextCap = 24'000;
 /// The largest image that is given as an image, raw.
 constexpr std::size_t kImageCap = 700'000;
+/// The most images that one tool result carries.
+constexpr std::size_t kImagesCap = 4;
 
 /// What a tool answers: content blocks for the model, and whether it went wrong.
 struct ToolResult {
     Json content = Json::array();
+    Json structured = nullptr;  ///< the same for programs; null: none
     bool is_error = false;
 
     ToolResult& text(std::string_view text);
     ToolResult& image(std::string_view bytes, const std::string& mime);
+    /// The same of bytes that are base64 already.
+    ToolResult& encodedImage(const std::string& base64, const std::string& mime);
     /// A file's bytes as an embedded resource.
     ToolResult& blob(const std::string& uri, std::string_view bytes, const std::string& mime);
     /// The result object of tools/call.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "base/Units.h"
 
@@ -41,6 +44,84 @@ std::string statusHint(const ExecutionView& view) {
     return {};
 }
 
+struct Shown {
+    std::string text;  ///< sections to be added
+    Json results = Json::array();
+    std::vector<std::pair<std::string, std::string>> images;  ///< type and base64
+};
+
+/// The text of one result: plain where there is some, else what stands in for it.
+std::string textOf(const controller::Result& result, bool has_image) {
+    if (const auto plain = stringMember(result.mime, "text/plain")) {
+        // "<Figure size 640x480 with 1 Axes>" says nothing beside the figure.
+        return has_image && !result.main ? std::string() : *plain;
+    }
+    for (const char* type : {"text/markdown", "text/html", "text/latex", "text/csv"}) {
+        if (const auto text = stringMember(result.mime, type)) return *text;
+    }
+    const auto json = result.mime.find("application/json");
+    return json == result.mime.end() ? std::string() : dumpJson(*json);
+}
+
+/// The results within `room` characters of text.
+Shown showResults(const ExecutionView& view, std::size_t room) {
+    Shown shown;
+    std::map<std::string, int> left_out;
+    std::size_t structured = room;
+    for (const controller::ResultPtr& result : view.results) {
+        Json mime = Json::object();
+        bool has_image = false;
+        for (const auto& [type, value] : result->mime.items()) {
+            if (controller::isBinaryType(type)) {
+                const auto& base64 = value.get_ref<const std::string&>();
+                const std::size_t bytes = base64.size() / 4 * 3;
+                mime[type] = "(" + std::to_string(bytes) + " bytes)";
+                const bool carried = type == "image/png" || type == "image/jpeg";
+                if (carried && bytes <= kImageCap && shown.images.size() < kImagesCap) {
+                    shown.images.emplace_back(type, base64);
+                    has_image = true;
+                } else {
+                    ++left_out[type];
+                }
+                continue;
+            }
+            const std::size_t size = value.is_string() ? value.get_ref<const std::string&>().size()
+                                                       : dumpJson(value).size();
+            if (size <= structured) {
+                mime[type] = value;
+                structured -= size;
+            } else {
+                mime[type] = "(" + std::to_string(size) + " bytes)";
+            }
+        }
+        shown.results.push_back({{"main", result->main}, {"mime", std::move(mime)}});
+        const std::string text = textOf(*result, has_image);
+        if (text.empty()) continue;
+        if (room == 0) {
+            ++left_out["text"];
+            continue;
+        }
+        const Clipped clipped = clip(text, room);
+        room -= std::min(room, clipped.text.size());
+        addSection(shown.text, result->main ? "result" : "shown", clipped.text);
+    }
+    for (const auto& [type, count] : left_out) {
+        shown.text += "\n" + std::to_string(count) + " result(s) of type " + type +
+                      " are not shown here; write them to files and use file_get.";
+    }
+    if (view.dropped_results > 0) {
+        shown.text += "\n" + std::to_string(view.dropped_results) +
+                      " results were too many or too large to keep.";
+    }
+    return shown;
+}
+
+std::string contextHint(const ExecutionView& view) {
+    if (view.context_kept.value_or(true)) return {};
+    return "The context's interpreter ended with it: its variables are lost, and the next run in "
+           "it starts anew.";
+}
+
 /// What the language's runner reported and stderr does not say already. Untrusted text.
 std::string errorText(const ExecutionView& view) {
     if (!view.error || !view.stderr_bytes.empty()) return {};
@@ -75,7 +156,8 @@ std::string runStatusLine(const ExecutionView& view) {
 
 ToolResult runResult(const ExecutionView& view) {
     // Each channel may use what the other leaves; stderr is promised a third.
-    const std::size_t room = kTextCap - 1'000;
+    const Shown shown = showResults(view, kTextCap / 2);
+    const std::size_t room = kTextCap - 1'000 - std::min(shown.text.size(), kTextCap / 2);
     const std::size_t for_stderr =
         std::max(room / 3, room - std::min(room, view.stdout_bytes.size()));
     const std::size_t for_stdout = room - std::min(for_stderr, view.stderr_bytes.size());
@@ -84,6 +166,7 @@ ToolResult runResult(const ExecutionView& view) {
 
     std::string text = runStatusLine(view);
     if (const std::string hint = statusHint(view); !hint.empty()) text += "\n" + hint;
+    if (const std::string hint = contextHint(view); !hint.empty()) text += "\n" + hint;
     if (view.truncated) {
         text += "\n" + std::to_string(view.dropped_bytes) +
                 " bytes of output were too many to keep; write large output to a file.";
@@ -95,13 +178,24 @@ ToolResult runResult(const ExecutionView& view) {
     }
     if (!out.text.empty()) addSection(text, "stdout", out.text);
     if (!err.text.empty()) addSection(text, "stderr", err.text);
+    text += shown.text;
     if (const std::string error = errorText(view); !error.empty()) {
         addSection(text, "error", error);
     }
-    if (view.stdout_bytes.empty() && view.stderr_bytes.empty() && view.status != "running") {
+    if (view.stdout_bytes.empty() && view.stderr_bytes.empty() && view.results.empty() &&
+        view.status != "running") {
         text += "\n(no output)";
     }
     ToolResult result = textResult(text);
+    for (const auto& [type, base64] : shown.images) result.encodedImage(base64, type);
+    if (!view.results.empty()) {
+        result.structured = {{"runId", view.id},
+                             {"status", view.status},
+                             {"stdout", out.text},
+                             {"stderr", err.text},
+                             {"results", shown.results}};
+        if (view.error) result.structured["error"] = errorText(view);
+    }
     result.is_error = view.status == "lost";
     return result;
 }

@@ -9,8 +9,10 @@ namespace hearth::mcp {
 
 /// The status of an execution on one line: "ok, exit 0, 3.1 ms; run_id ex_…".
 std::string runStatusLine(const controller::ExecutionView& view);
-/// An execution as a model reads it best: status line, stdout, stderr; capped at kTextCap with the
-/// way to the rest.
+/// An execution as a model reads it best: status line, what it showed, stdout, stderr; capped at
+/// kTextCap with the way to the rest. PNG and JPEG images stand as images behind the text, the
+/// first kImagesCap of up to kImageCap bytes each; others are counted. With results also
+/// structuredContent, where images are told by their size only.
 ToolResult runResult(const controller::ExecutionView& view);
 /// A running or ended execution's output from `since` on (bytes over both channels), capped.
 ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since);

@@ -22,6 +22,16 @@ void checkCombination(const Arguments& arguments) {
     if (arguments.has("workspace_id") && (arguments.has("pool") || arguments.has("image"))) {
         refuseArgument("pool and image are for a run without workspace_id");
     }
+    if (arguments.has("context")) {
+        if (!arguments.has("workspace_id") || !arguments.has("code")) {
+            refuseArgument("context goes with workspace_id and code");
+        }
+        for (const char* own : {"cwd", "env", "stdin"}) {
+            if (arguments.has(own)) {
+                refuseArgument(std::string(own) + " is not for a run in a context: set it by code");
+            }
+        }
+    }
     if (arguments.has("workspace_id") && arguments.has("command") && arguments.has("language")) {
         refuseArgument("language goes with code, not with command");
     }
@@ -61,10 +71,18 @@ void writeFiles(const Services& services, const CallContext& call, const std::st
 
 std::shared_ptr<Execution> startRun(const Services& services, const CallContext& call,
                                     const Arguments& arguments) {
-    const ExecutionRequest request = executionRequest(call, arguments);
+    ExecutionRequest request = executionRequest(call, arguments);
     const std::vector<controller::InlineFile> files = inlineFiles(arguments);
     if (const auto workspace = arguments.text("workspace_id")) {
         writeFiles(services, call, *workspace, files);
+        if (const auto name = arguments.text("context")) {
+            controller::ContextRequest wanted;
+            wanted.name = *name;
+            wanted.language = request.language;
+            const auto context = services.contexts.create(call.who, *workspace, wanted);
+            request.context = context.id;
+            request.language = context.language;
+        }
         return services.executions.start(call.who, *workspace, request);
     }
     controller::WorkspaceRequest where;
@@ -120,11 +138,15 @@ ToolOutcome runStatus(const Services& services, const CallContext& call,
 
 Json runSchema() {
     return objectSchema(
-        {{"code", stringParam("Source code to run in a fresh interpreter. This or command.")},
+        {{"code", stringParam("Source code to run, in a fresh interpreter unless context is "
+                              "given. This or command. The value of a last expression is shown.")},
          {"language", stringParam("Of the code, e.g. \"python\"; without it the image's first.")},
          {"command", stringParam("A shell command line, run by sh. This or code.")},
          {"workspace_id", stringParam("Where to run; without it in a fresh sandbox that is "
                                       "destroyed afterwards with its files.")},
+         {"context", stringParam("A name of your choosing, e.g. \"main\": code runs in the "
+                                 "workspace's interpreter of that name, made at first use, where "
+                                 "variables and imports stay for later runs.")},
          {"timeout_s", numberParam("Kill it after so many seconds; 60 unless told. Many clients "
                                    "give up after 60 s: use background for longer work.",
                                    1, kMaxTimeout)},
@@ -151,8 +173,8 @@ std::vector<Tool> runTools(const Services& services) {
         {"run", "Run code or a command",
          "Runs code or a shell command in a sandbox and gives status, stdout and stderr. Without "
          "workspace_id it is a one shot: nothing is left behind. With it, files stay for later "
-         "runs; variables do not. Images that the run made are shown, other files it made are "
-         "listed with links. Pools: {pools}.",
+         "runs; variables only with context. Figures, tables, the last value and images that the "
+         "run made are shown, other files it made are listed with links. Pools: {pools}.",
          runSchema(), toolHints(false, true, false),
          [&services](const CallContext& call, const Arguments& arguments) {
              return run(services, call, arguments);

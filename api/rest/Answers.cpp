@@ -39,7 +39,7 @@ Schema limitsSchema() {
 
 Schema conditionSchema() {
     return Schema::object()
-        .required("type", Schema::oneOf({"Ready", "Progressing", "Degraded"}))
+        .required("type", Schema::oneOf({"Ready", "Progressing", "Degraded", "Prewarmed"}))
         .required("status", Schema::oneOf({"True", "False"}))
         .required("reason", text())
         .required("message", text())
@@ -91,8 +91,11 @@ Schema executionSchema() {
         .nullable()
         .describe("An uncaught exception of the code; untrusted text");
     Schema result = Schema::object();
-    result.optional("main", Schema::boolean())
-        .optional("mime", Schema::map(kArgument, Schema::any()))
+    result.required("main", Schema::boolean().describe("The value of the last expression"))
+        .required("mime", Schema::map(kResultType, Schema::any())
+                              .describe("Text by its type; base64 for image/png, jpeg, gif and "
+                                        "webp; JSON for application/json and …+json"))
+        .example({{"main", true}, {"mime", {{"text/plain", "2"}}}})
         .named("Result");
     Schema artifact = Schema::object();
     artifact.required("path", text())
@@ -117,7 +120,10 @@ Schema executionSchema() {
         .required("stderr", text())
         .required("truncated", Schema::boolean())
         .required("droppedBytes", Schema::integer())
-        .required("results", Schema::array(result))
+        .required("results", Schema::array(result).describe(
+                                 "What the code showed, in order: its last value, figures, tables"))
+        .required("droppedResults",
+                  Schema::integer().describe("Results too many, too large or malformed to keep"))
         .required("error", error)
         .required("artifacts", Schema::array(artifact))
         .required("background", Schema::boolean())
@@ -126,10 +132,27 @@ Schema executionSchema() {
         .required("usage", Schema::object()
                                .required("cpuMs", Schema::integer())
                                .required("peakMemoryBytes", Schema::integer()))
-        .required("interpreter", textOrNull().describe("How code was run: zygote, cold, context"))
+        .required("interpreter",
+                  textOrNull().describe("How code was run: zygote (a fresh interpreter that was "
+                                        "forked ahead), cold (a process of its own), context"))
+        .required("context", textOrNull().describe("The context it ran in"))
+        .required("contextKept", Schema::boolean().nullable().describe(
+                                     "Once it has ended: whether its context lives on"))
         .optional("claim", ledgerSchema())
         .optional("traceId", text())
         .named("Execution");
+}
+
+Schema contextSchema() {
+    return Schema::object()
+        .required("id", text().example("cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
+        .required("workspaceId", text())
+        .required("language", text().example("python"))
+        .required("name", textOrNull())
+        .required("cwd", textOrNull().describe("null: the workspace's root"))
+        .required("createdAt", time())
+        .required("executionId", textOrNull().describe("What it runs now"))
+        .named("Context");
 }
 
 Schema poolSchema() {

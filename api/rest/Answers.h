@@ -8,6 +8,7 @@ namespace hearth::rest {
 
 Schema workspaceSchema();
 Schema executionSchema();
+Schema contextSchema();
 Schema poolSchema();
 Schema sandboxSchema();
 Schema eventSchema();

@@ -25,10 +25,11 @@ const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", 
 
 constexpr const char* kStreamText =
     "Events: `started`; `stdout` and `stderr` with `{\"text\"}`, or `{\"base64\"}` where the bytes "
-    "are not UTF-8, and `droppedBytes` where output before it was not kept; `error` with the "
-    "uncaught exception; `exit`, always last, with the Execution. The id of a piece of output is "
-    "the byte offset behind it, counted over both channels, so `Last-Event-ID` resumes exactly "
-    "behind what was received, also after a restart of the server.";
+    "are not UTF-8, and `droppedBytes` where output before it was not kept; `result` with the "
+    "Result, in order with the output; `error` with the uncaught exception; `exit`, always last, "
+    "with the Execution. The id of an event counts the bytes of output, over both channels, and "
+    "the results up to and with it, so `Last-Event-ID` resumes exactly behind what was received, "
+    "also after a restart of the server.";
 
 Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
     Operation op(std::move(method), std::move(pattern), std::move(id), std::move(summary),
@@ -158,9 +159,9 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
                   {200, "The stream", {}, "text/event-stream"},
                   {202, "It runs; Location names it", executionSchema(), {}}};
     op.problems = {
-        ErrorCode::NotFound,        ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
-        ErrorCode::PayloadTooLarge, ErrorCode::IdempotencyMismatch, ErrorCode::Unsupported,
-        ErrorCode::SandboxLost};
+        ErrorCode::NotFound,    ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
+        ErrorCode::Conflict,    ErrorCode::PayloadTooLarge,     ErrorCode::IdempotencyMismatch,
+        ErrorCode::Unsupported, ErrorCode::SandboxLost};
     return op;
 }
 

@@ -26,7 +26,7 @@ void ExecutionStream::start(std::shared_ptr<controller::Execution> execution,
 ExecutionStream::ExecutionStream(Key, std::shared_ptr<controller::Execution> execution,
                                  std::shared_ptr<api::Stream> stream, Options options)
     : execution_(std::move(execution)), stream_(std::move(stream)), options_(std::move(options)) {
-    offset_ = sent_ = options_.after.value_or(0);
+    found_ = options_.after.value_or(0) == 0;
     started_ = options_.after.has_value();
 }
 
@@ -82,15 +82,56 @@ void ExecutionStream::step() {
             continue;
         }
         const bool ended = execution_->finished();  // asked first: what is read after it is all
-        std::optional<controller::OutputChunk> chunk = execution_->read(offset_, kPiece);
-        if (chunk && !chunk->bytes.empty()) {
-            take(std::move(*chunk));
-        } else if (ended) {
-            end();
+        if (!found_ && !find() && !ended) return;
+        if (!advance(ended)) return;
+    }
+}
+
+bool ExecutionStream::find() {
+    const bool ended = execution_->finished();
+    for (const std::uint64_t after = *options_.after;;) {
+        offset_ = sent_ = after - results_;
+        // Output behind the place is looked for before the next result: then none before it is
+        // still to come.
+        const bool passed = ended || execution_->read(offset_, 1).has_value();
+        const controller::ResultPtr next = execution_->resultAt(results_);
+        if (next && next->behind + results_ + 1 <= after) {
+            ++results_;
         } else {
-            return;
+            found_ = next != nullptr || passed;
+            return found_;
         }
     }
+}
+
+bool ExecutionStream::advance(bool ended) {
+    // Output is read before the next result: whatever stood before what was read is then known.
+    std::optional<controller::OutputChunk> chunk = execution_->read(offset_, kPiece);
+    if (chunk && chunk->bytes.empty()) chunk.reset();
+    const controller::ResultPtr next = execution_->resultAt(results_);
+    if (next && (chunk ? next->behind <= chunk->offset : ended || next->behind <= offset_)) {
+        show(*next);
+    } else if (chunk) {
+        if (next && next->behind < chunk->offset + chunk->bytes.size()) {
+            chunk->bytes.resize(static_cast<std::size_t>(next->behind - chunk->offset));
+        }
+        take(*chunk);
+    } else if (ended) {
+        end();
+    } else if (!next) {
+        return false;
+    }  // else output before the result has come since it was read: look again
+    return true;
+}
+
+void ExecutionStream::show(const controller::Result& result) {
+    flush();
+    if (result.behind > offset_) {  // the output between was not kept
+        dropped_ += result.behind - offset_;
+        offset_ = sent_ = result.behind;
+    }
+    ++results_;
+    stream_->send(sseEvent("result", sent_ + results_, resultJson(result)));
 }
 
 void ExecutionStream::take(const controller::OutputChunk& chunk) {
@@ -125,16 +166,16 @@ void ExecutionStream::sendOutput(const std::string& bytes) {
         data["base64"] = base64Encode(bytes);
     }
     if (dropped_ > 0) data["droppedBytes"] = std::exchange(dropped_, 0);
-    stream_->send(sseEvent(held_channel_ == 2 ? "stderr" : "stdout", sent_, data));
+    stream_->send(sseEvent(held_channel_ == 2 ? "stderr" : "stdout", sent_ + results_, data));
 }
 
 void ExecutionStream::end() {
     flush();
     const Json execution = executionJson(execution_->view(), options_.trace_id, options_.origin);
     if (const Json& error = execution.at("error"); !error.is_null()) {
-        ending_ = sseEvent("error", sent_ + 1, error);
+        ending_ = sseEvent("error", sent_ + results_ + 1, error);
     }
-    ending_ += sseEvent("exit", sent_ + 2, execution);
+    ending_ += sseEvent("exit", sent_ + results_ + 2, execution);
 }
 
 bool ExecutionStream::sendEnding() {

@@ -17,11 +17,12 @@ namespace hearth::rest {
 /// whether anybody listens or not. Thread-safe; lives until the stream has ended.
 ///
 /// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` where the bytes are
-/// not UTF-8; `error`; `exit`, always last, with the execution. The id of a piece of output is the
-/// offset behind its last byte, so Last-Event-ID names exactly what is still missing, also after a
-/// restart of the server. `droppedBytes` in a piece says that so many bytes before it were not
-/// kept. A character that is cut by the end of a piece is held back until its rest comes, the other
-/// channel speaks, or the execution ends.
+/// not UTF-8; `result`; `error`; `exit`, always last, with the execution. The id of a piece of
+/// output is the offset behind its last byte and that of a result its place in the output, both
+/// plus the number of results so far, so Last-Event-ID names exactly what is still missing, also
+/// after a restart of the server. `droppedBytes` in a piece says that so many bytes before it were
+/// not kept. A character that is cut by the end of a piece is held back until its rest comes, the
+/// other channel speaks, or the execution ends.
 class ExecutionStream : public std::enable_shared_from_this<ExecutionStream> {
 public:
     struct Options {
@@ -46,6 +47,12 @@ private:
     void begin();
     void pump();
     void step();
+    /// Finds the place that the client's last id names. False while it is not known yet: after a
+    /// restart of the server output and results come back from the agent.
+    bool find();
+    /// Sends what comes next. False if there is nothing yet; the end is begun if `ended`.
+    bool advance(bool ended);
+    void show(const controller::Result& result);
     void take(const controller::OutputChunk& chunk);
     void flush();
     void sendOutput(const std::string& bytes);
@@ -63,6 +70,8 @@ private:
     Turnstile turnstile_;
     std::uint64_t offset_ = 0;   ///< behind the last byte read
     std::uint64_t sent_ = 0;     ///< behind the last byte sent
+    std::size_t results_ = 0;    ///< read and sent
+    bool found_ = true;          ///< the place to begin is known
     std::uint64_t dropped_ = 0;  ///< before the next piece to be sent
     std::string held_;           ///< the beginning of a character
     int held_channel_ = 1;

@@ -4,6 +4,7 @@
 
 #include "api/rest/Schema.h"
 #include "base/Ids.h"
+#include "controller/Results.h"
 
 namespace hearth::rest {
 namespace {
@@ -110,6 +111,10 @@ bool isDateTime(std::string_view text) {
     return true;
 }
 
+bool isContextId(std::string_view text) {
+    return isId(text, "cx_");
+}
+
 bool isDecimal(std::string_view text) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -143,6 +148,10 @@ const Format kDisplayName{"display-name", "", "must be 1 to 253 bytes without co
                           isDisplayName};
 const Format kDateTime{"date-time", "", "must be an RFC 3339 time in UTC", isDateTime};
 const Format kDecimal{"decimal", "^[0-9]{1,20}$", "must be a decimal number", isDecimal};
+const Format kContextId{"context-id", "^cx_[0-9a-f]{32}$", "must be a context's id, \"cx_…\"",
+                        isContextId};
+const Format kResultType{"result-type", "", "must be a media type that a result may have",
+                         controller::isResultType};
 const Format kLabelSelector{"label-selector", "^[^=]+=[^=]*$", "must be key=value of a label",
                             isLabelSelector};
 

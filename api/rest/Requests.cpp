@@ -133,7 +133,10 @@ Schema workspacePatchSchema() {
         .named("WorkspacePatch");
 }
 
-Schema executionRequestSchema() {
+namespace {
+
+/// What every execution takes, wherever it runs.
+Schema executionFields() {
     return Schema::object()
         .optional("command", text(kArgument, "A shell command line").example("echo hi | wc -c"))
         .optional("argv", Schema::array(Schema::string(kArgument))
@@ -157,7 +160,6 @@ Schema executionRequestSchema() {
                                           .fallback(1 << 20))
         .optional("background", Schema::boolean().describe("Answers 202 at once").fallback(false))
         .optional("pty", ptySchema())
-        .later("context", "Contexts are not in this version; each run has a fresh interpreter")
         .later("packages",
                "Package installation is not in this version; use an image that has them")
         .optional("collect",
@@ -169,12 +171,34 @@ Schema executionRequestSchema() {
                                 "where the pattern spells them. Without it: none")
                       .example(Json::array({"**"})))
         .example({{"command", "echo hi | wc -c"}})
-        .example({{"code", "print(1)"}, {"language", "python"}})
+        .example({{"code", "print(1)"}, {"language", "python"}});
+}
+
+}  // namespace
+
+Schema executionRequestSchema() {
+    return executionFields()
+        .optional("context", text(kContextId,
+                                  "With `code`, in a workspace: the context to run it in, which "
+                                  "has its own language, cwd and env. 409 while it runs another"))
+        .example({{"code", "x + 1"}, {"context", "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"}})
         .named("ExecutionRequest");
 }
 
+Schema contextRequestSchema() {
+    return Schema::object()
+        .optional("language", text(kLabelValue, "Without it python, or the image's own"))
+        .optional("cwd", text(kPath, "Where it starts; without it the workspace's root"))
+        .optional("env", envSchema("Environment of the interpreter, over the workspace's"))
+        .optional("name", text(kDisplayName,
+                               "The workspace's context of this name and language; "
+                               "made if there is none"))
+        .example({{"language", "python"}})
+        .named("ContextRequest");
+}
+
 Schema oneShotRequestSchema() {
-    Schema schema = executionRequestSchema();
+    Schema schema = executionFields();
     schema.mergeFields(placeSchema()).named("OneShotRequest");
     return schema;
 }
@@ -214,6 +238,33 @@ controller::WorkspacePatch readWorkspacePatch(const Json& body) {
     return patch;
 }
 
+controller::ContextRequest readContextRequest(const Json& body) {
+    controller::ContextRequest request;
+    request.language = textOf(body, "language").value_or("");
+    request.cwd = textOf(body, "cwd").value_or("");
+    request.env = textsOf(body, "env");
+    request.name = textOf(body, "name").value_or("");
+    return request;
+}
+
+namespace {
+
+/// What a context has of its own cannot be said again for one execution in it.
+void checkContext(const Json& body) {
+    Error error(ErrorCode::InvalidArgument, "a context runs code as it is");
+    if (!body.contains("code")) error.field("/context", "goes with code only");
+    for (const char* own : {"cwd", "env", "stdin", "stdinOpen", "pty"}) {
+        const auto at = body.find(own);
+        if (at == body.end() || *at == Json(false) || (at->is_object() && at->empty())) continue;
+        error.field(std::string("/") + own, "must be absent: it is the context's own");
+    }
+    if (error.fields().empty()) return;
+    error.hint("give cwd and env when the context is made; it has no standard input");
+    throw error;
+}
+
+}  // namespace
+
 controller::ExecutionRequest readExecutionRequest(const Json& body) {
     controller::ExecutionRequest request;
     request.command = textOf(body, "command");
@@ -229,6 +280,10 @@ controller::ExecutionRequest readExecutionRequest(const Json& body) {
     request.language = textOf(body, "language").value_or("");
     request.cwd = textOf(body, "cwd").value_or("");
     request.env = textsOf(body, "env");
+    if (const auto context = textOf(body, "context")) {
+        checkContext(body);
+        request.context = *context;
+    }
     request.stdin_bytes = textOf(body, "stdin");
     request.timeout = durationOf(body, "timeoutSeconds").value_or(request.timeout);
     if (const auto limit = body.find("outputLimitBytes"); limit != body.end()) {
@@ -241,7 +296,7 @@ controller::ExecutionRequest readExecutionRequest(const Json& body) {
     if (const auto collect = body.find("collect"); collect != body.end()) {
         request.collect = collect->get<std::vector<std::string>>();
     }
-    const bool interactive = request.background || request.pty;
+    const bool interactive = (request.background || request.pty) && request.context.empty();
     request.stdin_open = body.value("stdinOpen", interactive && !request.stdin_bytes);
     if (request.stdin_open && request.stdin_bytes) {
         throw Error(ErrorCode::InvalidArgument, "`stdin` and `stdinOpen` exclude each other")

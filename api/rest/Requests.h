@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "api/rest/Schema.h"
+#include "controller/Contexts.h"
 #include "controller/Executions.h"
 #include "controller/Workspaces.h"
 
@@ -25,6 +26,10 @@ Schema executionRequestSchema();
 /// the execution's.
 Schema oneShotRequestSchema();
 
+/// Fields of POST /v1/workspaces/{workspace}/contexts.
+Schema contextRequestSchema();
+
+controller::ContextRequest readContextRequest(const Json& body);
 controller::WorkspaceRequest readWorkspaceRequest(const Json& body);
 controller::WorkspacePatch readWorkspacePatch(const Json& body);
 controller::ExecutionRequest readExecutionRequest(const Json& body);

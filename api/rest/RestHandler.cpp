@@ -70,6 +70,7 @@ RestHandler::RestHandler(const controller::Services& services,
     : gate_(authenticator, shares) {
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services));
+    append(operations_, contextOperations(services));
     append(operations_, fileOperations(services));
     append(operations_, archiveOperations(services));
     append(operations_, linkOperations(services));

@@ -36,6 +36,8 @@ extern const Format kTenant;         ///< letters, digits, ._-, up to 63
 extern const Format kDisplayName;    ///< up to 253 bytes without control characters
 extern const Format kDateTime;       ///< RFC 3339; for answers
 extern const Format kDecimal;        ///< digits that fit 64 bits
+extern const Format kContextId;      ///< cx_ and 32 hex digits
+extern const Format kResultType;     ///< a media type that a result may have
 extern const Format kLabelSelector;  ///< "key=value"
 
 /// What went wrong in one document.

@@ -151,16 +151,8 @@ Operations laterOperations() {
         const char* what;
         const char* hint;
     };
-    constexpr const char* kContexts = "Contexts are";
-    constexpr const char* kContextHint =
-        "Keep state in files of the workspace; each execution has a fresh interpreter";
     constexpr const char* kPackageHint = "Use a pool whose image has the packages";
     const Line lines[] = {
-        {"GET", "/v1/workspaces/{workspace}/contexts", kContexts, kContextHint},
-        {"POST", "/v1/workspaces/{workspace}/contexts", kContexts, kContextHint},
-        {"DELETE", "/v1/contexts/{context}", kContexts, kContextHint},
-        {"POST", "/v1/contexts/{context}/interrupt", kContexts, kContextHint},
-        {"POST", "/v1/contexts/{context}/restart", kContexts, kContextHint},
         {"POST", "/v1/workspaces/{workspace}/packages", "Packages are", kPackageHint},
     };
     Operations all;

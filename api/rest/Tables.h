@@ -11,6 +11,7 @@ namespace hearth::rest {
 Operations poolOperations(const controller::Services& services);
 Operations workspaceOperations(const controller::Services& services);
 Operations executionOperations(const controller::Services& services);
+Operations contextOperations(const controller::Services& services);
 Operations fileOperations(const controller::Services& services);
 Operations archiveOperations(const controller::Services& services);
 Operations linkOperations(const controller::Services& services);

@@ -87,6 +87,20 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
     return out;
 }
 
+Json resultJson(const controller::Result& result) {
+    return {{"main", result.main}, {"mime", result.mime}};
+}
+
+Json contextJson(const controller::ContextView& view) {
+    return {{"id", view.id},
+            {"workspaceId", view.workspace_id},
+            {"language", view.language},
+            {"name", orNull(view.name)},
+            {"cwd", orNull(view.cwd)},
+            {"createdAt", view.created_at},
+            {"executionId", orNull(view.running)}};
+}
+
 Json executionJson(const controller::ExecutionView& view, const std::string& trace_id,
                    const std::string& origin) {
     Json artifacts = Json::array();
@@ -102,6 +116,8 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
               kept ? Json(formatRfc3339(fromUnixMillis(artifact.expires_ms))) : Json(nullptr)}});
         if (!artifact.reason.empty()) artifacts.back()["reason"] = artifact.reason;
     }
+    Json results = Json::array();
+    for (const controller::ResultPtr& result : view.results) results.push_back(resultJson(*result));
     Json out = {{"id", view.id},
                 {"workspaceId", view.workspace_id},
                 {"language", orNull(view.language)},
@@ -112,14 +128,17 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
                 {"stderr", toUtf8(view.stderr_bytes)},
                 {"truncated", view.truncated},
                 {"droppedBytes", view.dropped_bytes},
-                {"results", Json::array()},
+                {"results", std::move(results)},
+                {"droppedResults", view.dropped_results},
                 {"error", view.error ? clean(*view.error) : Json(nullptr)},
                 {"artifacts", std::move(artifacts)},
                 {"background", view.background},
                 {"startedAt", view.started_at},
                 {"durationMs", view.duration_ms ? Json(*view.duration_ms) : Json(nullptr)},
                 {"usage", {{"cpuMs", view.cpu_ms}, {"peakMemoryBytes", view.peak_memory_bytes}}},
-                {"interpreter", orNull(view.interpreter)}};
+                {"interpreter", orNull(view.interpreter)},
+                {"context", orNull(view.context)},
+                {"contextKept", view.context_kept ? Json(*view.context_kept) : Json(nullptr)}};
     if (view.claim) out["claim"] = ledgerJson(*view.claim);
     if (!trace_id.empty()) out["traceId"] = trace_id;
     return out;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/Json.h"
+#include "controller/Contexts.h"
 #include "controller/Events.h"
 #include "controller/Executions.h"
 #include "controller/Pools.h"
@@ -20,6 +21,9 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
 /// `origin` ("http://host") goes before the artifacts' urls, which are paths without it.
 Json executionJson(const controller::ExecutionView& view, const std::string& trace_id = {},
                    const std::string& origin = {});
+/// `{main, mime}`.
+Json resultJson(const controller::Result& result);
+Json contextJson(const controller::ContextView& view);
 /// `{apiVersion, kind, metadata, spec, status}`, with name, generation, resourceVersion and
 /// createdAt in the metadata.
 Json poolJson(const controller::PoolView& view);

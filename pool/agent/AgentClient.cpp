@@ -7,6 +7,7 @@
 #include "pool/agent/DataConnections.h"
 #include "pool/agent/ExecStream.h"
 #include "pool/agent/FileStream.h"
+#include "pool/agent/PrewarmStream.h"
 
 namespace hearth::agent {
 namespace {
@@ -94,8 +95,13 @@ struct AgentClient::Impl {
 
     template <typename Decode>
     auto askControl(std::string_view request, Decode decode) const {
+        return askControl(request, timeout, decode);
+    }
+    template <typename Decode>
+    auto askControl(std::string_view request, std::chrono::milliseconds patience,
+                    Decode decode) const {
         const auto connection = control;  // on_lost may destroy this client meanwhile
-        return ask(*connection, request, deadline(), decode);
+        return ask(*connection, request, Steady::now() + patience, decode);
     }
 
     template <typename Decode>
@@ -107,10 +113,11 @@ struct AgentClient::Impl {
     }
 
     std::shared_ptr<ExecHandle> start(const std::string& request, const std::string& id,
-                                      std::uint64_t offset, std::uint64_t output_limit,
+                                      std::uint64_t offset, std::uint64_t results,
+                                      std::uint64_t output_limit,
                                       const std::shared_ptr<ExecSink>& sink) const {
         const auto connection = control;
-        auto stream = std::make_shared<ExecStream>(id, offset, output_limit, sink);
+        auto stream = std::make_shared<ExecStream>(id, offset, results, output_limit, sink);
         const std::uint32_t number = connection->open(stream, request, deadline());
         return std::make_shared<Handle>(connection, std::move(stream), number);
     }
@@ -166,14 +173,15 @@ TimePoint AgentClient::touch() {
 
 std::shared_ptr<ExecHandle> AgentClient::exec(const ExecRequest& request,
                                               const std::shared_ptr<ExecSink>& sink) {
-    return impl_->start(encodeExec(request), request.id, 0, request.output_limit, sink);
+    return impl_->start(encodeExec(request), request.id, 0, 0, request.output_limit, sink);
 }
 
 std::shared_ptr<ExecHandle> AgentClient::attach(const std::string& id, std::uint64_t offset,
                                                 const std::shared_ptr<ExecSink>& sink,
-                                                std::uint64_t output_limit) {
-    return impl_->start(dumpJson({{"op", "attach"}, {"id", id}, {"offset", offset}}), id, offset,
-                        output_limit, sink);
+                                                std::uint64_t output_limit, std::uint64_t results) {
+    return impl_->start(
+        dumpJson({{"op", "attach"}, {"id", id}, {"offset", offset}, {"results", results}}), id,
+        offset, results, output_limit, sink);
 }
 
 void AgentClient::drive(const std::function<bool()>& done, std::chrono::milliseconds timeout) {
@@ -196,6 +204,29 @@ void AgentClient::forget(const std::string& id) {
 
 void AgentClient::drain(std::uint64_t epoch) {
     impl_->askControl(dumpJson({{"op", "drain"}, {"epoch", epoch}}), nothing);
+}
+
+bool AgentClient::createContext(const ContextRequest& request, std::chrono::milliseconds timeout) {
+    return impl_->askControl(encodeContext(request), timeout,
+                             [&](const Json& json) { return decodeContext(json, request); });
+}
+
+void AgentClient::endContext(const std::string& id) {
+    impl_->askControl(dumpJson({{"op", "contextEnd"}, {"id", id}}), nothing);
+}
+
+void AgentClient::restartContext(const std::string& id, std::chrono::milliseconds timeout) {
+    impl_->askControl(dumpJson({{"op", "contextRestart"}, {"id", id}}), timeout, nothing);
+}
+
+void AgentClient::interruptContext(const std::string& id) {
+    impl_->askControl(dumpJson({{"op", "interrupt"}, {"id", id}}), nothing);
+}
+
+void AgentClient::prewarm(const PrewarmRequest& request, Prewarmed done) {
+    const auto connection = impl_->control;
+    connection->open(std::make_shared<PrewarmStream>(request, std::move(done)),
+                     encodePrewarm(request), impl_->deadline());
 }
 
 FileStat AgentClient::stat(const std::string& path) {

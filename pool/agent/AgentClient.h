@@ -74,6 +74,12 @@ struct KnownExecution {
     TimePoint started_at{};
 };
 
+struct KnownContext {
+    std::string id;
+    std::string language;
+    bool running = false;
+};
+
 struct Hello {
     std::string version;
     std::uint64_t highest_epoch = 0;
@@ -82,6 +88,7 @@ struct Hello {
     TimePoint last_activity{};
     std::uint32_t running = 0;
     std::vector<KnownExecution> executions;
+    std::vector<KnownContext> contexts;
     std::vector<std::string> languages;
 };
 
@@ -114,6 +121,7 @@ struct ExecRequest {
     std::string command;
     std::string language;
     std::string code;
+    std::string context;  ///< with code: the interpreter to run it in; cwd and env are its own
     std::string cwd;
     std::map<std::string, std::string> env;
     bool stdin_open = false;
@@ -121,6 +129,15 @@ struct ExecRequest {
     std::chrono::milliseconds timeout{0};
     std::uint64_t output_limit = 1U << 20U;
     bool background = false;
+    bool prewarm = false;  ///< before the bind, and only then
+};
+
+/// What an agent says when an execution begins, or is found again.
+struct ExecStart {
+    TimePoint at{};
+    bool repeated = false;
+    std::string interpreter;  ///< zygote, context, cold; empty for argv and command
+    std::string context;      ///< empty: none
 };
 
 struct ExecResult {
@@ -133,7 +150,30 @@ struct ExecResult {
     std::uint64_t max_rss_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t dropped_bytes = 0;
+    std::string interpreter;  ///< as in ExecStart
+    std::uint64_t result_bytes = 0;
+    std::uint64_t dropped_results = 0;
+    std::optional<bool> context_kept;  ///< of one that ran in a context
     std::string report;  ///< untrusted JSON text left by the language's runner, or empty
+};
+
+/// A stateful interpreter to be made.
+struct ContextRequest {
+    std::string id;
+    std::string language;
+    std::string cwd;
+    std::map<std::string, std::string> env;
+};
+
+/// Interpreters to be kept ready, with what they import ahead.
+struct PrewarmRequest {
+    std::map<std::string, std::vector<std::string>> languages;  ///< to modules
+    std::chrono::milliseconds wait{0};
+};
+
+struct PrewarmReply {
+    std::vector<std::string> ready;
+    std::map<std::string, std::string> failed;  ///< language to why; untrusted text
 };
 
 /// Receives one execution. Called from whichever thread reads the connection, one call at a time,
@@ -143,9 +183,12 @@ struct ExecResult {
 class ExecSink {
 public:
     virtual ~ExecSink() = default;
-    virtual void started(TimePoint at, bool repeated) = 0;
+    virtual void started(const ExecStart& start) = 0;
     /// `offset` is the place of `bytes` in the one sequence over both channels. `channel`: 1, 2.
     virtual void output(int channel, std::uint64_t offset, std::string_view bytes) = 0;
+    /// Something the code shows: untrusted text that should be a JSON object, at most kMaxResult
+    /// (Frame.h) long. Comes behind the output that was there before it.
+    virtual void result(std::string_view /*json*/) {}
     virtual void exited(const ExecResult& result) = 0;
     /// The stream ended without a result: refused (`error` set) or the agent was lost (empty).
     virtual void lost(const std::optional<AgentError>& error) = 0;
@@ -222,9 +265,11 @@ public:
     /// throws, the sink hears nothing. Output beyond `output_limit` is taken at 1 MiB/s only.
     std::shared_ptr<ExecHandle> exec(const ExecRequest& request,
                                      const std::shared_ptr<ExecSink>& sink);
+    /// From `offset` of the output and `results` of the results on.
     std::shared_ptr<ExecHandle> attach(const std::string& id, std::uint64_t offset,
                                        const std::shared_ptr<ExecSink>& sink,
-                                       std::uint64_t output_limit = 1U << 20U);
+                                       std::uint64_t output_limit = 1U << 20U,
+                                       std::uint64_t results = 0);
     /// Lets this thread read the connection until `done` is true or the deadline passes: the way to
     /// wait for a sink without a hand-off between threads. `done` is asked after whatever was read
     /// and must be cheap and thread-safe. Returns at the deadline too; throws AgentLost when the
@@ -234,6 +279,20 @@ public:
     void resize(const std::string& id, unsigned columns, unsigned rows);
     void forget(const std::string& id);
     void drain(std::uint64_t epoch);
+
+    /// Makes a context; true if the agent had it already. An interpreter may take its time to
+    /// start, so `timeout` is its own.
+    bool createContext(const ContextRequest& request, std::chrono::milliseconds timeout);
+    void endContext(const std::string& id);
+    void restartContext(const std::string& id, std::chrono::milliseconds timeout);
+    /// SIGINT to what the context runs; AgentError NOT_FOUND if it runs nothing or is none.
+    void interruptContext(const std::string& id);
+    /// Hears once how a prewarm went: the reply, or a refusal, or neither if the agent was lost.
+    /// Must not block.
+    using Prewarmed = std::function<void(const std::optional<PrewarmReply>& reply,
+                                         const std::optional<AgentError>& refusal)>;
+    /// Returns when the request has been sent. If this throws, `done` is not called.
+    void prewarm(const PrewarmRequest& request, Prewarmed done);
 
     /// Files, on a data connection. Paths are relative to the workspace. Without progress for 10 s
     /// they throw Error(Deadline) and give up that data connection only.

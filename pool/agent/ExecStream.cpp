@@ -16,17 +16,21 @@ constexpr std::size_t kMaxInputCredit = 16U << 20U;
 
 }  // namespace
 
-ExecStream::ExecStream(std::string id, std::uint64_t offset, std::uint64_t output_limit,
-                       const std::shared_ptr<ExecSink>& sink)
-    : id_(std::move(id)), output_limit_(output_limit), sink_(sink), next_offset_(offset) {}
+ExecStream::ExecStream(std::string id, std::uint64_t offset, std::uint64_t results,
+                       std::uint64_t output_limit, const std::shared_ptr<ExecSink>& sink)
+    : id_(std::move(id)),
+      output_limit_(output_limit),
+      sink_(sink),
+      next_offset_(offset),
+      results_(results) {}
 
 bool ExecStream::frame(Connection& from, const FrameHeader& header, std::string_view payload) {
     switch (header.type) {
         case FrameType::Note: {
             if (started_) throw ProtocolError("an execution started twice");
-            const Started started = decodeStarted(parseObject(payload), id_);
+            const ExecStart started = decodeStarted(parseObject(payload), id_);
             started_ = true;
-            if (const auto sink = sink_.lock()) sink->started(started.at, started.repeated);
+            if (const auto sink = sink_.lock()) sink->started(started);
             return false;
         }
         case FrameType::Data:
@@ -48,6 +52,7 @@ bool ExecStream::frame(Connection& from, const FrameHeader& header, std::string_
             return false;
         case FrameType::Reply: {
             if (!started_) throw ProtocolError("an execution ended before it started");
+            if (!results_.whole()) throw ProtocolError("an execution ended within a result");
             const ExecResult result = decodeResult(parseObject(payload), id_);
             if (const auto sink = finish()) sink->exited(result);
             return true;
@@ -69,31 +74,46 @@ void ExecStream::data(Connection& from, const FrameHeader& header, std::string_v
     }
     const std::uint64_t offset = getU64(reinterpret_cast<const unsigned char*>(payload.data()));
     const std::string_view bytes = payload.substr(kOffsetSize);
+    {
+        const std::lock_guard lock(mutex_);
+        if (bytes.size() > window_) throw ProtocolError("output without credit");
+        window_ -= bytes.size();
+        if (header.channel != Channel::Results) received_ += bytes.size();
+    }
+    if (header.channel == Channel::Results) {
+        results_.take(offset, bytes, [this](std::string_view json) {
+            if (const auto sink = sink_.lock()) sink->result(json);
+        });
+    } else {
+        output(header.channel, offset, bytes);
+    }
+    consumed(from, header, bytes.size());
+}
+
+void ExecStream::output(Channel channel, std::uint64_t offset, std::string_view bytes) {
     if (offset < next_offset_ ||
         offset > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
         throw ProtocolError("output that goes backwards");
     }
     next_offset_ = offset + bytes.size();
-    {
-        const std::lock_guard lock(mutex_);
-        if (bytes.size() > window_) throw ProtocolError("output without credit");
-        window_ -= bytes.size();
-        received_ += bytes.size();
-    }
-    if (const auto sink = sink_.lock()) {
-        sink->output(static_cast<int>(header.channel), offset, bytes);
-    }
+    if (const auto sink = sink_.lock()) sink->output(static_cast<int>(channel), offset, bytes);
+}
+
+void ExecStream::consumed(Connection& from, const FrameHeader& header, std::size_t bytes) {
     std::size_t grant = 0;
     bool later = false;
     {
         const std::lock_guard lock(mutex_);
-        owed_ += bytes.size();
-        if (received_ > output_limit_) {
+        if (received_ <= output_limit_) {
+            owed_ += bytes;
+            if (owed_ >= kInitialCredit / 2) grant = std::exchange(owed_, 0);
+        } else if (header.channel == Channel::Results) {
+            grant = bytes;  // a flood of output does not hold up what there is to see
+        } else {
+            owed_ += bytes;
             later = true;
-        } else if (owed_ >= kInitialCredit / 2) {
-            grant = std::exchange(owed_, 0);
-            window_ += grant;
         }
+        window_ += grant;
     }
     if (grant > 0) from.postCredit(header.stream, grant);
     if (later) from.wantTick(Steady::now() + kTick);

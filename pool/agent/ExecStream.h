@@ -7,6 +7,7 @@
 
 #include "pool/agent/AgentClient.h"
 #include "pool/agent/Connection.h"
+#include "pool/agent/ResultFeed.h"
 
 namespace hearth::agent {
 
@@ -16,9 +17,9 @@ namespace hearth::agent {
 /// one that has gone is taken and dropped. Thread-safe.
 class ExecStream final : public Stream {
 public:
-    /// Output must begin at `offset` or later.
-    ExecStream(std::string id, std::uint64_t offset, std::uint64_t output_limit,
-               const std::shared_ptr<ExecSink>& sink);
+    /// Output must begin at `offset` or later, results at `results`.
+    ExecStream(std::string id, std::uint64_t offset, std::uint64_t results,
+               std::uint64_t output_limit, const std::shared_ptr<ExecSink>& sink);
 
     bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
     void lost() override;
@@ -33,6 +34,9 @@ public:
 
 private:
     void data(Connection& from, const FrameHeader& header, std::string_view payload);
+    void output(Channel channel, std::uint64_t offset, std::string_view bytes);
+    /// Gives credit back for what has been taken: results at once, output as its limit allows.
+    void consumed(Connection& from, const FrameHeader& header, std::size_t bytes);
     /// Marks the last call; the sink if it is still there, and null the second time.
     std::shared_ptr<ExecSink> finish();
 
@@ -44,12 +48,13 @@ private:
     bool started_ = false;
     bool ended_ = false;
     std::uint64_t next_offset_;
+    ResultFeed results_;
 
     mutable std::mutex mutex_;
     bool finished_ = false;                      // guarded by mutex_: the last call has been made
     std::size_t window_ = kInitialCredit;        // guarded by mutex_: what the agent may still send
     std::size_t owed_ = 0;                       // guarded by mutex_: consumed, not granted again
-    std::uint64_t received_ = 0;                 // guarded by mutex_
+    std::uint64_t received_ = 0;                 // guarded by mutex_: of output
     Steady::time_point next_grant_{};            // guarded by mutex_
     std::size_t input_credit_ = kInitialCredit;  // guarded by mutex_
 };

@@ -13,6 +13,11 @@ inline constexpr std::size_t kHeaderSize = 12;
 inline constexpr std::size_t kMaxPayload = 262'144;
 inline constexpr std::size_t kInitialCredit = 262'144;
 inline constexpr std::size_t kOffsetSize = 8;
+/// Of one result, of all results of one execution together, and how many there may be.
+inline constexpr std::size_t kMaxResult = 4U << 20U;
+inline constexpr std::size_t kMaxResultBytes = 8U << 20U;
+inline constexpr std::size_t kMaxResults = 100;
+inline constexpr std::size_t kMaxContexts = 8;
 /// The descriptor on which the agent finds its listening socket.
 inline constexpr int kListenFd = 3;
 
@@ -27,7 +32,7 @@ enum class FrameType : std::uint8_t {
     Note = 8,
 };
 
-enum class Channel : std::uint8_t { Bytes = 0, Stdout = 1, Stderr = 2 };
+enum class Channel : std::uint8_t { Bytes = 0, Stdout = 1, Stderr = 2, Results = 3 };
 
 struct FrameHeader {
     std::uint32_t length = 0;
@@ -68,7 +73,7 @@ inline bool decodeHeader(const unsigned char* in, FrameHeader& header) noexcept 
     header.stream = getU32(in + 4);
     header.type = static_cast<FrameType>(in[8]);
     header.channel = static_cast<Channel>(in[9]);
-    return header.length <= kMaxPayload && in[8] >= 1 && in[8] <= 8 && in[9] <= 2 && in[10] == 0 &&
+    return header.length <= kMaxPayload && in[8] >= 1 && in[8] <= 8 && in[9] <= 3 && in[10] == 0 &&
            in[11] == 0;
 }
 

@@ -16,6 +16,7 @@ constexpr std::size_t kMaxPath = 16U << 10U;  // PATH_MAX, and what escaping may
 constexpr std::size_t kMaxExecutions = 64;
 constexpr std::size_t kMaxLanguages = 64;
 constexpr std::size_t kMaxLabels = 256;
+constexpr std::size_t kMaxWhy = 4096;
 constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxUnixMillis = 8'640'000'000'000'000;
 
@@ -143,6 +144,38 @@ FileStat decodeItem(const Json& json) {
     return stat;
 }
 
+/// A language's name in an image's table.
+std::string languageName(const std::string& name, const char* field) {
+    const bool fits =
+        !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                   std::string_view("+#._-").find(c) != std::string_view::npos;
+        });
+    if (!fits) Fields::wrong(field);
+    return name;
+}
+
+std::string decodeInterpreter(const Fields& fields) {
+    static constexpr std::array kInterpreters{"", "zygote", "context", "cold"};
+    std::string interpreter = fields.textOr("interpreter", 16);
+    if (std::find(kInterpreters.begin(), kInterpreters.end(), interpreter) == kInterpreters.end()) {
+        Fields::wrong("interpreter");
+    }
+    return interpreter;
+}
+
+std::vector<KnownContext> decodeContexts(const Fields& fields) {
+    std::vector<KnownContext> contexts;
+    if (!fields.find("contexts")) return contexts;
+    for (const Json& item : fields.array("contexts", kMaxContexts)) {
+        const Fields entry(item);
+        contexts.push_back({entry.text("id", kMaxId),
+                            languageName(entry.text("language", 32), "language"),
+                            entry.flag("running")});
+    }
+    return contexts;
+}
+
 }  // namespace
 
 std::string encodeControlHello(std::uint64_t epoch) {
@@ -198,6 +231,7 @@ std::string encodeExec(const ExecRequest& request) {
         json["language"] = request.language;
         json["code"] = request.code;
     }
+    if (!request.context.empty()) json["context"] = request.context;
     if (!request.cwd.empty()) json["cwd"] = request.cwd;
     if (!request.env.empty()) json["env"] = request.env;
     json["stdin"] = request.stdin_open;
@@ -205,7 +239,49 @@ std::string encodeExec(const ExecRequest& request) {
     json["timeoutMs"] = request.timeout.count();
     json["outputLimit"] = request.output_limit;
     json["background"] = request.background;
+    if (request.prewarm) json["prewarm"] = true;
     return dumpJson(json);
+}
+
+std::string encodeContext(const ContextRequest& request) {
+    Json json{{"op", "context"}, {"id", request.id}, {"language", request.language}};
+    if (!request.cwd.empty()) json["cwd"] = request.cwd;
+    if (!request.env.empty()) json["env"] = request.env;
+    return dumpJson(json);
+}
+
+bool decodeContext(const Json& json, const ContextRequest& request) {
+    const Fields fields(json);
+    if (fields.text("id", kMaxId) != request.id) Fields::wrong("id");
+    if (fields.text("language", 32) != request.language) Fields::wrong("language");
+    return fields.flag("repeated");
+}
+
+std::string encodePrewarm(const PrewarmRequest& request) {
+    Json languages = Json::object();
+    for (const auto& [language, imports] : request.languages) {
+        languages[language] = {{"imports", imports}};
+    }
+    return dumpJson(
+        {{"op", "prewarm"}, {"languages", std::move(languages)}, {"waitMs", request.wait.count()}});
+}
+
+PrewarmReply decodePrewarm(const Json& json, const PrewarmRequest& request) {
+    const Fields fields(json);
+    PrewarmReply reply;
+    for (const Json& item : fields.array("ready", kMaxLanguages)) {
+        if (!item.is_string() || !request.languages.contains(item.get<std::string>())) {
+            Fields::wrong("ready");
+        }
+        reply.ready.push_back(item.get<std::string>());
+    }
+    if (!fields.find("failed")) return reply;
+    for (const auto& [language, why] : fields.object("failed").json().items()) {
+        if (!request.languages.contains(language) || !why.is_string()) Fields::wrong("failed");
+        const auto& text = why.get_ref<const std::string&>();
+        reply.failed[language] = toUtf8(std::string_view(text).substr(0, kMaxWhy));
+    }
+    return reply;
 }
 
 Json parseObject(std::string_view payload) {
@@ -263,14 +339,9 @@ Hello decodeHello(const Json& json) {
     const Fields languages = fields.object("languages");
     if (languages.json().size() > kMaxLanguages) Fields::wrong("languages");
     for (const auto& [name, ignored] : languages.json().items()) {
-        const bool fits =
-            !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
-                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                       std::string_view("+#._-").find(c) != std::string_view::npos;
-            });
-        if (!fits) Fields::wrong("languages");
-        hello.languages.push_back(name);
+        hello.languages.push_back(languageName(name, "languages"));
     }
+    hello.contexts = decodeContexts(fields);
     return hello;
 }
 
@@ -304,10 +375,11 @@ TimePoint decodeTouch(const Json& json) {
     return Fields(json).time("lastActivityNs");
 }
 
-Started decodeStarted(const Json& json, const std::string& id) {
+ExecStart decodeStarted(const Json& json, const std::string& id) {
     const Fields fields = Fields(json).object("started");
     if (fields.text("id", kMaxId) != id) Fields::wrong("id");
-    return {fields.time("startedAtNs"), fields.flag("repeated")};
+    return {fields.time("startedAtNs"), fields.flag("repeated"), decodeInterpreter(fields),
+            fields.textOr("context", kMaxId)};
 }
 
 ExecResult decodeResult(const Json& json, const std::string& id) {
@@ -328,6 +400,12 @@ ExecResult decodeResult(const Json& json, const std::string& id) {
     result.max_rss_bytes = fields.number("maxRssBytes");
     result.output_bytes = fields.number("outputBytes");
     result.dropped_bytes = fields.number("droppedBytes", result.output_bytes);
+    result.interpreter = decodeInterpreter(fields);
+    if (fields.find("resultBytes")) {
+        result.result_bytes = fields.number("resultBytes", kMaxResultBytes + 4 * kMaxResults);
+    }
+    if (fields.find("droppedResults")) result.dropped_results = fields.number("droppedResults");
+    if (fields.find("contextKept")) result.context_kept = fields.flag("contextKept");
     result.report = fields.textOr("report", kMaxText);
     return result;
 }

@@ -33,12 +33,15 @@ BindReply decodeBind(const Json& json, const BindRequest& request);
 Deadlines decodeDeadlines(const Json& json);
 TimePoint decodeTouch(const Json& json);
 
-struct Started {
-    TimePoint at{};
-    bool repeated = false;
-};
+std::string encodeContext(const ContextRequest& request);
+/// Whether the agent had the context already.
+bool decodeContext(const Json& json, const ContextRequest& request);
+std::string encodePrewarm(const PrewarmRequest& request);
+/// Only languages that were asked for.
+PrewarmReply decodePrewarm(const Json& json, const PrewarmRequest& request);
+
 /// `id` is the execution that was asked for.
-Started decodeStarted(const Json& json, const std::string& id);
+ExecStart decodeStarted(const Json& json, const std::string& id);
 ExecResult decodeResult(const Json& json, const std::string& id);
 
 /// Of `{stat}`.

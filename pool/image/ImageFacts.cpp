@@ -97,6 +97,15 @@ Json ownTable() {
     return table.is_object() ? table : Json(nullptr);
 }
 
+/// Its words, without the empty ones.
+Json command(const std::string& program, const char* driver, const char* argument) {
+    Json words = Json::array({program});
+    for (const char* word : {driver, argument}) {
+        if (*word != '\0') words.push_back(word);
+    }
+    return words;
+}
+
 Json languages(const std::string& path) {
     Json table = ownTable();
     if (!table.is_null()) return table;
@@ -105,7 +114,10 @@ Json languages(const std::string& path) {
         if (table.contains(probe.language)) continue;
         const std::string program = find(probe.program, path);
         if (program.empty()) continue;
-        table[probe.language] = {{"file", probe.file}, {"run", {program, "{file}"}}};
+        Json how{{"file", probe.file}, {"run", command(program, probe.runner, "{file}")}};
+        if (*probe.zygote != '\0') how["zygote"] = command(program, probe.zygote, "");
+        if (*probe.context != '\0') how["context"] = command(program, probe.context, "");
+        table[probe.language] = std::move(how);
     }
     return table;
 }

@@ -321,11 +321,13 @@ constexpr std::array kRefusedBesideAgent = std::to_array<Refused>({
     {"tgkill", 0, kAgent},
     {"rt_sigqueueinfo", 0, kAgent},
     {"rt_tgsigqueueinfo", 0, kAgent},
+    {"setpriority", 0, kOfUser},
+    {"setpriority", 1, kAgent},
+});
+constexpr std::array kRefusedOfMark = std::to_array<Refused>({
     {"prlimit64", 0, kSelf, true},
     {"prlimit64", 1, kFileLocks},
     {"setrlimit", 0, kFileLocks},
-    {"setpriority", 0, kOfUser},
-    {"setpriority", 1, kAgent},
 });
 
 }  // namespace
@@ -345,6 +347,10 @@ std::span<const Refused> refused() {
 
 std::span<const Refused> refusedBesideAgent() {
     return kRefusedBesideAgent;
+}
+
+std::span<const Refused> refusedOfMark() {
+    return kRefusedOfMark;
 }
 
 std::vector<Conditional> conditional() {

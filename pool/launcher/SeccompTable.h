@@ -45,8 +45,9 @@ struct Refused {
 };
 std::span<const Refused> refused();
 /// Refused besides where tenants have the agent's uid: signals to the agent (which the kernel keeps
-/// from it in any case), what would change its limits and priority, or the limit that marks an
-/// execution's processes.
+/// from it in any case), what would change its limits and priority.
 std::span<const Refused> refusedBesideAgent();
+/// What would take an execution's mark (RLIMIT_LOCKS) off its own processes or those of another.
+std::span<const Refused> refusedOfMark();
 
 }  // namespace hearth::pool::launcher::seccomp

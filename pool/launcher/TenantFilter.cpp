@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 
 #include "base/Error.h"
@@ -92,16 +93,11 @@ std::uint32_t errnoAction(int error) {
     return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
 }
 
-/// Foreign architectures jump over it: what follows kills them.
-std::vector<sock_filter> prelude(AgentIdentity agent) {
+/// Refused arguments, each of which jumps over itself where it does not fit.
+std::vector<sock_filter> refusals(std::span<const Refused> all) {
     constexpr unsigned kLoad = BPF_LD | BPF_W | BPF_ABS;
-    constexpr unsigned kReturn = BPF_RET | BPF_K;
     constexpr unsigned kIfEqual = BPF_JMP | BPF_JEQ | BPF_K;
     std::vector<sock_filter> rules;
-    std::vector<Refused> all(refused().begin(), refused().end());
-    if (agent == AgentIdentity::Tenant) {
-        all.insert(all.end(), refusedBesideAgent().begin(), refusedBesideAgent().end());
-    }
     for (const Refused& rule : all) {
         const auto low_half = static_cast<std::uint32_t>(offsetof(seccomp_data, args) +
                                                          rule.argument * sizeof(std::uint64_t));
@@ -109,19 +105,46 @@ std::vector<sock_filter> prelude(AgentIdentity agent) {
         rules.push_back(jump(kIfEqual, static_cast<std::uint32_t>(callNumber(rule.name)), 0, 3));
         rules.push_back(statement(kLoad, low_half));
         rules.push_back(jump(kIfEqual, rule.value, rule.unless ? 1 : 0, rule.unless ? 0 : 1));
-        rules.push_back(statement(kReturn, errnoAction(EPERM)));
+        rules.push_back(statement(BPF_RET | BPF_K, errnoAction(EPERM)));
     }
+    return rules;
+}
+
+/// Foreign architectures jump over it: what follows kills them.
+std::vector<sock_filter> prelude(std::span<const Refused> all) {
+    std::vector<sock_filter> rules = refusals(all);
     const std::size_t length = rules.size();
     const std::vector<sock_filter> head{
-        statement(kLoad, offsetof(seccomp_data, arch)),
-        jump(kIfEqual, AUDIT_ARCH_X86_64, 0, length + 4),
-        statement(kLoad, offsetof(seccomp_data, nr)),
+        statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, length + 4),
+        statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
         jump(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, length + 2, 0),
         jump(BPF_JMP | BPF_JGT | BPF_K, kNewestCall, 0, 1),
-        statement(kReturn, errnoAction(ENOSYS)),
+        statement(BPF_RET | BPF_K, errnoAction(ENOSYS)),
     };
     rules.insert(rules.begin(), head.begin(), head.end());
     return rules;
+}
+
+std::vector<sock_filter> filterWith(std::span<const Refused> refused_arguments) {
+    const Filter filter = buildTenantFilter();
+    const std::string body =
+        exported([&](int fd) { return ::seccomp_export_bpf(filter.get(), fd); });
+    std::vector<sock_filter> program = prelude(refused_arguments);
+    const std::size_t own = program.size();
+    program.resize(own + body.size() / sizeof(sock_filter));
+    std::memcpy(&program[own], body.data(), (program.size() - own) * sizeof(sock_filter));
+    if (program.size() > BPF_MAXINSNS) throw std::logic_error("the tenant filter is too long");
+    return program;
+}
+
+std::vector<Refused> refusedTo(AgentIdentity agent, bool keep_mark) {
+    std::vector<Refused> all(refused().begin(), refused().end());
+    if (agent == AgentIdentity::Tenant) {
+        all.insert(all.end(), refusedBesideAgent().begin(), refusedBesideAgent().end());
+    }
+    if (keep_mark) all.insert(all.end(), refusedOfMark().begin(), refusedOfMark().end());
+    return all;
 }
 
 }  // namespace
@@ -170,14 +193,17 @@ Json ociFilter(AgentIdentity agent) {
 }
 
 std::vector<sock_filter> tenantFilter(AgentIdentity agent) {
-    const Filter filter = buildTenantFilter();
-    const std::string body =
-        exported([&](int fd) { return ::seccomp_export_bpf(filter.get(), fd); });
-    std::vector<sock_filter> program = prelude(agent);
-    const std::size_t own = program.size();
-    program.resize(own + body.size() / sizeof(sock_filter));
-    std::memcpy(&program[own], body.data(), (program.size() - own) * sizeof(sock_filter));
-    if (program.size() > BPF_MAXINSNS) throw std::logic_error("the tenant filter is too long");
+    return filterWith(refusedTo(agent, true));
+}
+
+std::vector<sock_filter> zygoteFilter(AgentIdentity agent) {
+    return filterWith(refusedTo(agent, false));
+}
+
+std::vector<sock_filter> markFilter() {
+    // The filter before it has dealt with foreign architectures.
+    std::vector<sock_filter> program = refusals(refusedOfMark());
+    program.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     return program;
 }
 

@@ -21,6 +21,12 @@ Json ociFilter(AgentIdentity agent = AgentIdentity::Root);
 /// libseccomp makes stand the rules that it cannot express (newer calls, refused arguments).
 std::vector<sock_filter> tenantFilter(AgentIdentity agent = AgentIdentity::Root);
 
+/// The same for a zygote: its children must be able to put their mark on (RLIMIT_LOCKS).
+std::vector<sock_filter> zygoteFilter(AgentIdentity agent = AgentIdentity::Root);
+
+/// What such a child adds once it has put it on: the mark stays.
+std::vector<sock_filter> markFilter();
+
 /// The libseccomp part as its pseudo code, for the golden test.
 std::string tenantPseudoCode();
 

@@ -128,15 +128,23 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
     if (peer.kind == FakePeer::Kind::Data && !is_data) {
         refuse("BAD_REQUEST", "not on a data connection");
     }
-    if ((is_data || op == "exec" || op == "signal" || op == "resize" || op == "forget") &&
+    const bool ahead = op == "exec" && json.value("prewarm", false);
+    if ((ahead || op == "prewarm") && lock_.holder()) {
+        refuse("BAD_REQUEST", "the sandbox is bound already");
+    }
+    if ((is_data || (op == "exec" && !ahead) || op == "context" || op == "contextEnd" ||
+         op == "contextRestart" || op == "interrupt" || op == "signal" || op == "resize" ||
+         op == "forget") &&
         !lock_.holder()) {
         refuse("NOT_BOUND", "the sandbox is not bound");
     }
     if (op == "exec") {
         execute(peer, stream, json);
     } else if (op == "attach") {
-        attach(peer, stream, execution(text(json, "id")), json.at("offset").get<std::uint64_t>(),
-               true, false);
+        FakeStream from;
+        from.position = json.at("offset").get<std::uint64_t>();
+        from.results = json.value("results", std::uint64_t{0});
+        attach(peer, stream, execution(text(json, "id")), from, true);
     } else if (op == "read" || op == "write") {
         openFile(peer, stream, op, json);
     } else {
@@ -148,6 +156,8 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
 Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) {
     const Json done = Json::object();
     if (op == "hello") return hello(peer, json);
+    if (op == "prewarm") return prewarm(json);
+    if (std::optional<Json> answer = contextual(op, json)) return *std::move(answer);
     if (op == "bind") return bind(json);
     if (op == "deadlines") return deadlines(json);
     if (op == "touch") {
@@ -159,7 +169,7 @@ Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) 
         FakeExecution& known = execution(text(json, "id"));
         const bool ran = known.running();
         known.kill(signalNumber(text(json, "signal")), now());
-        if (ran) deadlines_.ended(now());
+        if (ran && !known.running()) settle(known);
         return done;
     }
     if (op == "resize") {
@@ -232,6 +242,11 @@ Json FakeAgent::hello(FakePeer& peer, const Json& json) {
                               {"startedAtNs", known->startedAtNs()},
                               {"background", known->background()}});
     }
+    Json contexts = Json::array();
+    for (const auto& each : contexts_) {
+        contexts.push_back(
+            {{"id", each->id}, {"language", each->language}, {"running", each->busy}});
+    }
     Json bound;
     if (holder) {
         bound = {{"claimId", holder->claim_id},
@@ -257,7 +272,96 @@ Json FakeAgent::hello(FakePeer& peer, const Json& json) {
               {"idleAtNs", deadlines_.idleAtNs()}}},
             {"lastActivityNs", deadlines_.lastActivityNs()},
             {"running", running()},
-            {"executions", executions}};
+            {"executions", executions},
+            {"contexts", contexts}};
+}
+
+std::optional<Json> FakeAgent::contextual(const std::string& op, const Json& json) {
+    if (op == "context") {
+        const std::string id = text(json, "id");
+        const std::string language = text(json, "language");
+        deadlines_.touch(now());
+        for (const auto& known : contexts_) {
+            if (known->id != id) continue;
+            if (known->language != language) refuse("BAD_REQUEST", "it has another language");
+            return Json{{"id", id}, {"language", language}, {"repeated", true}};
+        }
+        if (language != "python") refuse("UNSUPPORTED", "the language keeps no contexts");
+        if (contexts_.size() == agent::kMaxContexts) refuse("TOO_MANY", "too many contexts");
+        contexts_.push_back(std::make_shared<FakeContext>(FakeContext{id, language}));
+        return Json{{"id", id}, {"language", language}, {"repeated", false}};
+    }
+    if (op != "contextEnd" && op != "contextRestart" && op != "interrupt") return std::nullopt;
+    const std::shared_ptr<FakeContext> known = context(text(json, "id"));
+    FakeExecution* running = runningIn(*known);
+    deadlines_.touch(now());
+    if (op == "interrupt") {
+        if (running == nullptr) refuse("NOT_FOUND", "the context runs nothing");
+        running->interrupt(now());
+        if (!running->running()) settle(*running);
+        return Json::object();
+    }
+    if (running != nullptr) {
+        running->kill(9, now());
+        deadlines_.ended(now());
+    }
+    known->variables.clear();
+    if (op == "contextEnd") std::erase(contexts_, known);
+    return Json::object();
+}
+
+/// Modules whose names begin with "missing" are not there.
+Json FakeAgent::prewarm(const Json& json) const {
+    Json ready = Json::array();
+    Json failed = Json::object();
+    for (const auto& [language, wanted] : json.at("languages").items()) {
+        if (language != "python" && language != "bash") {
+            failed[language] = "the image has no such language";
+            continue;
+        }
+        ready.push_back(language);
+        for (const Json& module : wanted.value("imports", Json::array())) {
+            const auto name = module.get<std::string>();
+            if (name.starts_with("missing")) failed[language] = "No module named '" + name + "'";
+        }
+    }
+    return {{"ready", std::move(ready)}, {"failed", std::move(failed)}};
+}
+
+std::shared_ptr<FakeContext>& FakeAgent::context(const std::string& id) {
+    for (auto& known : contexts_) {
+        if (known->id == id) return known;
+    }
+    refuse("NOT_FOUND", "there is no such context");
+}
+
+std::shared_ptr<FakeContext> FakeAgent::contextOf(const Json& json) {
+    if (!json.contains("context")) return nullptr;
+    for (const char* own : {"cwd", "env", "pty"}) {
+        if (json.contains(own)) refuse("BAD_REQUEST", "that is the context's own");
+    }
+    if (json.value("stdin", false) || !json.contains("code")) {
+        refuse("BAD_REQUEST", "a context runs code without input");
+    }
+    std::shared_ptr<FakeContext> known = context(text(json, "context"));
+    if (json.value("language", known->language) != known->language) {
+        refuse("BAD_REQUEST", "the context has another language");
+    }
+    if (known->busy) refuse("BUSY", "the context runs another execution");
+    return known;
+}
+
+FakeExecution* FakeAgent::runningIn(const FakeContext& wanted) {
+    for (const auto& known : executions_) {
+        if (known->running() && known->context() == &wanted) return known.get();
+    }
+    return nullptr;
+}
+
+void FakeAgent::settle(const FakeExecution& known) {
+    deadlines_.ended(now());
+    if (!known.tookContext()) return;
+    std::erase_if(contexts_, [&](const auto& each) { return each.get() == known.context(); });
 }
 
 Json FakeAgent::bind(const Json& json) {
@@ -321,16 +425,18 @@ void FakeAgent::execute(FakePeer& peer, std::uint32_t stream, const Json& json) 
         if (known->fingerprint() != text(json, "fingerprint")) {
             refuse("FINGERPRINT_MISMATCH", "the execution is known with another body");
         }
-        attach(peer, stream, *known, 0, true, false);
+        attach(peer, stream, *known, {}, true);
         return;
     }
     if (running() >= kMaxRunning) refuse("TOO_MANY", "too many executions run");
-    auto fresh = std::make_unique<FakeExecution>(json, now());
+    auto fresh = std::make_unique<FakeExecution>(json, contextOf(json), now());
     makeRoom();
     deadlines_.started(now());
-    if (!fresh->running()) deadlines_.ended(now());
+    if (!fresh->running()) settle(*fresh);
     executions_.push_back(std::move(fresh));
-    attach(peer, stream, *executions_.back(), 0, false, json.value("stdin", false));
+    FakeStream from;
+    from.owns_input = json.value("stdin", false);
+    attach(peer, stream, *executions_.back(), from, false);
 }
 
 void FakeAgent::makeRoom() {
@@ -342,15 +448,10 @@ void FakeAgent::makeRoom() {
 }
 
 void FakeAgent::attach(FakePeer& peer, std::uint32_t stream, FakeExecution& known,
-                       std::uint64_t offset, bool repeated, bool owns_input) {
-    sendJson(
-        peer, FrameType::Note, stream,
-        {{"started",
-          {{"id", known.id()}, {"startedAtNs", known.startedAtNs()}, {"repeated", repeated}}}});
-    FakeStream open;
+                       const FakeStream& from, bool repeated) {
+    sendJson(peer, FrameType::Note, stream, known.started(repeated));
+    FakeStream open = from;
     open.name = known.id();
-    open.position = offset;
-    open.owns_input = owns_input;
     peer.streams.emplace(stream, std::move(open));
 }
 
@@ -410,7 +511,7 @@ void FakeAgent::endOfInput(FakePeer& peer, std::uint32_t stream, FakeStream& ope
         FakeExecution& known = execution(open.name);
         const bool ran = known.running();
         known.endOfInput(now());
-        if (ran && !known.running()) deadlines_.ended(now());
+        if (ran && !known.running()) settle(known);
     }
 }
 
@@ -426,6 +527,23 @@ void FakeAgent::pump(FakePeer& peer) {
     }
 }
 
+/// False when it must wait for credit.
+bool FakeAgent::pumpResults(FakePeer& peer, std::uint32_t stream, FakeStream& open,
+                            const FakeExecution& known, std::uint64_t end) {
+    while (open.results < end) {
+        if (open.credit == 0 || peer.out.size() >= kMaxOut) return false;
+        const std::size_t piece = static_cast<std::size_t>(
+            std::min<std::uint64_t>({end - open.results, open.credit, kPiece}));
+        std::string payload(agent::kOffsetSize, '\0');
+        agent::putU64(reinterpret_cast<unsigned char*>(payload.data()), open.results);
+        payload.append(known.results(), static_cast<std::size_t>(open.results), piece);
+        peer.send(FrameType::Data, stream, payload, agent::Channel::Results);
+        open.credit -= piece;
+        open.results += piece;
+    }
+    return true;
+}
+
 bool FakeAgent::pumpExecution(FakePeer& peer, std::uint32_t stream, FakeStream& open) {
     const auto it = std::find_if(executions_.begin(), executions_.end(),
                                  [&](const auto& known) { return known->id() == open.name; });
@@ -434,9 +552,17 @@ bool FakeAgent::pumpExecution(FakePeer& peer, std::uint32_t stream, FakeStream& 
         return true;
     }
     const FakeExecution& known = **it;
-    while (open.position < known.output().total()) {
+    for (;;) {
+        const FakeExecution::Shown* shown = known.shownAt(open.results);
+        auto chunk = known.output().read(open.position, kPiece);
+        if (shown != nullptr && (chunk.bytes.empty() || shown->behind <= chunk.offset)) {
+            if (!pumpResults(peer, stream, open, known, shown->end)) return false;
+            continue;
+        }
+        if (chunk.bytes.empty()) break;
         if (open.credit == 0 || peer.out.size() >= kMaxOut) return false;
-        const auto chunk = known.output().read(open.position, std::min(open.credit, kPiece));
+        chunk.bytes = chunk.bytes.substr(0, open.credit);
+        if (shown != nullptr) chunk.bytes = chunk.bytes.substr(0, shown->behind - chunk.offset);
         std::string payload(agent::kOffsetSize, '\0');
         agent::putU64(reinterpret_cast<unsigned char*>(payload.data()), chunk.offset);
         payload += chunk.bytes;
@@ -473,7 +599,7 @@ void FakeAgent::work() {
     for (const auto& known : executions_) {
         if (!known->running()) continue;
         known->work(now());
-        if (!known->running()) deadlines_.ended(now());
+        if (!known->running()) settle(*known);
     }
 }
 

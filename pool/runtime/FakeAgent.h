@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +49,22 @@ private:
     Json deadlines(const Json& json);
     void execute(FakePeer& peer, std::uint32_t stream, const Json& json);
     void attach(FakePeer& peer, std::uint32_t stream, FakeExecution& execution,
-                std::uint64_t offset, bool repeated, bool owns_input);
+                const FakeStream& from, bool repeated);
+    /// Operations on contexts; nullopt if `op` is another.
+    std::optional<Json> contextual(const std::string& op, const Json& json);
+    Json prewarm(const Json& json) const;
+    std::shared_ptr<FakeContext>& context(const std::string& id);
+    /// The context that an `exec` asks for; null without one.
+    std::shared_ptr<FakeContext> contextOf(const Json& json);
+    FakeExecution* runningIn(const FakeContext& context);
+    /// What follows from the end of an execution.
+    void settle(const FakeExecution& known);
     void makeRoom();
     void openFile(FakePeer& peer, std::uint32_t stream, const std::string& op, const Json& json);
     void input(FakePeer& peer, std::uint32_t stream, FakeStream& open, std::string_view bytes);
     void endOfInput(FakePeer& peer, std::uint32_t stream, FakeStream& open);
+    bool pumpResults(FakePeer& peer, std::uint32_t stream, FakeStream& open,
+                     const FakeExecution& known, std::uint64_t end);
     bool pumpExecution(FakePeer& peer, std::uint32_t stream, FakeStream& open);
     bool pumpFile(FakePeer& peer, std::uint32_t stream, FakeStream& open);
     FakeExecution& execution(const std::string& id);
@@ -69,6 +81,7 @@ private:
     FakePeer* control_ = nullptr;
     std::size_t data_peers_ = 0;
     std::vector<std::unique_ptr<FakeExecution>> executions_;  ///< oldest first
+    std::vector<std::shared_ptr<FakeContext>> contexts_;
 };
 
 }  // namespace hearth::pool

@@ -26,6 +26,7 @@ struct FakeStream {
     std::size_t credit = agent::kInitialCredit;  ///< what may still be sent
     std::string name;                            ///< the execution's id, the file's path
     std::uint64_t position = 0;                  ///< of what is sent next
+    std::uint64_t results = 0;                   ///< of an execution, the same
     std::uint64_t begin = 0;                     ///< of a file being read
     std::uint64_t end = 0;                       ///< of a file being read
     std::shared_ptr<const std::string> content;  ///< of a file being read

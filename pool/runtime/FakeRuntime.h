@@ -20,7 +20,10 @@ class FakeLoop;
 /// this process that speaks the real protocol over real sockets. Executions echo: argv ["echo", …]
 /// or a command "echo …" prints its words, "cat" copies its input, "sleep N" ends after N seconds
 /// of the clock or when killed, "exit N" exits so, "flood N" writes N bytes, anything else prints
-/// itself. Files are held in memory. The agents do not end themselves at their deadlines: with a
+/// itself. Code is run line by line, in "bash" and "python", which also knows contexts; besides
+/// those commands it knows "set NAME VALUE", "get NAME", "result JSON", "raise NAME MESSAGE" and
+/// "stubborn N", a sleep that heeds no interrupt. Modules "missing…" cannot be imported. Files are
+/// held in memory. The agents do not end themselves at their deadlines: with a
 /// ManualClock that would race with the server under test. Images whose name begins with "missing"
 /// are not there. Faults are asked for by the methods below. Thread-safe.
 class FakeRuntime final : public ContainerRuntime {

@@ -199,6 +199,11 @@ void Agent::request(Connection& connection, std::uint32_t stream, const Value& b
         {"attach", &Agent::attach, true, false},  {"signal", &Agent::signal, false, false},
         {"resize", &Agent::resize, false, false}, {"forget", &Agent::forget, false, false},
         {"usage", &Agent::usage, true, false},    {"drain", &Agent::drain, false, false},
+        {"prewarm", &Agent::prewarm, false, false},
+        {"context", &Agent::context, false, true},
+        {"contextEnd", &Agent::contextEnd, false, true},
+        {"contextRestart", &Agent::contextRestart, false, true},
+        {"interrupt", &Agent::interrupt, false, true},
     };
     const std::string_view op = body["op"].text();
     const bool greeted = connection.kind != Connection::Kind::New;
@@ -297,6 +302,7 @@ void Agent::hello(Connection& connection, std::uint32_t stream, const Value& bod
     }
     reply.set("deadlines", deadlines()).set("lastActivityNs", deadlines_.lastActivityNs());
     reply.set("running", executions_.running()).set("executions", executions_.list());
+    reply.set("contexts", executions_.listContexts());
     connection.reply(stream, reply);
 }
 
@@ -311,8 +317,8 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
     wanted.labels = keptJson(body["labels"]);
     wanted.note = keptJson(body["note"]);
     std::map<std::string, std::string> env;
-    const bool sound = Executions::readEnvironment(body["env"], env) &&
-                       Executions::readEnvironment(body["secrets"], env);
+    const bool sound = Environment::read(body["env"], env) &&
+                       Environment::read(body["secrets"], env);
     if (body["protocol"].integer() != kProtocolVersion || wanted.claim_id.empty() || !sound ||
         wanted.claim_id.size() + wanted.tenant.size() + wanted.workspace_id.size() +
                 wanted.fingerprint.size() >
@@ -337,7 +343,7 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
             return connection.fail(stream, "FINGERPRINT_MISMATCH",
                                    "the claim was bound with another body", details);
         case BindOutcome::Bound:
-            executions_.setEnvironment(std::move(env));
+            executions_.environment().bind(std::move(env));
             deadlines_.setExpiresAt(body["deadlines"]["expiresAtNs"].integer());
             deadlines_.setIdleTimeout(body["deadlines"]["idleTimeoutMs"].integer());
             deadlines_.touch(now);
@@ -409,6 +415,26 @@ void Agent::resize(Connection& connection, std::uint32_t stream, const Value& bo
 }
 void Agent::forget(Connection& connection, std::uint32_t stream, const Value& body) {
     executions_.forget(connection, stream, body);
+}
+
+void Agent::context(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.context(connection, stream, body);
+}
+void Agent::contextEnd(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.contextEnd(connection, stream, body);
+}
+void Agent::contextRestart(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.contextRestart(connection, stream, body);
+}
+void Agent::interrupt(Connection& connection, std::uint32_t stream, const Value& body) {
+    executions_.interrupt(connection, stream, body);
+}
+
+void Agent::prewarm(Connection& connection, std::uint32_t stream, const Value& body) {
+    if (lock_.holder()) {
+        return connection.fail(stream, "BAD_REQUEST", "prewarm is over: the sandbox is bound");
+    }
+    executions_.zygotes().prewarm(connection, stream, body);
 }
 
 void Agent::file(Connection& connection, std::uint32_t stream, std::string_view op,

@@ -58,6 +58,11 @@ private:
     void signal(Connection& connection, std::uint32_t stream, const Value& body);
     void resize(Connection& connection, std::uint32_t stream, const Value& body);
     void forget(Connection& connection, std::uint32_t stream, const Value& body);
+    void prewarm(Connection& connection, std::uint32_t stream, const Value& body);
+    void context(Connection& connection, std::uint32_t stream, const Value& body);
+    void contextEnd(Connection& connection, std::uint32_t stream, const Value& body);
+    void contextRestart(Connection& connection, std::uint32_t stream, const Value& body);
+    void interrupt(Connection& connection, std::uint32_t stream, const Value& body);
     void file(Connection& connection, std::uint32_t stream, std::string_view op, const Value& body);
 
     bool admit(Connection& connection, std::uint32_t stream, const Value& body);

@@ -1,6 +1,7 @@
 #include "pool/agent/program/Execution.h"
 
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdio>
 
 namespace hearth::agent {
 
@@ -16,15 +18,28 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kPipeGraceNs = 250 * kMs;
 constexpr std::int64_t kKillAgainNs = 5 * kMs;
 constexpr int kKillRounds = 200;
+constexpr std::int64_t kBeginWithinNs = 2'000 * kMs;
+/// How long interrupted code of a context has before the context is ended with it.
+constexpr std::int64_t kInterruptGraceNs = 1'000 * kMs;
 constexpr std::uint64_t kMaxCredit = 64U << 20U;
 constexpr std::size_t kMaxLeftInput = 1U << 20U;
 constexpr std::size_t kOutputPiece = 65'536;
+constexpr int kOrderRounds = 16;
 char pipe_buffer[65'536];  // the loop's thread only
+
+const char* nameOf(Execution::Interpreter interpreter) {
+    static constexpr const char* kNames[] = {"", "cold", "zygote", "context"};
+    return kNames[static_cast<std::size_t>(interpreter)];
+}
 }  // namespace
 
 OutputStream::OutputStream(Connection& connection, std::uint32_t id, Execution& execution,
-                           std::uint64_t from)
-    : connection_(connection), id_(id), execution_(&execution), cursor_(from) {
+                           std::uint64_t from, std::uint64_t results_from)
+    : connection_(connection),
+      id_(id),
+      execution_(&execution),
+      cursor_(from),
+      results_cursor_(results_from) {
     execution.streams_.push_back(this);
 }
 
@@ -59,9 +74,20 @@ void OutputStream::credit(std::uint32_t bytes) {
 
 void OutputStream::pump() {
     while (execution_ != nullptr && connection_.roomy()) {
+        const auto most =
+            static_cast<std::size_t>(std::min<std::uint64_t>(credit_, kOutputPiece));
+        const ResultLog::Piece shown = execution_->results_.read(results_cursor_, most);
+        const std::uint64_t before = shown.behind > cursor_ ? shown.behind - cursor_ : 0;
         const OutputLog::Chunk chunk = execution_->log_.read(
-            cursor_, static_cast<std::size_t>(std::min<std::uint64_t>(credit_, kOutputPiece)));
-        if (chunk.bytes.empty()) {
+            cursor_, static_cast<std::size_t>(std::min<std::uint64_t>(most, before)));
+        if (chunk.bytes.empty() || chunk.offset >= shown.behind) {
+            if (results_cursor_ < execution_->results_.size()) {
+                if (shown.bytes.empty()) return;  // no credit
+                connection_.output(id_, Channel::Results, results_cursor_, shown.bytes);
+                results_cursor_ += shown.bytes.size();
+                credit_ -= shown.bytes.size();
+                continue;
+            }
             if (!execution_->finished_ || cursor_ < execution_->log_.total()) return;
             Value body = Value::object();
             body.set("result", execution_->result());
@@ -94,14 +120,13 @@ public:
     bool waiting = false;  ///< an input pipe that was full
 };
 
-Execution::Execution(Loop& loop, const Settings& settings, ExecutionOwner& owner, Request request,
-                     std::unique_ptr<Scratch> scratch)
+Execution::Execution(Loop& loop, const Settings& settings, ExecutionOwner& owner, Request request)
     : loop_(loop),
       settings_(settings),
       owner_(owner),
       request_(std::move(request)),
-      scratch_(std::move(scratch)),
-      log_(request_.output_limit) {}
+      log_(request_.output_limit),
+      mark_(settings.mark) {}
 
 Execution::~Execution() {
     while (!streams_.empty()) {
@@ -112,13 +137,60 @@ Execution::~Execution() {
     wroteOff(input_);
     wroteOff(output_);
     wroteOff(errors_);
+    if (host_ != nullptr) host_->released();
+    if (channel_) channel_->close();
+    loop_.bury(std::move(channel_));
 }
 
-const char* Execution::start() {
+const char* Execution::startCold(std::unique_ptr<Scratch> scratch) {
+    Fd ours;
+    Fd theirs;
+    if (!request_.language.empty()) {
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return "no socket";
+        ours = Fd(pair[0]);
+        theirs = Fd(pair[1]);
+        request_.spawn.channel = theirs.get();
+        interpreter_ = Interpreter::Cold;
+    }
     Spawned spawned;
     if (const char* why = spawn(settings_, request_.spawn, spawned)) return why;
+    scratch_ = std::move(scratch);
+    mark_ = settings_.mark;
+    label_ = request_.spawn.label;
     pid_ = spawned.pid;
-    started_ns_ = nowNs();
+    DriverListener& self = *this;
+    if (ours) channel_ = std::make_unique<DriverChannel>(loop_, self, std::move(ours));
+    began(std::move(spawned));
+    return nullptr;
+}
+
+void Execution::startParked(std::unique_ptr<Parked> parked, std::string_view work,
+                            std::unique_ptr<Scratch> scratch) {
+    interpreter_ = Interpreter::Zygote;
+    scratch_ = std::move(scratch);
+    mark_ = Mark::Limit;
+    label_ = parked->label;
+    pid_ = parked->pid;
+    channel_ = std::move(parked->channel);
+    channel_->listen(*this);
+    channel_->write(work);
+    if (!request_.spawn.with_stdin) parked->pipes.input.reset();
+    began(std::move(parked->pipes));
+    begin_by_ns_ = started_ns_ + kBeginWithinNs;
+}
+
+void Execution::startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark) {
+    interpreter_ = Interpreter::Context;
+    host_ = &host;
+    mark_ = mark;
+    label_ = label;
+    pid_ = pipes.pid;
+    began(std::move(pipes));
+}
+
+void Execution::began(Spawned spawned) {
+    if (started_ns_ == 0) started_ns_ = nowNs();
     if (request_.timeout_ms > 0) deadline_ns_ = started_ns_ + request_.timeout_ms * kMs;
     const auto watch = [this](std::unique_ptr<Pipe>& pipe, Fd fd, Channel channel) {
         if (!fd) return;
@@ -128,7 +200,75 @@ const char* Execution::start() {
     watch(input_, std::move(spawned.input), Channel::Bytes);
     watch(output_, std::move(spawned.output), Channel::Stdout);
     watch(errors_, std::move(spawned.errors), Channel::Stderr);
-    return nullptr;
+}
+
+void Execution::driverSaid(DriverChannel&, std::string_view kind, std::string_view payload) {
+    driver(kind, payload);
+}
+
+void Execution::driver(std::string_view kind, std::string_view payload) {
+    if (finished_ || reaped_) return;
+    begin_by_ns_ = 0;  // whatever it says, it has begun
+    if (kind == "result") {
+        // What it wrote before is in the pipes already.
+        if (output_ && drainPipe(*output_, kOrderRounds)) wroteOff(output_);
+        if (errors_ && drainPipe(*errors_, kOrderRounds)) wroteOff(errors_);
+        results_.append(payload, log_.total());
+        pumpStreams();
+    } else if (kind == "error") {
+        report_ = payload;
+    } else if (kind == "done" && interpreter_ != Interpreter::Cold) {
+        done(payload);
+    }
+}
+
+void Execution::done(std::string_view payload) {
+    int status = 0;
+    long long used_us = 0;
+    long long peak_kib = 0;
+    if (std::sscanf(std::string(payload).c_str(), "%d %lld %lld", &status, &used_us, &peak_kib) !=
+        3) {
+        return;
+    }
+    rusage usage{};
+    usage.ru_utime = {static_cast<time_t>(used_us / 1'000'000),
+                      static_cast<suseconds_t>(used_us % 1'000'000)};
+    usage.ru_maxrss = static_cast<long>(peak_kib);
+    reaped(W_EXITCODE(status & 0xFF, 0), usage);
+}
+
+void Execution::driverClosed(DriverChannel&) {
+    if (begin_by_ns_ > 0 && !reaped_) retryCold();
+    // Else how it ended is told by the zygote, or by our own wait.
+}
+
+void Execution::zygoteGone() {
+    if (reaped_ || interpreter_ != Interpreter::Zygote || (channel_ && channel_->isOpen())) return;
+    reaped(SIGKILL, rusage{});
+}
+
+void Execution::hostDied(int status, const rusage& usage) {
+    host_ = nullptr;
+    host_lost_ = true;
+    reaped(status, usage);
+}
+
+void Execution::retryCold() {
+    begin_by_ns_ = 0;
+    kill(pid_, SIGKILL);
+    killProcesses(settings_, mark_, label_);
+    pid_ = -1;
+    if (channel_) channel_->close();
+    loop_.bury(std::move(channel_));
+    wroteOff(input_);
+    wroteOff(output_);
+    wroteOff(errors_);
+    if (const char* why = owner_.startCold(*this)) {
+        log_.append(Channel::Stderr, std::string("hearth: ") + why + "\n");
+        reaped(W_EXITCODE(125, 0), rusage{});
+    } else {
+        feed();
+    }
 }
 
 void Execution::wroteOff(std::unique_ptr<Pipe>& pipe) {
@@ -223,7 +363,10 @@ void Execution::closeInput() {
 }
 
 void Execution::reaped(int status, const rusage& usage) {
+    if (channel_ && channel_->isOpen()) channel_->read();  // what it said last
+    if (reaped_) return;  // that was how it ended
     reaped_ = true;
+    begin_by_ns_ = 0;
     pid_ = -1;  // may be another's from here on
     status_ = status;
     usage_ = usage;
@@ -236,14 +379,16 @@ void Execution::reaped(int status, const rusage& usage) {
 }
 
 void Execution::finishIfDone() {
-    // What was killed is let go first, or it would be counted as lingering.
-    if (reaped_ && !finished_ && !output_ && !errors_ && kill_ns_ == 0) finish();
+    // A context's pipes stay open: what it wrote before it said so has been read.
+    const bool silent = host_ != nullptr || (!output_ && !errors_);
+    // What was killed is let go first: the end of an execution is the end of its processes.
+    if (reaped_ && !finished_ && silent && kill_ns_ == 0) finish();
 }
 
 void Execution::finish() {
     finished_ = true;
-    lingering_ = static_cast<int>(livingProcesses(settings_, request_.spawn.label).size());
-    if (scratch_) report_ = scratch_->report();
+    if (channel_) channel_->close();
+    loop_.bury(std::move(channel_));
     // Control characters grow sixfold in JSON; a result larger than a frame would be none.
     if (Value(report_).dump().size() > kMaxPayload / 2) report_.clear();
     scratch_.reset();
@@ -251,10 +396,11 @@ void Execution::finish() {
     for (std::unique_ptr<Pipe>* pipe : {&output_, &errors_}) {
         if (!*pipe) continue;
         loop_.remove((*pipe)->fd.get());
-        owner_.drain(std::move((*pipe)->fd));
+        if (host_ == nullptr) owner_.drain(std::move((*pipe)->fd));
         wroteOff(*pipe);
     }
     pumpStreams();
+    if (host_ != nullptr) std::exchange(host_, nullptr)->released();
     owner_.finished(*this);
 }
 
@@ -270,7 +416,7 @@ bool Execution::signal(int number) {
 void Execution::killAll() {
     if (!reaped_) kill(pid_, SIGKILL);
     kill_rounds_ = kKillRounds;
-    kill_ns_ = killProcesses(settings_, request_.spawn.label) > 0 ? nowNs() + kKillAgainNs : 0;
+    kill_ns_ = killProcesses(settings_, mark_, label_) > 0 ? nowNs() + kKillAgainNs : 0;
 }
 
 void Execution::resize(unsigned short cols, unsigned short rows) {
@@ -283,7 +429,8 @@ void Execution::resize(unsigned short cols, unsigned short rows) {
 
 std::int64_t Execution::nextTickNs() const noexcept {
     std::int64_t next = INT64_MAX;
-    if (!reaped_ && !timed_out_ && deadline_ns_ > 0) next = deadline_ns_;
+    if (!reaped_ && deadline_ns_ > 0) next = deadline_ns_;
+    if (begin_by_ns_ > 0) next = std::min(next, begin_by_ns_);
     if (reaped_ && !finished_) next = std::min(next, grace_ns_);
     if (kill_ns_ > 0) next = std::min(next, kill_ns_);
     return next;
@@ -291,7 +438,7 @@ std::int64_t Execution::nextTickNs() const noexcept {
 
 void Execution::tick(std::int64_t now_ns) {
     if (kill_ns_ > 0 && now_ns >= kill_ns_) {
-        kill_ns_ = killProcesses(settings_, request_.spawn.label) > 0 ? now_ns + kKillAgainNs : 0;
+        kill_ns_ = killProcesses(settings_, mark_, label_) > 0 ? now_ns + kKillAgainNs : 0;
         if (kill_ns_ > 0 && --kill_rounds_ <= 0) {
             // Something out-forks us. As PID 1 we may take the whole sandbox's processes with it.
             if (settings_.init) kill(-1, SIGKILL);
@@ -299,9 +446,16 @@ void Execution::tick(std::int64_t now_ns) {
         }
         finishIfDone();
     }
-    if (!reaped_ && !timed_out_ && deadline_ns_ > 0 && now_ns >= deadline_ns_) {
-        timed_out_ = true;
-        killAll();
+    if (begin_by_ns_ > 0 && now_ns >= begin_by_ns_) retryCold();
+    if (!reaped_ && deadline_ns_ > 0 && now_ns >= deadline_ns_) {
+        const bool first = !std::exchange(timed_out_, true);
+        deadline_ns_ = 0;
+        if (first && host_ != nullptr) {  // its state may be worth something
+            signal(SIGINT);
+            deadline_ns_ = now_ns + kInterruptGraceNs;
+        } else {
+            killAll();
+        }
     }
     if (reaped_ && !finished_ && now_ns >= grace_ns_) finish();
 }
@@ -309,6 +463,7 @@ void Execution::tick(std::int64_t now_ns) {
 Value Execution::startedNote(bool repeated) const {
     Value started = Value::object();
     started.set("id", request_.id).set("startedAtNs", started_ns_).set("repeated", repeated);
+    started.set("interpreter", nameOf(interpreter_));
     Value note = Value::object();
     note.set("started", std::move(started));
     return note;
@@ -329,7 +484,9 @@ Value Execution::result() const {
     r.set("cpuMs", static_cast<std::int64_t>(ms(usage_.ru_utime) + ms(usage_.ru_stime)));
     r.set("maxRssBytes", static_cast<std::int64_t>(usage_.ru_maxrss) * 1'024);
     r.set("outputBytes", log_.total()).set("droppedBytes", log_.dropped());
-    r.set("lingering", lingering_);
+    r.set("interpreter", nameOf(interpreter_)).set("resultBytes", results_.size());
+    r.set("droppedResults", results_.dropped());
+    if (interpreter_ == Interpreter::Context) r.set("contextKept", !host_lost_);
     if (!report_.empty()) r.set("report", report_);
     return r;
 }

@@ -10,20 +10,36 @@
 
 #include "pool/agent/OutputLog.h"
 #include "pool/agent/program/Connection.h"
+#include "pool/agent/program/DriverChannel.h"
 #include "pool/agent/program/Loop.h"
 #include "pool/agent/program/Processes.h"
+#include "pool/agent/program/ResultLog.h"
 #include "pool/agent/program/Scratch.h"
 #include "pool/agent/program/Settings.h"
 #include "pool/agent/program/Spawn.h"
+#include "pool/agent/program/Zygote.h"
 
 namespace hearth::agent {
 
 class Execution;
 
+/// The process of a context, while an execution runs in it.
+class ExecutionHost {
+public:
+    /// The execution is over, and the process free for the next.
+    virtual void released() = 0;
+
+protected:
+    ~ExecutionHost() = default;
+};
+
 /// What an execution tells its table.
 class ExecutionOwner {
 public:
     virtual void finished(Execution& execution) = 0;
+    /// The interpreter that was forked ahead has not taken up its work and is gone: null if it was
+    /// started cold, or why it could not.
+    virtual const char* startCold(Execution& execution) = 0;
     /// Somebody gave it input.
     virtual void active() = 0;
     /// A pipe that processes left behind still hold: read and thrown away until they end, so that
@@ -38,7 +54,7 @@ protected:
 class OutputStream final : public Stream {
 public:
     OutputStream(Connection& connection, std::uint32_t id, Execution& execution,
-                 std::uint64_t from);
+                 std::uint64_t from, std::uint64_t results_from);
     ~OutputStream() override { detach(); }
     void data(std::string_view bytes) override;
     void end() override;
@@ -52,32 +68,48 @@ private:
     std::uint32_t id_;
     Execution* execution_;
     std::uint64_t cursor_;
+    std::uint64_t results_cursor_;
     std::uint64_t credit_ = kInitialCredit;
     std::string input_;  ///< at most kInitialCredit: the client's window
     bool input_ended_ = false;
 };
 
-/// One command: its processes, pipes, output and result. It reads its pipes whether or not anybody
-/// listens, and ends when its first process does, not when the pipes close.
-class Execution {
+/// One command or piece of code: its processes, pipes, output and result. It reads its pipes whether
+/// or not anybody listens, and ends when its first process does, not when the pipes close. Code runs
+/// in a process of its own, in a zygote's child, or in a context's process.
+class Execution final : private DriverListener {
 public:
+    /// Where code runs.
+    enum class Interpreter : std::uint8_t { None, Cold, Zygote, Context };
+
     struct Request {
         std::string id;
         std::string fingerprint;
+        std::string language;  ///< of code; empty for a command
+        std::string code;
         SpawnRequest spawn;
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
         bool background = false;
     };
 
-    Execution(Loop& loop, const Settings& settings, ExecutionOwner& owner, Request request,
-              std::unique_ptr<Scratch> scratch);
+    Execution(Loop& loop, const Settings& settings, ExecutionOwner& owner, Request request);
     Execution(const Execution&) = delete;
     Execution& operator=(const Execution&) = delete;
     ~Execution();
 
-    /// Null, or why nothing was started.
-    const char* start();
+    Request& request() noexcept { return request_; }
+    /// In a process of its own, by `request().spawn`. Null, or why nothing was started.
+    const char* startCold(std::unique_ptr<Scratch> scratch);
+    /// In an interpreter that was forked ahead.
+    void startParked(std::unique_ptr<Parked> parked, std::string_view work,
+                     std::unique_ptr<Scratch> scratch);
+    /// In the process of a context, which goes on afterwards. `pipes` are copies of its own; what
+    /// it says on its channel is passed on to driver().
+    void startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark);
+    void driver(std::string_view kind, std::string_view payload);
+    /// The context has died, and with it this.
+    void hostDied(int status, const rusage& usage);
 
     const std::string& id() const noexcept { return request_.id; }
     const std::string& fingerprint() const noexcept { return request_.fingerprint; }
@@ -90,8 +122,10 @@ public:
     /// Set by `forget` while it runs: goes when it ends.
     bool forgotten = false;
 
-    /// Its first process has been reaped.
+    /// Its first process has ended; of a context, with the context.
     void reaped(int status, const rusage& usage);
+    /// The zygote has died: nobody will tell how a child of it that has gone ended.
+    void zygoteGone();
     /// To the process group; SIGKILL reaches every descendant. False if there is nothing to signal.
     bool signal(int number);
     void resize(unsigned short cols, unsigned short rows);
@@ -109,6 +143,12 @@ private:
     friend class OutputStream;
     class Pipe;
 
+    void driverSaid(DriverChannel& channel, std::string_view kind,
+                    std::string_view payload) override;
+    void driverClosed(DriverChannel& channel) override;
+    void began(Spawned spawned);
+    void done(std::string_view payload);
+    void retryCold();
     void readable(Pipe& pipe);
     void wroteOff(std::unique_ptr<Pipe>& pipe);
     /// Reads what is there; true at end of file.
@@ -125,6 +165,12 @@ private:
     Request request_;
     std::unique_ptr<Scratch> scratch_;
     OutputLog log_;
+    ResultLog results_;
+    Interpreter interpreter_ = Interpreter::None;
+    std::unique_ptr<DriverChannel> channel_;
+    ExecutionHost* host_ = nullptr;
+    Mark mark_;
+    gid_t label_ = 0;
     pid_t pid_ = -1;
     std::unique_ptr<Pipe> input_;
     std::unique_ptr<Pipe> output_;
@@ -135,15 +181,16 @@ private:
     std::int64_t ended_ns_ = 0;
     std::int64_t deadline_ns_ = 0;
     std::int64_t grace_ns_ = 0;
-    std::int64_t kill_ns_ = 0;  ///< next look for survivors of a kill
+    std::int64_t begin_by_ns_ = 0;  ///< a child that has not begun by then is given up; else 0
+    std::int64_t kill_ns_ = 0;      ///< next look for survivors of a kill
     int kill_rounds_ = 0;
     int status_ = 0;
     rusage usage_{};
-    int lingering_ = 0;
     std::string report_;
     bool reaped_ = false;
     bool finished_ = false;
     bool timed_out_ = false;
+    bool host_lost_ = false;
 };
 
 }  // namespace hearth::agent

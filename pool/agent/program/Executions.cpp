@@ -7,6 +7,8 @@
 #include <climits>
 #include <csignal>
 
+#include "pool/agent/program/Work.h"
+
 namespace hearth::agent {
 
 namespace {
@@ -34,23 +36,6 @@ bool hasNul(std::string_view text) {
 
 unsigned short cells(const Value& v, unsigned short otherwise) {
     return static_cast<unsigned short>(std::clamp<std::int64_t>(v.integer(otherwise), 1, 4'096));
-}
-
-Value parsed(const std::string& text) {
-    Value value;
-    return Value::parse(text, value) ? value : Value();
-}
-
-/// Below the workspace if relative; in a test the workspace is elsewhere.
-std::string workingDirectory(const Settings& settings, std::string_view cwd) {
-    const std::string_view workspace = kWorkspace;
-    if (cwd.empty()) return settings.root;
-    if (cwd.substr(0, workspace.size()) == workspace &&
-        (cwd.size() == workspace.size() || cwd[workspace.size()] == '/')) {
-        return settings.root + std::string(cwd.substr(workspace.size()));
-    }
-    if (cwd.front() == '/') return std::string(cwd);
-    return settings.root + "/" + std::string(cwd);
 }
 
 }  // namespace
@@ -84,8 +69,12 @@ Executions::Executions(Loop& loop, const Settings& settings, Deadlines& deadline
     : loop_(loop),
       settings_(settings),
       deadlines_(deadlines),
-      image_(parsed(settings.image)),
-      languages_(settings.languages, image_["languages"]) {
+      environment_(settings),
+      languages_(settings.languages, environment_.image()["languages"]),
+      zygotes_(loop, settings, environment_, languages_,
+               {[this] { return nextLabel(); },
+                [this](pid_t pid, int status, const rusage& usage) { dead(pid, status, usage); },
+                [this] { zygoteGone(); }}) {
     if (!settings.init) labels_ = static_cast<std::uint32_t>(getpid()) * 64;
 }
 
@@ -95,52 +84,40 @@ gid_t Executions::nextLabel() {
     return kFirstLabel + labels_++ % kLabels;
 }
 
-bool Executions::readEnvironment(const Value& body, std::map<std::string, std::string>& out) {
-    for (std::size_t i = 0; i < body.keys().size(); ++i) {
-        const std::string& name = body.keys()[i];
-        const Value& value = body.items()[i];
-        if (name.empty() || name.find('=') != std::string::npos || hasNul(name)) return false;
-        if (!value.isString() || hasNul(value.text())) return false;
-        out[name] = value.text();
+bool Executions::readWork(Connection& connection, std::uint32_t stream, const Value& body,
+                          Execution::Request& request) {
+    const auto refuse = [&](const char* why) {
+        connection.fail(stream, "BAD_REQUEST", why);
+        return false;
+    };
+    SpawnRequest& spawn = request.spawn;
+    for (const Value& word : body["argv"].items()) {
+        if (!word.isString() || hasNul(word.text())) return refuse("argv holds no plain strings");
+        spawn.argv.emplace_back(word.text());
+    }
+    if (body["command"].isString() && spawn.argv.empty()) {
+        if (hasNul(body["command"].text())) return refuse("command holds a NUL");
+        spawn.argv = {"/bin/sh", "-c", std::string(body["command"].text())};
+    } else if (body["code"].isString() && spawn.argv.empty()) {
+        request.language = body["language"].text();
+        request.code = body["code"].text();
+    } else if (spawn.argv.empty() || spawn.argv[0].empty() || spawn.argv.size() > kMaxArguments) {
+        return refuse("one of argv, command, language with code is needed");
+    }
+    spawn.cwd = workingDirectory(settings_, body["cwd"].text());
+    if (hasNul(spawn.cwd)) return refuse("cwd holds a NUL");
+    spawn.with_stdin = body["stdin"].boolean();
+    spawn.pty = body["pty"].isObject();
+    spawn.cols = cells(body["pty"]["cols"], 80);
+    spawn.rows = cells(body["pty"]["rows"], 24);
+    request.timeout_ms = std::clamp<std::int64_t>(body["timeoutMs"].integer(), 0, kMaxTimeoutMs);
+    request.output_limit = static_cast<std::size_t>(
+        std::clamp(body["outputLimit"].integer(1 << 20), kMinOutput, kMaxOutput));
+    request.background = body["background"].boolean();
+    if (!environment_.with(body["env"], spawn.pty, spawn.env)) {
+        return refuse("env holds a bad name or value");
     }
     return true;
-}
-
-std::vector<std::string> Executions::environment(const Value& extra, const std::string& scratch,
-                                                 bool pty, bool& valid) const {
-    std::map<std::string, std::string> env = {
-        {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-        {"HOME", settings_.root},
-        {"USER", "sandbox"},
-        {"LANG", "C.UTF-8"},
-        {"TMPDIR", "/tmp"},
-        {"MPLBACKEND", "Agg"},
-        {"MPLCONFIGDIR", "/tmp/.mpl"},
-        {"PYTHONDONTWRITEBYTECODE", "1"},
-    };
-    for (const Value& variable : image_["env"].items()) {
-        const std::string_view text = variable.text();
-        const std::size_t equals = text.find('=');
-        if (equals == 0 || equals == std::string_view::npos) continue;
-        env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
-    }
-    // Not where code runs: that is the workspace, because an image cannot be written to.
-    if (image_["workdir"].isString() && !image_["workdir"].text().empty()) {
-        env["HEARTH_IMAGE_WORKDIR"] = image_["workdir"].text();
-    }
-    if (pty) env["TERM"] = "xterm-256color";
-    if (!settings_.cpus.empty()) {
-        for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
-            env[name] = settings_.cpus;
-        }
-    }
-    for (const auto& [name, value] : bound_env_) env[name] = value;
-    valid = readEnvironment(extra, env);
-    if (!scratch.empty()) env["HEARTH_REPORT"] = scratch + "/report";
-    std::vector<std::string> out;
-    out.reserve(env.size());
-    for (const auto& [name, value] : env) out.push_back(name + "=" + value);
-    return out;
 }
 
 void Executions::exec(Connection& connection, std::uint32_t stream, const Value& body) {
@@ -155,73 +132,79 @@ void Executions::exec(Connection& connection, std::uint32_t stream, const Value&
             return connection.fail(stream, "FINGERPRINT_MISMATCH",
                                    "the execution exists with another body");
         }
-        return follow(connection, stream, *known->second, 0, true);
+        return follow(connection, stream, *known->second, 0, 0, true);
     }
-
-    std::unique_ptr<Scratch> scratch;
-    SpawnRequest& spawn = request.spawn;
-    const Value& code = body["code"];
-    const std::string language(body["language"].text());
-    for (const Value& word : body["argv"].items()) {
-        if (!word.isString() || hasNul(word.text()))
-            return connection.fail(stream, "BAD_REQUEST", "argv holds no plain strings");
-        spawn.argv.emplace_back(word.text());
-    }
-    if (body["command"].isString() && spawn.argv.empty()) {
-        if (hasNul(body["command"].text()))
-            return connection.fail(stream, "BAD_REQUEST", "command holds a NUL");
-        spawn.argv = {"/bin/sh", "-c", std::string(body["command"].text())};
-    } else if (code.isString() && spawn.argv.empty()) {
-        if (!languages_.has(language))
-            return connection.fail(stream, "UNSUPPORTED", "the image has no such language");
-    } else if (spawn.argv.empty() || spawn.argv[0].empty() || spawn.argv.size() > kMaxArguments) {
-        return connection.fail(stream, "BAD_REQUEST",
-                               "one of argv, command, language with code is needed");
-    }
-    spawn.cwd = workingDirectory(settings_, body["cwd"].text());
-    if (hasNul(spawn.cwd)) return connection.fail(stream, "BAD_REQUEST", "cwd holds a NUL");
-    spawn.with_stdin = body["stdin"].boolean();
-    spawn.pty = body["pty"].isObject();
-    spawn.cols = cells(body["pty"]["cols"], 80);
-    spawn.rows = cells(body["pty"]["rows"], 24);
-    request.timeout_ms = std::clamp<std::int64_t>(body["timeoutMs"].integer(), 0, kMaxTimeoutMs);
-    request.output_limit = static_cast<std::size_t>(
-        std::clamp(body["outputLimit"].integer(1 << 20), kMinOutput, kMaxOutput));
-    request.background = body["background"].boolean();
+    if (!readWork(connection, stream, body, request)) return;
     if (running() >= kMaxRunning)
         return connection.fail(stream, "TOO_MANY", "too many executions are running");
     if (!makeRoom()) return connection.fail(stream, "TOO_MANY", "too many executions are kept");
-
-    if (spawn.argv.empty()) {
-        scratch = std::make_unique<Scratch>(settings_);
-        const std::string file = languages_.file(language);
-        if (!scratch->create(request.id, file, code.text())) {
-            return connection.fail(stream, "SPAWN_FAILED", "the code cannot be written to /tmp");
-        }
-        spawn.argv = languages_.command(language, scratch->path() + "/" + file);
+    if (body["context"].isString()) {
+        return execInContext(connection, stream, body, std::move(request));
     }
-    bool valid = false;
-    spawn.env = environment(body["env"], scratch ? scratch->path() : "", spawn.pty, valid);
-    if (!valid) return connection.fail(stream, "BAD_REQUEST", "env holds a bad name or value");
-    spawn.label = nextLabel();
-
+    const bool code = request.spawn.argv.empty();
+    if (code && !languages_.has(request.language))
+        return connection.fail(stream, "UNSUPPORTED", "the image has no such language");
     ExecutionOwner& self = *this;
-    auto execution =
-        std::make_unique<Execution>(loop_, settings_, self, std::move(request), std::move(scratch));
-    if (const char* why = execution->start()) return connection.fail(stream, "SPAWN_FAILED", why);
+    auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request));
+    if (!code || !startFresh(*execution)) {
+        if (const char* why = startCold(*execution)) {
+            return connection.fail(stream, "SPAWN_FAILED", why);
+        }
+    }
+    follow(connection, stream, keep(std::move(execution)), 0, 0, false);
+}
+
+Execution& Executions::keep(std::unique_ptr<Execution> execution) {
     deadlines_.started(execution->startedAtNs());
     Execution& started = *execution;
     all_[started.id()] = std::move(execution);
-    follow(connection, stream, started, 0, false);
+    return started;
+}
+
+bool Executions::startFresh(Execution& execution) {
+    const Execution::Request& request = execution.request();
+    if (request.spawn.pty || hasNul(request.code)) return false;
+    std::unique_ptr<Parked> parked = zygotes_.take(request.language, request.spawn.env);
+    if (!parked) return false;
+    const std::string name = languages_.file(request.language);
+    std::string path;
+    std::unique_ptr<Scratch> scratch;
+    // Code that asks where it lies is put somewhere; what does not is spared the file.
+    if (request.code.find("__file__") != std::string::npos) {
+        scratch = std::make_unique<Scratch>(settings_);
+        if (scratch->create(request.id, name, request.code)) path = scratch->path() + "/" + name;
+    }
+    execution.startParked(
+        std::move(parked),
+        encodeWork("run", request.spawn.cwd, name, path, request.spawn.env, request.code),
+        std::move(scratch));
+    return true;
+}
+
+const char* Executions::startCold(Execution& execution) {
+    Execution::Request& request = execution.request();
+    SpawnRequest& spawn = request.spawn;
+    std::unique_ptr<Scratch> scratch;
+    if (!request.language.empty()) {
+        scratch = std::make_unique<Scratch>(settings_);
+        const std::string file = languages_.file(request.language);
+        if (!scratch->create(request.id, file, request.code)) {
+            return "the code cannot be written to /tmp";
+        }
+        spawn.argv = languages_.command(request.language, scratch->path() + "/" + file);
+        spawn.env.push_back("HEARTH_CHANNEL=" + std::to_string(kChannelFd));
+    }
+    spawn.label = nextLabel();
+    return execution.startCold(std::move(scratch));
 }
 
 void Executions::follow(Connection& connection, std::uint32_t stream, Execution& execution,
-                        std::uint64_t from, bool repeated) {
+                        std::uint64_t from, std::uint64_t results_from, bool repeated) {
     if (execution.streams() >= kMaxFollowers) {
         return connection.fail(stream, "TOO_MANY", "too many streams follow this execution");
     }
     connection.note(stream, execution.startedNote(repeated));
-    auto output = std::make_unique<OutputStream>(connection, stream, execution, from);
+    auto output = std::make_unique<OutputStream>(connection, stream, execution, from, results_from);
     OutputStream& opened = *output;
     connection.open(stream, std::move(output));
     opened.pump();
@@ -238,9 +221,12 @@ void Executions::attach(Connection& connection, std::uint32_t stream, const Valu
     Execution* execution = find(connection, stream, body);
     if (execution == nullptr) return;
     const std::int64_t offset = body["offset"].integer();
-    if (offset < 0) return connection.fail(stream, "BAD_REQUEST", "offset is negative");
+    const std::int64_t results = body["results"].integer();
+    if (offset < 0 || results < 0)
+        return connection.fail(stream, "BAD_REQUEST", "offset is negative");
     deadlines_.touch(nowNs());
-    follow(connection, stream, *execution, static_cast<std::uint64_t>(offset), true);
+    follow(connection, stream, *execution, static_cast<std::uint64_t>(offset),
+           static_cast<std::uint64_t>(results), true);
 }
 
 void Executions::signal(Connection& connection, std::uint32_t stream, const Value& body) {
@@ -307,13 +293,26 @@ Value Executions::list() const {
 }
 
 void Executions::reaped(pid_t pid, int status, const rusage& usage) {
+    if (!zygotes_.reaped(pid)) dead(pid, status, usage);
+}
+
+void Executions::dead(pid_t pid, int status, const rusage& usage) {
+    for (const auto& [id, context] : contexts_) {
+        if (context->pid() == pid) return context->reaped(status, usage);
+    }
     for (const auto& [id, e] : all_) {
         if (e->pid() == pid && !e->finished()) return e->reaped(status, usage);
     }
 }
 
+void Executions::zygoteGone() {
+    for (const auto& [id, context] : contexts_) context->zygoteGone();
+    for (const auto& [id, e] : all_) e->zygoteGone();
+}
+
 void Executions::finished(Execution&) {
     deadlines_.ended(nowNs());
+    zygotes_.answered();
 }
 
 void Executions::drain(Fd pipe) {
@@ -325,12 +324,16 @@ void Executions::drain(Fd pipe) {
 }
 
 std::int64_t Executions::nextTickNs() const noexcept {
-    std::int64_t next = INT64_MAX;
+    std::int64_t next = zygotes_.nextTickNs();
     for (const auto& [id, e] : all_) next = std::min(next, e->nextTickNs());
     return next;
 }
 
 void Executions::tick(std::int64_t now_ns) {
+    zygotes_.tick(now_ns);
+    for (auto it = contexts_.begin(); it != contexts_.end();) {
+        it = it->second->alive() ? std::next(it) : contexts_.erase(it);
+    }
     for (auto it = all_.begin(); it != all_.end();) {
         it->second->tick(now_ns);
         const bool over = it->second->forgotten && it->second->finished() &&
@@ -344,6 +347,7 @@ void Executions::tick(std::int64_t now_ns) {
 }
 
 void Executions::killAll() {
+    for (const auto& [id, context] : contexts_) context->end();
     for (const auto& [id, e] : all_) e->killAll();
 }
 

@@ -10,34 +10,44 @@
 
 #include "pool/agent/Deadlines.h"
 #include "pool/agent/program/Connection.h"
+#include "pool/agent/program/Contexts.h"
+#include "pool/agent/program/Environment.h"
 #include "pool/agent/program/Execution.h"
 #include "pool/agent/program/Languages.h"
 #include "pool/agent/program/Loop.h"
 #include "pool/agent/program/Settings.h"
+#include "pool/agent/program/Zygotes.h"
 
 namespace hearth::agent {
 
-/// Every execution the agent keeps, and the operations on them. On the loop's thread.
+/// Every execution and every context the agent keeps, and the operations on them. On the loop's
+/// thread.
 class Executions final : private ExecutionOwner {
 public:
     static constexpr std::size_t kMaxKept = 64;
     static constexpr int kMaxRunning = 32;
+    static constexpr std::size_t kMaxContexts = 8;
 
     Executions(Loop& loop, const Settings& settings, Deadlines& deadlines);
     ~Executions();
 
-    /// `NAME=value` pairs of the bind, put into every execution.
-    void setEnvironment(std::map<std::string, std::string> env) { bound_env_ = std::move(env); }
+    Environment& environment() noexcept { return environment_; }
     const Languages& languages() const noexcept { return languages_; }
+    Zygotes& zygotes() noexcept { return zygotes_; }
 
     void exec(Connection& connection, std::uint32_t stream, const Value& body);
     void attach(Connection& connection, std::uint32_t stream, const Value& body);
     void signal(Connection& connection, std::uint32_t stream, const Value& body);
     void resize(Connection& connection, std::uint32_t stream, const Value& body);
     void forget(Connection& connection, std::uint32_t stream, const Value& body);
+    void context(Connection& connection, std::uint32_t stream, const Value& body);
+    void contextEnd(Connection& connection, std::uint32_t stream, const Value& body);
+    void contextRestart(Connection& connection, std::uint32_t stream, const Value& body);
+    void interrupt(Connection& connection, std::uint32_t stream, const Value& body);
 
     /// For hello.
     Value list() const;
+    Value listContexts() const;
     int running() const noexcept { return deadlines_.running(); }
 
     /// A child of ours has been reaped.
@@ -46,30 +56,39 @@ public:
     void tick(std::int64_t now_ns);
     void killAll();
 
-    /// Reads `{"NAME": "value"}` into `out`; false if a name or value cannot be in an environment.
-    static bool readEnvironment(const Value& body, std::map<std::string, std::string>& out);
-
 private:
     class Drain;
 
     void finished(Execution& execution) override;
+    const char* startCold(Execution& execution) override;
     void active() override { deadlines_.touch(nowNs()); }
     void drain(Fd pipe) override;
 
     Execution* find(Connection& connection, std::uint32_t stream, const Value& body);
     void follow(Connection& connection, std::uint32_t stream, Execution& execution,
-                std::uint64_t from, bool repeated);
+                std::uint64_t from, std::uint64_t results_from, bool repeated);
     bool makeRoom();
-    std::vector<std::string> environment(const Value& extra, const std::string& scratch, bool pty,
-                                         bool& valid) const;
+    /// Reads what is to run; false if it has answered why not.
+    bool readWork(Connection& connection, std::uint32_t stream, const Value& body,
+                  Execution::Request& request);
+    /// In an interpreter that was forked ahead; false if there is none that fits.
+    bool startFresh(Execution& execution);
+    const char* startContext(Context& context);
+    Context* findContext(Connection& connection, std::uint32_t stream, const Value& body);
+    void execInContext(Connection& connection, std::uint32_t stream, const Value& body,
+                       Execution::Request request);
+    Execution& keep(std::unique_ptr<Execution> execution);
     gid_t nextLabel();
+    void dead(pid_t pid, int status, const rusage& usage);
+    void zygoteGone();
 
     Loop& loop_;
     const Settings& settings_;
     Deadlines& deadlines_;
-    const Value image_;  ///< {env: ["NAME=value"], workdir, languages}; null where nobody told
+    Environment environment_;
     Languages languages_;
-    std::map<std::string, std::string> bound_env_;
+    Zygotes zygotes_;
+    std::map<std::string, std::unique_ptr<Context>> contexts_;  ///< before what runs in them
     std::map<std::string, std::unique_ptr<Execution>> all_;
     std::deque<std::unique_ptr<Drain>> drains_;
     std::uint32_t labels_ = 0;

@@ -65,10 +65,19 @@ Value probe() {
         if (table[each.language].isObject()) continue;
         std::string program = find(each.program, path);
         if (program.empty()) continue;
-        Value run = Value::array();
-        run.push(std::move(program)).push("{file}");
         Value how = Value::object();
-        how.set("file", each.file).set("run", std::move(run));
+        how.set("file", each.file);
+        const auto set = [&](const char* key, const char* driver, const char* argument) {
+            if (*driver == '\0' && *argument == '\0') return;
+            Value words = Value::array();
+            words.push(program);
+            if (*driver != '\0') words.push(driver);
+            if (*argument != '\0') words.push(argument);
+            how.set(key, std::move(words));
+        };
+        set("run", each.runner, "{file}");
+        set("zygote", each.zygote, "");
+        set("context", each.context, "");
         table.set(each.language, std::move(how));
     }
     return table;
@@ -94,6 +103,14 @@ bool Languages::has(std::string_view language) const {
 
 std::string Languages::file(std::string_view language) const {
     return std::string(table_[language]["file"].text());
+}
+
+std::vector<std::string> Languages::zygote(std::string_view language) const {
+    return expand(table_[language]["zygote"], "");
+}
+
+std::vector<std::string> Languages::context(std::string_view language) const {
+    return expand(table_[language]["context"], "");
 }
 
 std::vector<std::string> Languages::command(std::string_view language,

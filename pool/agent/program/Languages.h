@@ -22,6 +22,10 @@ public:
     std::string file(std::string_view language) const;
     /// The command for the code in `path`; with a `compile` step, both in one shell.
     std::vector<std::string> command(std::string_view language, const std::string& path) const;
+    /// The command that forks fresh interpreters; empty if it has none.
+    std::vector<std::string> zygote(std::string_view language) const;
+    /// The command that keeps one interpreter; empty if it has none.
+    std::vector<std::string> context(std::string_view language) const;
 
 private:
     Value table_ = Value::object();

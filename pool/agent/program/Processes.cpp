@@ -118,8 +118,8 @@ bool isBelow(const std::map<pid_t, pid_t>& parents, pid_t pid, pid_t root) {
 
 }  // namespace
 
-std::vector<pid_t> livingProcesses(const Settings& settings, gid_t label) {
-    const std::vector<Process> all = readProcesses(settings.mark, label);
+std::vector<pid_t> livingProcesses(const Settings& settings, Mark mark, gid_t label) {
+    const std::vector<Process> all = readProcesses(mark, label);
     std::map<pid_t, pid_t> parents;
     // As PID 1 nothing but the label counts. In a test other agents may use the same label, so only
     // our own descendants do: the agent is their subreaper.
@@ -148,10 +148,10 @@ int countTenantProcesses(const Settings& settings) {
     return count;
 }
 
-int killProcesses(const Settings& settings, gid_t label) {
+int killProcesses(const Settings& settings, Mark mark, gid_t label) {
     std::vector<pid_t> found;
     for (int pass = 0; pass < 4; ++pass) {
-        found = livingProcesses(settings, label);
+        found = livingProcesses(settings, mark, label);
         if (found.empty()) return 0;
         // What is stopped forks no more: a bomb is frozen before it is killed, or it would out-fork
         // us and take all the processor besides.
@@ -166,7 +166,7 @@ int killProcesses(const Settings& settings, gid_t label) {
             if (!fresh) break;
             std::sort(found.begin(), found.end());
             stopped = std::move(found);
-            found = livingProcesses(settings, label);
+            found = livingProcesses(settings, mark, label);
         }
         for (const pid_t pid : found) kill(pid, SIGKILL);
         sched_yield();

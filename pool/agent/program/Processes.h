@@ -10,13 +10,13 @@ namespace hearth::agent {
 
 /// The living processes (no zombies) of one execution, read from /proc: every descendant for ever,
 /// by the number that its processes carry as their Mark.
-std::vector<pid_t> livingProcesses(const Settings& settings, gid_t label);
+std::vector<pid_t> livingProcesses(const Settings& settings, Mark mark, gid_t label);
 
 /// How many living processes the tenant has.
 int countTenantProcesses(const Settings& settings);
 
 /// Kills what is found, again and again while new ones appear, without waiting. Returns how many
 /// the last look still found: 0 means that none is left.
-int killProcesses(const Settings& settings, gid_t label);
+int killProcesses(const Settings& settings, Mark mark, gid_t label);
 
 }  // namespace hearth::agent

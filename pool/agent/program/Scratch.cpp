@@ -12,7 +12,6 @@ namespace hearth::agent {
 
 namespace {
 
-constexpr std::size_t kMaxReport = 65'536;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 Fd makeDirectory(int parent, const char* name) {
@@ -60,19 +59,6 @@ bool Scratch::create(std::string_view id, const std::string& file, std::string_v
         code.remove_prefix(static_cast<std::size_t>(n));
     }
     return true;
-}
-
-std::string Scratch::report() const {
-    if (!dir_) return {};
-    const TenantFiles as_tenant(settings_);
-    const Fd fd(
-        openat(dir_.get(), "report", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    struct stat st {};
-    if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return {};
-    std::string text(kMaxReport, '\0');
-    const ssize_t n = read(fd.get(), text.data(), text.size());
-    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-    return text;
 }
 
 void Scratch::remove() noexcept {

@@ -46,13 +46,13 @@ bool haveCapability(unsigned capability) {
     return ((data[capability / 32].effective >> (capability % 32)) & 1U) != 0;
 }
 
-/// The filter is an array of sock_filter in /.hearth/tenant.bpf, beside the program.
-bool readFilter(std::vector<sock_filter>& filter, bool& absent) {
+/// A filter is an array of sock_filter in a file beside the program: /.hearth/tenant.bpf.
+bool readFilter(const char* name, std::vector<sock_filter>& filter, bool& absent) {
     char self[4096];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     std::string path(self, length > 0 ? static_cast<std::size_t>(length) : 0);
     path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
-    path += "tenant.bpf";
+    path += name;
     struct stat st {};
     absent = stat(path.c_str(), &st) != 0 && errno == ENOENT;
     std::string bytes;
@@ -112,11 +112,24 @@ int readSettings(int argc, char** argv, Settings& s) {
     }
     if (haveCapability(CAP_SETGID)) s.mark = Mark::Group;
     bool absent = false;
-    const bool read = readFilter(s.filter, absent);
+    const bool read = readFilter("tenant.bpf", s.filter, absent);
+    bool no_zygotes = false;
+    readFilter("zygote.bpf", s.zygote_filter, no_zygotes);
     s.confined = !(absent && unconfined);
     if (s.confined && !read)
         std::fputs("hearth-agent: no valid tenant.bpf: nothing will be run\n", stderr);
     return -1;
+}
+
+std::string workingDirectory(const Settings& settings, std::string_view cwd) {
+    const std::string_view workspace = kWorkspace;
+    if (cwd.empty()) return settings.root;
+    if (cwd.substr(0, workspace.size()) == workspace &&
+        (cwd.size() == workspace.size() || cwd[workspace.size()] == '/')) {
+        return settings.root + std::string(cwd.substr(workspace.size()));
+    }
+    if (cwd.front() == '/') return std::string(cwd);
+    return settings.root + "/" + std::string(cwd);
 }
 
 bool readFile(const char* path, std::size_t limit, std::string& out) {

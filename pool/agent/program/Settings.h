@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::agent {
@@ -39,6 +40,7 @@ struct Settings {
     std::string oom_own;
     bool confined = true;             ///< false only in tests outside a sandbox
     std::vector<sock_filter> filter;  ///< the tenant's seccomp program; empty and confined: no exec
+    std::vector<sock_filter> zygote_filter;  ///< the same, but a mark can be put on
 };
 
 /// What a path below `/workspace` is called by clients.
@@ -47,6 +49,9 @@ inline constexpr const char* kWorkspace = "/workspace";
 /// Reads flags, environment and the filter beside the program. Returns -1, or the exit status if
 /// the program is done (`--help`, bad flags).
 int readSettings(int argc, char** argv, Settings& settings);
+
+/// Where `cwd` of a request leads: below the workspace if relative; in a test that is elsewhere.
+std::string workingDirectory(const Settings& settings, std::string_view cwd);
 
 /// At most `limit` bytes of a regular file; false if there is none or it is larger.
 bool readFile(const char* path, std::size_t limit, std::string& out);

@@ -23,6 +23,9 @@ namespace hearth::agent {
 
 namespace {
 
+constexpr std::string_view kTenantScore = "1000";
+constexpr std::string_view kZygoteScore = "950";
+
 /// Everything the child needs, laid out before the fork: the child allocates nothing.
 struct Plan {
     const Settings* settings = nullptr;
@@ -34,6 +37,8 @@ struct Plan {
     gid_t label = 0;
     bool pty = false;
     int fds[3] = {-1, -1, -1};
+    int channel = -1;
+    std::string_view oom_score;
     sigset_t no_signals{};
     sock_fprog filter{};
 };
@@ -93,7 +98,13 @@ bool becomeTenant(const Plan& plan) {
     setsid();
     if (plan.pty) ioctl(plan.fds[0], TIOCSCTTY, 0);
     for (int i = 0; i < 3; ++i) dup2(plan.fds[i], i);
-    syscall(SYS_close_range, 3U, ~0U, 0U);
+    unsigned first_unused = kChannelFd;
+    if (plan.channel >= 0) {
+        if (plan.channel != kChannelFd) dup2(plan.channel, kChannelFd);
+        fcntl(kChannelFd, F_SETFD, 0);
+        ++first_unused;
+    }
+    syscall(SYS_close_range, first_unused, ~0U, 0U);
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     sigaction(SIGPIPE, &standard, nullptr);
@@ -101,7 +112,7 @@ bool becomeTenant(const Plan& plan) {
 
     // With one uid for agent and tenant the file belongs to root; scoreChildren() has done it.
     if (const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); fd >= 0) {
-        if (write(fd, "1000", 4) < 0) errno = 0;
+        if (write(fd, plan.oom_score.data(), plan.oom_score.size()) < 0) errno = 0;
         close(fd);
     }
     // The agent must stay able to act beside tenants that take all the processor they are given; in
@@ -190,7 +201,9 @@ bool openPty(const Settings& settings, const SpawnRequest& request, Fd& master, 
 }  // namespace
 
 const char* spawn(const Settings& settings, const SpawnRequest& request, Spawned& out) {
-    if (settings.confined && settings.filter.empty()) return "there is no valid tenant.bpf";
+    const std::vector<sock_filter>& filter =
+        request.zygote ? settings.zygote_filter : settings.filter;
+    if (settings.confined && filter.empty()) return "there is no valid filter beside the agent";
     Fd in;
     Fd output;
     Fd errors;
@@ -229,11 +242,13 @@ const char* spawn(const Settings& settings, const SpawnRequest& request, Spawned
     plan.fds[0] = in.get();
     plan.fds[1] = request.pty ? in.get() : output.get();
     plan.fds[2] = request.pty ? in.get() : errors.get();
+    plan.channel = request.channel;
+    plan.oom_score = request.zygote ? kZygoteScore : kTenantScore;
     sigemptyset(&plan.no_signals);
-    plan.filter.len = static_cast<unsigned short>(settings.filter.size());
-    plan.filter.filter = const_cast<sock_filter*>(settings.filter.data());
+    plan.filter.len = static_cast<unsigned short>(filter.size());
+    plan.filter.filter = const_cast<sock_filter*>(filter.data());
 
-    scoreChildren(settings, "1000");
+    scoreChildren(settings, plan.oom_score);
     const long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0) child(plan);
     const int error = errno;

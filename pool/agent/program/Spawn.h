@@ -20,7 +20,14 @@ struct SpawnRequest {
     bool pty = false;
     unsigned short cols = 80;
     unsigned short rows = 24;
+    /// Becomes the process's descriptor kChannelFd; -1 for none.
+    int channel = -1;
+    /// A zygote has the filter under which its children can mark themselves, and is taken by the
+    /// kernel's out-of-memory killer after what they run.
+    bool zygote = false;
 };
+
+inline constexpr int kChannelFd = 3;
 
 /// A started process and our ends of its pipes; of a PTY, `input` and `output` are both the master.
 struct Spawned {

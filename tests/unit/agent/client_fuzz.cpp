@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kIterations = 20'000;
 
+constexpr std::string_view kShown = R"({"main":true,"mime":{"text/plain":"1"}})";
+
 using Random = std::mt19937;
 
 std::size_t below(Random& random, std::size_t limit) {
@@ -73,6 +75,9 @@ TEST_CASE("mutated answers of an agent end in an answer, a refusal or a loss", "
                 break;
             case 1:
                 answer = frame(FrameType::Note, 2, kStarted) + output(2, 0, "abc") +
+                         shown(2, 0, entry(kShown)) +
+                         shown(2, kShown.size() + 4, entry(kShown).substr(0, 9)) +
+                         shown(2, kShown.size() + 13, entry(kShown).substr(9)) +
                          frame(FrameType::Reply, 2, kResult);
                 break;
             case 2:

@@ -82,6 +82,9 @@ TEST_CASE("what an agent says in its hello is read", "[unit][agent]") {
     CHECK(hello.binding->note["pool"] == "p");
     CHECK(hello.executions.size() == 1);
     CHECK(hello.executions[0].running);
+    REQUIRE(hello.contexts.size() == 1);
+    CHECK(hello.contexts[0].id == "cx");
+    CHECK(hello.contexts[0].running);
     CHECK(hello.languages == std::vector<std::string>{"python"});
     CHECK(setup.lost == 0);
 }
@@ -141,6 +144,9 @@ TEST_CASE("a malformed hello is refused and nobody is told of a loss", "[unit][a
         {"\"attempt\":1", "\"attempt\":4294967296"},
         {"\"python\"", "\"Py thon\""},
         {"\"state\":\"running\"", "\"state\":\"odd\""},
+        {"\"contexts\":[", "\"contexts\":[1,"},
+        {"\"language\":\"python\"", "\"language\":\"\""},
+        {"\"running\":true", "\"running\":1"},
         {"\"idleTimeoutMs\":7", "\"idleTimeoutMs\":9223372036854775807"},
     };
     ScriptedPeer peer;
@@ -160,6 +166,8 @@ TEST_CASE("a malformed hello is refused and nobody is told of a loss", "[unit][a
 TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[unit][agent]") {
     const std::string started = frame(kNote, 2, kStarted);
     const std::string end = frame(kReply, 2, kResult);
+    std::string hundred;
+    for (std::size_t i = 0; i < kMaxResults; ++i) hundred += entry("{}");
     std::string flood = started;
     for (std::uint64_t i = 0; i < 3; ++i) {
         flood += output(2, i * 131'072, std::string(131'072, 'x'));
@@ -191,6 +199,27 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
          started + frame(kReply, 2, edited(kResult, "\"endedAtNs\":2", "\"endedAtNs\":0"))},
         {"more dropped than written",
          started + frame(kReply, 2, edited(kResult, "\"droppedBytes\":0", "\"droppedBytes\":4"))},
+        {"a strange interpreter", frame(kNote, 2, edited(kStarted, "zygote", "bare metal"))},
+        {"a result of no bytes", started + shown(2, 0, entry(""))},
+        {"a result of more than four MiB", started + shown(2, 0, entry("{", kMaxResult + 1))},
+        {"results that leave bytes out",
+         started + shown(2, 0, entry("{}")) + shown(2, 7, entry("{}"))},
+        {"results that come again", started + shown(2, 0, entry("{}")) + shown(2, 0, entry("{}"))},
+        {"results that do not begin at the beginning", started + shown(2, 4, entry("{}"))},
+        {"an offset of results beyond all", started + shown(2, ~0ULL, entry("{}"))},
+        {"results without an offset", started + frame(FrameType::Data, 2, "abc", Channel::Results)},
+        {"a result before the start", shown(2, 0, entry("{}"))},
+        {"an end within a result", started + shown(2, 0, entry("{}", 3)) + end},
+        {"an end within a length", started + shown(2, 0, "\1") + end},
+        {"more than a hundred results", started + shown(2, 0, hundred + entry("{}"))},
+        {"more results than credit", started +
+                                         shown(2, 0, entry(std::string(131'000, 'x'), 4'000'000)) +
+                                         shown(2, 131'004, std::string(140'000, 'x'))},
+        {"context kept that is no flag",
+         started + frame(kReply, 2, edited(kResult, "\"resultBytes\":0", "\"contextKept\":1"))},
+        {"more bytes of results than there may be",
+         started +
+             frame(kReply, 2, edited(kResult, "\"resultBytes\":0", "\"resultBytes\":9000000"))},
         {"a frame behind the result", started + end + end},
         {"more output than credit beyond the limit", flood},
     };
@@ -207,6 +236,96 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
         CHECK(setup.client.lost());
         CHECK(sink->at(&Recorder::lasts_) == 1);
         CHECK(sink->at(&Recorder::refused_).empty());
+    }
+}
+
+TEST_CASE("results are put together, each behind the output before it", "[unit][agent]") {
+    const std::string first = entry(R"({"a":1})");
+    const std::string second = entry(R"({"b":2})");
+    std::string bytes = frame(kNote, 2, kStarted) + output(2, 0, "abc");
+    std::uint64_t at = 0;
+    for (const char c : first) bytes += shown(2, at++, std::string(1, c));
+    bytes += output(2, 3, "de") + shown(2, at, second + second.substr(0, 3)) +
+             shown(2, at + second.size() + 3, second.substr(3)) + frame(kReply, 2, kResult);
+    Setup setup({bytes});
+    const auto sink = std::make_shared<Recorder>();
+    ExecRequest request;
+    request.id = "x";
+    request.language = "python";
+    setup.client.exec(request, sink);
+    REQUIRE(eventually([&] { return sink->done(); }));
+    CHECK(sink->at(&Recorder::interpreter_) == "zygote");
+    using Shown = std::vector<std::pair<std::uint64_t, std::string>>;
+    CHECK(sink->at(&Recorder::results_) ==
+          Shown{{3, R"({"a":1})"}, {5, R"({"b":2})"}, {5, R"({"b":2})"}});
+    CHECK_FALSE(setup.client.lost());
+}
+
+TEST_CASE("results beyond the output limit get their credit at once", "[unit][agent]") {
+    // A flood beyond the limit, then results that need the window several times over.
+    std::string bytes = frame(kNote, 2, kStarted) + output(2, 0, std::string(2000, 'x'));
+    const std::string big = entry(std::string(250'000, 'x'));
+    Setup setup({bytes + shown(2, 0, big), shown(2, big.size(), big),
+                 shown(2, 2 * big.size(), big) + frame(kReply, 2, kResult)});
+    const auto sink = std::make_shared<Recorder>();
+    ExecRequest request;
+    request.id = "x";
+    request.command = "echo";
+    request.output_limit = 1000;
+    setup.client.exec(request, sink);
+    REQUIRE(eventually([&] { return sink->done(); }));
+    CHECK(sink->at(&Recorder::results_).size() == 3);
+    CHECK_FALSE(setup.client.lost());
+}
+
+TEST_CASE("a prewarm is heard without anybody waiting", "[unit][agent]") {
+    const PrewarmRequest request{{{"python", {"numpy"}}}, 1s};
+    struct Heard {
+        std::atomic<int> calls{0};
+        std::optional<PrewarmReply> reply;
+        std::optional<AgentError> refusal;
+    };
+    const auto ask = [&](const std::string& answer, bool loses) {
+        INFO(answer);
+        Setup setup({answer});
+        const auto heard = std::make_shared<Heard>();
+        setup.client.prewarm(request, [heard](const auto& reply, const auto& refusal) {
+            heard->reply = reply;
+            if (refusal) heard->refusal.emplace(*refusal);
+            ++heard->calls;
+        });
+        CHECK(eventually([&] { return heard->calls == 1; }));
+        CHECK(eventually([&] { return setup.client.lost() == loses; }));
+        return heard;
+    };
+    const auto good =
+        ask(frame(kReply, 2, R"({"ready":["python"],"failed":{"python":"No module"}})"), false);
+    REQUIRE(good->reply);
+    CHECK(good->reply->ready == std::vector<std::string>{"python"});
+    CHECK(good->reply->failed.at("python") == "No module");
+    const auto refused =
+        ask(frame(FrameType::Error, 2, R"({"code":"BAD_REQUEST","message":"bound"})"), false);
+    REQUIRE(refused->refusal);
+    CHECK(refused->refusal->code() == "BAD_REQUEST");
+    for (const char* bad :
+         {R"({"ready":["ruby"]})", R"({"ready":[1]})", R"({"failed":{}})",
+          R"({"ready":[],"failed":{"ruby":"x"}})", R"({"ready":[],"failed":{"python":1}})"}) {
+        const auto lost = ask(frame(kReply, 2, bad), true);
+        CHECK_FALSE(lost->reply);
+        CHECK_FALSE(lost->refusal);
+    }
+}
+
+TEST_CASE("a context's answer must be about the context", "[unit][agent]") {
+    const ContextRequest request{"cx", "python", "", {}};
+    Setup good({frame(kReply, 2, R"({"id":"cx","language":"python","repeated":true})")});
+    CHECK(good.client.createContext(request, 300ms));
+    for (const char* bad : {R"({"id":"cy","language":"python","repeated":true})",
+                            R"({"id":"cx","language":"node","repeated":true})",
+                            R"({"id":"cx","language":"python"})"}) {
+        INFO(bad);
+        Setup setup({frame(kReply, 2, bad)});
+        CHECK_THROWS_AS(setup.client.createContext(request, 300ms), AgentLost);
     }
 }
 

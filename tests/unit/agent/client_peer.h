@@ -27,12 +27,14 @@ inline constexpr std::string_view kHello =
     R"("bound":{"claimId":"c","attempt":1,"epoch":1,"tenant":"t","workspaceId":"w","fingerprint":"f",)"
     R"("labels":{"a":"b"},"note":{"pool":"p"},"boundAtNs":5},"deadlines":{"expiresAtNs":9,)"
     R"("idleTimeoutMs":7,"idleAtNs":8},"lastActivityNs":3,"running":1,"executions":[{"id":"e",)"
-    R"("fingerprint":"g","state":"running","startedAtNs":2,"background":false}]})";
+    R"("fingerprint":"g","state":"running","startedAtNs":2,"background":false}],)"
+    R"("contexts":[{"id":"cx","language":"python","running":true}]})";
 inline constexpr std::string_view kStarted =
-    R"({"started":{"id":"x","startedAtNs":1,"repeated":false}})";
+    R"({"started":{"id":"x","startedAtNs":1,"repeated":false,"interpreter":"zygote"}})";
 inline constexpr std::string_view kResult =
     R"({"result":{"id":"x","status":"ok","exitCode":0,"signal":0,"startedAtNs":1,"endedAtNs":2,)"
-    R"("cpuMs":1,"maxRssBytes":4096,"outputBytes":3,"droppedBytes":0,"lingering":0}})";
+    R"("cpuMs":1,"maxRssBytes":4096,"outputBytes":3,"droppedBytes":0,"interpreter":"",)"
+    R"("resultBytes":0,"droppedResults":0}})";
 inline constexpr std::string_view kStat =
     R"({"stat":{"path":"f","type":"file","size":3,"mode":420,"modifiedAtMs":5,"etag":"e"}})";
 
@@ -53,6 +55,21 @@ inline std::string output(std::uint32_t stream, std::uint64_t offset, std::strin
     std::string payload(kOffsetSize, '\0');
     putU64(reinterpret_cast<unsigned char*>(payload.data()), offset);
     return frame(FrameType::Data, stream, payload.append(bytes), Channel::Stdout);
+}
+
+/// Bytes of channel 3.
+inline std::string shown(std::uint32_t stream, std::uint64_t offset, std::string_view bytes) {
+    std::string payload(kOffsetSize, '\0');
+    putU64(reinterpret_cast<unsigned char*>(payload.data()), offset);
+    return frame(FrameType::Data, stream, payload.append(bytes), Channel::Results);
+}
+
+/// One result as it stands there; `length` is what it says of itself.
+inline std::string entry(std::string_view json, std::optional<std::uint32_t> length = {}) {
+    std::string out(4, '\0');
+    putU32(reinterpret_cast<unsigned char*>(out.data()),
+           length.value_or(static_cast<std::uint32_t>(json.size())));
+    return out.append(json);
 }
 
 /// An agent that answers the n-th frame it hears with the n-th of prepared byte strings, whatever
@@ -150,10 +167,16 @@ inline bool eventually(const std::function<bool()>& what) {
 /// Counts and keeps what an execution says.
 class Recorder final : public ExecSink {
 public:
-    void started(TimePoint, bool repeated) override {
+    void started(const ExecStart& start) override {
         const std::lock_guard lock(mutex_);
         started_ = true;
-        repeated_ = repeated;
+        repeated_ = start.repeated;
+        interpreter_ = start.interpreter;
+        context_ = start.context;
+    }
+    void result(std::string_view json) override {
+        const std::lock_guard lock(mutex_);
+        results_.push_back({received_, std::string(json)});
     }
     void output(int, std::uint64_t offset, std::string_view bytes) override {
         const std::lock_guard lock(mutex_);
@@ -180,6 +203,9 @@ public:
 
     bool started_ = false;
     bool repeated_ = false;
+    std::string interpreter_;
+    std::string context_;
+    std::vector<std::pair<std::uint64_t, std::string>> results_;  ///< behind so much output
     std::string text_;
     std::size_t keep_ = 1U << 20U;
     std::uint64_t first_ = UINT64_MAX;

@@ -43,6 +43,17 @@ struct Outcome {
     std::string err;
     std::vector<std::pair<std::uint64_t, std::string>> pieces;  ///< of executions, by offset
     std::uint64_t gap = 0;
+    std::string results;  ///< channel 3, as it came
+    /// What the code showed.
+    std::vector<Json> shown() const {
+        std::vector<Json> all;
+        for (std::size_t at = 0; at + 4 <= results.size();) {
+            const auto size = getU32(reinterpret_cast<const unsigned char*>(results.data()) + at);
+            all.push_back(parseJson(results.substr(at + 4, size)));
+            at += 4 + size;
+        }
+        return all;
+    }
     Json result() const { return body.value("result", Json::object()); }
     std::string code() const { return ok ? "" : body.value("code", ""); }
 };
@@ -131,6 +142,11 @@ private:
         switch (frame.header.type) {
             case FrameType::Data: {
                 std::string bytes = frame.payload;
+                if (frame.header.channel == Channel::Results) {
+                    o.results += bytes.substr(kOffsetSize);
+                    credit(stream, static_cast<std::uint32_t>(bytes.size() - kOffsetSize));
+                    return;
+                }
                 if (frame.header.channel != Channel::Bytes) {
                     const auto offset =
                         getU64(reinterpret_cast<const unsigned char*>(bytes.data()));
@@ -204,7 +220,13 @@ public:
         std::filesystem::create_directories(base_ + "/tmp");
         std::ofstream(base_ + "/languages.json")
             << R"({"shell":{"file":"main.sh","run":["sh","{file}"]},)"
-            << R"("built":{"file":"it's.in","compile":["cp","{file}","{file}.out"],"run":["sh","{file}.out"]}})";
+            << R"("built":{"file":"it's.in","compile":["cp","{file}","{file}.out"],"run":["sh","{file}.out"]},)"
+            << R"("python":{"file":"main.py","run":["python3","-B",")" << drivers()
+            << R"(/python/run.py","{file}"],"zygote":["python3","-B",")" << drivers()
+            << R"(/python/zygote.py"],"context":["python3","-B",")" << drivers()
+            << R"(/python/context.py"]}})";
+        std::filesystem::copy(HEARTH_DRIVERS_PATH, drivers(),
+                              std::filesystem::copy_options::recursive);
         chmod(base_.c_str(), 0755);
         chmod((base_ + "/tmp").c_str(), 01777);
         const bool root = geteuid() == 0;
@@ -245,6 +267,7 @@ public:
 
     std::string socket() const { return base_ + "/agent.sock"; }
     std::string root() const { return base_ + "/root"; }
+    std::string drivers() const { return base_ + "/drivers"; }
     std::string tmp() const { return base_ + "/tmp"; }
     pid_t pid() const { return pid_; }
     /// Waits for its end; the exit status, or -1 if it lives on.

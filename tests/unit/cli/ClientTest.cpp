@@ -122,6 +122,33 @@ TEST_CASE("an exception that nobody printed is shown", "[unit][cli]") {
     CHECK(err.str() == "Traceback: no\n");
 }
 
+TEST_CASE("the value of a last expression is printed as a REPL does", "[unit][cli]") {
+    const std::string exit =
+        R"({"id":"e","status":"ok","exitCode":0,"results":[)"
+        R"({"main":false,"mime":{"text/plain":"<Figure>"}},{"main":true,"mime":{"text/plain":"42"}}]})";
+    for (const bool shows : {true, false}) {
+        std::ostringstream out;
+        std::ostringstream err;
+        const Console console{out, err};
+        RunOutput output(console, false, shows);
+        output.take({"1", "stdout", R"({"text":"no line end"})"});
+        output.take({"2", "exit", exit});
+        CHECK(out.str() == (shows ? "no line end\n42\n" : "no line end"));
+    }
+}
+
+TEST_CASE("run in a context asks for it by name first", "[unit][cli]") {
+    const RunRequest named =
+        request({"-w", "ws_1", "--context", "main", "-l", "python", "-c", "x"});
+    CHECK(named.context_target == "/v1/workspaces/ws_1/contexts");
+    CHECK(named.context == Json({{"name", "main"}, {"language", "python"}}));
+    CHECK(named.shows_value);
+    CHECK(request({"-c", "1"}).context.is_null());
+    CHECK_THROWS_AS(request({"--context", "main", "-c", "x"}), UsageError);
+    CHECK_THROWS_AS(request({"-w", "ws_1", "--context", "main", "--command", "ls"}), UsageError);
+    CHECK_THROWS_AS(request({"-w", "ws_1", "--context", "m", "-c", "x", "-e", "A=b"}), UsageError);
+}
+
 TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
     const RunRequest code =
         request({"-l", "python", "-c", "print(1)", "-e", "A=b=c", "-t", "1500ms"});

@@ -5,6 +5,7 @@
 
 #include "base/Ids.h"
 #include "controller/Claims.h"
+#include "controller/ContextService.h"
 #include "controller/EventLog.h"
 #include "controller/ExecutionService.h"
 #include "controller/PoolReconciler.h"
@@ -128,6 +129,8 @@ public:
                                 warm,  ground.runtime, "p",     secret, clock};
     ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,
                                 events,     metrics, log,     secret,  clock};
+    ContextService contexts{workspaces, table,   endings, journal,
+                            events,     metrics, secret,  clock};
     ReconcileLoop loop{work, metrics, log, clock};
     Reclaimer reclaimer{table, endings, clock};
     Principal who{"default", Role::Admin, ""};

@@ -177,3 +177,30 @@ TEST_CASE("a tag is an image only where the pool allows it", "[unit][controller]
         CHECK(parsePool(document).spec.image == image);
     }
 }
+
+TEST_CASE("prewarm is read, implied, refused with a pointer, and written back",
+          "[unit][controller]") {
+    Json document = manifest();
+    Json& prewarm = document["spec"]["template"]["prewarm"];
+    prewarm = {{"imports", {"numpy", "matplotlib.pyplot"}}, {"command", {"sh", "-c", "true"}}};
+    const PoolSpec spec = parsePool(document).spec;
+    CHECK(spec.prewarm_languages == std::vector<std::string>{"python"});
+    CHECK(spec.prewarm_imports.size() == 2);
+    CHECK(spec.prewarm_command.size() == 3);
+    CHECK(spec.prewarm_timeout == std::chrono::seconds(60));
+    CHECK(parsePool(poolDocument("p", spec)).spec == spec);
+    const std::string at = "/spec/template/prewarm";
+    for (const char* bad : {"", "1a", "a..b", "a b", "os;x", "a.", "-m"}) {
+        INFO(bad);
+        prewarm = {{"imports", {bad}}};
+        CHECK(refused(document, ErrorCode::InvalidSpec, at + "/imports/0"));
+    }
+    CHECK(refusedWith(at + "/imports", "numpy"));
+    CHECK(refusedWith(at + "/timeout", "0s"));
+    prewarm = {{"languages", {"node"}}, {"imports", {"numpy"}}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/imports"));
+    prewarm = {{"languages", {"Python"}}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/languages/0"));
+    prewarm = {{"command", {""}}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/command/0"));
+}

@@ -223,7 +223,26 @@ TEST_CASE("beside an agent of its own uid a tenant cannot reach the agent or its
     CHECK(answer("setpriority", {0, 1, 5}) == kEperm);
     CHECK(answer("setpriority", {2, 0, 5}) == kEperm);
     CHECK(answer("kill", {1, 9}, AUDIT_ARCH_I386) == kKill);
-    CHECK(decide(static_cast<std::uint32_t>(number("prlimit64")), {12, 7}) == kAllow);
+}
+
+TEST_CASE("a mark stays on where tenants run, and only a zygote's filter lets one be put on",
+          "[unit][launcher]") {
+    for (const AgentIdentity agent : {AgentIdentity::Root, AgentIdentity::Tenant}) {
+        for (const auto& [program, answer] :
+             {std::pair<std::vector<sock_filter>, std::uint32_t>(tenantFilter(agent), kEperm),
+              {markFilter(), kEperm},
+              {zygoteFilter(agent), kAllow}}) {
+            const auto decided = [&](const char* name, std::array<std::uint64_t, 6> args) {
+                return decide(program, static_cast<std::uint32_t>(number(name)), args,
+                              AUDIT_ARCH_X86_64);
+            };
+            CHECK(decided("prlimit64", {0, 10}) == answer);
+            CHECK(decided("setrlimit", {10}) == answer);
+            CHECK(decided("prlimit64", {12, 10}) == answer);
+            CHECK(decided("prlimit64", {0, 7}) == kAllow);
+            CHECK(decided("read", {0}) == kAllow);
+        }
+    }
 }
 
 }  // namespace hearth::pool::launcher::seccomp

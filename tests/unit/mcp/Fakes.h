@@ -241,11 +241,20 @@ public:
         }
         return std::nullopt;
     }
+    controller::ResultPtr resultAt(std::size_t index) const override {
+        const std::lock_guard lock(mutex_);
+        return index < view_.results.size() ? view_.results[index] : nullptr;
+    }
     std::shared_ptr<void> subscribe(std::function<void()> changed) override {
         const std::lock_guard lock(mutex_);
         const auto place = std::make_shared<std::function<void()>>(std::move(changed));
         subscribers_.push_back(place);
         return place;
+    }
+    void show(const Json& mime, bool main) {
+        const Json document{{"main", main}, {"mime", mime}};
+        const std::lock_guard lock(mutex_);
+        view_.results.push_back(controller::readResult(document.dump(), 0));
     }
     void print(const std::string& out, const std::string& err = {}) {
         {
@@ -347,6 +356,34 @@ private:
     std::map<std::string, std::shared_ptr<FakeExecution>> all_;
 };
 
+class FakeContexts final : public controller::Contexts {
+public:
+    controller::ContextView create(const controller::Principal&, const std::string& workspace,
+                                   const controller::ContextRequest& request) override {
+        last = request;
+        controller::ContextView view;
+        view.id = "cx_of_" + request.name;
+        view.workspace_id = workspace;
+        view.language = request.language.empty() ? "python" : request.language;
+        view.name = request.name;
+        return view;
+    }
+    std::vector<controller::ContextView> list(const controller::Principal&,
+                                              const std::string&) override {
+        return {};
+    }
+    controller::ContextView get(const controller::Principal&, const std::string&) override {
+        return {};
+    }
+    void interrupt(const controller::Principal&, const std::string&) override {}
+    controller::ContextView restart(const controller::Principal&, const std::string&) override {
+        return {};
+    }
+    void remove(const controller::Principal&, const std::string&) override {}
+
+    controller::ContextRequest last;
+};
+
 class FakeEvents final : public controller::Events {
 public:
     std::vector<controller::Event> list(const controller::Principal&,
@@ -383,6 +420,7 @@ struct House {
     FakePools pools;
     FakeWorkspaces workspaces;
     FakeExecutions executions;
+    FakeContexts contexts;
     FakeEvents events;
     FakeTokens tokens;
     metrics::Metrics metrics;
@@ -393,6 +431,7 @@ struct House {
         pools,
         workspaces,
         executions,
+        contexts,
         events,
         tokens,
         metrics,

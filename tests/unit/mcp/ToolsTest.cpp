@@ -94,6 +94,71 @@ TEST_CASE("bad arguments are a result that names what is allowed", "[unit][mcp]"
     }
 }
 
+TEST_CASE("a run in a context goes by a name", "[unit][mcp]") {
+    House house;
+    const std::string workspace = openIn(house);
+    house.executions.behave = [](const auto&, const auto& execution) { execution->end("ok", 0); };
+    use(house, "run", {{"workspace_id", workspace}, {"code", "x = 1"}, {"context", "main"}});
+    CHECK(house.contexts.last.name == "main");
+    CHECK(house.executions.last.context == "cx_of_main");
+    CHECK(house.executions.last.language == "python");
+    for (const Json& wrong : std::vector<Json>{
+             {{"code", "1"}, {"context", "main"}},
+             {{"workspace_id", workspace}, {"command", "ls"}, {"context", "main"}},
+             {{"workspace_id", workspace}, {"code", "1"}, {"context", "m"}, {"cwd", "d"}}}) {
+        CHECK(use(house, "run", wrong).is_error);
+    }
+}
+
+TEST_CASE("what code shows reaches the model as text and images", "[unit][mcp]") {
+    House house;
+    const std::string png = base64Encode("\x89PNG\r\n\x1a\n and so on");
+    house.executions.behave = [&](const auto&, const auto& execution) {
+        execution->print("out\n");
+        for (int i = 0; i < 6; ++i) {
+            execution->show({{"text/plain", "<Figure size 1x1>"}, {"image/png", png}}, false);
+        }
+        execution->show({{"image/jpeg", base64Encode(std::string(kImageCap + 3, 'x'))}}, false);
+        execution->show({{"text/html", "<table>"}, {"text/plain", "a b"}}, false);
+        execution->show({{"text/html", "<i>only</i>"}}, false);
+        execution->show({{"application/json", {{"k", 1}}}, {"text/plain", "{'k': 1}"}}, true);
+        execution->end("ok", 0);
+    };
+    const ToolResult result = use(house, "run", {{"code", "plot()"}});
+    const std::string text = textOf(result);
+    INFO(text);
+    std::size_t images = 0;
+    for (const Json& part : result.content) images += part["type"] == "image" ? 1 : 0;
+    CHECK(images == kImagesCap);
+    CHECK(result.content[1]["data"] == png);
+    CHECK(result.content[1]["mimeType"] == "image/png");
+    CHECK(text.find("--- result ---\n{'k': 1}") != std::string::npos);
+    CHECK(text.find("a b") != std::string::npos);
+    CHECK(text.find("<table>") == std::string::npos);
+    CHECK(text.find("<i>only</i>") != std::string::npos);
+    CHECK(text.find("2 result(s) of type image/png") != std::string::npos);
+    CHECK(text.find("1 result(s) of type image/jpeg") != std::string::npos);
+    const Json structured = result.message().at("structuredContent");
+    CHECK(structured.at("results").size() == 10);
+    CHECK(structured.at("stdout") == "out\n");
+    CHECK(structured.dump().find(png) == std::string::npos);
+    CHECK(structured.at("results")[9].at("mime").at("application/json").at("k") == 1);
+}
+
+TEST_CASE("results of any size stay within what a model is given", "[unit][mcp]") {
+    House house;
+    house.executions.behave = [&](const auto&, const auto& execution) {
+        for (int i = 0; i < 30; ++i) {
+            execution->show({{"text/plain", std::string(20'000, 'r')}}, i == 29);
+        }
+        execution->print(std::string(50'000, 'o'));
+        execution->end("ok", 0);
+    };
+    const ToolResult result = use(house, "run", {{"code", "1"}});
+    CHECK(textOf(result).size() < kTextCap + 1'000);
+    CHECK(result.message().at("structuredContent").dump().size() < 2 * kTextCap);
+}
+
 TEST_CASE("workspace_open gives the id first", "[unit][mcp]") {
     House house;
     CHECK(isId(openIn(house), "ws_"));

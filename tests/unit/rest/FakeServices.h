@@ -15,6 +15,7 @@ namespace hearth::test {
 inline const std::string kWorkspace = "ws_00000000000000000000000000000001";
 inline const std::string kExecution = "ex_00000000000000000000000000000001";
 inline const std::string kSandbox = "sb_00000000000000000000000000000001";
+inline const std::string kContext = "cx_00000000000000000000000000000001";
 inline const std::string kTime = "2026-11-21T03:04:05.678Z";
 
 inline controller::PoolView poolView(const std::string& name) {
@@ -240,6 +241,9 @@ public:
         }
         return std::nullopt;
     }
+    controller::ResultPtr resultAt(std::size_t index) const override {
+        return index < state.results.size() ? state.results[index] : nullptr;
+    }
     std::shared_ptr<void> subscribe(std::function<void()> changed) override {
         changed_ = std::move(changed);
         ++subscriptions;
@@ -255,6 +259,13 @@ public:
         skip = 0;
         (channel == 1 ? state.stdout_bytes : state.stderr_bytes) += bytes;
         chunks.push_back({at, channel, std::move(bytes)});
+        notify();
+    }
+    void show(const std::string& mime, const std::string& value, bool main = false) {
+        const std::uint64_t at =
+            chunks.empty() ? skip : chunks.back().offset + chunks.back().bytes.size() + skip;
+        const Json document{{"main", main}, {"mime", {{mime, value}}}};
+        state.results.push_back(controller::readResult(document.dump(), at));
         notify();
     }
     void end(const std::string& status, int code) {
@@ -323,6 +334,45 @@ public:
     controller::WorkspaceRequest where;
 };
 
+class FakeContexts final : public controller::Contexts {
+public:
+    using Principal = controller::Principal;
+    static controller::ContextView view() {
+        controller::ContextView out;
+        out.id = kContext;
+        out.workspace_id = kWorkspace;
+        out.tenant = "default";
+        out.language = "python";
+        out.created_at = kTime;
+        return out;
+    }
+    controller::ContextView create(const Principal&, const std::string& given_workspace,
+                                   const controller::ContextRequest& given) override {
+        workspace = given_workspace;
+        request = given;
+        controller::ContextView out = view();
+        out.name = given.name;
+        out.replayed = given.name == "known";
+        return out;
+    }
+    std::vector<controller::ContextView> list(const Principal&, const std::string&) override {
+        return {view()};
+    }
+    controller::ContextView get(const Principal&, const std::string& id) override {
+        if (id != kContext) throw Error(ErrorCode::NotFound, "there is no such context");
+        return view();
+    }
+    void interrupt(const Principal&, const std::string& id) override { did = "interrupt " + id; }
+    controller::ContextView restart(const Principal&, const std::string& id) override {
+        did = "restart " + id;
+        return view();
+    }
+    void remove(const Principal&, const std::string& id) override { did = "remove " + id; }
+
+    std::string workspace, did;
+    controller::ContextRequest request;
+};
+
 class FakeEvents final : public controller::Events {
 public:
     std::vector<controller::Event> list(const controller::Principal&,
@@ -358,16 +408,17 @@ struct House {
     FakePools pools;
     FakeWorkspaces workspaces;
     FakeExecutions executions;
+    FakeContexts contexts;
     FakeEvents events;
     FakeTokens tokens;
     metrics::Metrics metrics;
     metrics::Log log{-1};
     ManualClock clock;
     std::string secret = std::string(32, 'k');
-    controller::Services services{pools,  workspaces, executions,
-                                  events, tokens,     metrics,
-                                  log,    clock,      [] { return Json{{"runtime", "oci"}}; },
-                                  secret};
+    controller::Services services{
+        pools,  workspaces, executions, contexts, events,
+        tokens, metrics,    log,        clock,    [] { return Json{{"runtime", "oci"}}; },
+        secret};
     auth::Authenticator authenticator{tokens};
     auth::WorkerShares shares{8};
     rest::RestHandler rest{services, authenticator, shares};

@@ -30,6 +30,7 @@ std::string linkToFile() {
 std::vector<Happy> happyPaths() {
     const std::string ws = "/v1/workspaces/" + kWorkspace;
     const std::string ex = "/v1/executions/" + kExecution;
+    const std::string cx = "/v1/contexts/" + kContext;
     const std::string manifest =
         R"({"apiVersion":"hearth.dev/v1alpha1","kind":"SandboxPool",)"
         R"("metadata":{"name":"node"},"spec":{"template":{"image":"node"}}})";
@@ -50,6 +51,12 @@ std::vector<Happy> happyPaths() {
         {"signalExecution", "POST", ex + "/signal", R"({"signal":"INT"})", 204},
         {"resizeExecution", "POST", ex + "/resize", R"({"cols":80,"rows":24})", 204},
         {"killExecution", "DELETE", ex, "", 204},
+        {"listContexts", "GET", ws + "/contexts", "", 200},
+        {"createContext", "POST", ws + "/contexts", R"({"language":"python","cwd":"d"})", 201},
+        {"getContext", "GET", cx, "", 200},
+        {"interruptContext", "POST", cx + "/interrupt", "", 204},
+        {"restartContext", "POST", cx + "/restart", "", 200},
+        {"deleteContext", "DELETE", cx, "", 204},
         {"readFile", "GET", ws + "/files/a.txt", "", 200},
         {"statFile", "HEAD", ws + "/files/a.txt", "", 200},
         {"writeFile", "PUT", ws + "/files/b/c.txt", "new", 200},
@@ -217,11 +224,8 @@ TEST_CASE("what later versions bring is refused with a hint, not ignored", "[uni
     const std::vector<std::pair<std::string, std::string>> bodies{
         {"/v1/workspaces", R"({"gpu":{"count":1}})"},
         {"/v1/workspaces", R"({"limits":{"memoryBytes":1}})"},
-        {"/v1/executions", R"({"code":"1","context":"cx_1"})"},
         {"/v1/executions", R"({"code":"1","packages":["numpy"]})"},
-        {"/v1/workspaces/" + kWorkspace + "/contexts", R"({"language":"python"})"},
         {"/v1/workspaces/" + kWorkspace + "/packages", R"({})"},
-        {"/v1/contexts/cx_1/interrupt", ""},
     };
     for (const auto& [target, body] : bodies) {
         INFO(target << " " << body);
@@ -286,4 +290,45 @@ TEST_CASE("an unknown path is 404 and another method 405 with what is allowed", 
     const api::Response response = house.rest.handle(wrong);
     CHECK(response.status == 405);
     CHECK(headerOf(response, "Allow").find("POST") != std::string::npos);
+}
+
+TEST_CASE("a context by name answers 200 where it was there", "[unit][rest]") {
+    House house;
+    for (const bool known : {false, true}) {
+        FakeRequest request("POST", "/v1/workspaces/" + kWorkspace + "/contexts",
+                            known ? R"({"name":"known"})" : R"({"name":"new"})");
+        request.json();
+        const api::Response response = house.rest.handle(request);
+        CHECK(response.status == (known ? 200 : 201));
+        CHECK(headerOf(response, "Location") == "/v1/contexts/" + kContext);
+    }
+    CHECK(house.contexts.workspace == kWorkspace);
+}
+
+TEST_CASE("an execution in a context takes code and nothing that is the context's",
+          "[unit][rest]") {
+    const std::string target = "/v1/workspaces/" + kWorkspace + "/executions";
+    const auto field = [&](const std::string& where, const std::string& body) -> std::string {
+        House house;
+        FakeRequest request("POST", where, body);
+        request.json();
+        try {
+            house.rest.handle(request);
+        } catch (const Error& e) {
+            CHECK(e.code() == ErrorCode::InvalidArgument);
+            return e.fields().empty() ? "none" : e.fields().front().pointer;
+        }
+        CHECK(house.executions.request.context == kContext);
+        CHECK_FALSE(house.executions.request.stdin_open);
+        return "";
+    };
+    const std::string context = R"("context":")" + kContext + "\"";
+    CHECK(field(target, R"({"code":"1","background":true,)" + context + "}").empty());
+    CHECK(field(target, R"({"code":"1","context":"cx_1"})") == "/context");
+    CHECK(field(target, R"({"command":"ls",)" + context + "}") == "/context");
+    CHECK(field(target, R"({"code":"1","cwd":"d",)" + context + "}") == "/cwd");
+    CHECK(field(target, R"({"code":"1","env":{"A":"b"},)" + context + "}") == "/env");
+    CHECK(field(target, R"({"code":"1","stdin":"x",)" + context + "}") == "/stdin");
+    CHECK(field(target, R"({"code":"1","stdinOpen":true,)" + context + "}") == "/stdinOpen");
+    CHECK(field("/v1/executions", R"({"code":"1",)" + context + "}") == "/context");
 }

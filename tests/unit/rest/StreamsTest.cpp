@@ -121,6 +121,68 @@ TEST_CASE("resuming behind any event gives exactly the rest", "[unit][rest]") {
     }
 }
 
+TEST_CASE("results stand in order with the output and resuming finds every place", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    execution->show("text/plain", "first");
+    execution->print(1, "caf\xC3");
+    execution->show("text/html", "<b>");
+    execution->print(1, "\xA9 one");
+    execution->print(2, std::string(40'000, 'e'));
+    execution->show("text/plain", "a");
+    execution->show("text/plain", "b");
+    execution->print(1, "tail");
+    execution->show("text/plain", "42", true);
+    execution->state.error = Json{{"name", "E"}, {"message", "m"}};
+    execution->end("failed", 1);
+    const std::vector<Sent> whole = follow(execution, std::nullopt);
+    std::string order;
+    for (const Sent& sent : whole) order += sent.name.substr(0, 3) + " ";
+    CHECK(order == "sta res std std res std std std std res res std res err exi ");
+    CHECK(whole[1].data.at("mime").at("text/plain") == "first");
+    CHECK(whole[12].data.at("main") == true);
+    CHECK(whole.back().data.at("results").size() == 5);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        if (i > 0) CHECK(whole[i].id > whole[i - 1].id);
+        const std::vector<Sent> rest = follow(execution, whole[i].id);
+        INFO("behind id " << whole[i].id);
+        std::string expected;
+        std::string got;
+        for (std::size_t j = i + 1; j < whole.size(); ++j) {
+            if (whole[j].name == "result") expected += whole[j].data.dump();
+        }
+        for (const Sent& sent : rest) {
+            if (sent.name == "result") got += sent.data.dump();
+        }
+        CHECK(got == expected);
+        const std::vector<Sent> left(whole.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                     whole.end());
+        CHECK(bytesOf(rest, "stdout") == bytesOf(left, "stdout"));
+        CHECK(bytesOf(rest, "stderr") == bytesOf(left, "stderr"));
+        CHECK(rest.back().name == "exit");
+    }
+}
+
+TEST_CASE("a place among results is found when they come back after a restart", "[unit][rest]") {
+    // The client had: one result, "abc", another result. Then the server knows nothing yet.
+    const auto execution = std::make_shared<FakeExecution>();
+    const auto stream = std::make_shared<FakeStream>();
+    rest::ExecutionStream::start(execution, stream, {5, ""});
+    execution->show("text/plain", "1");
+    execution->print(1, "abc");
+    CHECK(stream->sent.empty());
+    execution->show("text/plain", "2");
+    CHECK(stream->sent.empty());
+    execution->print(1, "de");
+    execution->show("text/plain", "3");
+    execution->end("ok", 0);
+    const std::vector<Sent> all = parse(stream->sent);
+    REQUIRE(all.size() == 3);
+    CHECK(all[0].data.at("text") == "de");
+    CHECK(all[0].id == 7);
+    CHECK(all[1].data.at("mime").at("text/plain") == "3");
+    CHECK(all[1].id == 8);
+}
+
 TEST_CASE("a character cut in two comes whole, and what is no character comes as base64",
           "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();

@@ -166,7 +166,7 @@ TEST_CASE("a flood with a slow sink keeps its head and tail and blocks nobody",
           "[unit][runtime][agent]") {
     class Slow final : public agent::ExecSink {
     public:
-        void started(TimePoint, bool) override {}
+        void started(const agent::ExecStart&) override {}
         void output(int, std::uint64_t offset, std::string_view bytes) override {
             const auto until = std::chrono::steady_clock::now() + 200us;
             while (std::chrono::steady_clock::now() < until) {

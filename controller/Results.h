@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/Json.h"
+
+namespace hearth::controller {
+
+/// Something that code showed: a value, a figure, a table.
+struct Result {
+    std::uint64_t behind = 0;  ///< stands behind so much output
+    bool main = false;         ///< the value of the last expression
+    Json mime;                 ///< type to value: text, base64, or JSON; untrusted
+    std::string document;      ///< the same as it came, `{main, mime}`
+};
+using ResultPtr = std::shared_ptr<const Result>;
+
+/// Whether a type may stand in `mime`: text/plain, html, markdown, latex, csv; image/png, jpeg,
+/// gif, webp, svg+xml; application/json, geo+json and vnd.….
+bool isResultType(std::string_view type);
+/// Whether its value is JSON; else it is text.
+bool isJsonType(std::string_view type);
+/// Whether its value is base64 of bytes.
+bool isBinaryType(std::string_view type);
+
+/// Reads what a tenant's interpreter sent: an object of `main` and `mime`, each value of the kind
+/// that its type wants, within bounds of depth and size. Null if it is anything else.
+ResultPtr readResult(std::string_view document, std::uint64_t behind);
+
+}  // namespace hearth::controller

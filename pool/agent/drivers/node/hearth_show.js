@@ -1,0 +1,63 @@
+'use strict';
+// The channel to the agent (PROTOCOL.md, Drivers), and what JavaScript shows on it.
+
+const fs = require('node:fs');
+const util = require('node:util');
+
+const kMaxText = 64 << 10;
+const kMaxJson = 4 << 20;
+
+class Channel {
+  constructor(fd) {
+    this.fd = fd;
+  }
+
+  send(kind, text) {
+    if (!(this.fd > 0)) return;
+    const payload = Buffer.from(text);
+    let data = Buffer.concat([Buffer.from(`${kind} ${payload.length}\n`), payload]);
+    try {
+      while (data.length > 0) data = data.subarray(fs.writeSync(this.fd, data));
+    } catch {
+      this.fd = -1; // nobody listens any more: the output is still the program's
+    }
+  }
+}
+
+function clip(text, limit) {
+  if (text.length <= limit) return text;
+  const half = limit >> 1;
+  return `${text.slice(0, half)}\n... ${text.length - 2 * half} characters left out ...\n${text.slice(-half)}`;
+}
+
+// The value of a last expression becomes a result; undefined is none.
+function sendValue(channel, value) {
+  if (value === undefined) return;
+  const mime = { 'text/plain': clip(util.inspect(value, { depth: 6 }), kMaxText) };
+  if (typeof value === 'object' && value !== null) {
+    try {
+      const json = JSON.stringify(value);
+      if (json !== undefined && json.length <= kMaxJson) mime['application/json'] = JSON.parse(json);
+    } catch {
+      // Not JSON: cycles, BigInt.
+    }
+  }
+  channel.send('result', JSON.stringify({ main: true, mime }));
+}
+
+// An uncaught error with the lines of its own code only.
+function describe(error) {
+  if (!(error instanceof Error) && !util.types.isNativeError(error)) {
+    const text = `Uncaught ${util.inspect(error)}`;
+    return { name: typeof error, message: clip(String(util.inspect(error)), 2000), traceback: text };
+  }
+  const lines = String(error.stack || error).split('\n');
+  const own = lines.filter((line) => !/^\s+at .*(node:|\/\.hearth\/|[\\/]drivers[\\/]node[\\/])/.test(line));
+  return {
+    name: clip(String(error.name), 200),
+    message: clip(String(error.message), 2000),
+    traceback: clip(own.join('\n'), 8000),
+  };
+}
+
+module.exports = { Channel, sendValue, describe };

@@ -1,0 +1,18 @@
+'use strict';
+// Runs one file as `node FILE` would: `node run.js FILE`, with the channel at the descriptor that
+// HEARTH_CHANNEL names. What it adds: an uncaught error is told on the channel.
+
+const path = require('node:path');
+const { Channel, describe } = require('./hearth_show.js');
+
+const channel = new Channel(Number(process.env.HEARTH_CHANNEL || 0));
+delete process.env.HEARTH_CHANNEL;
+const file = path.resolve(process.argv[2]);
+process.argv.splice(1, 2, file);
+
+process.on('uncaughtExceptionMonitor', (error) => {
+  const told = describe(error);
+  channel.send('error', JSON.stringify(told));
+});
+
+require('node:module').runMain(file);

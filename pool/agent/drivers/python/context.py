@@ -1,0 +1,17 @@
+"""One interpreter that stays, where none was forked ahead: `python3 context.py`, its channel the
+descriptor 3."""
+
+import os
+import sys
+
+import hearth_interpreter as interpreter
+import hearth_program as program
+
+if __name__ == "__main__":
+    sys.path[0] = ""
+    interpreter.open_channel(3)
+    program.set_up()
+    interpreter.known_modules = frozenset(sys.modules)
+    work = interpreter.wait_for_work()
+    if work is not None:
+        interpreter.take_up(work)

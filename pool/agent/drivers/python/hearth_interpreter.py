@@ -1,0 +1,248 @@
+"""What a fresh interpreter does with the work that the agent gives it: one run, or one after the other
+as a context. PROTOCOL.md (Drivers) has the form of the messages.
+"""
+
+import atexit
+import ctypes
+import gc
+import os
+import resource
+import signal
+import sys
+import time
+
+import hearth_program as program
+
+CHANNEL = 900  # out of the way of the descriptors that programs open
+NOWHERE = 901  # /dev/null, in place of the output once a run is done
+PR_SET_DUMPABLE = 4
+OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
+CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
+INTERRUPT = {signal.SIGINT}
+
+libc = ctypes.PyDLL(None)
+# Modules that were there before any program: what they hold is not the program's.
+known_modules = frozenset()
+
+
+class Work:
+    """NUL-terminated texts, the first of them the length of all."""
+
+    def __init__(self, data):
+        fields = data.split(b"\0")
+        self.kind, self.cwd, self.name, self.file = map(os.fsdecode, fields[1:5])
+        entries = 6 + int(fields[5])
+        self.env = fields[6:entries]
+        self.code = fields[entries]
+
+
+def open_channel(fd):
+    os.dup2(fd, CHANNEL, inheritable=False)
+    if fd != CHANNEL:
+        os.close(fd)
+    nowhere = os.open("/dev/null", os.O_RDWR)
+    os.dup2(nowhere, NOWHERE, inheritable=False)
+    os.close(nowhere)
+    program.channel.fd = CHANNEL
+
+
+def receive():
+    """The next work; None when the agent has gone."""
+    data = os.read(CHANNEL, 65536)
+    while data:
+        head = data.find(b"\0")
+        total = int(data[:head]) if head >= 0 else 0
+        if total and len(data) >= total:
+            return Work(data[:total])
+        more = os.read(CHANNEL, 1 << 20)
+        if not more:
+            return None
+        data += more
+    return None
+
+
+def wait_for_work():
+    """receive() with the interrupt signal held back: one that came too late is of no run, one that
+    comes from now on is of the next."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
+    while signal.SIGINT in signal.sigpending():
+        signal.sigwait(INTERRUPT)
+    return receive()
+
+
+def let_interrupts_in():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
+
+
+def set_environment(entries):
+    """Changes only what differs, which is little: os.environ is slow to write."""
+    now = os.environb
+    wanted = set(entries)
+    given = set(map(b"%b=%b".__mod__, now._data.items()))
+    for entry in given - wanted:
+        del now[entry.partition(b"=")[0]]
+    for entry in wanted - given:
+        name, _, value = entry.partition(b"=")
+        now[name] = value
+    if b"TZ" in now:
+        time.tzset()
+
+
+def find_user_packages():
+    """What was installed into the user's packages since this interpreter started."""
+    site = sys.modules.get("site")
+    if site is not None and site.ENABLE_USER_SITE and site.USER_SITE not in sys.path:
+        if os.path.isdir(site.USER_SITE):
+            site.addsitedir(site.USER_SITE)
+
+
+def begin(work):
+    """Takes over where and with what the program runs; False, and said why, where it cannot."""
+    set_environment(work.env)
+    try:
+        os.chdir(work.cwd)
+    except OSError as error:
+        reason = {2: "not found", 13: "permission denied", 20: "not a directory"}
+        text = "hearth: %s: %s\n" % (work.cwd, reason.get(error.errno, "cannot be entered"))
+        os.write(2, text.encode("utf-8", "surrogateescape"))
+        return False
+    find_user_packages()
+    return True
+
+
+def flush():
+    """The exit status of an interpreter that could not write its last output, else 0."""
+    status = 0
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except Exception:
+            status = 120
+    libc.fflush(None)
+    return status
+
+
+def finalize(module, rehearsal=False):
+    """What an interpreter does at its end, but for taking itself apart: waits for threads, runs exit
+    functions, lets go of what the program held, so that files are written and objects closed."""
+    threading = sys.modules.get("threading")
+    if threading is not None and (threading.active_count() > 1 or threading._threading_atexits):
+        threading._shutdown()
+    if atexit._ncallbacks() > 0 and not rehearsal:
+        atexit._run_exitfuncs()
+    module.__dict__.clear()
+    gc.collect()
+    for name in sys.modules.keys() - known_modules:
+        namespace = getattr(sys.modules.get(name), "__dict__", {})
+        if str(namespace.get("__file__", "")).startswith(OWN_MODULES):
+            namespace.clear()
+    return flush()
+
+
+def exit_status(error):
+    """Of a SystemExit."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def tell_uncaught(source, error):
+    text = program.describe(source, error)
+    program.report(error, text)
+    if sys.excepthook is not sys.__excepthook__:
+        frames = program.own_frames(error.__traceback__)
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+    else:
+        sys.stderr.write(text)
+
+
+def processor_time():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def done(status, before):
+    now = resource.getrusage(resource.RUSAGE_SELF)
+    below = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = now.ru_utime + now.ru_stime + below.ru_utime + below.ru_stime - before
+    peak = max(now.ru_maxrss, below.ru_maxrss)
+    program.channel.send(b"done", b"%d %d %d" % (status, used * 1000000, peak))
+
+
+def leave_output():
+    """Lets the agent see the end of the output: nothing of it is ours any more."""
+    os.dup2(NOWHERE, 1)
+    os.dup2(NOWHERE, 2)
+
+
+def run_once(work, module, source):
+    """The one run of a fresh interpreter. Does not return."""
+    sys.argv = [source.name]
+    before = processor_time()
+    status = CANNOT_BEGIN
+    interrupted = False
+    if begin(work):
+        status = 0
+        error = program.run(source, module)
+        if isinstance(error, SystemExit):
+            status = exit_status(error)
+        elif error is not None:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            tell_uncaught(source, error)
+            status = 1
+        error = None
+        status = finalize(module) or status
+    if interrupted:  # ends by the signal, as an interpreter does
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    leave_output()
+    done(status, before)
+    os._exit(status)
+
+
+def run_context(work):
+    """One run after the other in one namespace, until the agent closes the channel."""
+    sys.argv = [work.name]
+    module = program.main_module(program.Source(work.name, b""))
+    if not begin(work):
+        os._exit(CANNOT_BEGIN)
+    count = 0
+    while work is not None:
+        count += 1
+        before = processor_time()
+        source = program.Source("cell %d" % count, work.code)
+        module.__loader__ = source
+        try:
+            let_interrupts_in()
+            error = program.run(source, module)
+        except KeyboardInterrupt as between:  # it came between the program and us
+            error = between
+        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
+        status = 0
+        if isinstance(error, SystemExit):
+            status = exit_status(error)
+            os._exit(finalize(module) or status)  # not done: the context is over
+        if error is not None:
+            tell_uncaught(source, error)
+            status = 1
+        error = None
+        status = flush() or status
+        done(status, before)
+        work = wait_for_work()
+    os._exit(0)
+
+
+def take_up(work):
+    """Does what it has been sent. Does not return."""
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    program.channel.send(b"begun", b"")
+    if work.kind == "context":
+        run_context(work)
+    source = program.Source(work.name, work.code)
+    module = program.main_module(source, work.file or None)
+    let_interrupts_in()
+    run_once(work, module, source)

@@ -1,0 +1,102 @@
+#include "pool/agent/program/Environment.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace hearth::agent {
+
+namespace {
+
+/// By name, or where it ends with '*' by what it begins with. HOME is where Python looks for the
+/// user's packages.
+constexpr std::array<std::string_view, 14> kReadAtStart{
+    "PYTHON*", "LD_*", "OMP_*", "MKL_*", "OPENBLAS_*", "GOMP_*", "KMP_*", "NUMEXPR_*", "MALLOC_*",
+    "GLIBC_*", "LC_*", "LANG", "LANGUAGE", "HOME"};
+
+bool hasNul(std::string_view text) {
+    return text.find('\0') != std::string_view::npos;
+}
+
+bool isReadAtStart(std::string_view entry) {
+    const std::string_view name = entry.substr(0, entry.find('='));
+    return std::any_of(kReadAtStart.begin(), kReadAtStart.end(), [name](std::string_view known) {
+        if (known.back() != '*') return name == known;
+        known.remove_suffix(1);
+        return name.substr(0, known.size()) == known;
+    });
+}
+
+Value parsed(const std::string& text) {
+    Value value;
+    return Value::parse(text, value) ? value : Value();
+}
+
+}  // namespace
+
+Environment::Environment(const Settings& settings)
+    : settings_(settings), image_(parsed(settings.image)) {}
+
+bool Environment::read(const Value& body, std::map<std::string, std::string>& out) {
+    for (std::size_t i = 0; i < body.keys().size(); ++i) {
+        const std::string& name = body.keys()[i];
+        const Value& value = body.items()[i];
+        if (name.empty() || name.find('=') != std::string::npos || hasNul(name)) return false;
+        if (!value.isString() || hasNul(value.text())) return false;
+        out[name] = value.text();
+    }
+    return true;
+}
+
+bool Environment::with(const Value& extra, bool pty, std::vector<std::string>& out) const {
+    std::map<std::string, std::string> ignored;
+    if (!read(extra, ignored)) return false;
+    out = make(bound_, extra, pty);
+    return true;
+}
+
+std::vector<std::string> Environment::make(const std::map<std::string, std::string>& bound,
+                                           const Value& extra, bool pty) const {
+    std::map<std::string, std::string> env = {
+        {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+        {"HOME", settings_.root},
+        {"USER", "sandbox"},
+        {"LANG", "C.UTF-8"},
+        {"TMPDIR", "/tmp"},
+        {"MPLBACKEND", "Agg"},
+        {"MPLCONFIGDIR", "/tmp/.mpl"},
+        {"PYTHONDONTWRITEBYTECODE", "1"},
+    };
+    for (const Value& variable : image_["env"].items()) {
+        const std::string_view text = variable.text();
+        const std::size_t equals = text.find('=');
+        if (equals == 0 || equals == std::string_view::npos) continue;
+        env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    }
+    // Not where code runs: that is the workspace, because an image cannot be written to.
+    if (image_["workdir"].isString() && !image_["workdir"].text().empty()) {
+        env["HEARTH_IMAGE_WORKDIR"] = image_["workdir"].text();
+    }
+    if (pty) env["TERM"] = "xterm-256color";
+    if (!settings_.cpus.empty()) {
+        for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
+            env[name] = settings_.cpus;
+        }
+    }
+    for (const auto& [name, value] : bound) env[name] = value;
+    read(extra, env);
+    std::vector<std::string> out;
+    out.reserve(env.size());
+    for (const auto& [name, value] : env) out.push_back(name + "=" + value);
+    return out;
+}
+
+bool Environment::actsAtStart(const std::vector<std::string>& before,
+                              const std::vector<std::string>& wanted) {
+    std::vector<std::string> changed;
+    std::set_symmetric_difference(before.begin(), before.end(), wanted.begin(), wanted.end(),
+                                  std::back_inserter(changed));
+    return std::any_of(changed.begin(), changed.end(), isReadAtStart);
+}
+
+}  // namespace hearth::agent

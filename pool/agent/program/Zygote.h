@@ -1,0 +1,108 @@
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pool/agent/program/DriverChannel.h"
+#include "pool/agent/program/Settings.h"
+#include "pool/agent/program/Spawn.h"
+
+namespace hearth::agent {
+
+/// An interpreter that was forked ahead and waits for work. Its Mark is always the limit.
+struct Parked {
+    pid_t pid = -1;
+    gid_t label = 0;
+    Spawned pipes;  ///< its pid is not filled in
+    std::unique_ptr<DriverChannel> channel;
+    bool ready = false;
+};
+
+/// One language's zygote: its process, and the children it keeps parked. The tenant shares its
+/// user, so it may be killed, stopped or starved at any time: then it is started again, a few times,
+/// and what cannot be had is done cold by the caller. On the loop's thread.
+class Zygote final : private DriverListener {
+public:
+    /// How many children wait, once one has been used.
+    static constexpr std::size_t kParked = 2;
+
+    /// What it asks of its owner.
+    struct Owner {
+        std::function<gid_t()> label;
+        /// A child that was taken has ended; `status` as of wait().
+        std::function<void(pid_t, int, const rusage&)> dead;
+        /// No process of it is left that could tell how its children end.
+        std::function<void()> gone;
+        /// Something a waiting prewarm asks about may have changed.
+        std::function<void()> changed;
+    };
+
+    Zygote(Loop& loop, const Settings& settings, Owner owner, std::vector<std::string> argv,
+           std::vector<std::string> env);
+    Zygote(const Zygote&) = delete;
+    Zygote& operator=(const Zygote&) = delete;
+    ~Zygote();
+
+    /// Modules to import, in force from the next start on.
+    void setImports(std::vector<std::string> imports) { imports_ = std::move(imports); }
+    /// Starts it, if it is not running and has not failed too often.
+    void start();
+    /// A child that is ready, or null; another is forked later, when the answer has gone out.
+    std::unique_ptr<Parked> take();
+    /// A run has ended and been answered: now is the time to fork.
+    void refillSoon(std::int64_t now_ns);
+    const std::vector<std::string>& environment() const noexcept { return env_; }
+
+    bool hasReady() const noexcept;
+    /// It will not come up any more.
+    bool hopeless() const noexcept { return failures_ > kMaxFailures; }
+    /// What it said it could not do, for prewarm.
+    const std::string& complaints() const noexcept { return complaints_; }
+
+    /// The agent has reaped a process: true if it was this one.
+    bool reaped(pid_t pid, std::int64_t now_ns);
+    std::int64_t nextTickNs() const noexcept;
+    void tick(std::int64_t now_ns);
+
+private:
+    static constexpr int kMaxFailures = 5;
+
+    void driverSaid(DriverChannel& channel, std::string_view kind,
+                    std::string_view payload) override;
+    void driverClosed(DriverChannel& channel) override;
+    void child(std::string_view payload);
+    void dead(std::string_view payload);
+    void childSaid(DriverChannel& channel, std::string_view kind);
+    bool fork(std::int64_t now_ns);
+    /// Ends the process and plans the next start.
+    void end(std::int64_t now_ns);
+    void remove(const DriverChannel& channel);
+    void bury(std::unique_ptr<DriverChannel>& channel);
+
+    Loop& loop_;
+    const Settings& settings_;
+    const Owner owner_;
+    const std::vector<std::string> argv_;
+    const std::vector<std::string> env_;
+    std::vector<std::string> imports_;
+    std::string complaints_;
+    pid_t pid_ = -1;
+    Spawned process_;  ///< its pipes, kept open: the children's stand in their place
+    std::unique_ptr<DriverChannel> channel_;
+    std::deque<std::unique_ptr<Parked>> parked_;  ///< oldest first; those without a pid are asked for
+    std::size_t wanted_ = kParked;
+    bool ready_ = false;
+    int failures_ = 0;
+    std::int64_t late_at_ns_ = 0;    ///< an answer is overdue; 0 while none is awaited
+    std::int64_t refill_at_ns_ = 0;  ///< 0 while there is nothing to do
+    std::int64_t start_at_ns_ = 0;   ///< 0 while it runs or is not wanted
+};
+
+}  // namespace hearth::agent

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pool/agent/program/Connection.h"
+#include "pool/agent/program/Environment.h"
+#include "pool/agent/program/Languages.h"
+#include "pool/agent/program/Zygote.h"
+
+namespace hearth::agent {
+
+/// The zygotes of the image's languages, and the `prewarm` that asks for them. On the loop's thread.
+class Zygotes {
+public:
+    struct Owner {
+        std::function<gid_t()> label;
+        std::function<void(pid_t, int, const rusage&)> dead;
+        std::function<void()> gone;
+    };
+
+    Zygotes(Loop& loop, const Settings& settings, const Environment& environment,
+            const Languages& languages, Owner owner);
+    ~Zygotes();
+
+    /// A fresh interpreter in which code can run as in one that was started with `env`, or null.
+    /// The language's zygote is started if it is not there.
+    std::unique_ptr<Parked> take(std::string_view language, const std::vector<std::string>& env);
+    /// Work that was taken up has been answered.
+    void answered();
+    void prewarm(Connection& connection, std::uint32_t stream, const Value& body);
+
+    /// True if the process was a zygote.
+    bool reaped(pid_t pid);
+    std::int64_t nextTickNs() const noexcept;
+    void tick(std::int64_t now_ns);
+
+private:
+    class Waiting;
+
+    Zygote* find(std::string_view language);
+    void changed();
+
+    Loop& loop_;
+    const Settings& settings_;
+    const Environment& environment_;
+    const Languages& languages_;
+    const Owner owner_;
+    std::map<std::string, std::unique_ptr<Zygote>, std::less<>> all_;  ///< by language
+    std::vector<Waiting*> waiting_;
+};
+
+}  // namespace hearth::agent

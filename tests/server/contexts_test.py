@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Contexts, rich results and prewarm, black box, on real sandboxes of the python image."""
+
+import base64
+import json
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Server, main, new_key, pool_yaml, wait_for  # noqa: E402
+
+
+def python_pool(imports="[]", command="[]", **fields):
+    prewarm = f"    prewarm: {{languages: [python], imports: {imports}, command: {command}, timeout: 60s}}\n"
+    text = pool_yaml(name="python", image="python", memory="512Mi", **fields)
+    head, mark, tail = text.partition("  warm:")
+    return head + prewarm + mark + tail
+
+
+def problem(answer, status, code):
+    assert answer.status == status, answer
+    assert answer.json["errorCode"] == code, answer.json
+    return answer.json
+
+
+def make(s, workspace, **fields):
+    answer = s.post(f"/v1/workspaces/{workspace}/contexts", dict({"language": "python"}, **fields))
+    assert answer.status == 201, answer
+    return answer.json["id"]
+
+
+def code(s, workspace, text, **fields):
+    answer = s.post(f"/v1/workspaces/{workspace}/executions", dict(fields, code=text, language="python"), timeout=120)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def begin(s, workspace, text, **fields):
+    """Starts code in the background and waits until it has printed something."""
+    answer = s.post(f"/v1/workspaces/{workspace}/executions",
+                    dict(fields, code=text, language="python", background=True))
+    assert answer.status == 202, answer
+    execution = answer.json["id"]
+    wait_for("the start", lambda: s.get(f"/v1/executions/{execution}").json["stdout"])
+    return execution
+
+
+def ended(s, execution):
+    return wait_for("the end", lambda: (x := s.get(f"/v1/executions/{execution}").json)["status"] != "running" and x)
+
+
+def main_result(out):
+    found = [r["mime"] for r in out["results"] if r["main"]]
+    assert len(found) == 1, out["results"]
+    return found[0]
+
+
+def variables_survive():
+    """variables and imports survive in a context, not outside of it; several contexts are apart; a restart clears one"""
+    with Server(pools=python_pool()) as s:
+        w = s.open_workspace()["id"]
+        a, b = make(s, w), make(s, w, cwd="/tmp", env={"WHO": "b"})
+        first = code(s, w, "import math\nx = 41\ndef f(): return x + 1", context=a)
+        assert (first["status"], first["interpreter"], first["context"], first["contextKept"]) == ("ok", "context", a, True), first
+        assert code(s, w, "print(f(), math.floor(2.5))", context=a)["stdout"] == "42 2\n"
+        assert code(s, w, "import os; print(os.getcwd(), os.environ['WHO'])", context=b)["stdout"] == "/tmp b\n"
+        other = code(s, w, "print(x)", context=b)
+        assert other["status"] == "failed" and other["error"]["name"] == "NameError" and other["contextKept"], other
+        fresh = code(s, w, "print(x)")
+        assert fresh["error"]["name"] == "NameError" and fresh["interpreter"] in ("zygote", "cold"), fresh
+        assert fresh["context"] is None and fresh["contextKept"] is None, fresh
+        listed = s.get(f"/v1/workspaces/{w}/contexts").json["items"]
+        assert {c["id"] for c in listed} == {a, b} and all(c["executionId"] is None for c in listed), listed
+        assert s.post(f"/v1/contexts/{a}/restart").status == 200
+        assert code(s, w, "x", context=a)["error"]["name"] == "NameError"
+        assert s.call("DELETE", f"/v1/contexts/{a}").status == 204
+        assert s.call("DELETE", f"/v1/contexts/{a}").status == 204
+        problem(s.get(f"/v1/contexts/{a}"), 410, "GONE")
+        problem(s.post(f"/v1/workspaces/{w}/executions", {"code": "1", "context": a}), 410, "GONE")
+        problem(s.get("/v1/contexts/cx_" + "0" * 32), 404, "NOT_FOUND")
+        problem(s.post("/v1/executions", {"code": "1", "context": b}), 400, "INVALID_ARGUMENT")
+        problem(s.post(f"/v1/workspaces/{w}/executions", {"code": "1", "context": b, "cwd": "/tmp"}), 400, "INVALID_ARGUMENT")
+        for _ in range(7):
+            make(s, w)
+        problem(s.post(f"/v1/workspaces/{w}/contexts", {"language": "python"}), 429, "QUOTA_EXCEEDED")
+
+
+def by_name_and_key():
+    """a name or a key finds the same context again"""
+    with Server(pools=python_pool()) as s:
+        w = s.open_workspace()["id"]
+        path = f"/v1/workspaces/{w}/contexts"
+        first = s.post(path, {"name": "main"})
+        again = s.post(path, {"name": "main"})
+        assert (first.status, again.status) == (201, 200) and first.json["id"] == again.json["id"], (first, again)
+        key = {"Idempotency-Key": new_key()}
+        keyed = s.post(path, {"language": "python"}, headers=key)
+        repeat = s.post(path, {"language": "python"}, headers=key)
+        assert keyed.json["id"] == repeat.json["id"] and repeat.headers["idempotency-replayed"] == "true", repeat
+        problem(s.post(path, {"language": "python", "cwd": "/tmp"}, headers=key), 422, "IDEMPOTENCY_MISMATCH")
+
+
+def interrupt_keeps_state():
+    """an interrupt stops the code and keeps the state; a busy context is 409"""
+    with Server(pools=python_pool()) as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        problem(s.post(f"/v1/contexts/{c}/interrupt"), 409, "CONFLICT")
+        for way in ("interrupt", "signal"):
+            execution = begin(s, w, f"way = '{way}'\nprint('on', flush=True)\nwhile True: pass", context=c)
+            assert s.get(f"/v1/contexts/{c}").json["executionId"] == execution
+            busy = problem(s.post(f"/v1/workspaces/{w}/executions", {"code": "1", "context": c}), 409, "CONFLICT")
+            assert "interrupt" in busy["hint"], busy
+            if way == "interrupt":
+                assert s.post(f"/v1/contexts/{c}/interrupt").status == 204
+            else:
+                assert s.post(f"/v1/executions/{execution}/signal", {"signal": "INT"}).status == 204
+            out = ended(s, execution)
+            assert out["status"] == "failed" and out["error"]["name"] == "KeyboardInterrupt" and out["contextKept"], out
+            assert code(s, w, "print(way)", context=c)["stdout"] == way + "\n"
+
+
+def deadline_says_what_it_did():
+    """the deadline interrupts the context's run and says whether the state survived"""
+    with Server(pools=python_pool()) as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w)
+        out = code(s, w, "x = 1\nimport time\nprint('on', flush=True)\ntime.sleep(60)", context=c, timeoutSeconds=1)
+        assert (out["status"], out["stdout"], out["contextKept"]) == ("timeout", "on\n", True), out
+        assert code(s, w, "print(x)", context=c)["stdout"] == "1\n"
+        stubborn = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(60)"
+        out = code(s, w, stubborn, context=c, timeoutSeconds=1)
+        assert (out["status"], out["contextKept"]) == ("timeout", False), out
+        problem(s.post(f"/v1/workspaces/{w}/executions", {"code": "1", "context": c}), 410, "GONE")
+        dying = make(s, w)
+        out = code(s, w, "import os; os._exit(3)", context=dying)
+        assert out["status"] != "ok" and out["contextKept"] is False, out
+
+
+def survives_the_server():
+    """kill -9 of the server keeps contexts, their state, and what they run"""
+    with Server(pools=python_pool()) as s:
+        w = s.open_workspace()["id"]
+        c = make(s, w, name="main", cwd="/tmp")
+        code(s, w, "x = 7", context=c)
+        execution = begin(s, w, "import time\nprint('on', flush=True)\ntime.sleep(4)\nx += 1\nx", context=c)
+        s.kill9()
+        s.start()
+        again = s.get(f"/v1/contexts/{c}").json
+        assert (again["name"], again["cwd"], again["executionId"]) == ("main", "/tmp", execution), again
+        out = ended(s, execution)
+        assert main_result(out)["text/plain"] == "8" and out["context"] == c and out["interpreter"] == "context", out
+        assert code(s, w, "print(x)", context=c)["stdout"] == "8\n"
+        assert s.post(f"/v1/workspaces/{w}/contexts", {"name": "main", "language": "python"}).json["id"] == c
+
+
+def results():
+    """the last value, dicts as JSON, figures as PNG, tables as HTML, exceptions with the user's lines"""
+    with Server(pools=python_pool(imports="[numpy, pandas, matplotlib.pyplot]")) as s:
+        w = s.open_workspace()["id"]
+        for where in ({}, {"context": make(s, w)}):
+            assert main_result(code(s, w, "1 + 1", **where))["text/plain"] == "2"
+            assert code(s, w, "x = 1", **where)["results"] == []
+            assert code(s, w, "None", **where)["results"] == []
+            value = main_result(code(s, w, "{'a': [1, 'é', None]}", **where))
+            assert value["application/json"] == {"a": [1, "é", None]} and "é" in value["text/plain"], value
+            figure = code(s, w, "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('标题')\nplt.show()\nprint('after')", **where)
+            images = [r["mime"]["image/png"] for r in figure["results"] if "image/png" in r["mime"]]
+            assert len(images) == 1 and base64.b64decode(images[0]).startswith(b"\x89PNG"), figure
+            assert figure["stdout"] == "after\n", figure
+            left_open = code(s, w, "import matplotlib.pyplot as plt\nplt.figure(); plt.plot([1])\nplt.figure(); plt.plot([2]);", **where)
+            assert sum("image/png" in r["mime"] for r in left_open["results"]) == 2, left_open["results"]
+            table = main_result(code(s, w, "import pandas as pd\npd.DataFrame({'a': [1, 2]})", **where))
+            assert "<table" in table["text/html"] and "a" in table["text/plain"], table
+            bad = code(s, w, "def inner():\n    raise ValueError('né')\ninner()", **where)
+            error = bad["error"]
+            assert bad["status"] == "failed" and (error["name"], error["message"]) == ("ValueError", "né"), bad
+            assert "line 2" in error["traceback"] and "/.hearth" not in error["traceback"], error
+
+
+def results_stream():
+    """results come as SSE in order with the output, and resuming finds each place, also after kill -9"""
+    with Server(pools=python_pool()) as s:
+        w = s.open_workspace()["id"]
+        text = "print('one', flush=True)\n{'k': 1}"
+        answer = s.call("POST", f"/v1/workspaces/{w}/executions", {"code": text, "language": "python"},
+                        headers={"Accept": "text/event-stream"})
+        events = [dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
+                  for block in answer.body.decode().split("\n\n") if "event: " in block]
+        names = [e["event"] for e in events]
+        assert names == ["started", "stdout", "result", "exit"], names
+        ids = [int(e["id"]) for e in events]
+        assert ids == sorted(set(ids)), ids
+        assert json.loads(events[2]["data"])["mime"]["application/json"] == {"k": 1}, events
+        execution = json.loads(events[-1]["data"])["id"]
+
+        def names_after(event):
+            body = s.get(f"/v1/executions/{execution}/events", headers={"Last-Event-ID": str(event)}).body.decode()
+            return [line[7:] for line in body.split("\n") if line.startswith("event: ")]
+
+        for _ in range(2):
+            assert names_after(ids[1]) == ["result", "exit"]
+            assert names_after(ids[2]) == ["exit"]
+            s.kill9()
+            s.start()
+
+
+def contexts_side_by_side():
+    """several contexts of one workspace work at the same time"""
+    with Server(pools=python_pool()) as s:
+        w = s.open_workspace()["id"]
+        contexts = [make(s, w) for _ in range(4)]
+        outs = {}
+
+        def work(number, context):
+            code(s, w, f"mine = {number}", context=context)
+            outs[number] = code(s, w, "import time; time.sleep(0.5); print(mine)", context=context)["stdout"]
+
+        threads = [threading.Thread(target=work, args=item) for item in enumerate(contexts)]
+        begun = time.monotonic()
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert outs == {n: f"{n}\n" for n in range(4)}, outs
+        assert time.monotonic() - begun < 20
+
+
+def prewarm():
+    """a pool's imports are warm before the first claim; one that fails is told; its command has run"""
+    with Server(pools=python_pool(imports="[json, no_such_module]", command="[sh, -c, echo made > made]")) as s:
+        wait_for("the pool", lambda: s.get("/v1/pools/python").json["status"]["ready"] >= 1, 60)
+        conditions = {c["type"]: c for c in s.get("/v1/pools/python").json["status"]["conditions"]}
+        assert conditions["Prewarmed"]["status"] == "False", conditions
+        assert "no_such_module" in conditions["Prewarmed"]["message"], conditions
+        w = s.open_workspace()["id"]
+        out = code(s, w, "import sys; print('json' in sys.modules); print(open('made').read())")
+        assert out["stdout"] == "True\nmade\n\n" and out["interpreter"] == "zygote", out
+        cold = code(s, w, "print(1)", env={"PYTHONHASHSEED": "0"})
+        assert cold["interpreter"] == "cold", cold
+
+
+if __name__ == "__main__":
+    main("server", [variables_survive, by_name_and_key, interrupt_keeps_state, deadline_says_what_it_did,
+                    survives_the_server, results, results_stream, contexts_side_by_side, prewarm])
