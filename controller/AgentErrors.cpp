@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/Json.h"
+
 namespace hearth::controller {
 namespace {
 
@@ -37,6 +39,18 @@ constexpr std::array<Row, 13> kRows{{
 }  // namespace
 
 Error clientError(const agent::AgentError& error, const std::string& path) {
+    // What is wrong in a tenant's archive only the agent has seen; its words are shown, cleaned.
+    constexpr std::size_t kMostText = 600;
+    const std::string text = toUtf8(std::string_view(error.what()).substr(0, kMostText));
+    if (error.code() == "BAD_ARCHIVE") {
+        return std::move(Error(ErrorCode::InvalidArgument, text)
+                             .hint("nothing of it was unpacked; send a plain tar of files, "
+                                   "directories and links that stay inside"));
+    }
+    if (error.code() == "ARCHIVE_CONFLICT") {
+        return std::move(Error(ErrorCode::Conflict, text).hint("nothing of it was unpacked"));
+    }
+    if (error.code() == "CHANGED") return {ErrorCode::Conflict, text};
     for (const Row& row : kRows) {
         if (error.code() != row.agent_code) continue;
         Error out(row.code, path.empty() ? row.text : path + ": " + row.text);

@@ -180,9 +180,11 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
     if (request.timeout.count() > 0)
         facts.overdue_at = clock_.now() + request.timeout + kAgentGrace;
 
+    const TimePoint written_until = workspace->lastWrite(clock_.now());
     if (!workspace->workBegan(clock_.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
     }
+    if (artifacts_ != nullptr && !request.collect.empty()) facts.collect = request.collect;
     const std::shared_ptr<LiveExecution> execution = remember(std::move(facts), workspace);
     if (!execution) {  // the same key at the same time: the other one runs it
         workspace->workEnded(clock_.now());
@@ -194,6 +196,13 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
     }
     bool sent = false;
     try {
+        if (!execution->facts().collect.empty()) {
+            const TimePoint since = Artifacts::settle(written_until, clock_);
+            execution->onCollect(
+                [artifacts = artifacts_, since](const std::shared_ptr<LiveExecution>& which) {
+                    artifacts->collect(which, since);
+                });
+        }
         if (!request.context.empty() && !workspace->contexts().begin(request.context, id)) {
             throw busyContext();
         }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "controller/Artifacts.h"
 #include "controller/Executions.h"
 #include "controller/LiveExecution.h"
 #include "controller/ReconcileLoop.h"
@@ -39,6 +40,9 @@ public:
                     bool close) override;
     void kill(const Principal& who, const std::string& id) override;
 
+    /// Before anything is started; what it refers to must live until this has gone. Without it no
+    /// artifacts are collected.
+    void collectInto(Artifacts& artifacts) { artifacts_ = &artifacts; }
     /// Recovery: takes up an execution that an agent reported.
     void adopt(const std::shared_ptr<Workspace>& workspace, const agent::KnownExecution& known);
     /// Recovery: a context that an agent reported counts from now on.
@@ -76,6 +80,7 @@ private:
     metrics::Log& log_;
     const std::string& secret_key_;
     const Clock& clock_;
+    Artifacts* artifacts_ = nullptr;
     /// What the ends of executions and the journal's callbacks come through: they may outlive us.
     struct Gate {
         std::mutex mutex;

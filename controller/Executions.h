@@ -33,9 +33,22 @@ struct ExecutionRequest {
     std::uint64_t output_limit = 1U << 20U;                        ///< 1 KiB to 16 MiB
     bool background = false;
     std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
+    /// Patterns of files that are artifacts if the run made or changed them; empty: none are.
+    std::vector<std::string> collect;
     std::string idempotency_key;
     std::string fingerprint;
     TimePoint started_at{};
+};
+
+/// A file that a run made or changed.
+struct Artifact {
+    std::string path;
+    std::uint64_t size = 0;
+    std::string mime;
+    std::string sha256;           ///< empty if it was not read
+    std::string url;              ///< a signed path on this server; empty if no copy is kept
+    std::int64_t expires_ms = 0;  ///< of the url
+    std::string reason;           ///< why no copy is kept: "quota", "disk full", "time", "changed"
 };
 
 struct ExecutionView {
@@ -51,6 +64,7 @@ struct ExecutionView {
     std::string stderr_bytes;
     bool truncated = false;
     std::uint64_t dropped_bytes = 0;
+    std::vector<Artifact> artifacts;
     std::vector<ResultPtr> results;      ///< in the order they came
     std::uint64_t dropped_results = 0;   ///< too many, too large, or none that can be shown
     std::optional<std::string> context;  ///< it ran in

@@ -132,6 +132,7 @@ ExecutionView LiveExecution::view() const {
         view.dropped_results += result_.dropped_results;
         if (view.context) view.context_kept = result_.context_kept;
         view.error = readReport(result_.report);
+        view.artifacts = artifacts_;
     }
     view.truncated = view.dropped_bytes > 0;
     if (refusal_) {
@@ -149,9 +150,18 @@ bool LiveExecution::finished() const {
 bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     if (finished()) return true;
     try {
-        workspace_->agent().drive([this] { return finished(); }, timeout);
+        workspace_->agent().drive(
+            [this] {
+                const std::lock_guard lock(mutex_);
+                return finished_ || collecting_;
+            },
+            timeout);
     } catch (const agent::AgentLost&) {
         // lost() has been called, or endLost() will be.
+    }
+    {  // Artifacts come from another thread than the agent's frames.
+        std::unique_lock lock(mutex_);
+        if (collecting_) concluded_.wait_for(lock, timeout, [this] { return finished_; });
     }
     const bool done = finished();
     if (const std::optional<agent::AgentError> refused = refusal()) {
@@ -275,11 +285,28 @@ std::optional<agent::AgentError> LiveExecution::refusal() const {
 }
 
 void LiveExecution::finish(const std::string& status) {
+    bool collect = false;
     {
         const std::lock_guard lock(mutex_);
         if (status_ != "running") return;
         status_ = status;
+        collecting_ = has_result_ && collect_ && !facts_.collect.empty();
+        collect = collecting_;
     }
+    const std::shared_ptr<LiveExecution> keep = self_.lock();
+    if (collect && keep) return collect_(keep);
+    conclude();
+}
+
+void LiveExecution::collected(std::vector<Artifact> artifacts) {
+    {
+        const std::lock_guard lock(mutex_);
+        artifacts_ = std::move(artifacts);
+    }
+    conclude();
+}
+
+void LiveExecution::conclude() {
     const std::shared_ptr<LiveExecution> keep = self_.lock();
     if (ended_ && keep) ended_(keep);
     {
@@ -287,6 +314,7 @@ void LiveExecution::finish(const std::string& status) {
         finished_ = true;
         handle_.reset();
     }
+    concluded_.notify_all();
     subscribers_.notify();
 }
 
@@ -367,6 +395,15 @@ std::string executionDocument(const ExecutionView& view) {
     if (view.signal) out["signal"] = *view.signal;
     if (view.duration_ms) out["durationMs"] = *view.duration_ms;
     if (view.error) out["error"] = *view.error;
+    for (const Artifact& artifact : view.artifacts) {
+        out["artifacts"].push_back({{"path", toUtf8(artifact.path)},
+                                    {"size", artifact.size},
+                                    {"mime", artifact.mime},
+                                    {"sha256", artifact.sha256},
+                                    {"url", artifact.url},
+                                    {"expires", artifact.expires_ms},
+                                    {"reason", artifact.reason}});
+    }
     if (view.claim) {
         out["claim"] = ledgerJson(*view.claim);
     }
@@ -396,6 +433,13 @@ std::shared_ptr<Execution> storedExecution(const std::string& document, const st
     if (in.contains("signal")) view.signal = in["signal"].get<std::string>();
     if (in.contains("durationMs")) view.duration_ms = in["durationMs"].get<double>();
     if (in.contains("error")) view.error = in["error"];
+    for (const Json& artifact : in.value("artifacts", Json::array())) {
+        view.artifacts.push_back(
+            {artifact.at("path").get<std::string>(), artifact.at("size").get<std::uint64_t>(),
+             artifact.at("mime").get<std::string>(), artifact.at("sha256").get<std::string>(),
+             artifact.at("url").get<std::string>(), artifact.at("expires").get<std::int64_t>(),
+             artifact.at("reason").get<std::string>()});
+    }
     if (in.contains("claim")) {
         view.claim = ledgerFrom(in["claim"]);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,7 @@ public:
         bool background = false;
         bool stdin_open = false;
         std::uint64_t output_limit = 1U << 20U;
+        std::vector<std::string> collect;  ///< patterns of its artifacts; empty: none
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
         /// When the agent must have ended it at the latest; zero: unknown.
@@ -37,6 +39,10 @@ public:
 
     /// Before the work is sent.
     void onEnded(Ended ended) { ended_ = std::move(ended); }
+    /// Before the work is sent. Called like `ended`, in its place, when artifacts are wanted: the
+    /// end is told when collected() brings them.
+    void onCollect(Ended collect) { collect_ = std::move(collect); }
+    void collected(std::vector<Artifact> artifacts);
     void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
     void handle(std::shared_ptr<agent::ExecHandle> handle);
     std::shared_ptr<agent::ExecHandle> handle() const;
@@ -75,12 +81,14 @@ public:
 
 private:
     void finish(const std::string& status);
+    void conclude();
     WallTime wallOf(TimePoint at) const;
 
     const Facts facts_;
     const std::shared_ptr<Workspace> workspace_;
     const Clock& clock_;
     Ended ended_;
+    Ended collect_;
     std::weak_ptr<LiveExecution> self_;
     mutable std::mutex mutex_;
     agent::OutputLog log_;                       // guarded by mutex_
@@ -93,6 +101,9 @@ private:
     TimePoint started_{};                        // guarded by mutex_
     bool has_result_ = false;                    // guarded by mutex_
     bool finished_ = false;                      // guarded by mutex_
+    bool collecting_ = false;                    // guarded by mutex_
+    std::vector<Artifact> artifacts_;            // guarded by mutex_
+    std::condition_variable concluded_;
     std::optional<agent::AgentError> refusal_;   // guarded by mutex_
     std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_
     Subscribers subscribers_;

@@ -3,11 +3,13 @@
 #include <functional>
 
 #include "base/Clock.h"
+#include "base/Fd.h"
 #include "base/Json.h"
 #include "controller/Contexts.h"
 #include "controller/Events.h"
 #include "controller/Executions.h"
 #include "controller/Pools.h"
+#include "controller/SignedLink.h"
 #include "controller/Tokens.h"
 #include "controller/Workspaces.h"
 #include "metrics/Log.h"
@@ -31,6 +33,8 @@ struct Services {
     std::function<Json()> capabilities;
     /// 32 random bytes kept in the data directory: signs links, cursors and session ids.
     const std::string& secret_key;
+    /// The kept copy that a link to an artifact names, and its size. Throws Error(Gone).
+    std::function<std::pair<Fd, std::uint64_t>(const SignedLink&)> open_artifact = {};
 };
 
 }  // namespace hearth::controller

@@ -38,6 +38,17 @@ void Workspace::workEnded(TimePoint now) {
     const std::lock_guard lock(mutex_);
     if (running_ > 0) --running_;
     last_active_ = std::max(last_active_, now);
+    last_write_ = std::max(last_write_, now);
+}
+
+void Workspace::wrote(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    last_write_ = std::max(last_write_, now);
+}
+
+TimePoint Workspace::lastWrite(TimePoint now) const {
+    const std::lock_guard lock(mutex_);
+    return running_ > 0 ? now : last_write_;
 }
 
 void Workspace::deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout) {

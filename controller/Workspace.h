@@ -51,6 +51,10 @@ public:
     /// An execution or a file transfer begins: the workspace is not idle until workEnded().
     bool workBegan(TimePoint now);
     void workEnded(TimePoint now);
+    /// Files were written by other means.
+    void wrote(TimePoint now);
+    /// When somebody last stopped writing to its files; now while anybody may still.
+    TimePoint lastWrite(TimePoint now) const;
     /// What is at work in it: executions and transfers.
     unsigned running() const;
     /// Records what the agent has acknowledged.
@@ -81,6 +85,7 @@ private:
     TimePoint expires_at_{};                     // guarded by mutex_; zero: never
     std::chrono::milliseconds idle_timeout_{0};  // guarded by mutex_; zero: never
     TimePoint last_active_{};                    // guarded by mutex_
+    TimePoint last_write_{};                     // guarded by mutex_
     unsigned running_ = 0;                       // guarded by mutex_
     bool ending_ = false;                        // guarded by mutex_
     std::uint64_t oom_kills_ = 0;                // guarded by mutex_

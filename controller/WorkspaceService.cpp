@@ -221,6 +221,7 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
                     });
             });
         }
+        if (!request.files.empty()) workspace->wrote(clock_.now());
     } catch (...) {
         endings_.end(workspace, "failed");
         throw;
@@ -385,6 +386,22 @@ agent::FileStat WorkspaceService::writeFile(
     const std::shared_ptr<Workspace> workspace = require(who, id);
     const Busy busy(*workspace, clock_);
     return ask(workspace, path, [&] { return workspace->agent().writeFile(path, mode, next); });
+}
+
+void WorkspaceService::readArchive(const Principal& who, const std::string& id,
+                                   const std::string& path,
+                                   const std::function<bool(std::string_view)>& chunk) {
+    const std::shared_ptr<Workspace> workspace = require(who, id);
+    const Busy busy(*workspace, clock_);
+    ask(workspace, path, [&] { workspace->agent().readArchive(path, chunk); });
+}
+
+agent::ArchiveCount WorkspaceService::writeArchive(
+    const Principal& who, const std::string& id, const std::string& path,
+    const std::function<std::size_t(char*, std::size_t)>& next) {
+    const std::shared_ptr<Workspace> workspace = require(who, id);
+    const Busy busy(*workspace, clock_);
+    return ask(workspace, path, [&] { return workspace->agent().writeArchive(path, next); });
 }
 
 agent::FileList WorkspaceService::listFiles(const Principal& who, const std::string& id,

@@ -40,6 +40,11 @@ public:
     agent::FileStat writeFile(const Principal& who, const std::string& id, const std::string& path,
                               std::optional<unsigned> mode,
                               const std::function<std::size_t(char*, std::size_t)>& next) override;
+    void readArchive(const Principal& who, const std::string& id, const std::string& path,
+                     const std::function<bool(std::string_view)>& chunk) override;
+    agent::ArchiveCount writeArchive(
+        const Principal& who, const std::string& id, const std::string& path,
+        const std::function<std::size_t(char*, std::size_t)>& next) override;
     agent::FileList listFiles(const Principal& who, const std::string& id, const std::string& path,
                               bool recursive, std::size_t limit, const std::string& after) override;
     void makeDirectory(const Principal& who, const std::string& id,

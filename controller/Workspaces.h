@@ -135,6 +135,13 @@ public:
         const Principal& who, const std::string& id, const std::string& path,
         std::optional<unsigned> mode,
         const std::function<std::size_t(char*, std::size_t)>& next) = 0;
+    /// A tar of a directory; the first `chunk` comes when it is known to be one.
+    virtual void readArchive(const Principal& who, const std::string& id, const std::string& path,
+                             const std::function<bool(std::string_view)>& chunk) = 0;
+    /// Unpacks a tar; InvalidArgument names what is wrong with it, and nothing of it is there then.
+    virtual agent::ArchiveCount writeArchive(
+        const Principal& who, const std::string& id, const std::string& path,
+        const std::function<std::size_t(char*, std::size_t)>& next) = 0;
     virtual agent::FileList listFiles(const Principal& who, const std::string& id,
                                       const std::string& path, bool recursive, std::size_t limit,
                                       const std::string& after) = 0;

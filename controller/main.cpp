@@ -133,6 +133,8 @@ public:
                      metrics_, log_, *config.default_pool, clock_),
           workspaces_(table_, claims_, endings_, specs_, journal_, sandboxes_, warm_, *runtime_,
                       on_demand_, *config.default_pool, secret_key_, clock_),
+          artifacts_(ground_.instance.data_dir + "/state/artifacts", table_, journal_, log_,
+                     secret_key_, clock_),
           executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
                       log_, secret_key_, clock_),
           contexts_(workspaces_, table_, endings_, journal_, events_, metrics_, secret_key_,
@@ -141,10 +143,21 @@ public:
                  runtime_->facts().name, clock_),
           loop_(work_, metrics_, log_, clock_),
           reclaimer_(table_, endings_, clock_),
-          services_{
-              pools_,     workspaces_, executions_, contexts_, events_,
-              tokens_,    metrics_,    log_,        clock_,    [this] { return capabilities(); },
-              secret_key_},
+          services_{pools_,
+                    workspaces_,
+                    executions_,
+                    contexts_,
+                    events_,
+                    tokens_,
+                    metrics_,
+                    log_,
+                    clock_,
+                    [this] { return capabilities(); },
+                    secret_key_,
+                    [this](const controller::SignedLink& link) {
+                        controller::Artifacts::Kept kept = artifacts_.open(link);
+                        return std::pair(std::move(kept.fd), kept.size);
+                    }},
           authenticator_(tokens_),
           worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
           rest_(services_, authenticator_, worker_shares_),
@@ -155,6 +168,7 @@ public:
 
     int run(const sigset_t& signals) {
         cli::checkExposure(config_, tokens_.configured());
+        executions_.collectInto(artifacts_);
         for (const controller::PoolPtr& pool : specs_.all()) metrics_.bornPool(pool->name);
         for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
         operations_.start();
@@ -233,11 +247,13 @@ private:
                      [this](const std::string& name) { return executions_.forget(name); });
         loop_.handle("image", [this](const std::string& name) { return on_demand_.prepare(name); });
         loop_.handle("images", [this](const std::string&) { return on_demand_.collect(); });
+        loop_.handle("artifacts", [this](const std::string&) { return artifacts_.prune(); });
         loop_.handle("overdue", [this](const std::string&) { return executions_.endOverdue(); });
         loop_.handle("orphans", [this](const std::string&) { return sweepOrphans(); });
         for (const controller::PoolPtr& pool : specs_.all()) work_.add({"pool", pool->name});
         work_.add({"overdue", "all"});
         work_.add({"images", "all"});
+        work_.add({"artifacts", "all"});
         work_.addAfter({"orphans", "all"}, kOrphanSweep);
     }
 
@@ -394,6 +410,7 @@ private:
     controller::Claims claims_;
     controller::OnDemandPools on_demand_;
     controller::WorkspaceService workspaces_;
+    controller::Artifacts artifacts_;
     controller::ExecutionService executions_;
     controller::ContextService contexts_;
     controller::PoolService pools_;

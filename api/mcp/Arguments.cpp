@@ -152,6 +152,11 @@ bool Arguments::flag(const std::string& name) const {
     return value != nullptr && value->get<bool>();
 }
 
+std::vector<std::string> Arguments::textList(const std::string& name) const {
+    const Json* value = member(values_, name);
+    return value == nullptr ? std::vector<std::string>{} : value->get<std::vector<std::string>>();
+}
+
 std::map<std::string, std::string> Arguments::textMap(const std::string& name) const {
     std::map<std::string, std::string> out;
     if (const Json* value = member(values_, name)) {

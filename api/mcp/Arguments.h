@@ -26,6 +26,7 @@ public:
     std::optional<std::uint64_t> number(const std::string& name) const;
     std::optional<std::chrono::milliseconds> seconds(const std::string& name) const;
     bool flag(const std::string& name) const;
+    std::vector<std::string> textList(const std::string& name) const;
     std::map<std::string, std::string> textMap(const std::string& name) const;
     const Json& values() const { return values_; }
     /// A digest of all arguments, so that a repeated idempotency key can be told from a reused one.

@@ -158,7 +158,10 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
         return refused(400, {}, rpc::kInvalidRequest,
                        "Batches exist in protocol version 2025-03-26 only");
     }
-    const Caller caller{who, *session, version, request.startedAt(), request.id()};
+    const std::string host = request.header("Host").value_or("");
+    const Caller caller{who,          *session,
+                        version,      request.startedAt(),
+                        request.id(), host.empty() ? "" : "http://" + host};
     Answers answers;
     answers.batch = classified.batch;
     for (const Message& message : classified.messages) {

@@ -97,7 +97,7 @@ Server::Reply Server::callTool(const Caller& caller, const Message& message) {
     const std::shared_ptr<Call> call = calls_.begin(caller.session, message.id);
     std::optional<PendingCall> pending;
     Json answer = toolAnswer(tool->name, caller.request_id, message.id, [&] {
-        ToolOutcome outcome = tools_.call(*tool, {caller.who, caller.started_at},
+        ToolOutcome outcome = tools_.call(*tool, {caller.who, caller.started_at, caller.origin},
                                           arguments == nullptr ? Json::object() : *arguments);
         if (auto* waiting = std::get_if<PendingCall>(&outcome)) {
             pending = std::move(*waiting);

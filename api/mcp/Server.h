@@ -20,6 +20,7 @@ struct Caller {
     std::string version;  ///< negotiated protocol version
     TimePoint started_at{};
     std::string request_id;
+    std::string origin{};  ///< "http://host"; empty if the client did not say
 };
 
 /// The handshake eras' methods, apart from any transport: messages in, answers or slow calls out.

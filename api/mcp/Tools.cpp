@@ -149,6 +149,13 @@ Json boolParam(const std::string& description) {
     return {{"type", "boolean"}, {"description", description}};
 }
 
+Json textListParam(const std::string& description, std::size_t most) {
+    return {{"type", "array"},
+            {"description", description},
+            {"items", {{"type", "string"}, {"minLength", 1}, {"maxLength", 256}}},
+            {"maxItems", most}};
+}
+
 Json textMapParam(const std::string& description) {
     return {{"type", "object"},
             {"description", description},

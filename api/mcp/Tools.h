@@ -18,6 +18,7 @@ namespace hearth::mcp {
 struct CallContext {
     controller::Principal who;
     TimePoint started_at{};
+    std::string origin{};  ///< "http://host" as the client reaches this server; may be empty
 };
 
 /// A tool call that waits for an execution. Holds no thread: whoever carries it waits or
@@ -83,6 +84,7 @@ Json integerParam(const std::string& description, std::int64_t least, std::int64
 Json numberParam(const std::string& description, std::int64_t least, std::int64_t most);
 Json boolParam(const std::string& description);
 Json textMapParam(const std::string& description);
+Json textListParam(const std::string& description, std::size_t most);
 Json workspaceParam();
 Json filesParam(const std::string& description);
 Json toolHints(bool read_only, bool destructive, bool idempotent);

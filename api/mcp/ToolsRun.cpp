@@ -1,3 +1,4 @@
+#include "api/mcp/RunArtifacts.h"
 #include "api/mcp/RunText.h"
 #include "api/mcp/Tools.h"
 
@@ -46,6 +47,9 @@ ExecutionRequest executionRequest(const CallContext& call, const Arguments& argu
     request.stdin_bytes = arguments.text("stdin");
     request.timeout = arguments.seconds("timeout_s").value_or(std::chrono::seconds(60));
     request.background = arguments.flag("background");
+    // A model that made a file wants it seen, and has no other way once a one shot has ended.
+    request.collect =
+        arguments.has("collect") ? arguments.textList("collect") : std::vector<std::string>{"**"};
     request.idempotency_key = arguments.textOr("idempotency_key", "");
     if (!request.idempotency_key.empty()) request.fingerprint = arguments.fingerprint();
     request.started_at = call.started_at;
@@ -90,13 +94,23 @@ std::shared_ptr<Execution> startRun(const Services& services, const CallContext&
     return services.executions.startOneShot(call.who, where, request);
 }
 
+ToolResult wholeResult(const Services& services, const Execution& execution,
+                       const std::string& origin) {
+    const controller::ExecutionView view = execution.view();
+    ToolResult result = runResult(view);
+    addArtifacts(result, services, view, origin);
+    return result;
+}
+
 ToolOutcome run(const Services& services, const CallContext& call, const Arguments& arguments) {
     checkCombination(arguments);
     std::shared_ptr<Execution> execution = startRun(services, call, arguments);
     if (arguments.flag("background")) return runResult(execution->view());
     PendingCall pending;
     pending.execution = execution;
-    pending.finish = [execution] { return runResult(execution->view()); };
+    pending.finish = [&services, execution, origin = call.origin] {
+        return wholeResult(services, *execution, origin);
+    };
     pending.cancel = [&services, who = call.who, id = execution->id()] {
         services.executions.kill(who, id);
     };
@@ -114,8 +128,9 @@ ToolOutcome runStatus(const Services& services, const CallContext& call,
     PendingCall pending;
     pending.execution = execution;
     pending.until = call.started_at + arguments.seconds("wait_s").value_or(std::chrono::seconds(0));
-    pending.finish = [execution, since] {
-        return since ? runOutputFrom(*execution, *since) : runResult(execution->view());
+    pending.finish = [&services, execution, since, origin = call.origin] {
+        return since ? runOutputFrom(*execution, *since)
+                     : wholeResult(services, *execution, origin);
     };
     pending.cancel = [] {};
     return pending;
@@ -139,6 +154,10 @@ Json runSchema() {
          {"env", textMapParam("Environment variables for this run.")},
          {"cwd", stringParam("Directory to run in, relative to the workspace.")},
          {"files", filesParam("Files to write before the run.")},
+         {"collect",
+          textListParam("Patterns of files to give back if the run made or changed them; "
+                        "[\"**\"], all, unless told; [] gives none.",
+                        16)},
          {"background", boolParam("Return at once with a run_id for run_status.")},
          {"pool", stringParam("Without workspace_id: the pool to take a sandbox from.")},
          {"image",
@@ -157,8 +176,8 @@ std::vector<Tool> runTools(const Services& services) {
         {"run", "Run code or a command",
          "Runs code or a shell command in a sandbox and gives status, stdout and stderr. Without "
          "workspace_id it is a one shot: nothing is left behind. With it, files stay for later "
-         "runs; variables only with context. Figures, tables and the last value are shown. "
-         "Fetch files that a run made with file_get. Pools: {pools}.",
+         "runs; variables only with context. Figures, tables, the last value and images that the "
+         "run made are shown, other files it made are listed with links. Pools: {pools}.",
          runSchema(), toolHints(false, true, false),
          [&services](const CallContext& call, const Arguments& arguments) {
              return run(services, call, arguments);

@@ -102,7 +102,15 @@ Schema executionSchema() {
         .example({{"main", true}, {"mime", {{"text/plain", "2"}}}})
         .named("Result");
     Schema artifact = Schema::object();
-    artifact.open().named("Artifact");
+    artifact.required("path", text())
+        .required("size", Schema::integer())
+        .required("mime", text())
+        .required("sha256", textOrNull().describe("null where it was not read"))
+        .required("url", textOrNull().describe("Works without a token; null: no copy is kept"))
+        .required("urlExpiresAt", timeOrNull())
+        .optional("reason", Schema::oneOf({"quota", "disk full", "time", "changed", "error"})
+                                .describe("Why no copy is kept"))
+        .named("Artifact");
     return Schema::object()
         .required("id", text().example("ex_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
         .required("workspaceId", text())

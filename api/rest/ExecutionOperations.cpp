@@ -72,11 +72,11 @@ void describe(api::Response& response, const std::string& id, bool replayed) {
 }
 
 /// The execution as the last word of a foreground request: 200 if it has ended, else 202.
-api::Response foregroundAnswer(const std::string& trace_id, Execution& execution,
-                               std::optional<std::chrono::seconds> patience) {
+api::Response foregroundAnswer(const std::string& trace_id, const std::string& origin,
+                               Execution& execution, std::optional<std::chrono::seconds> patience) {
     const bool ended = execution.wait(std::chrono::milliseconds(0));
     const controller::ExecutionView view = execution.view();
-    api::Response response = jsonResponse(executionJson(view, trace_id), ended ? 200 : 202);
+    api::Response response = jsonResponse(executionJson(view, trace_id, origin), ended ? 200 : 202);
     if (patience) {
         response.headers.emplace_back("Preference-Applied",
                                       "wait=" + std::to_string(patience->count()));
@@ -95,8 +95,9 @@ api::Response waitFor(const Services& services, const Call& call,
     const std::chrono::milliseconds moment =
         patience ? std::min<std::chrono::milliseconds>(kWaitInWorker, *patience) : kWaitInWorker;
     const std::string trace_id = call.request.traceId();
+    const std::string origin = originOf(call.request);
     if (execution->wait(moment) || services.clock.now() >= until) {
-        return foregroundAnswer(trace_id, *execution, patience);
+        return foregroundAnswer(trace_id, origin, *execution, patience);
     }
     api::Suspension suspension;
     suspension.subscribe = [execution](std::function<void()> wake) {
@@ -104,8 +105,8 @@ api::Response waitFor(const Services& services, const Call& call,
     };
     suspension.ready = [execution] { return execution->finished(); };
     suspension.until = until;
-    suspension.resume = [execution, trace_id, patience] {
-        return foregroundAnswer(trace_id, *execution, patience);
+    suspension.resume = [execution, trace_id, origin, patience] {
+        return foregroundAnswer(trace_id, origin, *execution, patience);
     };
     api::Response response;
     response.body = std::move(suspension);
@@ -125,9 +126,10 @@ api::Response answer(const Services& services, const Call& call,
     const std::string trace_id = call.request.traceId();
     if (!wantsEventStream(call.request) && !background) return waitFor(services, call, execution);
     const controller::ExecutionView view = execution->view();
-    api::Response response = wantsEventStream(call.request)
-                                 ? streamResponse(execution, {std::nullopt, trace_id})
-                                 : jsonResponse(executionJson(view, trace_id), 202);
+    api::Response response =
+        wantsEventStream(call.request)
+            ? streamResponse(execution, {std::nullopt, trace_id, originOf(call.request)})
+            : jsonResponse(executionJson(view, trace_id), 202);
     describe(response, execution->id(), view.replayed);
     return response;
 }
@@ -281,7 +283,7 @@ Operations executionOperations(const Services& services) {
     list.handle = [&services](Call& call) {
         Json items = Json::array();
         for (const auto& view : services.executions.list(call.who, call.param("workspace"))) {
-            items.push_back(executionJson(view));
+            items.push_back(executionJson(view, "", originOf(call.request)));
         }
         return jsonResponse(listJson(std::move(items)));
     };
@@ -292,7 +294,8 @@ Operations executionOperations(const Services& services) {
     get.answers = {{200, "The execution", executionSchema(), {}}};
     get.handle = [&services](Call& call) {
         return jsonResponse(
-            executionJson(services.executions.find(call.who, call.param("execution"))->view()));
+            executionJson(services.executions.find(call.who, call.param("execution"))->view(), "",
+                          originOf(call.request)));
     };
     all.push_back(std::move(get));
 
@@ -306,7 +309,7 @@ Operations executionOperations(const Services& services) {
     events.handle = [&services](Call& call) {
         const std::optional<std::uint64_t> after = lastEventId(call.request);
         return streamResponse(services.executions.find(call.who, call.param("execution")),
-                              {after, ""});
+                              {after, "", originOf(call.request)});
     };
     all.push_back(std::move(events));
 

@@ -171,7 +171,7 @@ void ExecutionStream::sendOutput(const std::string& bytes) {
 
 void ExecutionStream::end() {
     flush();
-    const Json execution = executionJson(execution_->view(), options_.trace_id);
+    const Json execution = executionJson(execution_->view(), options_.trace_id, options_.origin);
     if (const Json& error = execution.at("error"); !error.is_null()) {
         ending_ = sseEvent("error", sent_ + results_ + 1, error);
     }

@@ -29,6 +29,7 @@ public:
         /// The last id that the client has; nullopt: from the start, with `started`.
         std::optional<std::uint64_t> after;
         std::string trace_id;
+        std::string origin{};  ///< before the urls of artifacts
     };
 
     /// Begins; everything else happens in the callbacks of the two.

@@ -1,9 +1,7 @@
-#include <algorithm>
-
-#include "api/http/Problem.h"
 #include "api/http/Url.h"
 #include "api/rest/Answers.h"
 #include "api/rest/ByteRange.h"
+#include "api/rest/FileAnswer.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
 
@@ -11,9 +9,6 @@ namespace hearth::rest {
 namespace {
 
 using controller::Services;
-
-/// What is read before the head is sent, so that its errors are still proper answers.
-constexpr std::uint64_t kWholeAtOnce = 256U << 10U;
 
 Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
     Operation op(std::move(method), "/v1/workspaces/{workspace}/files" + pattern, std::move(id),
@@ -32,127 +27,9 @@ std::string pathParam(const Call& call) {
     return path;
 }
 
-std::string quotedEtag(const agent::FileStat& stat) {
-    return "\"" + stat.etag + "\"";
-}
-
-/// What a browser must not run: a workspace's files are its tenant's, the origin is ours.
-api::Response fileHead(const agent::FileStat& stat) {
-    api::Response response;
-    response.headers = {{"Content-Type", "application/octet-stream"},
-                        {"Content-Disposition", "attachment"},
-                        {"X-Content-Type-Options", "nosniff"},
-                        {"Content-Security-Policy", "sandbox; default-src 'none'"},
-                        {"Cache-Control", "private, no-cache"},
-                        {"Accept-Ranges", "bytes"},
-                        {"X-File-Mode", fileJson(stat).at("mode").get<std::string>()}};
-    if (!stat.etag.empty()) response.headers.emplace_back("ETag", quotedEtag(stat));
-    return response;
-}
-
-struct Part {
-    std::string workspace;
-    std::string path;
-    std::string etag;
-    ByteRange range;
-};
-
-/// Reads the part, in pieces. What was promised in the head must be what comes: a file that has
-/// changed meanwhile is an error.
-void readPart(const Services& services, const controller::Principal& who, const Part& part,
-              const std::function<bool(std::string_view)>& sink) {
-    std::uint64_t left = part.range.length;
-    services.workspaces.readFile(
-        who, part.workspace, part.path, part.range.offset, part.range.length,
-        [&part](const agent::FileStat& now) {
-            if (now.etag != part.etag) {
-                throw Error(ErrorCode::Conflict, "the file changed while it was read")
-                    .hint("Read it again");
-            }
-        },
-        [&left, &sink](std::string_view bytes) {
-            bytes = bytes.substr(
-                0, static_cast<std::size_t>(std::min<std::uint64_t>(left, bytes.size())));
-            left -= bytes.size();
-            return sink(bytes);
-        });
-    if (left > 0) {
-        throw Error(ErrorCode::Conflict, "the file shrank while it was read").hint("Read it again");
-    }
-}
-
-ByteRange rangeOf(const api::Request& request, const agent::FileStat& stat) {
-    const std::optional<std::string> header = request.header("Range");
-    const ByteRange whole{ByteRange::Kind::Whole, 0, stat.size};
-    if (!header) return whole;
-    if (const std::optional<std::string> condition = request.header("If-Range")) {
-        if (api::trim(*condition) != quotedEtag(stat)) return whole;
-    }
-    return parseRange(*header, stat.size);
-}
-
 api::Response readResponse(const Services& services, const Call& call) {
-    const std::string workspace = call.param("workspace");
-    const std::string path = pathParam(call);
-    agent::FileStat stat = services.workspaces.stat(call.who, workspace, path);
-    if (stat.type == "symlink") {
-        // Where it leads is the sandbox's affair: opening it tells, and refuses a way out.
-        services.workspaces.readFile(
-            call.who, workspace, path, 0, 1,
-            [&stat](const agent::FileStat& opened) { stat = opened; },
-            [](std::string_view) { return false; });
-    }
-    if (stat.type != "file") {
-        throw Error(ErrorCode::Conflict, "this path is a " + stat.type + ", not a file")
-            .hint("List a directory by GET …/files?path=");
-    }
-    api::Response response = fileHead(stat);
-    const std::string if_none_match = call.request.header("If-None-Match").value_or("");
-    if (!stat.etag.empty() && etagMatches(if_none_match, quotedEtag(stat))) {
-        response.status = 304;
-        return response;
-    }
-    const ByteRange range = rangeOf(call.request, stat);
-    const std::string of = "/" + std::to_string(stat.size);
-    if (range.kind == ByteRange::Kind::Unsatisfiable) {
-        api::HttpProblem refusal;
-        refusal.status = 416;
-        refusal.error_code = "RANGE_NOT_SATISFIABLE";
-        refusal.title = "The range is not in the file";
-        refusal.message = "the file has " + std::to_string(stat.size) + " bytes";
-        refusal.hint = "Ask for a range before that end";
-        api::Response refused = api::problem(refusal, api::problemContext(call.request));
-        refused.headers.emplace_back("Content-Range", "bytes *" + of);
-        return refused;
-    }
-    if (range.kind == ByteRange::Kind::Part) {
-        response.status = 206;
-        response.headers.emplace_back("Content-Range",
-                                      "bytes " + std::to_string(range.offset) + "-" +
-                                          std::to_string(range.offset + range.length - 1) + of);
-    }
-    const Part part{workspace, path, stat.etag, range};
-    const bool head_only = call.request.method() == "HEAD";
-    if (range.length <= kWholeAtOnce && !head_only) {
-        std::string content;
-        if (range.length > 0) {
-            readPart(services, call.who, part, [&content](std::string_view bytes) {
-                content.append(bytes);
-                return true;
-            });
-        }
-        response.body = std::move(content);
-        return response;
-    }
-    response.length = range.length;
-    response.body = api::BodyWriter(
-        [&services, who = call.who, part](const std::function<void(std::string_view)>& write) {
-            readPart(services, who, part, [&write](std::string_view bytes) {
-                write(bytes);
-                return true;
-            });
-        });
-    return response;
+    return fileAnswer(call.request,
+                      workspaceFile(services, call.who, call.param("workspace"), pathParam(call)));
 }
 
 Operations contentOperations(const Services& services) {

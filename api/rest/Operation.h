@@ -76,7 +76,10 @@ struct Operation {
     std::string summary;
     std::string description;
     controller::Role role = controller::Role::User;
-    bool open = false;        ///< served without asking who calls
+    bool open = false;  ///< served without asking who calls
+    /// With `open`: whom the URL itself speaks for (a signed link). The call counts as that
+    /// tenant's.
+    std::function<controller::Principal(const api::RouteParams&)> speaks_for;
     bool idempotent = false;  ///< takes an Idempotency-Key
     bool hidden = false;      ///< of the contract, but not of this version: answers Unsupported
     Body body_kind = Body::None;

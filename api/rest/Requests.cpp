@@ -165,9 +165,14 @@ Schema executionFields() {
         .optional("pty", ptySchema())
         .later("packages",
                "Package installation is not in this version; use an image that has them")
-        .later("collect",
-               "Artifacts are not in this version; read files by "
-               "GET /v1/workspaces/{workspace}/files/{path}")
+        .optional("collect",
+                  Schema::array(Schema::string(kPath).sizes(1, 256))
+                      .sizes(0, 16)
+                      .describe("Files to give as artifacts if the run made or changed them: "
+                                "patterns with *, ? and **, relative to the workspace's root. "
+                                "Names that begin with a dot, __pycache__ and node_modules only "
+                                "where the pattern spells them. Without it: none")
+                      .example(Json::array({"**"})))
         .example({{"command", "echo hi | wc -c"}})
         .example({{"code", "print(1)"}, {"language", "python"}});
 }
@@ -290,6 +295,9 @@ controller::ExecutionRequest readExecutionRequest(const Json& body) {
     request.background = body.value("background", false);
     if (const auto pty = body.find("pty"); pty != body.end()) {
         request.pty = {pty->at("cols").get<unsigned>(), pty->at("rows").get<unsigned>()};
+    }
+    if (const auto collect = body.find("collect"); collect != body.end()) {
+        request.collect = collect->get<std::vector<std::string>>();
     }
     const bool interactive = (request.background || request.pty) && request.context.empty();
     request.stdin_open = body.value("stdinOpen", interactive && !request.stdin_bytes);

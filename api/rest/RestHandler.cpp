@@ -72,6 +72,8 @@ RestHandler::RestHandler(const controller::Services& services,
     append(operations_, executionOperations(services));
     append(operations_, contextOperations(services));
     append(operations_, fileOperations(services));
+    append(operations_, archiveOperations(services));
+    append(operations_, linkOperations(services));
     append(operations_, poolOperations(services));
     append(operations_, systemOperations(services));
     append(operations_, pages(open_api_, docs_));

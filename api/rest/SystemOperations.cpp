@@ -151,14 +151,9 @@ Operations laterOperations() {
         const char* what;
         const char* hint;
     };
-    constexpr const char* kArchiveHint = "Read and write single files: …/files/{path}";
     constexpr const char* kPackageHint = "Use a pool whose image has the packages";
-    constexpr const char* kLinkHint = "Read the file with your token: GET …/files/{path}";
     const Line lines[] = {
-        {"GET", "/v1/workspaces/{workspace}/archive", "Archives are", kArchiveHint},
-        {"PUT", "/v1/workspaces/{workspace}/archive", "Archives are", kArchiveHint},
         {"POST", "/v1/workspaces/{workspace}/packages", "Packages are", kPackageHint},
-        {"POST", "/v1/workspaces/{workspace}/links", "Links are", kLinkHint},
     };
     Operations all;
     for (const Line& line : lines) {

@@ -13,6 +13,8 @@ Operations workspaceOperations(const controller::Services& services);
 Operations executionOperations(const controller::Services& services);
 Operations contextOperations(const controller::Services& services);
 Operations fileOperations(const controller::Services& services);
+Operations archiveOperations(const controller::Services& services);
+Operations linkOperations(const controller::Services& services);
 /// Events, capabilities, tokens, the way in.
 Operations systemOperations(const controller::Services& services);
 /// What the contract has and this version has not: each answers 501 and says what to do instead.
@@ -20,6 +22,8 @@ Operations laterOperations();
 
 /// A 200 with this document, or another status.
 api::Response jsonResponse(const Json& document, int status = 200);
+/// "http://host" as the client reaches this server; empty if it did not say.
+std::string originOf(const api::Request& request);
 /// 204.
 api::Response emptyResponse();
 

@@ -93,7 +93,21 @@ Json contextJson(const controller::ContextView& view) {
             {"executionId", orNull(view.running)}};
 }
 
-Json executionJson(const controller::ExecutionView& view, const std::string& trace_id) {
+Json executionJson(const controller::ExecutionView& view, const std::string& trace_id,
+                   const std::string& origin) {
+    Json artifacts = Json::array();
+    for (const controller::Artifact& artifact : view.artifacts) {
+        const bool kept = !artifact.url.empty();
+        artifacts.push_back(
+            {{"path", toUtf8(artifact.path)},
+             {"size", artifact.size},
+             {"mime", artifact.mime},
+             {"sha256", orNull(artifact.sha256)},
+             {"url", kept ? Json(origin + artifact.url) : Json(nullptr)},
+             {"urlExpiresAt",
+              kept ? Json(formatRfc3339(fromUnixMillis(artifact.expires_ms))) : Json(nullptr)}});
+        if (!artifact.reason.empty()) artifacts.back()["reason"] = artifact.reason;
+    }
     Json results = Json::array();
     for (const controller::ResultPtr& result : view.results) results.push_back(resultJson(*result));
     Json out = {{"id", view.id},
@@ -109,7 +123,7 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
                 {"results", std::move(results)},
                 {"droppedResults", view.dropped_results},
                 {"error", view.error ? clean(*view.error) : Json(nullptr)},
-                {"artifacts", Json::array()},
+                {"artifacts", std::move(artifacts)},
                 {"background", view.background},
                 {"startedAt", view.started_at},
                 {"durationMs", view.duration_ms ? Json(*view.duration_ms) : Json(nullptr)},

@@ -265,16 +265,42 @@ void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::u
                            const std::function<bool(std::string_view)>& chunk) {
     const auto connections = impl_->data;
     connections->run([&](Connection& connection, bool& begun) {
-        agent::readFile(connection, begun, path, offset, length, begin, chunk);
-        return true;
+        Json request{{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}};
+        request["pass"] = true;
+        if (download(connection, begun, request, begin, chunk)) return true;
+        request.erase("pass");
+        return download(connection, begun, request, begin, chunk);
     });
 }
 
 FileStat AgentClient::writeFile(const std::string& path, std::optional<unsigned> mode,
                                 const std::function<std::size_t(char*, std::size_t)>& next) {
+    Json request{{"op", "write"}, {"path", path}, {"parents", true}};
+    if (mode) request["mode"] = *mode;
     const auto connections = impl_->data;
     return connections->run([&](Connection& connection, bool& begun) {
-        return agent::writeFile(connection, begun, path, mode, next);
+        const Json reply = upload(connection, begun, request, next);
+        return believing(connection, [&] { return decodeStat(reply); });
+    });
+}
+
+void AgentClient::readArchive(const std::string& path,
+                              const std::function<bool(std::string_view)>& chunk) {
+    const auto connections = impl_->data;
+    connections->run([&](Connection& connection, bool& begun) {
+        download(
+            connection, begun, {{"op", "archiveGet"}, {"path", path}}, [](const FileStat&) {},
+            chunk);
+        return true;
+    });
+}
+
+ArchiveCount AgentClient::writeArchive(const std::string& path,
+                                       const std::function<std::size_t(char*, std::size_t)>& next) {
+    const auto connections = impl_->data;
+    return connections->run([&](Connection& connection, bool& begun) {
+        const Json reply = upload(connection, begun, {{"op", "archivePut"}, {"path", path}}, next);
+        return believing(connection, [&] { return decodeArchiveCount(reply); });
     });
 }
 
@@ -298,12 +324,14 @@ void AgentClient::remove(const std::string& path, bool recursive) {
     impl_->askData(dumpJson({{"op", "remove"}, {"path", path}, {"recursive", recursive}}), nothing);
 }
 
-std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit) {
-    const std::string request =
-        dumpJson({{"op", "changes"},
-                  {"sinceNs", impl_->shift.theirs(since).time_since_epoch().count()},
-                  {"limit", limit}});
-    return impl_->askData(request, [limit](const Json& json) { return decodeList(json, limit); })
+std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit,
+                                           const std::vector<std::string>& globs) {
+    Json request{{"op", "changes"},
+                 {"sinceNs", impl_->shift.theirs(since).time_since_epoch().count()},
+                 {"limit", limit}};
+    if (!globs.empty()) request["globs"] = globs;
+    return impl_
+        ->askData(dumpJson(request), [limit](const Json& json) { return decodeList(json, limit); })
         .items;
 }
 

@@ -220,6 +220,14 @@ struct FileList {
     std::string next;  ///< pass as `after`; empty at the end
 };
 
+/// What an unpacked archive held.
+struct ArchiveCount {
+    std::uint64_t files = 0;
+    std::uint64_t directories = 0;
+    std::uint64_t links = 0;
+    std::uint64_t bytes = 0;
+};
+
 /// The server's side of one sandbox's agent: the control connection, and data connections made on
 /// demand (one is kept for reuse while the workspace is busy). Every method is thread-safe and
 /// blocks for its answer up to its timeout. The thread that asks reads the answer itself (leader
@@ -301,13 +309,21 @@ public:
     /// all. An exception from `next` leaves nothing.
     FileStat writeFile(const std::string& path, std::optional<unsigned> mode,
                        const std::function<std::size_t(char*, std::size_t)>& next);
+    /// A tar of the directory, in pieces; stops early when `chunk` gives false.
+    void readArchive(const std::string& path, const std::function<bool(std::string_view)>& chunk);
+    /// Unpacks the tar that `next` gives, as writeFile. Nothing of a faulty one is seen.
+    ArchiveCount writeArchive(const std::string& path,
+                              const std::function<std::size_t(char*, std::size_t)>& next);
     FileList list(const std::string& path, bool recursive, std::size_t limit,
                   const std::string& after);
     void makeDirectory(const std::string& path);
     void move(const std::string& from, const std::string& to);
     void remove(const std::string& path, bool recursive);
-    /// Regular files written since, at most `limit`.
-    std::vector<FileStat> changes(TimePoint since, std::size_t limit);
+    /// Regular files written since that one of the patterns has (none: all), at most `limit`. May
+    /// name a file written up to kChangeSlack before.
+    std::vector<FileStat> changes(TimePoint since, std::size_t limit,
+                                  const std::vector<std::string>& globs = {});
+    static constexpr std::chrono::milliseconds kChangeSlack{10};
     /// Bytes of the workspace's file system: total, used.
     std::pair<std::uint64_t, std::uint64_t> diskUsage();
 

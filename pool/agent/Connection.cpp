@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 
 #include "base/Error.h"
@@ -296,6 +297,31 @@ bool Connection::waitReadable(Deadline deadline, bool answer_is_near) const {
     return pollFor(POLLIN, deadline);
 }
 
+/// As recv(). A descriptor is kept for the frame that it came with; more than that one, or none of
+/// those that were sent, is a broken protocol.
+ssize_t Connection::receive(char* into, std::size_t room) {
+    iovec part{into, room};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t n = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n <= 0) return n;
+    bool one_too_many = (message.msg_flags & MSG_CTRUNC) != 0;
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+         header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+        one_too_many = one_too_many || passed_;
+        passed_ = Fd(fd);
+    }
+    if (one_too_many) kill(End::Violation, "the agent passed descriptors that nobody asked for");
+    return n;
+}
+
 bool Connection::readOnce() {
     std::array<char, kStackRead> stack;
     const bool fresh = filled_ == 0;
@@ -310,7 +336,7 @@ bool Connection::readOnce() {
         into = buffer_.data() + filled_;
         room = buffer_.size() - filled_;
     }
-    const ssize_t n = ::recv(fd_.get(), into, room, MSG_DONTWAIT);
+    const ssize_t n = receive(into, room);
     if (n < 0) {
         if (errno == EAGAIN || errno == EINTR) return false;
         kill(End::Closed,

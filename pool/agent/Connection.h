@@ -101,6 +101,9 @@ public:
     /// Stream::tick() and what else waits for it, at the latest at `at`.
     void wantTick(Steady::time_point at);
 
+    /// The descriptor that came with the frame at hand, if any; for Stream::frame().
+    Fd takePassed() { return std::move(passed_); }
+
     /// For the Poller.
     void readable();
     void tick(Steady::time_point now);
@@ -127,6 +130,7 @@ private:
     bool pollFor(short events, Deadline deadline) const;
     bool waitReadable(Deadline deadline, bool answer_is_near) const;
     bool readOnce();
+    ssize_t receive(char* into, std::size_t room);
     std::size_t consume(const char* bytes, std::size_t size);
     void dispatch(const FrameHeader& header, std::string_view payload);
 
@@ -144,6 +148,7 @@ private:
     // Owned by whoever has the reader role: a frame that has come in part.
     std::vector<char> buffer_;
     std::size_t filled_ = 0;
+    Fd passed_;
 
     mutable std::mutex mutex_;
     // All below: guarded by mutex_.

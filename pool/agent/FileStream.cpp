@@ -1,6 +1,14 @@
 #include "pool/agent/FileStream.h"
 
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
 #include <vector>
 
 #include "base/Error.h"
@@ -12,6 +20,8 @@ namespace {
 
 constexpr std::size_t kPiece = 128U << 10U;
 constexpr std::size_t kMaxCredit = 16U << 20U;
+/// Read at once of a file that was passed.
+constexpr std::size_t kPassedPiece = 256U << 10U;
 
 FrameHeader header(FrameType type, std::uint32_t stream, std::size_t length = 0) {
     FrameHeader made;
@@ -34,6 +44,34 @@ void awaitNews(Connection& connection, const std::shared_ptr<FileStream>& stream
     DataConnections::throwLate();
 }
 
+/// Whether reading it is what it seems: a regular file of a file system that keeps its own files,
+/// not one where a read asks another process, or does something.
+bool readsLikeAFile(int fd) {
+    struct stat st {};
+    struct statfs system {};
+    if (::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || ::fstatfs(fd, &system) != 0) return false;
+    constexpr std::array<long, 5> kOrdinary{EXT4_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+                                            XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC};
+    return std::ranges::find(kOrdinary, static_cast<long>(system.f_type)) != kOrdinary.end();
+}
+
+/// length 0: to the end.
+void readPassed(int fd, std::uint64_t offset, std::uint64_t length,
+                const std::function<bool(std::string_view)>& chunk) {
+    const std::uint64_t most = length == 0 ? UINT64_MAX : length;
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(most, kPassedPiece));
+    const auto buffer = std::make_unique_for_overwrite<char[]>(size);
+    for (std::uint64_t done = 0; done < most;) {
+        const ssize_t n = ::pread(
+            fd, buffer.get(), static_cast<std::size_t>(std::min<std::uint64_t>(size, most - done)),
+            static_cast<off_t>(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) throw Error(ErrorCode::Conflict, "the file cannot be read");
+        if (n == 0 || !chunk({buffer.get(), static_cast<std::size_t>(n)})) return;
+        done += static_cast<std::uint64_t>(n);
+    }
+}
+
 /// Gives up: the agent has thrown away what it has when this returns.
 void cancel(Connection& connection, const std::shared_ptr<FileStream>& stream,
             std::uint32_t number) {
@@ -48,12 +86,13 @@ void cancel(Connection& connection, const std::shared_ptr<FileStream>& stream,
 
 }  // namespace
 
-bool FileStream::frame(Connection&, const FrameHeader& head, std::string_view payload) {
+bool FileStream::frame(Connection& from, const FrameHeader& head, std::string_view payload) {
     const std::lock_guard lock(mutex_);
     switch (head.type) {
         case FrameType::Note:
             if (std::exchange(noted_, true)) throw ProtocolError("a second note about a file");
             note_ = payload;
+            passed_ = from.takePassed();
             return false;
         case FrameType::Data:
             if (!noted_ || ended_ || head.channel != Channel::Bytes || payload.empty()) {
@@ -99,6 +138,11 @@ std::optional<std::string> FileStream::note() {
     return std::exchange(note_, std::nullopt);
 }
 
+Fd FileStream::passed() {
+    const std::lock_guard lock(mutex_);
+    return std::move(passed_);
+}
+
 std::optional<std::string> FileStream::nextChunk() {
     const std::lock_guard lock(mutex_);
     if (chunks_.empty()) return std::nullopt;
@@ -127,29 +171,34 @@ std::size_t FileStream::consumed(std::size_t bytes) {
     return std::exchange(owed_, 0);
 }
 
-void readFile(Connection& connection, bool& begun, const std::string& path, std::uint64_t offset,
-              std::uint64_t length, const std::function<void(const FileStat&)>& begin,
+bool download(Connection& connection, bool& begun, const Json& request,
+              const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk) {
     const auto stream = std::make_shared<FileStream>();
-    const std::uint32_t number = connection.open(
-        stream, dumpJson({{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}}),
-        patience());
+    const std::uint32_t number = connection.open(stream, dumpJson(request), patience());
     std::uint64_t taken = 0;
     bool noted = false;
+    bool usable = true;
+    Fd file;
     for (;;) {
         awaitNews(connection, stream, false);
         if (const auto note = stream->note()) {
             const FileStat stat =
                 believing(connection, [&] { return decodeStat(parseObject(*note)); });
-            begun = noted = true;
-            begin(stat);
+            file = stream->passed();
+            usable = !file || readsLikeAFile(file.get());
+            noted = true;
+            if (usable) {
+                begun = true;
+                begin(stat);
+            }
         }
         while (const auto bytes = stream->nextChunk()) {
             taken += bytes->size();
             if (!chunk(*bytes)) {
                 connection.send(header(FrameType::Cancel, number), {}, patience());
                 connection.kill(Connection::End::Ours, "the reader has enough");
-                return;
+                return true;
             }
             if (const std::size_t grant = stream->consumed(bytes->size()); grant > 0) {
                 connection.postCredit(number, grant);
@@ -162,16 +211,17 @@ void readFile(Connection& connection, bool& begun, const std::string& path, std:
                     throw ProtocolError("a file of another length than was sent");
                 }
             });
-            return;
+            if (file && usable) {
+                readPassed(file.get(), request.at("offset").get<std::uint64_t>(),
+                           request.at("length").get<std::uint64_t>(), chunk);
+            }
+            return usable;
         }
     }
 }
 
-FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
-                   std::optional<unsigned> mode,
-                   const std::function<std::size_t(char*, std::size_t)>& next) {
-    Json request{{"op", "write"}, {"path", path}, {"parents", true}};
-    if (mode) request["mode"] = *mode;
+Json upload(Connection& connection, bool& begun, const Json& request,
+            const std::function<std::size_t(char*, std::size_t)>& next) {
     const auto stream = std::make_shared<FileStream>();
     const std::uint32_t number = connection.open(stream, dumpJson(request), patience());
 
@@ -179,7 +229,7 @@ FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
         return believing(connection, [&] {
             if (answer.error) throw decodeError(answer.payload);
             if (!sent_all) throw ProtocolError("a file was done before it was sent");
-            return decodeStat(parseObject(answer.payload));
+            return parseObject(answer.payload);
         });
     };
     const auto refuse_rest = [&] {

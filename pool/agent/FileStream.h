@@ -21,6 +21,8 @@ public:
     bool hasNews() const;
     bool canWrite() const;
     std::optional<std::string> note();
+    /// What came with the note: the open file itself.
+    Fd passed();
     std::optional<std::string> nextChunk();
     /// Only when all before it has been taken.
     std::optional<Answer> answer();
@@ -35,6 +37,7 @@ private:
     bool noted_ = false;
     bool ended_ = false;
     std::optional<std::string> note_;
+    Fd passed_;
     std::deque<std::string> chunks_;
     std::optional<Answer> answer_;
     std::size_t window_ = kInitialCredit;
@@ -42,13 +45,16 @@ private:
     std::size_t credit_ = kInitialCredit;
 };
 
-/// Reads a file, as AgentClient::readFile. Sets `begun` before the first callback.
-void readFile(Connection& connection, bool& begun, const std::string& path, std::uint64_t offset,
-              std::uint64_t length, const std::function<void(const FileStat&)>& begin,
+/// Asks for an operation that sends bytes (`read`, `archiveGet`), as AgentClient::readFile. Sets
+/// `begun` before the first callback. Where the request says `pass` and the agent passes the open
+/// file, it is read here. False, before any callback, if that is no file this may be done with: ask
+/// again without.
+bool download(Connection& connection, bool& begun, const Json& request,
+              const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk);
-/// Writes a file, as AgentClient::writeFile. Sets `begun` before the first call of `next`.
-FileStat writeFile(Connection& connection, bool& begun, const std::string& path,
-                   std::optional<unsigned> mode,
-                   const std::function<std::size_t(char*, std::size_t)>& next);
+/// Asks for an operation that takes bytes (`write`, `archivePut`) and gives its reply. Sets `begun`
+/// before the first call of `next`.
+Json upload(Connection& connection, bool& begun, const Json& request,
+            const std::function<std::size_t(char*, std::size_t)>& next);
 
 }  // namespace hearth::agent

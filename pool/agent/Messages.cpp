@@ -427,6 +427,12 @@ std::uint64_t decodeBytes(const Json& json) {
     return Fields(json).number("bytes");
 }
 
+ArchiveCount decodeArchiveCount(const Json& json) {
+    const Fields fields(json);
+    return {fields.number("files"), fields.number("directories"), fields.number("links"),
+            fields.number("bytes")};
+}
+
 std::pair<std::uint64_t, std::uint64_t> decodeUsage(const Json& json) {
     const Fields fields(json);
     const std::uint64_t total = fields.number("diskTotal");

@@ -50,6 +50,7 @@ FileStat decodeStat(const Json& json);
 /// Of `{items, next?}`, at most `limit` items.
 FileList decodeList(const Json& json, std::size_t limit);
 std::uint64_t decodeBytes(const Json& json);
+ArchiveCount decodeArchiveCount(const Json& json);
 /// Total and used bytes of `{diskTotal, diskUsed}`.
 std::pair<std::uint64_t, std::uint64_t> decodeUsage(const Json& json);
 

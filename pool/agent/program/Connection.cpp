@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include "pool/agent/program/Settings.h"
@@ -115,6 +116,39 @@ void Connection::send(FrameType type, std::uint32_t stream, Channel channel,
     out_.append(reinterpret_cast<const char*>(bytes), kHeaderSize).append(payload);
 }
 
+void Connection::sendPassing(FrameType type, std::uint32_t stream, std::string_view payload,
+                             Fd fd) {
+    if (!socket_) return;
+    passing_.push_back({out_.size(), std::move(fd)});
+    send(type, stream, Channel::Bytes, payload);
+}
+
+/// What the socket takes of what is queued; a descriptor goes with the first byte of its frame.
+ssize_t Connection::sendSome() {
+    std::size_t end = out_.size();
+    const bool passes = !passing_.empty() && passing_.front().at == sent_;
+    if (passes && passing_.size() > 1) end = passing_[1].at;
+    if (!passes && !passing_.empty()) end = passing_.front().at;
+    iovec part{out_.data() + sent_, end - sent_};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    if (passes) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof(control);
+        cmsghdr* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        const int fd = passing_.front().fd.get();
+        std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    }
+    const ssize_t n = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0 && passes) passing_.pop_front();
+    return n;
+}
+
 void Connection::output(std::uint32_t stream, Channel channel, std::uint64_t offset,
                         std::string_view bytes) {
     if (!socket_) return;
@@ -180,8 +214,7 @@ void Connection::flush() {
     bool blocked = false;
     for (int round = 0; round < 16 && socket_ && !blocked; ++round) {
         while (queued() > 0) {
-            const ssize_t n =
-                ::send(socket_.get(), out_.data() + sent_, queued(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            const ssize_t n = sendSome();
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) {
                 blocked = true;
@@ -200,6 +233,7 @@ void Connection::flush() {
             sent_ = 0;
         } else if (sent_ > kMaxPayload) {
             out_.erase(0, sent_);
+            for (Passing& passing : passing_) passing.at -= sent_;
             sent_ = 0;
         }
         if (!roomy()) break;
@@ -229,6 +263,7 @@ void Connection::close() {
     loop_.remove(socket_.get());
     socket_.reset();
     std::string().swap(out_);
+    passing_.clear();
     sent_ = 0;
     std::vector<std::uint32_t> ids;
     for (const auto& [id, stream] : streams_) ids.push_back(id);

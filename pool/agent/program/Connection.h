@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,6 +68,8 @@ public:
               const Value& details = Value::object());
     void note(std::uint32_t stream, const Value& body);
     void send(FrameType type, std::uint32_t stream, Channel channel, std::string_view payload);
+    /// A frame whose first byte carries the descriptor.
+    void sendPassing(FrameType type, std::uint32_t stream, std::string_view payload, Fd fd);
     /// A Data frame of execution output.
     void output(std::uint32_t stream, Channel channel, std::uint64_t offset,
                 std::string_view bytes);
@@ -93,6 +98,7 @@ private:
     void parse();
     bool frame(const FrameHeader& header, std::string_view payload);
     void watch();
+    ssize_t sendSome();
 
     Loop& loop_;
     ConnectionOwner& owner_;
@@ -101,6 +107,11 @@ private:
     std::string in_;
     std::string out_;
     std::size_t sent_ = 0;
+    struct Passing {
+        std::size_t at;  ///< in out_
+        Fd fd;
+    };
+    std::deque<Passing> passing_;
     std::uint32_t last_stream_ = 0;
     bool closing_ = false;
     bool flushing_ = false;

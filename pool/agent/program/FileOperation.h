@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Fd.h"
 #include "pool/agent/Frame.h"
 #include "pool/agent/program/Value.h"
 #include "pool/agent/program/Workspace.h"
@@ -16,6 +17,7 @@ namespace hearth::agent {
 struct FileFrame {
     FrameType type = FrameType::Data;
     std::string payload;
+    Fd fd{};  ///< goes with it
 };
 
 /// What an operation may use in one step, and what it has to say after it.
@@ -29,7 +31,7 @@ struct FileTurn {
 
     void note(const Value& body) { out.push_back({FrameType::Note, body.dump()}); }
     void reply(const Value& body) { out.push_back({FrameType::Reply, body.dump()}); }
-    void fail(const char* code, const char* message);
+    void fail(const char* code, const std::string& message);
     /// For the errno at hand.
     void failErrno();
 };
@@ -57,5 +59,9 @@ public:
 };
 
 std::unique_ptr<FileOperation> makeTreeOperation(std::string_view op, const Value& body);
+/// `archiveGet`: a tar of a directory, made while it is sent.
+std::unique_ptr<FileOperation> makeArchiveGet(const Value& body);
+/// `archivePut`: unpacks a tar beside the tree, then moves it in.
+std::unique_ptr<FileOperation> makeArchivePut(const Value& body);
 
 }  // namespace hearth::agent

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "pool/agent/program/FileOperation.h"
-#include "pool/agent/program/Settings.h"
+#include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
 
 namespace hearth::agent {
@@ -17,13 +16,14 @@ namespace {
 
 constexpr std::size_t kPiece = 131'072;
 
-/// `read`: pieces as far as the credit goes.
+/// `read`: pieces as far as the credit goes, or the open file itself.
 class ReadFile final : public FileOperation {
 public:
     explicit ReadFile(const Value& body)
         : path_(workspacePath(body["path"].text())),
           offset_(body["offset"].integer()),
-          length_(body["length"].integer()) {}
+          length_(body["length"].integer()),
+          pass_(body["pass"].boolean()) {}
 
     Next step(FileTurn& turn) override {
         if (!fd_) return begin(turn);
@@ -66,8 +66,13 @@ private:
         }
         Value note = Value::object();
         note.set("stat", describe(*path_, st, true));
-        turn.note(note);
-        return Next::Step;
+        if (!pass_) {
+            turn.note(note);
+            return Next::Step;
+        }
+        note.set("passed", true);
+        turn.out.push_back({FrameType::Note, note.dump(), std::move(fd_)});
+        return finish(turn);
     }
 
     Next finish(FileTurn& turn) {
@@ -81,6 +86,7 @@ private:
     std::optional<std::string> path_;
     std::int64_t offset_;
     std::int64_t length_;
+    const bool pass_;
     std::int64_t sent_ = 0;
     Fd fd_;
 };
@@ -142,13 +148,9 @@ private:
             if (mode_ < 0 && S_ISREG(old.st_mode)) mode_ = old.st_mode & 0777U;
         }
         if (mode_ < 0) mode_ = 0644;
-        static std::atomic<unsigned> serial{0};
-        char name[64];
-        std::snprintf(name, sizeof(name), ".hearth-write-%llx-%u",
-                      static_cast<unsigned long long>(nowNs()), serial++);
-        temporary_ = name;
-        fd_ = Fd(openat(parent_.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                        0600));
+        temporary_ = temporaryName();
+        fd_ = Fd(openat(parent_.get(), temporary_.c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
         if (!fd_) turn.failErrno();
         return static_cast<bool>(fd_);
     }
@@ -178,12 +180,13 @@ private:
     Fd fd_;
 };
 
-constexpr std::string_view kOperations[] = {"read",  "write", "list",   "stat",
-                                            "mkdir", "move",  "remove", "changes"};
+constexpr std::string_view kOperations[] = {"read",       "write",     "list",   "stat",
+                                            "mkdir",      "move",      "remove", "changes",
+                                            "archiveGet", "archivePut"};
 
 }  // namespace
 
-void FileTurn::fail(const char* code, const char* message) {
+void FileTurn::fail(const char* code, const std::string& message) {
     Value body = Value::object();
     body.set("code", code).set("message", message);
     out.push_back({FrameType::Error, body.dump()});
@@ -199,12 +202,14 @@ bool FileOperation::isFileOperation(std::string_view op) {
 }
 
 bool FileOperation::writes(std::string_view op) {
-    return op == "write" || op == "mkdir" || op == "move" || op == "remove";
+    return op == "write" || op == "mkdir" || op == "move" || op == "remove" || op == "archivePut";
 }
 
 std::unique_ptr<FileOperation> FileOperation::make(std::string_view op, const Value& body) {
     if (op == "read") return std::make_unique<ReadFile>(body);
     if (op == "write") return std::make_unique<WriteFile>(body);
+    if (op == "archiveGet") return makeArchiveGet(body);
+    if (op == "archivePut") return makeArchivePut(body);
     return makeTreeOperation(op, body);
 }
 

@@ -170,8 +170,12 @@ void FileWorker::take() {
             out_bytes_ -= next.frame.payload.size();
             wake();
         }
-        const FileFrame& frame = next.frame;
-        connection_->send(frame.type, next.stream, Channel::Bytes, frame.payload);
+        FileFrame& frame = next.frame;
+        if (frame.fd) {
+            connection_->sendPassing(frame.type, next.stream, frame.payload, std::move(frame.fd));
+        } else {
+            connection_->send(frame.type, next.stream, Channel::Bytes, frame.payload);
+        }
         if (frame.type == FrameType::Reply || frame.type == FrameType::Error) {
             if (next.written) owner_.fileWritten();
             connection_->finish(next.stream);

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,59 +9,21 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "pool/agent/program/FileOperation.h"
+#include "pool/agent/program/Glob.h"
 #include "pool/agent/program/Settings.h"
+#include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
 
 namespace hearth::agent {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
-constexpr int kMaxVisits = 200'000;
 constexpr std::size_t kMaxItems = 1'000;
 constexpr std::size_t kMaxListBytes = kMaxPayload - 4'096;
-constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-constexpr std::string_view kTemporary = ".hearth-write-";
-
-/// Owns an open directory stream; takes the descriptor.
-class Directory {
-public:
-    explicit Directory(Fd fd) : stream_(fd ? fdopendir(fd.get()) : nullptr) {
-        if (stream_ != nullptr) fd.release();
-    }
-    Directory(const Directory&) = delete;
-    Directory& operator=(const Directory&) = delete;
-    ~Directory() {
-        if (stream_ != nullptr) closedir(stream_);
-    }
-    explicit operator bool() const noexcept { return stream_ != nullptr; }
-    int fd() const noexcept { return dirfd(stream_); }
-    /// The next name but "." and ".."; null at the end.
-    const char* next() {
-        while (const dirent* entry = readdir(stream_)) {
-            if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
-                return entry->d_name;
-            }
-        }
-        return nullptr;
-    }
-
-private:
-    DIR* stream_;
-};
-
-/// What one walk may use up, however the tenant has built the tree.
-struct Budget {
-    const std::atomic<bool>& cancelled;
-    int visits = kMaxVisits;
-    bool spend() { return --visits >= 0 && !cancelled.load(std::memory_order_relaxed); }
-};
-
-std::string joined(const std::string& directory, std::string_view name) {
-    return directory.empty() ? std::string(name) : directory + "/" + std::string(name);
-}
 
 /// Collects items in the order of pathBefore, those behind `after` only. Names are compared as they
 /// are shown (UTF-8), so that paging ends even over names that are not.
@@ -80,7 +41,7 @@ public:
         const std::size_t room = limit_ + 2 - items.items().size();
         while (const char* name = directory.next()) {
             if (!budget_.spend()) break;
-            if (std::string_view(name).substr(0, kTemporary.size()) == kTemporary) continue;
+            if (isTemporary(name)) continue;
             std::string shown = toUtf8(name);
             if (!after_.empty() && !mayFollow(joined(path, shown))) continue;
             names.emplace(std::move(shown), name);
@@ -125,7 +86,7 @@ private:
             last = path;
         }
         if (!recursive_ || !S_ISDIR(st.st_mode) || depth <= 0) return true;
-        return walk(Fd(openat(directory, name.c_str(), kDirectory)), path, depth - 1);
+        return walk(Fd(openat(directory, name.c_str(), kWalkFlags)), path, depth - 1);
     }
 
     const std::string after_;
@@ -135,47 +96,49 @@ private:
     Budget& budget_;
 };
 
-/// Regular files whose inode changed since a time. That is the time tenants cannot set: a file that
-/// was unpacked with an old date counts.
-void collectChanges(Fd fd, const std::string& path, std::int64_t since_ns, std::size_t limit,
-                    int depth, std::size_t& bytes, Budget& budget, Value& items) {
-    Directory directory(std::move(fd));
-    if (!directory) return;
-    while (const char* name = directory.next()) {
-        if (items.items().size() >= limit || bytes > kMaxListBytes || !budget.spend()) return;
-        struct stat st {};
-        if (fstatat(directory.fd(), name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        const std::string full = joined(path, name);
-        if (S_ISDIR(st.st_mode) && depth > 0) {
-            collectChanges(Fd(openat(directory.fd(), name, kDirectory)), full, since_ns, limit,
-                           depth - 1, bytes, budget, items);
-        } else if (S_ISREG(st.st_mode) &&
-                   st.st_ctim.tv_sec * 1'000'000'000LL + st.st_ctim.tv_nsec >= since_ns &&
-                   std::string_view(name).substr(0, kTemporary.size()) != kTemporary) {
-            Value item = describe(full, st, false);
-            bytes += item.dump().size() + 1;
-            if (bytes <= kMaxListBytes) items.push(std::move(item));
-        }
-    }
-}
+/// Finds regular files whose inode changed since a time. That is the time tenants cannot set: a
+/// file that was unpacked with an old date counts. Links are not followed.
+class ChangeFinder {
+public:
+    ChangeFinder(std::int64_t since_ns, std::vector<std::string> globs, std::size_t limit,
+                 Budget& budget)
+        : since_ns_(since_ns), globs_(std::move(globs)), limit_(limit), budget_(budget) {}
 
-/// False with errno.
-bool removeTree(int parent, const char* name, int depth, Budget& budget) {
-    if (unlinkat(parent, name, 0) == 0) return true;
-    if (errno != EISDIR) return false;
-    if (unlinkat(parent, name, AT_REMOVEDIR) == 0) return true;
-    if (errno != ENOTEMPTY || depth <= 0) return false;
-    Directory directory(Fd(openat(parent, name, kDirectory)));
-    if (!directory) return false;
-    while (const char* entry = directory.next()) {
-        if (!budget.spend()) {
-            errno = ENOTEMPTY;
-            return false;
+    void walk(Fd fd, const std::string& path, int depth) {
+        Directory directory(std::move(fd));
+        if (!directory) return;
+        while (const char* name = directory.next()) {
+            if (items.items().size() >= limit_ || bytes_ > kMaxListBytes || !budget_.spend())
+                return;
+            struct stat st {};
+            if (fstatat(directory.fd(), name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+            if (S_ISDIR(st.st_mode) && depth > 0 && !isTemporary(name)) {
+                walk(Fd(openat(directory.fd(), name, kWalkFlags)), joined(path, name), depth - 1);
+            } else if (S_ISREG(st.st_mode) && changed(st) && !isTemporary(name)) {
+                add(joined(path, name), st);
+            }
         }
-        if (!removeTree(directory.fd(), entry, depth - 1, budget)) return false;
     }
-    return unlinkat(parent, name, AT_REMOVEDIR) == 0;
-}
+
+    Value items = Value::array();
+
+private:
+    bool changed(const struct stat& st) const {
+        return st.st_ctim.tv_sec * 1'000'000'000LL + st.st_ctim.tv_nsec >= since_ns_;
+    }
+    void add(const std::string& path, const struct stat& st) {
+        if (!globs_.empty() && !anyGlobMatches(globs_, path)) return;
+        Value item = describe(path, st, false);
+        bytes_ += item.dump().size() + 1;
+        if (bytes_ <= kMaxListBytes) items.push(std::move(item));
+    }
+
+    const std::int64_t since_ns_;
+    const std::vector<std::string> globs_;
+    const std::size_t limit_;
+    std::size_t bytes_ = 0;
+    Budget& budget_;
+};
 
 /// The operations that answer with one frame, in one step.
 class TreeOperation final : public FileOperation {
@@ -275,13 +238,14 @@ private:
             std::clamp<std::int64_t>(body_["sinceNs"].integer(), 0, INT64_MAX / 2) + skew -
             10'000'000;
         Budget budget{turn.cancelled};
-        std::size_t bytes = 0;
-        Value items = Value::array();
+        std::vector<std::string> globs;
+        for (const Value& glob : body_["globs"].items()) globs.emplace_back(glob.text());
+        ChangeFinder finder(since, std::move(globs), limit(), budget);
         Fd root = turn.workspace.open("", O_RDONLY | O_DIRECTORY);
         if (!root) return turn.failErrno();
-        collectChanges(std::move(root), "", since, limit(), kMaxDepth, bytes, budget, items);
+        finder.walk(std::move(root), "", kMaxDepth);
         Value reply = Value::object();
-        reply.set("items", std::move(items));
+        reply.set("items", std::move(finder.items));
         turn.reply(reply);
     }
 

@@ -119,6 +119,17 @@ for (const [kind, make] of Object.entries(overHttp)) {
         const out = text(await good(c, 'run', {command: 'echo $((6*7))'}));
         check(out.startsWith('ok, exit 0') && out.includes('42'), out);
     });
+    await client('an image that a run made is shown and other files are linked', async (c) => {
+        const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNg+M/wHwADAQEA8OUKiAAAAABJRU5ErkJggg==';
+        const made = await good(c, 'run', {command: `echo ${png} | base64 -d > p.png; echo 1,2 > t.csv`});
+        const image = made.content.find((part) => part.type === 'image');
+        check(image?.mimeType === 'image/png' && image.data === png, 'no image content');
+        const link = /t\.csv \(4 bytes, text\/csv\) (http\S+)/.exec(made.content.map((part) => part.text ?? '').join('\n'));
+        check(link, 'no link');
+        check(await (await fetch(link[1])).text() === '1,2\n', 'the link gives another file');
+        const none = await good(c, 'run', {command: 'echo 1 > x', collect: []});
+        check(!text(none).includes('files made'), text(none));
+    });
     await client('a plot made in a workspace comes back as a picture', async (c) => {
         if (!/^python:/m.test(text(await good(c, 'pool_list')))) throw new Skip('no pool "python"');
         const id = text(await good(c, 'workspace_open', {pool: 'python'})).split('\n')[0];

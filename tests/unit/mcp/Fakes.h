@@ -153,6 +153,13 @@ public:
         }
         return stat(who, id, path);
     }
+    void readArchive(const controller::Principal&, const std::string&, const std::string&,
+                     const std::function<bool(std::string_view)>&) override {}
+    agent::ArchiveCount writeArchive(
+        const controller::Principal&, const std::string&, const std::string&,
+        const std::function<std::size_t(char*, std::size_t)>&) override {
+        return {};
+    }
     agent::FileList listFiles(const controller::Principal& who, const std::string& id,
                               const std::string&, bool, std::size_t limit,
                               const std::string& after) override {

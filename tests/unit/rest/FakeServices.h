@@ -166,6 +166,18 @@ public:
         mode = given_mode;
         return stat(who, id, path);
     }
+    void readArchive(const Principal&, const std::string&, const std::string& path,
+                     const std::function<bool(std::string_view)>& chunk) override {
+        chunk("tar of " + path);
+    }
+    agent::ArchiveCount writeArchive(
+        const Principal&, const std::string&, const std::string&,
+        const std::function<std::size_t(char*, std::size_t)>& next) override {
+        agent::ArchiveCount count;
+        char piece[7];
+        while (const std::size_t size = next(piece, sizeof piece)) count.bytes += size;
+        return count;
+    }
     agent::FileList listFiles(const Principal& who, const std::string& id, const std::string& path,
                               bool recursive, std::size_t limit,
                               const std::string& after) override {

@@ -1,0 +1,78 @@
+#include "api/mcp/RunArtifacts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace hearth::mcp {
+namespace {
+
+using controller::Artifact;
+
+constexpr std::size_t kMostPictures = 4;
+constexpr std::size_t kMostListed = 40;
+constexpr std::size_t kMostPictureBytes = 1'400'000;  ///< of all in one result
+
+/// The kept copy; empty if it is gone or larger than `most`.
+std::string copyOf(const controller::Services& services, const Artifact& artifact,
+                   std::size_t most) {
+    constexpr std::string_view kPrefix = "/v1/links/";
+    if (!services.open_artifact || !artifact.url.starts_with(kPrefix)) return {};
+    const std::string token =
+        artifact.url.substr(kPrefix.size(), artifact.url.rfind('/') - kPrefix.size());
+    try {
+        const auto [fd, size] = services.open_artifact(
+            controller::readLink(services.secret_key, token, services.clock.wall()));
+        if (size > most) return {};
+        std::string bytes(static_cast<std::size_t>(size), '\0');
+        std::size_t have = 0;
+        while (have < bytes.size()) {
+            const ssize_t n = ::pread(fd.get(), bytes.data() + have, bytes.size() - have,
+                                      static_cast<off_t>(have));
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return {};
+            have += static_cast<std::size_t>(n);
+        }
+        return bytes;
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::Gone) throw;
+        return {};
+    }
+}
+
+}  // namespace
+
+void addArtifacts(ToolResult& result, const controller::Services& services,
+                  const controller::ExecutionView& view, const std::string& origin) {
+    if (view.artifacts.empty()) return;
+    std::string list = "files made or changed:";
+    std::size_t listed = 0;
+    std::size_t pictures = 0;
+    std::size_t room = kMostPictureBytes;
+    for (const Artifact& artifact : view.artifacts) {
+        std::string how;
+        if (artifact.mime.starts_with("image/") && artifact.size <= kImageCap &&
+            pictures < kMostPictures) {
+            const std::string bytes = copyOf(services, artifact, std::min(kImageCap, room));
+            if (const auto type = imageType(bytes)) {
+                result.image(bytes, *type);
+                room -= bytes.size();
+                ++pictures;
+                how = "; shown";
+            }
+        }
+        if (++listed > kMostListed) continue;
+        list += "\n- " + artifact.path + " (" + std::to_string(artifact.size) + " bytes, " +
+                artifact.mime + how + ")";
+        if (artifact.url.empty()) {
+            list += artifact.reason.empty() ? "" : "; no copy kept: " + artifact.reason;
+        } else {
+            list += " " + origin + artifact.url;
+        }
+    }
+    if (listed > kMostListed) list += "\n- and " + std::to_string(listed - kMostListed) + " more";
+    result.text(list);
+}
+
+}  // namespace hearth::mcp
