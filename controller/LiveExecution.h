@@ -91,18 +91,18 @@ private:
     Ended collect_;
     std::weak_ptr<LiveExecution> self_;
     mutable std::mutex mutex_;
-    agent::OutputLog log_;                       // guarded by mutex_
-    std::vector<ResultPtr> results_;             // guarded by mutex_
-    std::uint64_t bad_results_ = 0;              // guarded by mutex_
-    std::string interpreter_;                    // guarded by mutex_
-    std::string context_;                        // guarded by mutex_
-    std::string status_ = "running";             // guarded by mutex_
-    agent::ExecResult result_;                   // guarded by mutex_
-    TimePoint started_{};                        // guarded by mutex_
-    bool has_result_ = false;                    // guarded by mutex_
-    bool finished_ = false;                      // guarded by mutex_
-    bool collecting_ = false;                    // guarded by mutex_
-    std::vector<Artifact> artifacts_;            // guarded by mutex_
+    agent::OutputLog log_;             // guarded by mutex_
+    std::vector<ResultPtr> results_;   // guarded by mutex_
+    std::uint64_t bad_results_ = 0;    // guarded by mutex_
+    std::string interpreter_;          // guarded by mutex_
+    std::string context_;              // guarded by mutex_
+    std::string status_ = "running";   // guarded by mutex_
+    agent::ExecResult result_;         // guarded by mutex_
+    TimePoint started_{};              // guarded by mutex_
+    bool has_result_ = false;          // guarded by mutex_
+    bool finished_ = false;            // guarded by mutex_
+    bool collecting_ = false;          // guarded by mutex_
+    std::vector<Artifact> artifacts_;  // guarded by mutex_
     std::condition_variable concluded_;
     std::optional<agent::AgentError> refusal_;   // guarded by mutex_
     std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_

@@ -133,8 +133,7 @@ struct AgentClient::Impl {
                                       std::uint64_t output_limit,
                                       const std::shared_ptr<ExecSink>& sink) const {
         const auto connection = control;
-        auto stream =
-            std::make_shared<ExecStream>(id, offset, results, output_limit, shift, sink);
+        auto stream = std::make_shared<ExecStream>(id, offset, results, output_limit, shift, sink);
         const std::uint32_t number = connection->open(stream, request, deadline());
         return std::make_shared<Handle>(connection, std::move(stream), number);
     }

@@ -20,8 +20,7 @@ class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later, results at `results`.
     ExecStream(std::string id, std::uint64_t offset, std::uint64_t results,
-               std::uint64_t output_limit, ClockShift shift,
-               const std::shared_ptr<ExecSink>& sink);
+               std::uint64_t output_limit, ClockShift shift, const std::shared_ptr<ExecSink>& sink);
 
     bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
     void lost() override;

@@ -49,7 +49,8 @@ std::string installInside(const std::string& parent, const std::string& agent_pa
     if (!agent) throw std::runtime_error("there is no agent at " + agent_path);
     const std::filesystem::path beside = std::filesystem::path(agent_path).parent_path();
     std::vector<File> files = drivers(beside / "hearth-drivers");
-    if (files.empty()) throw std::runtime_error("there is no folder hearth-drivers beside " + agent_path);
+    if (files.empty())
+        throw std::runtime_error("there is no folder hearth-drivers beside " + agent_path);
     files.push_back({"agent", *agent, 0555});
     files.push_back({"tenant.bpf", bytesOf(seccomp::tenantFilter(identity))});
     files.push_back({"zygote.bpf", bytesOf(seccomp::zygoteFilter(identity))});

@@ -194,11 +194,16 @@ void Agent::killEverything() {
 
 void Agent::request(Connection& connection, std::uint32_t stream, const Value& body) {
     static constexpr Operation kOperations[] = {
-        {"bind", &Agent::bind, false, false},     {"deadlines", &Agent::setDeadlines, false, true},
-        {"touch", &Agent::touch, false, true},    {"exec", &Agent::exec, false, false},
-        {"attach", &Agent::attach, true, false},  {"signal", &Agent::signal, false, false},
-        {"resize", &Agent::resize, false, false}, {"forget", &Agent::forget, false, false},
-        {"usage", &Agent::usage, true, false},    {"drain", &Agent::drain, false, false},
+        {"bind", &Agent::bind, false, false},
+        {"deadlines", &Agent::setDeadlines, false, true},
+        {"touch", &Agent::touch, false, true},
+        {"exec", &Agent::exec, false, false},
+        {"attach", &Agent::attach, true, false},
+        {"signal", &Agent::signal, false, false},
+        {"resize", &Agent::resize, false, false},
+        {"forget", &Agent::forget, false, false},
+        {"usage", &Agent::usage, true, false},
+        {"drain", &Agent::drain, false, false},
         {"prewarm", &Agent::prewarm, false, false},
         {"context", &Agent::context, false, true},
         {"contextEnd", &Agent::contextEnd, false, true},
@@ -317,8 +322,8 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
     wanted.labels = keptJson(body["labels"]);
     wanted.note = keptJson(body["note"]);
     std::map<std::string, std::string> env;
-    const bool sound = Environment::read(body["env"], env) &&
-                       Environment::read(body["secrets"], env);
+    const bool sound =
+        Environment::read(body["env"], env) && Environment::read(body["secrets"], env);
     if (body["protocol"].integer() != kProtocolVersion || wanted.claim_id.empty() || !sound ||
         wanted.claim_id.size() + wanted.tenant.size() + wanted.workspace_id.size() +
                 wanted.fingerprint.size() >

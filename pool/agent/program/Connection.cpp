@@ -26,6 +26,14 @@ Connection::~Connection() {
     if (socket_) loop_.remove(socket_.get());
 }
 
+bool Connection::passes() const {
+    ucred peer{};
+    socklen_t size = sizeof(peer);
+    // A client outside of our process namespace has no number in it.
+    return getpid() != 1 ||
+           (getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == 0);
+}
+
 void Connection::ready(std::uint32_t events) {
     if (!socket_) return;
     if ((events & EPOLLOUT) != 0) {

@@ -75,6 +75,10 @@ public:
                 std::string_view bytes);
     void grant(std::uint32_t stream, std::uint32_t bytes);
 
+    /// Whether descriptors sent on it reach the client: not behind a relay, which is a process of
+    /// this sandbox.
+    bool passes() const;
+
     /// True while streams may produce.
     bool roomy() const noexcept { return queued() < kHighWater; }
     void open(std::uint32_t id, std::unique_ptr<Stream> stream);

@@ -30,8 +30,7 @@ public:
         const std::string_view head = std::string_view(bytes_).substr(0, line);
         const std::size_t space = head.find(' ');
         const char* const end = head.data() + head.size();
-        const char* const digits =
-            space == std::string_view::npos ? end : head.data() + space + 1;
+        const char* const digits = space == std::string_view::npos ? end : head.data() + space + 1;
         std::size_t size = 0;
         const auto [stop, error] = std::from_chars(digits, end, size);
         broken_ = digits == end || error != std::errc() || stop != end ||

@@ -11,8 +11,8 @@ namespace {
 /// By name, or where it ends with '*' by what it begins with. HOME is where Python looks for the
 /// user's packages.
 constexpr std::array<std::string_view, 14> kReadAtStart{
-    "PYTHON*", "LD_*", "OMP_*", "MKL_*", "OPENBLAS_*", "GOMP_*", "KMP_*", "NUMEXPR_*", "MALLOC_*",
-    "GLIBC_*", "LC_*", "LANG", "LANGUAGE", "HOME"};
+    "PYTHON*",   "LD_*",     "OMP_*",   "MKL_*", "OPENBLAS_*", "GOMP_*",   "KMP_*",
+    "NUMEXPR_*", "MALLOC_*", "GLIBC_*", "LC_*",  "LANG",       "LANGUAGE", "HOME"};
 
 bool hasNul(std::string_view text) {
     return text.find('\0') != std::string_view::npos;

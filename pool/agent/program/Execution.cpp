@@ -74,8 +74,7 @@ void OutputStream::credit(std::uint32_t bytes) {
 
 void OutputStream::pump() {
     while (execution_ != nullptr && connection_.roomy()) {
-        const auto most =
-            static_cast<std::size_t>(std::min<std::uint64_t>(credit_, kOutputPiece));
+        const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(credit_, kOutputPiece));
         const ResultLog::Piece shown = execution_->results_.read(results_cursor_, most);
         const std::uint64_t before = shown.behind > cursor_ ? shown.behind - cursor_ : 0;
         const OutputLog::Chunk chunk = execution_->log_.read(
@@ -364,7 +363,7 @@ void Execution::closeInput() {
 
 void Execution::reaped(int status, const rusage& usage) {
     if (channel_ && channel_->isOpen()) channel_->read();  // what it said last
-    if (reaped_) return;  // that was how it ended
+    if (reaped_) return;                                   // that was how it ended
     reaped_ = true;
     begin_by_ns_ = 0;
     pid_ = -1;  // may be another's from here on

@@ -53,8 +53,8 @@ protected:
 /// The stream of one `exec` or `attach`: output by credit, and input.
 class OutputStream final : public Stream {
 public:
-    OutputStream(Connection& connection, std::uint32_t id, Execution& execution,
-                 std::uint64_t from, std::uint64_t results_from);
+    OutputStream(Connection& connection, std::uint32_t id, Execution& execution, std::uint64_t from,
+                 std::uint64_t results_from);
     ~OutputStream() override { detach(); }
     void data(std::string_view bytes) override;
     void end() override;
@@ -74,9 +74,9 @@ private:
     bool input_ended_ = false;
 };
 
-/// One command or piece of code: its processes, pipes, output and result. It reads its pipes whether
-/// or not anybody listens, and ends when its first process does, not when the pipes close. Code runs
-/// in a process of its own, in a zygote's child, or in a context's process.
+/// One command or piece of code: its processes, pipes, output and result. It reads its pipes
+/// whether or not anybody listens, and ends when its first process does, not when the pipes close.
+/// Code runs in a process of its own, in a zygote's child, or in a context's process.
 class Execution final : private DriverListener {
 public:
     /// Where code runs.

@@ -8,7 +8,8 @@ namespace {
 
 bool validContextId(std::string_view id) {
     return !id.empty() && id.size() <= 64 &&
-           id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+           id.find_first_not_of(
+               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
                std::string_view::npos;
 }
 
@@ -22,15 +23,15 @@ void Executions::context(Connection& connection, std::uint32_t stream, const Val
                                "id is missing or not of [A-Za-z0-9_-]{1,64}");
     Value reply = Value::object();
     reply.set("id", id).set("language", language);
-    if (const auto known = contexts_.find(id);
-        known != contexts_.end() && known->second->alive()) {
+    if (const auto known = contexts_.find(id); known != contexts_.end() && known->second->alive()) {
         if (known->second->facts().language != language)
             return connection.fail(stream, "FINGERPRINT_MISMATCH",
                                    "the context exists with another language");
         return connection.reply(stream, reply.set("repeated", true));
     }
     if (languages_.context(language).empty())
-        return connection.fail(stream, "UNSUPPORTED", "the image keeps no context of this language");
+        return connection.fail(stream, "UNSUPPORTED",
+                               "the image keeps no context of this language");
     if (contexts_.size() >= kMaxContexts)
         return connection.fail(stream, "TOO_MANY", "too many contexts");
     Context::Facts facts;

@@ -27,6 +27,7 @@ struct FileTurn {
     std::uint64_t credit = 0;  ///< Data bytes it may send
     std::string input;         ///< Data bytes of the client; taken in this step
     bool input_ended = false;
+    bool may_pass = false;  ///< descriptors reach the client
     std::vector<FileFrame> out;
 
     void note(const Value& body) { out.push_back({FrameType::Note, body.dump()}); }

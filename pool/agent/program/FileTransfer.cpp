@@ -66,7 +66,7 @@ private:
         }
         Value note = Value::object();
         note.set("stat", describe(*path_, st, true));
-        if (!pass_) {
+        if (!pass_ || !turn.may_pass) {
             turn.note(note);
             return Next::Step;
         }

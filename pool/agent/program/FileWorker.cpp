@@ -99,6 +99,7 @@ FileWorker::FileWorker(Loop& loop, const Settings& settings, Owner& owner, Conne
       settings_(settings),
       owner_(owner),
       connection_(&connection),
+      passes_(connection.passes()),
       event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 FileWorker::~FileWorker() {
@@ -227,7 +228,8 @@ void FileWorker::work() {
             task->operation.reset();  // outside the lock: it may unlink
             continue;
         }
-        FileTurn turn{workspace, task->cancelled, credit, std::move(input), input_ended, {}};
+        FileTurn turn{workspace,   task->cancelled, credit, std::move(input),
+                      input_ended, passes_,         {}};
         const FileOperation::Next after = task->operation->step(turn);
         if (after == FileOperation::Next::Done) task->operation.reset();
         const Lock lock(mutex_);

@@ -67,6 +67,7 @@ private:
     const Settings& settings_;
     Owner& owner_;
     Connection* connection_;  ///< null once retired; the loop's thread only
+    const bool passes_;       ///< what Connection::passes() says
     Fd event_;
     pthread_t thread_{};
     bool started_ = false;

@@ -88,7 +88,8 @@ void Zygote::end(std::int64_t now_ns) {
     late_at_ns_ = 0;
     process_ = Spawned();
     bury(channel_);
-    // Those that were asked for do not come any more; the others are nobody's children but ours now.
+    // Those that were asked for do not come any more; the others are nobody's children but ours
+    // now.
     for (auto it = parked_.begin(); it != parked_.end();) {
         if ((*it)->pid > 0) {
             ++it;

@@ -26,8 +26,8 @@ struct Parked {
 };
 
 /// One language's zygote: its process, and the children it keeps parked. The tenant shares its
-/// user, so it may be killed, stopped or starved at any time: then it is started again, a few times,
-/// and what cannot be had is done cold by the caller. On the loop's thread.
+/// user, so it may be killed, stopped or starved at any time: then it is started again, a few
+/// times, and what cannot be had is done cold by the caller. On the loop's thread.
 class Zygote final : private DriverListener {
 public:
     /// How many children wait, once one has been used.
@@ -96,7 +96,8 @@ private:
     pid_t pid_ = -1;
     Spawned process_;  ///< its pipes, kept open: the children's stand in their place
     std::unique_ptr<DriverChannel> channel_;
-    std::deque<std::unique_ptr<Parked>> parked_;  ///< oldest first; those without a pid are asked for
+    std::deque<std::unique_ptr<Parked>>
+        parked_;  ///< oldest first; those without a pid are asked for
     std::size_t wanted_ = kParked;
     bool ready_ = false;
     int failures_ = 0;

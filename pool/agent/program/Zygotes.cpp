@@ -12,7 +12,8 @@ constexpr std::size_t kMaxImports = 100;
 
 /// A dotted name of identifiers, so that it can be no option and no path.
 bool isModule(std::string_view name) {
-    if (name.empty() || name.size() > 200 || name.front() == '.' || name.back() == '.') return false;
+    if (name.empty() || name.size() > 200 || name.front() == '.' || name.back() == '.')
+        return false;
     return std::all_of(name.begin(), name.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '_' || c == '.' || (static_cast<unsigned char>(c) >= 0x80);

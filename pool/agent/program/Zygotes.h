@@ -15,7 +15,8 @@
 
 namespace hearth::agent {
 
-/// The zygotes of the image's languages, and the `prewarm` that asks for them. On the loop's thread.
+/// The zygotes of the image's languages, and the `prewarm` that asks for them. On the loop's
+/// thread.
 class Zygotes {
 public:
     struct Owner {

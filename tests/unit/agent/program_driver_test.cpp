@@ -26,10 +26,9 @@ TEST_CASE("a driver's messages are found wherever the stream is cut", "[unit][ag
 
 TEST_CASE("what is no message of a driver, or is too large, breaks the stream",
           "[unit][agent][program]") {
-    for (const char* bad :
-         {"\n", "done\n", "done -1\n", "done x\n", "done 1x\n", "done 4097\n", "error 65537\n",
-          "result 4194305\n", "done 99999999999999999999\n",
-          "a line without an end that is long", "done  1\n1"}) {
+    for (const char* bad : {"\n", "done\n", "done -1\n", "done x\n", "done 1x\n", "done 4097\n",
+                            "error 65537\n", "result 4194305\n", "done 99999999999999999999\n",
+                            "a line without an end that is long", "done  1\n1"}) {
         DriverMessages messages;
         messages.append(bad);
         std::string_view kind;
@@ -62,8 +61,8 @@ TEST_CASE("results are one bounded sequence, each behind the output that was bef
 
 TEST_CASE("work tells its own length", "[unit][agent][program]") {
     for (const std::size_t size : {0U, 60U, 70U, 80U, 900U, 960U, 970U, 980U, 9970U}) {
-        const std::string work = encodeWork("run", "/w", "main.py", "", {"A=1", "B="},
-                                            std::string(size, 'x'));
+        const std::string work =
+            encodeWork("run", "/w", "main.py", "", {"A=1", "B="}, std::string(size, 'x'));
         const std::size_t head = work.find('\0');
         CHECK(std::stoul(work.substr(0, head)) == work.size());
         CHECK(work.back() == '\0');

@@ -18,9 +18,9 @@ struct Warm {
         if (!client.ask(bindRequest()).ok) throw std::runtime_error("bind");
     }
     Json code(const std::string& text) {
-        return {{"op", "exec"},          {"id", "e" + std::to_string(++count)},
-                {"language", "python"},  {"code", text},
-                {"timeoutMs", 20'000},   {"outputLimit", 65'536}};
+        return {{"op", "exec"},         {"id", "e" + std::to_string(++count)},
+                {"language", "python"}, {"code", text},
+                {"timeoutMs", 20'000},  {"outputLimit", 65'536}};
     }
     Outcome run(const std::string& text) { return client.ask(code(text)); }
     Outcome in(const std::string& context, const std::string& text) {
