@@ -28,12 +28,12 @@ struct Warm {
         body["context"] = context;
         return client.ask(body);
     }
-    /// Runs until a zygote's child took it: one may not be ready at once.
+    /// Runs until a zygote's child took it: one may not be ready at once, and a cold run
+    /// takes long enough for one to become so.
     Outcome fresh(const std::string& text) {
         for (int i = 0; i < 200; ++i) {
             Outcome o = run(text);
             if (o.result().value("interpreter", "") == "zygote") return o;
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
         throw std::runtime_error("no zygote");
     }

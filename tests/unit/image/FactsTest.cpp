@@ -44,7 +44,10 @@ TEST_CASE("languages are what the image has, seen from inside it", "[unit][image
     const ImageFacts facts =
         probeImage(scratch / "root", {{"PATH=/opt/python/bin"}, "/srv", "", {}, "", ""});
     CHECK(facts.workdir == "/srv");
-    CHECK(facts.languages["python"]["run"] == Json({"/opt/python/bin/python3", "{file}"}));
+    CHECK(facts.languages["python"]["run"] ==
+          Json({"/opt/python/bin/python3", "/.hearth/python/run.py", "{file}"}));
+    CHECK(facts.languages["python"]["zygote"] ==
+          Json({"/opt/python/bin/python3", "/.hearth/python/zygote.py"}));
     CHECK(facts.languages["node"]["run"] == Json({"/usr/bin/node", "{file}"}));
     CHECK(facts.languages.contains("javascript"));
     CHECK_FALSE(facts.languages.contains("bash"));
