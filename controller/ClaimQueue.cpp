@@ -15,7 +15,11 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     std::unique_lock lock(mutex_);
     refuseClosed();
     Line& line = lines_[pool.name];
-    if (line.empty()) {
+    // Who was served and has not woken yet waits for nothing: behind it, with sandboxes ready and
+    // the pool full, nobody would be served any more.
+    const bool nobody_waits = std::all_of(
+        line.begin(), line.end(), [](const Waiter* waiter) { return waiter->member.has_value(); });
+    if (nobody_waits) {
         if (auto member = warm_.claim(pool.name, claimant.workspace, claimant.tenant)) {
             return *std::move(member);
         }

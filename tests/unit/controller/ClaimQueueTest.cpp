@@ -128,3 +128,19 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
     q.makeReady();
     CHECK(codeOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }) == ErrorCode::Unavailable);
 }
+
+TEST_CASE("a ready sandbox is had at once also while a served claim has not woken yet",
+          "[unit][controller]") {
+    for (int round = 0; round < 200; ++round) {
+        Queue q;
+        auto first = q.claim("ws_1");
+        REQUIRE(q.waiting(1));
+        q.makeReady();
+        q.makeReady();
+        q.queue.offer("p");
+        Pool hasty = q.pool;  // with the pool full nobody would come to offer it
+        hasty.spec.max_wait = 20ms;
+        CHECK_NOTHROW(q.queue.acquire(hasty, {"ws_2", "t"}));
+        CHECK(first.get().starts_with("sb_"));
+    }
+}
