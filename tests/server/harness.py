@@ -1,6 +1,7 @@
 """What the black-box tests stand on: a real server of its own for each test, a small HTTP client, a
 look at what is left on the machine, and the result lines that ./test counts. Standard library only."""
 
+import atexit
 import contextlib
 import glob
 import http.client
@@ -220,6 +221,35 @@ def on_remote_docker():
     return default_runtime == "docker-remote"
 
 
+class Unpacked:
+    """Trees of images that a server of this process has unpacked: the next one gets them as hard links, since the
+    python image takes longer to unpack than most tests run. Not kept beyond the process: another build may unpack
+    otherwise."""
+
+    def __init__(self):
+        self.folder = None
+
+    def give(self, data):
+        if self.folder:
+            subprocess.run(["cp", "-al", self.folder, os.path.join(data, "rootfs")], check=True)
+
+    def take(self, data):
+        trees = os.path.join(data, "rootfs")
+        if self.folder or not os.path.isdir(trees):
+            return
+        known = {json.load(open(index, encoding="utf-8"))["manifests"][0]["digest"].split(":")[1]
+                 for index in glob.glob(os.path.join(IMAGES, "*", "index.json"))}
+        found = {name.split(".")[0] for name in os.listdir(trees) if not name.startswith(".")}
+        if not found or not found <= known:
+            return
+        self.folder = tempfile.mkdtemp(prefix="hearth-unpacked-") + "/rootfs"
+        atexit.register(shutil.rmtree, os.path.dirname(self.folder), ignore_errors=True)
+        os.rename(trees, self.folder)
+
+
+unpacked = Unpacked()
+
+
 class Server:
     """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks."""
 
@@ -240,6 +270,8 @@ class Server:
         self.write_pools(pools if pools is not None else pool_yaml())
         self.log_path = os.path.join(self.data, "server.log")
         self.process = None
+        if self.own_data:
+            unpacked.give(self.data)
         images = os.path.join(self.data, "images")
         os.makedirs(images, exist_ok=True)
         for layout in glob.glob(os.path.join(IMAGES, "*")):
@@ -424,6 +456,7 @@ def clean_up(server):
         except OSError:
             pass
     if server.own_data:
+        unpacked.take(server.data)
         shutil.rmtree(server.data, ignore_errors=True)
     for _ in range(50):
         for kind in ("/sys/fs/cgroup/*/", "/sys/fs/cgroup/"):

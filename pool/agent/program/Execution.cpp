@@ -463,6 +463,7 @@ Value Execution::startedNote(bool repeated) const {
     Value started = Value::object();
     started.set("id", request_.id).set("startedAtNs", started_ns_).set("repeated", repeated);
     started.set("interpreter", nameOf(interpreter_));
+    if (!request_.context.empty()) started.set("context", request_.context);
     Value note = Value::object();
     note.set("started", std::move(started));
     return note;

@@ -86,6 +86,7 @@ public:
         std::string id;
         std::string fingerprint;
         std::string language;  ///< of code; empty for a command
+        std::string context;   ///< the id of the context it runs in, or empty
         std::string code;
         SpawnRequest spawn;
         std::int64_t timeout_ms = 0;

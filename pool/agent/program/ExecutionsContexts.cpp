@@ -83,6 +83,7 @@ void Executions::execInContext(Connection& connection, std::uint32_t stream, con
         return connection.fail(stream, "BAD_REQUEST", "the context is of another language");
     if (context.busy()) return connection.fail(stream, "BUSY", "the context runs something else");
     request.language = context.facts().language;
+    request.context = context.facts().id;
     ExecutionOwner& self = *this;
     const std::string code = request.code;
     auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request));
