@@ -164,10 +164,45 @@ def deadline(s):
     assert memory["status"] in ("failed", "oom"), memory
 
 
+def other_languages(s):
+    """JavaScript, TypeScript and bash: errors with their own lines, and contexts"""
+    w = s.open_workspace(pool="python")["id"]
+
+    def run(language, code, **fields):
+        answer = s.post(f"/v1/workspaces/{w}/executions", {"code": code, "language": language, **fields})
+        assert answer.status == 200, answer
+        return answer.json
+
+    plain = run("javascript", "console.log([1, 2].map(x => x * 2), __filename.endsWith('main.js'))")
+    assert plain["stdout"] == "[ 2, 4 ] true\n", plain
+    bad = run("javascript", "function f() {\n  throw new TypeError('bad');\n}\nf();")
+    assert (bad["exitCode"], bad["error"]["name"], bad["error"]["message"]) == (1, "TypeError", "bad"), bad
+    assert "/.hearth/" not in bad["error"]["traceback"] and "main.js:2" in bad["error"]["traceback"], bad
+    typed = run("typescript", "interface P { x: number }\nconst p: P = { x: 42 };\nconsole.log(p.x as number);")
+    assert typed["stdout"] == "42\n", typed
+    assert run("typescript", "const x: = 1")["exitCode"] != 0
+    assert run("bash", "x=(a b); echo ${x[1]}")["stdout"] == "b\n"
+    for language, first, second, shown, forever in (
+            ("javascript", "let n = 20; function f() { return n * 2 }", "n = 21; f()", "42", "while (true) {}"),
+            ("bash", "n=20; cd /usr; f() { echo $((n * 2)) $PWD; }", "n=21; f", None, "while :; do :; done")):
+        made = s.post(f"/v1/workspaces/{w}/contexts", {"language": language})
+        assert made.status == 201, made
+        context = made.json["id"]
+        assert run(language, first, context=context)["status"] == "ok"
+        out = run(language, second, context=context)
+        assert out["interpreter"] == "context" and out["contextKept"], out
+        assert out["stdout"] == ("" if shown else "42 /usr\n"), out
+        if shown:
+            assert out["results"][0]["mime"]["text/plain"] == shown, out
+        slow = run(language, forever, context=context, timeoutSeconds=1)
+        assert slow["status"] == "timeout" and slow["contextKept"], slow
+        assert run(language, second, context=context)["status"] == "ok"
+
+
 def forked_interpreters():
-    """code in forked interpreters: as python3 -c does it, or cold and said so; nothing stays; a lost zygote costs no run; the deadline reaches all"""
+    """code in forked interpreters: as python3 -c does it, or cold and said so; nothing stays; a lost zygote costs no run; the deadline reaches all; other languages"""
     with Server(warm_python()) as s:  # one for all: its image takes longer to unpack than they run
-        for part in (same_as_an_interpreter, nothing_stays, zygote_lost, deadline):
+        for part in (same_as_an_interpreter, nothing_stays, zygote_lost, deadline, other_languages):
             part(s)
 
 

@@ -45,18 +45,18 @@ function sendValue(channel, value) {
   channel.send('result', JSON.stringify({ main: true, mime }));
 }
 
-// An uncaught error with the lines of its own code only.
-function describe(error) {
+// An uncaught error with the lines of its own code only, whose file is called by its bare name.
+function describe(error, folder = '') {
   if (!(error instanceof Error) && !util.types.isNativeError(error)) {
     const text = `Uncaught ${util.inspect(error)}`;
     return { name: typeof error, message: clip(String(util.inspect(error)), 2000), traceback: text };
   }
   const lines = String(error.stack || error).split('\n');
-  const own = lines.filter((line) => !/^\s+at .*(node:|\/\.hearth\/|[\\/]drivers[\\/]node[\\/])/.test(line));
+  const own = lines.filter((line) => !/^\s+at (.*\()?(node:|\/\.hearth\/)/.test(line));
   return {
     name: clip(String(error.name), 200),
     message: clip(String(error.message), 2000),
-    traceback: clip(own.join('\n'), 8000),
+    traceback: clip(own.join('\n').replaceAll(`${folder}/`, folder ? '' : '/'), 8000),
   };
 }
 

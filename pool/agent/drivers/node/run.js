@@ -11,7 +11,7 @@ const file = path.resolve(process.argv[2]);
 process.argv.splice(1, 2, file);
 
 process.on('uncaughtExceptionMonitor', (error) => {
-  const told = describe(error);
+  const told = describe(error, path.dirname(file));
   channel.send('error', JSON.stringify(told));
 });
 

@@ -12,8 +12,8 @@ import sys
 import time
 
 import hearth_program as program
+from hearth_program import CHANNEL
 
-CHANNEL = 900  # out of the way of the descriptors that programs open
 NOWHERE = 901  # /dev/null, in place of the output once a run is done
 PR_SET_DUMPABLE = 4
 OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library

@@ -13,6 +13,7 @@ import _ast
 
 OWN = __file__.rpartition("/")[0] + "/"
 ERROR_LIMITS = {"name": 200, "message": 2000, "traceback": 8000}  # as JSON, below 64 KiB
+CHANNEL = 900  # its descriptor: out of the way of those that programs open
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 FUTURE_FLAGS = 0x1FE0000  # every `from __future__ import …` that code objects carry
 

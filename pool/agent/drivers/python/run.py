@@ -10,8 +10,9 @@ import hearth_program as program
 def main(path):
     fd = int(os.environ.pop("HEARTH_CHANNEL", "0"))
     if fd > 0:
-        os.set_inheritable(fd, False)
-        program.channel.fd = fd
+        os.dup2(fd, program.CHANNEL, inheritable=False)
+        os.close(fd)
+        program.channel.fd = program.CHANNEL
     program.set_up()
     with open(path, "rb") as file:
         source = program.Source(os.path.basename(path), file.read())

@@ -22,7 +22,8 @@ import sys
 
 import hearth_interpreter as interpreter
 import hearth_program as program
-from hearth_interpreter import CHANNEL, PR_SET_DUMPABLE, libc
+from hearth_interpreter import PR_SET_DUMPABLE, libc
+from hearth_program import CHANNEL
 
 SOCKET = 3
 PR_SET_SECCOMP, MODE_FILTER = 22, 2
