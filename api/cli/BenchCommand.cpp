@@ -148,6 +148,7 @@ int bench(const Invocation& call) {
         if (operations.empty()) throw Error(ErrorCode::Unsupported, "nothing is left to measure");
         report.rounds = runRounds(operations, rounds, report, call.console);
         std::tie(report.warm_claims, report.cold_claims) = server.claims();
+        report.interpreters = server.interpreters();
         const bool local = report.url.find("://127.") != std::string::npos ||
                            report.url.find("://localhost") != std::string::npos ||
                            report.url.find("://[::1]") != std::string::npos;
@@ -168,7 +169,8 @@ Command makeBench() {
          .details =
              "Each round does every operation once, in rotated order, with a pause of 0.3 to\n"
              "4 ms before each; every answer is verified; three rounds warm up. `claim`\n"
-             "and `one shot` wait, unmeasured, until the pool has a warm sandbox.\n\n"
+             "and `one shot` wait, unmeasured, until the pool has a warm sandbox. `python`\n"
+             "is a fresh interpreter for each run, `context` one that stays.\n\n"
              "With --against docker the same work is done beside it, in the same rounds,\n"
              "by `docker exec` and `docker cp` through the Engine API (DOCKER_HOST). Commands\n"
              "run in the workspace's own container where that Engine has it (--runtime\n"
@@ -180,7 +182,7 @@ Command makeBench() {
               Flag{.name = "rounds", .value = "N", .help = "Rounds that count", .fallback = "150"},
               Flag{.name = "only",
                    .value = "LIST",
-                   .help = "Some of claim,shell,python,file,oneshot",
+                   .help = "Some of claim,shell,python,context,file,oneshot",
                    .environment = false},
               Flag{.name = "against",
                    .value = "WHAT",

@@ -96,6 +96,11 @@ std::vector<BenchOperation> BenchDocker::operations(const std::set<std::string>&
                            exec(record, "python", {"python3", "-c", "print(1)"}, "1\n");
                        }});
     }
+    if (names.contains("context") && has_python_) {  // Docker keeps none: what it has is an exec
+        all.push_back({{}, [this](const Record& record) {
+                           exec(record, "context", {"python3", "-c", "print(1)"}, "1\n");
+                       }});
+    }
     if (names.contains("file") && hasFiles()) {
         all.push_back({{}, [this](const Record& r) { files(r); }});
     }

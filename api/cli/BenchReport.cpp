@@ -86,6 +86,13 @@ std::string BenchReport::table() const {
         text += "\nclaims: " + std::to_string(warm_claims) + " warm, " +
                 std::to_string(cold_claims) + " cold\n";
     }
+    if (!interpreters.empty()) {
+        text += "interpreters:";
+        for (const auto& [kind, count] : interpreters) {
+            text += " " + std::to_string(count) + " " + kind;
+        }
+        text += "\n";
+    }
     std::size_t agents = 0;
     std::uint64_t agent_bytes = 0;
     for (const ProcessMemory& m : memory) {
@@ -130,6 +137,7 @@ Json BenchReport::document() const {
             {"foreignCpuShare", foreign_share},
             {"timesTrustworthy", foreign_share <= kMostForeign},
             {"claims", {{"warm", warm_claims}, {"cold", cold_claims}}},
+            {"interpreters", interpreters},
             {"operations", std::move(operations)},
             {"memory", std::move(processes)}};
 }

@@ -23,6 +23,7 @@ public:
     int rounds = 0;
     int warm_claims = 0;
     int cold_claims = 0;
+    std::map<std::string, int> interpreters;  ///< how often code ran in which kind
     std::array<double, 3> load{};
     double foreign_share = 0;  ///< of all processors, before the run
     std::vector<ProcessMemory> memory;

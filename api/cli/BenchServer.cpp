@@ -36,7 +36,8 @@ double timed(const std::function<void()>& work) {
 }
 
 const std::vector<std::string>& benchNames() {
-    static const std::vector<std::string> kNames = {"claim", "shell", "python", "file", "oneshot"};
+    static const std::vector<std::string> kNames = {"claim",   "shell", "python",
+                                                    "context", "file",  "oneshot"};
     return kNames;
 }
 
@@ -91,7 +92,20 @@ Json BenchServer::execute(const std::string& target, const Json& body,
     if (answer.value("status", "") != "ok" || answer.value("stdout", "") != expected) {
         throw wrong("an execution", answer);
     }
+    if (answer.value("language", Json()).is_string()) {
+        ++interpreters_[answer.value("interpreter", "unknown")];
+    }
     return answer;
+}
+
+void BenchServer::context(const Record& record) {
+    if (context_.empty()) {
+        const Json body = {{"language", "python"}};
+        context_ = remote_.send("POST", workspace_ + "/contexts", body).body.value("id", "");
+    }
+    const Json body = {{"code", "print(1)"}, {"context", context_}};
+    record(Side::Hearth, "context",
+           timed([&] { execute(workspace_ + "/executions", body, "1\n"); }));
 }
 
 void BenchServer::claim(const Record& record) {
@@ -148,6 +162,9 @@ std::vector<BenchOperation> BenchServer::operations(const std::set<std::string>&
                                               "1\n");
                                   }));
                        }});
+    }
+    if (names.contains("context") && has_python_) {
+        all.push_back({{}, [this](const Record& r) { context(r); }});
     }
     if (names.contains("file")) {
         all.push_back({{}, [this](const Record& r) { files(r); }});

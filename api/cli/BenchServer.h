@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ public:
     bool hasPython() const { return has_python_; }
     /// How many of the measured claims found a warm sandbox, and how many did not.
     std::pair<int, int> claims() const { return {warm_, cold_}; }
+    /// How often code ran in which kind of interpreter ("zygote", "cold", "context").
+    const std::map<std::string, int>& interpreters() const { return interpreters_; }
 
 private:
     void waitForWarm();
@@ -36,6 +39,7 @@ private:
     Json execute(const std::string& target, const Json& body, const std::string& expected);
     void claim(const Record& record);
     void oneShot(const Record& record);
+    void context(const Record& record);
     void files(const Record& record);
 
     Remote& remote_;
@@ -45,6 +49,8 @@ private:
     bool has_python_ = true;
     int warm_ = 0;
     int cold_ = 0;
+    std::string context_;  ///< made when it is first needed
+    std::map<std::string, int> interpreters_;
 };
 
 /// The contents that both sides write and read back.
