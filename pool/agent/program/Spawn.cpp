@@ -19,6 +19,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "pool/agent/program/Pipe.h"
+
 namespace hearth::agent {
 
 namespace {
@@ -165,18 +167,6 @@ std::vector<std::string> candidates(const SpawnRequest& request) {
     return out;
 }
 
-bool makePipe(Fd& read_end, Fd& write_end) {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0) return false;
-    read_end = Fd(fds[0]);
-    write_end = Fd(fds[1]);
-    return true;
-}
-
-void nonBlocking(const Fd& fd) {
-    if (fd) fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
-}
-
 /// A child begins with its parent's score, so the parent takes the child's while it forks: the
 /// kernel must find the tenant before the agent. Best effort.
 void scoreChildren(const Settings& settings, std::string_view score) {
@@ -218,9 +208,9 @@ const char* spawn(const Settings& settings, const SpawnRequest& request, Spawned
             in = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
         }
     }
-    nonBlocking(out.input);
-    nonBlocking(out.output);
-    nonBlocking(out.errors);
+    setNonBlocking(out.input);
+    setNonBlocking(out.output);
+    setNonBlocking(out.errors);
 
     const std::vector<char*> argv = pointers(request.argv);
     const std::vector<char*> env = pointers(request.env);

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "pool/agent/program/Pipe.h"
+
 namespace hearth::agent {
 
 namespace {
@@ -22,18 +24,6 @@ constexpr std::int64_t kFirstBackoffNs = 100 * kMs;
 constexpr std::int64_t kAfterAnswerNs = 1 * kMs;
 constexpr std::int64_t kAnywayNs = 50 * kMs;
 constexpr std::size_t kMaxComplaints = 2'000;
-
-bool makePipe(Fd& read_end, Fd& write_end) {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0) return false;
-    read_end = Fd(fds[0]);
-    write_end = Fd(fds[1]);
-    return true;
-}
-
-void nonBlocking(const Fd& fd) {
-    fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
-}
 
 }  // namespace
 
@@ -135,9 +125,9 @@ bool Zygote::fork(std::int64_t now_ns) {
         !makePipe(parked->pipes.errors, errors)) {
         return false;
     }
-    nonBlocking(parked->pipes.input);
-    nonBlocking(parked->pipes.output);
-    nonBlocking(parked->pipes.errors);
+    setNonBlocking(parked->pipes.input);
+    setNonBlocking(parked->pipes.output);
+    setNonBlocking(parked->pipes.errors);
     parked->label = owner_.label();
     char line[32];
     const int size = std::snprintf(line, sizeof(line), "fork %u\n", parked->label);
