@@ -347,6 +347,7 @@ void Executions::tick(std::int64_t now_ns) {
 }
 
 void Executions::killAll() {
+    zygotes_.killAll();
     for (const auto& [id, context] : contexts_) context->end();
     for (const auto& [id, e] : all_) e->killAll();
 }

@@ -35,8 +35,15 @@ Zygote::Zygote(Loop& loop, const Settings& settings, Owner owner, std::vector<st
       argv_(std::move(argv)),
       env_(std::move(env)) {}
 
-Zygote::~Zygote() {
+void Zygote::killAll() {
     if (pid_ > 0) kill(pid_, SIGKILL);
+    for (const auto& parked : parked_) {
+        if (parked->pid > 0) kill(parked->pid, SIGKILL);
+    }
+}
+
+Zygote::~Zygote() {
+    killAll();
     for (auto& parked : parked_) bury(parked->channel);
     bury(channel_);
 }

@@ -66,6 +66,9 @@ public:
     /// What it said it could not do, for prewarm.
     const std::string& complaints() const noexcept { return complaints_; }
 
+    /// Ends it and every child that waits, also those that are stopped and would not hear of it.
+    void killAll();
+
     /// The agent has reaped a process: true if it was this one.
     bool reaped(pid_t pid, std::int64_t now_ns);
     std::int64_t nextTickNs() const noexcept;

@@ -142,6 +142,10 @@ void Zygotes::changed() {
     for (Waiting* waiting : std::vector<Waiting*>(waiting_)) waiting->look(false);
 }
 
+void Zygotes::killAll() {
+    for (const auto& [language, zygote] : all_) zygote->killAll();
+}
+
 bool Zygotes::reaped(pid_t pid) {
     const std::int64_t now = nowNs();
     return std::any_of(all_.begin(), all_.end(),

@@ -35,6 +35,7 @@ public:
     /// Work that was taken up has been answered.
     void answered();
     void prewarm(Connection& connection, std::uint32_t stream, const Value& body);
+    void killAll();
 
     /// True if the process was a zygote.
     bool reaped(pid_t pid);
