@@ -313,10 +313,14 @@ ssize_t Connection::receive(char* into, std::size_t room) {
     for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
          header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-        one_too_many = one_too_many || passed_;
-        passed_ = Fd(fd);
+        // The space for one is, for its alignment, large enough for two.
+        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
+            one_too_many = one_too_many || passed_;
+            passed_ = Fd(fd);
+        }
     }
     if (one_too_many) kill(End::Violation, "the agent passed descriptors that nobody asked for");
     return n;

@@ -1,6 +1,10 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstring>
 
 #include "client_peer.h"
 
@@ -344,6 +348,38 @@ TEST_CASE("beyond the output limit credit is given at one MiB a second", "[unit]
     REQUIRE(eventually([&] { return setup.peer.heard() >= 5; }));
     CHECK(std::chrono::steady_clock::now() - begin >= 290ms);
     CHECK_FALSE(setup.client.lost());
+}
+
+TEST_CASE("descriptors that nobody asked for lose the agent and none of them stays",
+          "[unit][agent]") {
+    std::array<int, 2> ends{};
+    std::array<int, 2> pipe{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
+    const Fd peer(ends[1]);
+    const Fd read_end(pipe[0]);
+    {
+        const Fd write_end(pipe[1]);
+        const std::array<int, 2> passed{pipe[1], pipe[1]};
+        std::string bytes = frame(FrameType::Reply, 1, kHello);
+        iovec part{bytes.data(), bytes.size()};
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(passed))> control{};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        cmsghdr* const header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(passed));
+        std::memcpy(CMSG_DATA(header), passed.data(), sizeof(passed));
+        REQUIRE(::sendmsg(peer.get(), &message, 0) == static_cast<ssize_t>(bytes.size()));
+    }
+    Poller poller;
+    CHECK_THROWS_AS(AgentClient(poller, [&] { return Fd(ends[0]); }, 1, 2s, {}), AgentLost);
+    pollfd ended{read_end.get(), POLLIN, 0};
+    CHECK(::poll(&ended, 1, 2000) == 1);  // no write end is left anywhere
 }
 
 TEST_CASE("an agent that is silent is lost after the timeout", "[unit][agent]") {
