@@ -207,7 +207,8 @@ void Execution::driverSaid(DriverChannel&, std::string_view kind, std::string_vi
 
 void Execution::driver(std::string_view kind, std::string_view payload) {
     if (finished_ || reaped_) return;
-    begin_by_ns_ = 0;  // whatever it says, it has begun
+    if (kind == "ready") return;  // it was sent its work before
+    begin_by_ns_ = 0;             // whatever else it says, it has begun
     if (kind == "result") {
         // What it wrote before is in the pipes already.
         if (output_ && drainPipe(*output_, kOrderRounds)) wroteOff(output_);
@@ -241,6 +242,13 @@ void Execution::driverClosed(DriverChannel&) {
     // Else how it ended is told by the zygote, or by our own wait.
 }
 
+void Execution::forked(gid_t label, pid_t pid) {
+    if (!reaped_ && interpreter_ == Interpreter::Zygote && label_ == label) {
+        pid_ = pid;
+        if (killed_) kill(pid_, SIGKILL);
+    }
+}
+
 void Execution::zygoteGone() {
     if (reaped_ || interpreter_ != Interpreter::Zygote || (channel_ && channel_->isOpen())) return;
     reaped(SIGKILL, rusage{});
@@ -254,7 +262,8 @@ void Execution::hostDied(int status, const rusage& usage) {
 
 void Execution::retryCold() {
     begin_by_ns_ = 0;
-    kill(pid_, SIGKILL);
+    if (killed_) return reaped(SIGKILL, rusage{});
+    if (pid_ > 0) kill(pid_, SIGKILL);
     killProcesses(settings_, mark_, label_);
     pid_ = -1;
     if (channel_) channel_->close();
@@ -409,11 +418,12 @@ bool Execution::signal(int number) {
         return true;
     }
     // Just forked, it may not lead its group yet.
-    return !reaped_ && (kill(-pid_, number) == 0 || kill(pid_, number) == 0);
+    return !reaped_ && pid_ > 0 && (kill(-pid_, number) == 0 || kill(pid_, number) == 0);
 }
 
 void Execution::killAll() {
-    if (!reaped_) kill(pid_, SIGKILL);
+    killed_ = true;
+    if (!reaped_ && pid_ > 0) kill(pid_, SIGKILL);
     kill_rounds_ = kKillRounds;
     kill_ns_ = killProcesses(settings_, mark_, label_) > 0 ? nowNs() + kKillAgainNs : 0;
 }

@@ -125,6 +125,8 @@ public:
 
     /// Its first process has ended; of a context, with the context.
     void reaped(int status, const rusage& usage);
+    /// The child with this label, if it is ours, which was sent its work before it was forked.
+    void forked(gid_t label, pid_t pid);
     /// The zygote has died: nobody will tell how a child of it that has gone ended.
     void zygoteGone();
     /// To the process group; SIGKILL reaches every descendant. False if there is nothing to signal.
@@ -191,6 +193,7 @@ private:
     bool reaped_ = false;
     bool finished_ = false;
     bool timed_out_ = false;
+    bool killed_ = false;  ///< its processes were to end: nothing is started for it any more
     bool host_lost_ = false;
 };
 

@@ -73,6 +73,7 @@ Executions::Executions(Loop& loop, const Settings& settings, Deadlines& deadline
       languages_(settings.languages, environment_.image()["languages"]),
       zygotes_(loop, settings, environment_, languages_,
                {[this] { return nextLabel(); },
+                [this](gid_t label, pid_t pid) { forked(label, pid); },
                 [this](pid_t pid, int status, const rusage& usage) { dead(pid, status, usage); },
                 [this] { zygoteGone(); }}) {
     if (!settings.init) labels_ = static_cast<std::uint32_t>(getpid()) * 64;
@@ -164,7 +165,7 @@ Execution& Executions::keep(std::unique_ptr<Execution> execution) {
 bool Executions::startFresh(Execution& execution) {
     const Execution::Request& request = execution.request();
     if (request.spawn.pty || hasNul(request.code)) return false;
-    std::unique_ptr<Parked> parked = zygotes_.take(request.language, request.spawn.env);
+    std::unique_ptr<Parked> parked = zygotes_.takeSoon(request.language, request.spawn.env);
     if (!parked) return false;
     const std::string name = languages_.file(request.language);
     std::string path;
@@ -303,6 +304,10 @@ void Executions::dead(pid_t pid, int status, const rusage& usage) {
     for (const auto& [id, e] : all_) {
         if (e->pid() == pid && !e->finished()) return e->reaped(status, usage);
     }
+}
+
+void Executions::forked(gid_t label, pid_t pid) {
+    for (const auto& [id, e] : all_) e->forked(label, pid);
 }
 
 void Executions::zygoteGone() {

@@ -80,6 +80,7 @@ private:
     Execution& keep(std::unique_ptr<Execution> execution);
     gid_t nextLabel();
     void dead(pid_t pid, int status, const rusage& usage);
+    void forked(gid_t label, pid_t pid);
     void zygoteGone();
 
     Loop& loop_;

@@ -23,6 +23,10 @@ constexpr std::int64_t kFirstBackoffNs = 100 * kMs;
 /// does not keep the next one waiting.
 constexpr std::int64_t kAfterAnswerNs = 1 * kMs;
 constexpr std::int64_t kAnywayNs = 50 * kMs;
+/// A fork takes two or three; a zygote that answers none for so long is stopped or starved.
+constexpr std::int64_t kSilentNs = 100 * kMs;
+constexpr std::size_t kMaxAsked = 32;
+constexpr std::int64_t kBurstNs = 10'000 * kMs;
 constexpr std::size_t kMaxComplaints = 2'000;
 
 }  // namespace
@@ -83,6 +87,7 @@ void Zygote::end(std::int64_t now_ns) {
     pid_ = -1;
     ready_ = false;
     late_at_ns_ = 0;
+    asked_.clear();
     process_ = Spawned();
     bury(channel_);
     // Those that were asked for do not come any more; the others are nobody's children but ours
@@ -108,10 +113,22 @@ bool Zygote::hasReady() const noexcept {
 std::unique_ptr<Parked> Zygote::take() {
     const auto found =
         std::find_if(parked_.begin(), parked_.end(), [](const auto& p) { return p->ready; });
-    if (found == parked_.end()) return nullptr;
+    return found == parked_.end() ? nullptr : take(found);
+}
+
+std::unique_ptr<Parked> Zygote::takeComing() {
+    const std::int64_t now = nowNs();
+    if (!ready_ || (!asked_.empty() && now - asked_ns_ > kSilentNs)) return nullptr;
+    short_ns_ = now;
+    if (parked_.empty() && (asked_.size() >= kMaxAsked || !fork(now))) return nullptr;
+    return take(parked_.begin());  // the oldest comes first
+}
+
+std::unique_ptr<Parked> Zygote::take(std::deque<std::unique_ptr<Parked>>::iterator found) {
     std::unique_ptr<Parked> parked = std::move(*found);
     parked_.erase(found);
     refill_at_ns_ = nowNs() + kAnywayNs;
+    settle();
     return parked;
 }
 
@@ -142,6 +159,8 @@ bool Zygote::fork(std::int64_t now_ns) {
     if (!channel_->writeWith({line, static_cast<std::size_t>(size)}, fds, 4)) return false;
     DriverListener& self = *this;
     parked->channel = std::make_unique<DriverChannel>(loop_, self, std::move(ours));
+    if (asked_.empty()) asked_ns_ = now_ns;
+    asked_.push_back(parked->label);
     parked_.push_back(std::move(parked));
     late_at_ns_ = now_ns + kForkWithinNs;
     return true;
@@ -164,14 +183,27 @@ void Zygote::driverSaid(DriverChannel& channel, std::string_view kind, std::stri
 
 void Zygote::child(std::string_view payload) {
     int pid = 0;
-    const bool sound = std::sscanf(std::string(payload).c_str(), "%d", &pid) == 1 && pid > 1;
-    const auto asked =
-        std::find_if(parked_.begin(), parked_.end(), [](const auto& p) { return p->pid < 0; });
-    if (!sound || asked == parked_.end()) return end(nowNs());
-    (*asked)->pid = pid;
-    const bool more = std::any_of(parked_.begin(), parked_.end(),
-                                  [](const auto& p) { return p->pid < 0 || !p->ready; });
-    if (!more) late_at_ns_ = 0;
+    const bool sound = std::sscanf(std::string(payload).c_str(), "%d", &pid) == 1 && pid >= 0;
+    if (!sound || pid == 1 || asked_.empty()) return end(nowNs());
+    const gid_t label = asked_.front();
+    asked_.pop_front();
+    asked_ns_ = nowNs();
+    // None could be forked: the channel that was meant for it closes and tells who holds it.
+    if (pid == 0) return;
+    const auto parked = std::find_if(parked_.begin(), parked_.end(),
+                                     [&](const auto& p) { return p->label == label; });
+    if (parked == parked_.end()) {
+        owner_.forked(label, pid);
+    } else {
+        (*parked)->pid = pid;
+    }
+    settle();
+}
+
+void Zygote::settle() {
+    const bool all = std::all_of(parked_.begin(), parked_.end(),
+                                 [](const auto& parked) { return parked->ready; });
+    if (ready_ && all && asked_.empty()) late_at_ns_ = 0;
 }
 
 void Zygote::dead(std::string_view payload) {
@@ -193,13 +225,11 @@ void Zygote::dead(std::string_view payload) {
 
 void Zygote::childSaid(DriverChannel& channel, std::string_view kind) {
     if (kind != "ready") return;
-    bool all = true;
     for (const auto& parked : parked_) {
         if (parked->channel.get() == &channel) parked->ready = true;
-        all = all && parked->ready;
     }
     failures_ = 0;
-    if (all) late_at_ns_ = 0;
+    settle();
     owner_.changed();
 }
 
@@ -215,6 +245,7 @@ void Zygote::remove(const DriverChannel& channel) {
     if (found == parked_.end()) return;
     bury((*found)->channel);
     parked_.erase(found);
+    settle();
 }
 
 bool Zygote::reaped(pid_t pid, std::int64_t now_ns) {
@@ -240,7 +271,8 @@ void Zygote::tick(std::int64_t now_ns) {
     if (late_at_ns_ > 0 && now_ns >= late_at_ns_) end(now_ns);
     if (!ready_ || refill_at_ns_ == 0 || now_ns < refill_at_ns_) return;
     refill_at_ns_ = 0;
-    while (parked_.size() < wanted_) {
+    const bool burst = short_ns_ > 0 && now_ns - short_ns_ < kBurstNs;
+    while (parked_.size() < (burst ? kParkedInBursts : kParked)) {
         if (!fork(now_ns)) {
             refill_at_ns_ = now_ns + kAnywayNs;  // no descriptor, or it reads no more
             break;

@@ -18,7 +18,7 @@ namespace hearth::agent {
 
 /// An interpreter that was forked ahead and waits for work. Its Mark is always the limit.
 struct Parked {
-    pid_t pid = -1;
+    pid_t pid = -1;  ///< unknown while it is only asked for; its channel and pipes are there already
     gid_t label = 0;
     Spawned pipes;  ///< its pid is not filled in
     std::unique_ptr<DriverChannel> channel;
@@ -30,12 +30,15 @@ struct Parked {
 /// times, and what cannot be had is done cold by the caller. On the loop's thread.
 class Zygote final : private DriverListener {
 public:
-    /// How many children wait, once one has been used.
+    /// How many children wait, once one has been used; and for a while after none was left.
     static constexpr std::size_t kParked = 2;
+    static constexpr std::size_t kParkedInBursts = 4;
 
     /// What it asks of its owner.
     struct Owner {
         std::function<gid_t()> label;
+        /// A child that was taken before it had been forked is there.
+        std::function<void(gid_t label, pid_t)> forked;
         /// A child that was taken has ended; `status` as of wait().
         std::function<void(pid_t, int, const rusage&)> dead;
         /// No process of it is left that could tell how its children end.
@@ -56,6 +59,9 @@ public:
     void start();
     /// A child that is ready, or null; another is forked later, when the answer has gone out.
     std::unique_ptr<Parked> take();
+    /// One that will be ready in a moment and can be sent its work: it is being forked, or asked for
+    /// here. Null if there is none to expect soon.
+    std::unique_ptr<Parked> takeComing();
     /// A run has ended and been answered: now is the time to fork.
     void refillSoon(std::int64_t now_ns);
     const std::vector<std::string>& environment() const noexcept { return env_; }
@@ -81,9 +87,12 @@ private:
                     std::string_view payload) override;
     void driverClosed(DriverChannel& channel) override;
     void child(std::string_view payload);
+    std::unique_ptr<Parked> take(std::deque<std::unique_ptr<Parked>>::iterator found);
     void dead(std::string_view payload);
     void childSaid(DriverChannel& channel, std::string_view kind);
     bool fork(std::int64_t now_ns);
+    /// Stops the clock of an overdue answer if none is awaited.
+    void settle();
     /// Ends the process and plans the next start.
     void end(std::int64_t now_ns);
     void remove(const DriverChannel& channel);
@@ -101,7 +110,9 @@ private:
     std::unique_ptr<DriverChannel> channel_;
     std::deque<std::unique_ptr<Parked>>
         parked_;  ///< oldest first; those without a pid are asked for
-    std::size_t wanted_ = kParked;
+    std::deque<gid_t> asked_;  ///< labels of the forks that are not answered, oldest first
+    std::int64_t asked_ns_ = 0;   ///< when the oldest of them was asked for, or the last answered
+    std::int64_t short_ns_ = 0;   ///< when there were too few last
     bool ready_ = false;
     int failures_ = 0;
     std::int64_t late_at_ns_ = 0;    ///< an answer is overdue; 0 while none is awaited

@@ -93,7 +93,7 @@ Zygote* Zygotes::find(std::string_view language) {
     if (const auto found = all_.find(language); found != all_.end()) return found->second.get();
     std::vector<std::string> command = languages_.zygote(language);
     if (command.empty()) return nullptr;
-    Zygote::Owner owner{owner_.label, owner_.dead, owner_.gone, [this] { changed(); }};
+    Zygote::Owner owner{owner_.label, owner_.forked, owner_.dead, owner_.gone, [this] { changed(); }};
     auto zygote = std::make_unique<Zygote>(loop_, settings_, std::move(owner), std::move(command),
                                            environment_.unbound());
     return all_.emplace(language, std::move(zygote)).first->second.get();
@@ -106,6 +106,16 @@ std::unique_ptr<Parked> Zygotes::take(std::string_view language,
     zygote->start();
     if (Environment::actsAtStart(zygote->environment(), env)) return nullptr;
     return zygote->take();
+}
+
+std::unique_ptr<Parked> Zygotes::takeSoon(std::string_view language,
+                                          const std::vector<std::string>& env) {
+    std::unique_ptr<Parked> parked = take(language, env);
+    Zygote* const zygote = find(language);
+    if (parked || zygote == nullptr || Environment::actsAtStart(zygote->environment(), env)) {
+        return parked;
+    }
+    return zygote->takeComing();
 }
 
 void Zygotes::answered() {

@@ -21,6 +21,7 @@ class Zygotes {
 public:
     struct Owner {
         std::function<gid_t()> label;
+        std::function<void(gid_t, pid_t)> forked;
         std::function<void(pid_t, int, const rusage&)> dead;
         std::function<void()> gone;
     };
@@ -32,6 +33,9 @@ public:
     /// A fresh interpreter in which code can run as in one that was started with `env`, or null.
     /// The language's zygote is started if it is not there.
     std::unique_ptr<Parked> take(std::string_view language, const std::vector<std::string>& env);
+    /// The same, or one that comes in a moment: work sent to it waits for that.
+    std::unique_ptr<Parked> takeSoon(std::string_view language,
+                                     const std::vector<std::string>& env);
     /// Work that was taken up has been answered.
     void answered();
     void prewarm(Connection& connection, std::uint32_t stream, const Value& body);

@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <set>
+
 #include "program_harness.h"
 
 using namespace hearth;
@@ -207,6 +209,40 @@ TEST_CASE("a zygote that is killed comes again, and its place is taken by cold r
     CHECK(killed.result()["status"] == "ok");
     CHECK(w.run("print(2)").out == "2\n");
     CHECK(w.fresh("print(3)").out == "3\n");
+}
+
+TEST_CASE("a burst is done by children that are not there yet, each in one of its own",
+          "[unit][agent][program]") {
+    Warm w;
+    std::vector<std::uint32_t> streams;
+    for (int i = 0; i < 12; ++i) {
+        streams.push_back(w.client.request(w.code("import os; print(os.getpid())")));
+    }
+    std::set<std::string> pids;
+    for (const std::uint32_t stream : streams) {
+        const Outcome o = w.client.finish(stream);
+        CHECK(o.result()["interpreter"] == "zygote");
+        CHECK(o.result()["status"] == "ok");
+        pids.insert(o.out);
+    }
+    CHECK(pids.size() == 12);
+    CHECK(w.run("print(5)").result()["interpreter"] == "zygote");
+}
+
+TEST_CASE("what is killed before its interpreter has been forked never runs",
+          "[unit][agent][program]") {
+    Warm w;
+    std::vector<std::pair<std::uint32_t, Json>> started;
+    for (int i = 0; i < 8; ++i) {
+        const Json body = w.code("import time; open('ran" + std::to_string(i) +
+                                 "', 'w').close(); time.sleep(300)");
+        started.emplace_back(w.client.request(body), body);
+        w.client.ask({{"op", "signal"}, {"id", body["id"]}, {"signal", "KILL"}});
+    }
+    for (const auto& [stream, body] : started) {
+        CHECK(w.client.finish(stream).result()["status"] == "killed");
+    }
+    CHECK(w.run("print(6)").out == "6\n");
 }
 
 TEST_CASE("a stopped child is given up and its work done cold", "[unit][agent][program]") {

@@ -106,7 +106,8 @@ def be_child(label, fds, mark_filter):
     os.closerange(3, CHANNEL)
     be_found(label, mark_filter)
     reseed()
-    rehearse()
+    if not select.select([CHANNEL], [], [], 0)[0]:  # nobody waits for it
+        rehearse()
     program.channel.send(b"ready", b"")
     work = interpreter.wait_for_work()
     if work is not None:
@@ -164,7 +165,7 @@ class Zygote:
             pid = os.fork()
         except OSError as error:
             self.say(b"failed", "fork: %s" % error.strerror)
-            pid = -1
+            pid = None
         if pid == 0:
             try:
                 be_child(label, fds, self.filter)
@@ -172,8 +173,7 @@ class Zygote:
                 os._exit(125)
         for fd in fds:
             os.close(fd)
-        if pid > 0:
-            self.say(b"child", "%d" % pid)
+        self.say(b"child", "%d" % (pid or 0))
         return True
 
     def bury(self):
