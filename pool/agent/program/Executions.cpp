@@ -71,11 +71,11 @@ Executions::Executions(Loop& loop, const Settings& settings, Deadlines& deadline
       deadlines_(deadlines),
       environment_(settings),
       languages_(settings.languages, environment_.image()["languages"]),
-      zygotes_(loop, settings, environment_, languages_,
-               {[this] { return nextLabel(); },
-                [this](gid_t label, pid_t pid) { forked(label, pid); },
-                [this](pid_t pid, int status, const rusage& usage) { dead(pid, status, usage); },
-                [this] { zygoteGone(); }}) {
+      zygotes_(
+          loop, settings, environment_, languages_,
+          {[this] { return nextLabel(); }, [this](gid_t label, pid_t pid) { forked(label, pid); },
+           [this](pid_t pid, int status, const rusage& usage) { dead(pid, status, usage); },
+           [this] { zygoteGone(); }}) {
     if (!settings.init) labels_ = static_cast<std::uint32_t>(getpid()) * 64;
 }
 

@@ -18,7 +18,8 @@ namespace hearth::agent {
 
 /// An interpreter that was forked ahead and waits for work. Its Mark is always the limit.
 struct Parked {
-    pid_t pid = -1;  ///< unknown while it is only asked for; its channel and pipes are there already
+    pid_t pid =
+        -1;  ///< unknown while it is only asked for; its channel and pipes are there already
     gid_t label = 0;
     Spawned pipes;  ///< its pid is not filled in
     std::unique_ptr<DriverChannel> channel;
@@ -59,8 +60,8 @@ public:
     void start();
     /// A child that is ready, or null; another is forked later, when the answer has gone out.
     std::unique_ptr<Parked> take();
-    /// One that will be ready in a moment and can be sent its work: it is being forked, or asked for
-    /// here. Null if there is none to expect soon.
+    /// One that will be ready in a moment and can be sent its work: it is being forked, or asked
+    /// for here. Null if there is none to expect soon.
     std::unique_ptr<Parked> takeComing();
     /// A run has ended and been answered: now is the time to fork.
     void refillSoon(std::int64_t now_ns);
@@ -109,10 +110,10 @@ private:
     Spawned process_;  ///< its pipes, kept open: the children's stand in their place
     std::unique_ptr<DriverChannel> channel_;
     std::deque<std::unique_ptr<Parked>>
-        parked_;  ///< oldest first; those without a pid are asked for
-    std::deque<gid_t> asked_;  ///< labels of the forks that are not answered, oldest first
-    std::int64_t asked_ns_ = 0;   ///< when the oldest of them was asked for, or the last answered
-    std::int64_t short_ns_ = 0;   ///< when there were too few last
+        parked_;                 ///< oldest first; those without a pid are asked for
+    std::deque<gid_t> asked_;    ///< labels of the forks that are not answered, oldest first
+    std::int64_t asked_ns_ = 0;  ///< when the oldest of them was asked for, or the last answered
+    std::int64_t short_ns_ = 0;  ///< when there were too few last
     bool ready_ = false;
     int failures_ = 0;
     std::int64_t late_at_ns_ = 0;    ///< an answer is overdue; 0 while none is awaited

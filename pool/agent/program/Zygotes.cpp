@@ -93,7 +93,8 @@ Zygote* Zygotes::find(std::string_view language) {
     if (const auto found = all_.find(language); found != all_.end()) return found->second.get();
     std::vector<std::string> command = languages_.zygote(language);
     if (command.empty()) return nullptr;
-    Zygote::Owner owner{owner_.label, owner_.forked, owner_.dead, owner_.gone, [this] { changed(); }};
+    Zygote::Owner owner{owner_.label, owner_.forked, owner_.dead, owner_.gone,
+                        [this] { changed(); }};
     auto zygote = std::make_unique<Zygote>(loop_, settings_, std::move(owner), std::move(command),
                                            environment_.unbound());
     return all_.emplace(language, std::move(zygote)).first->second.get();
