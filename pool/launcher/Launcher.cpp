@@ -39,6 +39,8 @@ constexpr std::size_t kMostWaiting = 4096;
 constexpr auto kCollectEvery = std::chrono::minutes(10);
 constexpr auto kClosingGrace = seconds(5);
 constexpr auto kLockWait = seconds(10);
+/// What takes longer than this has waited for others long enough, and somebody may wait for it.
+constexpr auto kGivesWay = milliseconds(150);
 /// Exit status of a child that has told the server of a failure.
 constexpr int kAnsweredFailure = 2;
 
@@ -47,11 +49,12 @@ struct Rules {
     seconds limit;
     const SandboxId* id;  // no two operations on one sandbox at once
     bool heavy;           // may not take the last free place: destroying goes on under load
+    bool behind = false;  // is done behind the answers: gives way to requests
 };
 
 struct RulesOf {
-    Rules operator()(const CreateRequest& r) const { return {seconds(60), &r.id, true}; }
-    Rules operator()(const DestroyRequest& r) const { return {seconds(30), &r.id, false}; }
+    Rules operator()(const CreateRequest& r) const { return {seconds(60), &r.id, true, true}; }
+    Rules operator()(const DestroyRequest& r) const { return {seconds(30), &r.id, false, true}; }
     Rules operator()(const ListRequest&) const { return {seconds(30), nullptr, false}; }
     Rules operator()(const SweepRequest&) const { return {seconds(300), nullptr, true}; }
     Rules operator()(const PrepareImageRequest&) const { return {seconds(600), nullptr, true}; }
@@ -114,6 +117,7 @@ void Launcher::prepare() {
     const std::string inside =
         installInside(names_.inside(), options_.agent_path, seccomp::AgentIdentity::Root);
     sandboxes_.emplace(options_, inside, now);
+    background_.emplace(sys::Cgroups::detect(), names_.cgroupOfBackground());
     const std::set<std::string> used = sandboxes_->insideInUse();
     for (const std::string& name : sys::listDirectory(names_.inside())) {
         const std::string path = names_.inside() + "/" + name;
@@ -137,10 +141,12 @@ void Launcher::run() {
         reap();
         if (polled[1].revents != 0) receive();
         killLate();
+        hurryLate();
         startJobs();
         collectImages();
     }
     if (collector_ > 0) ::kill(collector_, SIGKILL);
+    background_.reset();
     // Stays where a sandbox lives on.
     sys::Cgroups::detect().remove(names_.cgroupParent(), milliseconds(0));
 }
@@ -162,6 +168,7 @@ void Launcher::receive() {
         return;
     }
     Job job;
+    job.accepted = std::chrono::steady_clock::now();
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
         int fd = -1;
@@ -248,6 +255,7 @@ void Launcher::perform(const Job& job, pid_t parent) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(1);
         ::prctl(PR_SET_NAME, "hearth-op");
+        if (rulesOf(job.request).behind) background_->enter();
         Reply answer{job.request.seq, Json::object(), {}, {}, {}};
         try {
             answer.result = result(job);
@@ -353,6 +361,7 @@ void Launcher::finish(Job job, int status, bool killed) {
     }
     // Half a sandbox may be there: it goes before the caller hears of the failure.
     Job clearing;
+    clearing.accepted = job.accepted;
     clearing.request = {job.request.seq, DestroyRequest{create->id}};
     clearing.failed = std::move(failure);
     born_.erase(create->id);
@@ -370,6 +379,16 @@ void Launcher::killLate() {
         item.killed = true;
         ::kill(-pid, SIGKILL);  // its group: what it runs, too; not yet reaped, so still its own
     }
+}
+
+void Launcher::hurryLate() {
+    const Time now = std::chrono::steady_clock::now();
+    const auto late = [&](const Job& job) {
+        return rulesOf(job.request).behind && now - job.accepted >= kGivesWay;
+    };
+    background_->hurry(closing_ || std::any_of(waiting_.begin(), waiting_.end(), late) ||
+                       std::any_of(running_.begin(), running_.end(),
+                                   [&](const auto& item) { return late(item.second.job); }));
 }
 
 void Launcher::collectImages() {
@@ -400,12 +419,17 @@ void Launcher::collectImages() {
 int Launcher::nextTimeout() const {
     std::optional<Time> next = closing_;
     if (!next && collector_ < 0) next = collect_at_;
+    const Time now = std::chrono::steady_clock::now();
+    const auto earlier = [&next](Time at) {
+        if (!next || at < *next) next = at;
+    };
     for (const auto& [pid, item] : running_) {
-        if (!item.killed && (!next || item.deadline < *next)) next = item.deadline;
+        if (!item.killed) earlier(item.deadline);
+        const Time late = item.job.accepted + kGivesWay;
+        if (rulesOf(item.job.request).behind && now < late) earlier(late);
     }
     if (!next) return -1;
-    const auto left =
-        std::chrono::ceil<milliseconds>(*next - std::chrono::steady_clock::now()).count();
+    const auto left = std::chrono::ceil<milliseconds>(*next - now).count();
     return static_cast<int>(std::clamp<std::int64_t>(left, 1, 60'000));
 }
 

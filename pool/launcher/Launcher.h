@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/Fd.h"
+#include "pool/launcher/Background.h"
 #include "pool/launcher/LauncherClient.h"
 #include "pool/launcher/Messages.h"
 #include "pool/launcher/Names.h"
@@ -33,6 +34,7 @@ private:
     struct Job {
         Request request;
         Fd listen;
+        Time accepted{};
         /// Set when the request has failed already and this only clears up behind it.
         std::optional<Reply> failed;
     };
@@ -51,6 +53,8 @@ private:
     void reap();
     void finish(Job job, int status, bool killed);
     void killLate();
+    /// Work that nobody waits for gives way to requests, but not for long.
+    void hurryLate();
     /// Begins to remove trees that nothing uses, when it is time; in a child, without an answer.
     void collectImages();
     int nextTimeout() const;
@@ -66,6 +70,7 @@ private:
     Fd signals_;
     Fd lock_;
     std::optional<Sandboxes> sandboxes_;
+    std::optional<Background> background_;
     std::deque<Job> waiting_;
     std::map<pid_t, Running> running_;
     /// Made in this launcher's life and not told to be destroyed: a sweep never takes them.

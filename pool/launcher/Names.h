@@ -20,6 +20,7 @@ public:
     std::optional<SandboxId> idOf(const std::string& container) const;
 
     std::string cgroupParent() const { return "/hearth-" + instance_.name; }
+    std::string cgroupOfBackground() const { return cgroupParent() + "-background"; }
     std::string cgroup(const SandboxId& id) const { return cgroupParent() + "/" + container(id); }
 
     std::string sandboxes() const { return instance_.run_dir + "/sandboxes"; }

@@ -460,12 +460,12 @@ def clean_up(server):
         shutil.rmtree(server.data, ignore_errors=True)
     for _ in range(50):
         for kind in ("/sys/fs/cgroup/*/", "/sys/fs/cgroup/"):
-            for path in glob.glob(f"{kind}hearth-{server.instance}/*") + glob.glob(f"{kind}hearth-{server.instance}"):
+            for path in glob.glob(f"{kind}hearth-{server.instance}/*") + glob.glob(f"{kind}hearth-{server.instance}*"):
                 try:
                     os.rmdir(path)
                 except OSError:
                     pass
-        if not glob.glob(f"/sys/fs/cgroup/*/hearth-{server.instance}"):
+        if not glob.glob(f"/sys/fs/cgroup/*/hearth-{server.instance}*"):
             break
         time.sleep(0.1)
     shutil.rmtree(f"/run/hearth/{server.instance}", ignore_errors=True)
