@@ -9,7 +9,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, clean_up, main, new_key, pool_yaml, wait_for  # noqa: E402
+from harness import Shared, main, new_key, pool_yaml, sse_events, wait_for  # noqa: E402
 
 
 def python_pool(name="python", imports="[]", command="[]", **fields):
@@ -19,33 +19,15 @@ def python_pool(name="python", imports="[]", command="[]", **fields):
     return head + prewarm + mark + tail
 
 
-# One server for all: the python image is unpacked once, which takes a minute on a busy machine.
 POOLS = "---\n".join([python_pool(),
                       python_pool("plots", imports="[numpy, pandas, matplotlib.pyplot]", warm=1),
                       python_pool("told", imports="[json, no_such_module]", command="[sh, -c, echo made > made]", warm=1)])
-UNPACKED = 300
-
-
-class Shared:
-    """Hands the one server to a test; what the test opened is closed behind it."""
-    server = None
-
-    def __enter__(self):
-        if Shared.server is None:
-            Shared.server = Server(pools=POOLS, args=("--default-pool", "python"))
-            Shared.server.start(wait=UNPACKED)
-        return Shared.server
-
-    def __exit__(self, *_):
-        for workspace in Shared.server.get("/v1/workspaces").json["items"]:
-            Shared.server.call("DELETE", f"/v1/workspaces/{workspace['id']}")
+shared = Shared(pools=POOLS, args=("--default-pool", "python"))
 
 
 def the_end():
     """the server that all these tests used ends and leaves nothing"""
-    if Shared.server is not None:
-        Shared.server.__exit__(None, None, None)
-        Shared.server = None
+    shared.end()
 
 
 def problem(answer, status, code):
@@ -88,7 +70,7 @@ def main_result(out):
 
 def variables_survive():
     """variables and imports survive in a context, not outside of it; several contexts are apart; a restart clears one"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace()["id"]
         a, b = make(s, w), make(s, w, cwd="/tmp", env={"WHO": "b"})
         first = code(s, w, "import math\nx = 41\ndef f(): return x + 1", context=a)
@@ -118,7 +100,7 @@ def variables_survive():
 
 def by_name_and_key():
     """a name or a key finds the same context again"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace()["id"]
         path = f"/v1/workspaces/{w}/contexts"
         first = s.post(path, {"name": "main"})
@@ -133,7 +115,7 @@ def by_name_and_key():
 
 def interrupt_keeps_state():
     """an interrupt stops the code and keeps the state; a busy context is 409"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace()["id"]
         c = make(s, w)
         problem(s.post(f"/v1/contexts/{c}/interrupt"), 409, "CONFLICT")
@@ -153,7 +135,7 @@ def interrupt_keeps_state():
 
 def deadline_says_what_it_did():
     """the deadline interrupts the context's run and says whether the state survived"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace()["id"]
         c = make(s, w)
         out = code(s, w, "x = 1\nimport time\nprint('on', flush=True)\ntime.sleep(60)", context=c, timeoutSeconds=1)
@@ -170,7 +152,7 @@ def deadline_says_what_it_did():
 
 def survives_the_server():
     """kill -9 of the server keeps contexts, their state, and what they run"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace()["id"]
         c = make(s, w, name="main", cwd="/tmp")
         code(s, w, "x = 7", context=c)
@@ -187,7 +169,7 @@ def survives_the_server():
 
 def results():
     """the last value, dicts as JSON, figures as PNG, tables as HTML, exceptions with the user's lines"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace(pool="plots")["id"]
         for where in ({}, {"context": make(s, w)}):
             assert main_result(code(s, w, "1 + 1", **where))["text/plain"] == "2"
@@ -211,13 +193,12 @@ def results():
 
 def results_stream():
     """results come as SSE in order with the output, and resuming finds each place, also after kill -9"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace()["id"]
         text = "print('one', flush=True)\n{'k': 1}"
         answer = s.call("POST", f"/v1/workspaces/{w}/executions", {"code": text, "language": "python"},
                         headers={"Accept": "text/event-stream"})
-        events = [dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
-                  for block in answer.body.decode().split("\n\n") if "event: " in block]
+        events = list(sse_events(answer.body.decode().split("\n")))
         names = [e["event"] for e in events]
         assert names == ["started", "stdout", "result", "exit"], names
         ids = [int(e["id"]) for e in events]
@@ -238,7 +219,7 @@ def results_stream():
 
 def contexts_side_by_side():
     """several contexts of one workspace work at the same time"""
-    with Shared() as s:
+    with shared as s:
         w = s.open_workspace()["id"]
         contexts = [make(s, w) for _ in range(4)]
         outs = {}
@@ -260,7 +241,7 @@ def contexts_side_by_side():
 # First: a server that was started anew knows of a prewarm only when it has made a sandbox itself.
 def prewarm():
     """a pool's imports are warm before the first claim; one that fails is told; its command has run"""
-    with Shared() as s:
+    with shared as s:
         wait_for("the pool", lambda: s.get("/v1/pools/told").json["status"]["ready"] >= 1, 60)
         conditions = {c["type"]: c for c in s.get("/v1/pools/told").json["status"]["conditions"]}
         assert conditions["Prewarmed"]["status"] == "False", conditions
@@ -277,5 +258,4 @@ if __name__ == "__main__":
         main("server", [prewarm, variables_survive, by_name_and_key, interrupt_keeps_state, deadline_says_what_it_did,
                         survives_the_server, results, results_stream, contexts_side_by_side, the_end])
     finally:
-        if Shared.server is not None:
-            clean_up(Shared.server)
+        shared.clean_up()

@@ -442,6 +442,33 @@ class Server:
         return left
 
 
+class Shared:
+    """One server for all tests of a file, since its image takes longer to unpack than they run. Used as a context it is
+    handed to a test, and what the test opened is closed behind it. `end` is to be the last test, `clean_up` follows."""
+
+    def __init__(self, wait=300, **fields):
+        self.wait, self.fields, self.server = wait, fields, None
+
+    def __enter__(self):
+        if self.server is None:
+            self.server = Server(**self.fields)
+            self.server.start(wait=self.wait)
+        return self.server
+
+    def __exit__(self, *_):
+        for workspace in self.server.get("/v1/workspaces").json["items"]:
+            self.server.call("DELETE", f"/v1/workspaces/{workspace['id']}")
+
+    def end(self):
+        if self.server is not None:
+            server, self.server = self.server, None
+            server.__exit__(None, None, None)
+
+    def clean_up(self):
+        if self.server is not None:
+            clean_up(self.server)
+
+
 def clean_up(server):
     """Whatever happened: nothing of this test stays. Then a sanitizer's report fails the test."""
     if server.process and server.process.poll() is None:
@@ -512,6 +539,90 @@ def leftovers(instance, data):
             left.append(path)
     left += glob.glob(os.path.join(data, "storage", "*"))
     return left
+
+
+def resident(pid, what="VmRSS"):
+    """Resident memory of a process in bytes: what it has now, or with VmHWM its peak."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith(what + ":"))
+
+
+class Growth:
+    """By how many bytes the peak of each process is above what it had at the beginning; the kernel keeps the peak."""
+
+    def __init__(self, processes):
+        self.before = {}
+        for pid in processes:
+            with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as f:
+                f.write("5")
+            self.before[pid] = resident(pid)
+
+    def most(self):
+        return max(resident(pid, "VmHWM") - before for pid, before in self.before.items())
+
+
+def commands_with(word):
+    """Processes of this machine, inside sandboxes too, whose command line has the word."""
+    found = []
+    for pid in pids():
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if word.encode() in f.read():
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def sse_events(lines):
+    """The events of a stream's lines, each a dict of its fields; comments are passed over."""
+    event = {}
+    for line in lines:
+        name, mark, value = line.rstrip("\r\n").partition(": ")
+        if not mark and not name and event:
+            yield event
+            event = {}
+        elif mark and name:
+            event[name] = value
+
+
+class Reader:
+    """A GET whose answer is taken only when the test reads; `buffer` is what its kernel takes ahead, in bytes."""
+
+    def __init__(self, server, path, headers=None, buffer=None, timeout=60):
+        self.socket = socket.socket()
+        if buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.settimeout(timeout * SLOWER)
+        self.socket.connect(("127.0.0.1", server.port))
+        lines = [f"GET {path} HTTP/1.1", "Host: localhost"] + [f"{k}: {v}" for k, v in (headers or {}).items()]
+        self.socket.sendall("\r\n".join(lines + ["", ""]).encode())
+        self.answer = None
+
+    def begin(self):
+        """Reads the head; gives the status."""
+        if self.answer is None:
+            self.answer = http.client.HTTPResponse(self.socket)
+            self.answer.begin()
+        return self.answer.status
+
+    def body(self):
+        assert self.begin() == 200, self.answer.read()
+        return self.answer.read()
+
+    def events(self):
+        """The events as they come."""
+        assert self.begin() == 200, self.answer.read()
+        return sse_events(line.decode() for line in iter(self.answer.readline, b""))
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 def wait_for(what, check, seconds=15):

@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, clean_up, main, new_key, on_docker, pool_yaml, wait_for  # noqa: E402
+from harness import Server, clean_up, main, new_key, on_docker, pool_yaml, sse_events, wait_for  # noqa: E402
 
 
 def problem(answer, status, code):
@@ -106,8 +106,7 @@ def streaming():
                         {"command": "echo a; sleep 0.2; echo b >&2; sleep 0.2; printf '\\377\\n'"},
                         headers={"Accept": "text/event-stream"})
         assert answer.headers["content-type"].startswith("text/event-stream"), answer.headers
-        events = [dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
-                  for block in answer.body.decode().split("\n\n") if "event: " in block]
+        events = list(sse_events(answer.body.decode().split("\n")))
         names = [e["event"] for e in events]
         assert names[0] == "started" and names[-1] == "exit" and "stdout" in names and "stderr" in names, names
         ids = [int(e["id"]) for e in events if "id" in e]
