@@ -1,7 +1,6 @@
 #include "controller/ExecutionService.h"
 
 #include <algorithm>
-#include <csignal>
 
 #include "base/CrashPoint.h"
 #include "base/Error.h"
@@ -236,9 +235,9 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
 void ExecutionService::ended(const std::shared_ptr<LiveExecution>& execution) {
     const std::shared_ptr<Workspace>& workspace = execution->workspace();
     const WorkspaceFacts& facts = workspace->facts();
-    if (execution->endSignal() == SIGKILL) {
+    if (execution->mayHaveMetOom(facts.limits.memory_bytes)) {
         const std::optional<pool::SandboxUsage> usage = runtime_.usage(facts.sandbox);
-        if (usage && workspace->sawOom(usage->oom_kills)) execution->markOom();
+        if (usage && workspace->sawOom(usage->oom_kills)) execution->oomSeen();
     }
     workspace->workEnded(clock_.now());
     if (const std::string context = execution->context(); !context.empty()) {

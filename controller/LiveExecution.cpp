@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
 
 #include "base/Error.h"
@@ -10,6 +11,11 @@
 
 namespace hearth::controller {
 namespace {
+
+/// What a shell ends with after a child that was killed.
+constexpr int kShellKilled = 128 + SIGKILL;
+/// A process with a smaller part of its sandbox's memory is hardly the one that is killed for it.
+constexpr std::uint64_t kMuchMemory = 4;
 
 std::string signalName(int number) {
     const char* name = ::sigabbrev_np(number);
@@ -64,9 +70,16 @@ std::shared_ptr<agent::ExecHandle> LiveExecution::handle() const {
     return handle_;
 }
 
-void LiveExecution::markOom() {
+bool LiveExecution::mayHaveMetOom(std::uint64_t memory_bytes) const {
     const std::lock_guard lock(mutex_);
-    status_ = "oom";
+    if (!has_result_) return false;
+    return result_.signal == SIGKILL || result_.exit_code == kShellKilled ||
+           result_.max_rss_bytes >= memory_bytes / kMuchMemory;
+}
+
+void LiveExecution::oomSeen() {
+    const std::lock_guard lock(mutex_);
+    if (status_ == "killed" && result_.signal == SIGKILL) status_ = "oom";
 }
 
 void LiveExecution::endLost() {
@@ -83,11 +96,6 @@ double LiveExecution::overheadSeconds() const {
     if (!has_result_) return 0;
     return std::max(
         0.0, toSeconds(clock_.now() - facts_.requested - (result_.ended_at - result_.started_at)));
-}
-
-int LiveExecution::endSignal() const {
-    const std::lock_guard lock(mutex_);
-    return result_.signal;
 }
 
 WallTime LiveExecution::wallOf(TimePoint at) const {

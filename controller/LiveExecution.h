@@ -48,8 +48,14 @@ public:
     std::shared_ptr<agent::ExecHandle> handle() const;
     const Facts& facts() const { return facts_; }
     const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
-    /// The kernel's out-of-memory killer ended it; set between exited() and the callback.
-    void markOom();
+    /// The kernel counts those that it kills for memory and names none, so the count is looked at
+    /// when a process of this execution may be one: it was killed itself, says that its child was,
+    /// or has used a good part of `memory_bytes`. What is not looked at would be taken for the
+    /// next one's that is killed.
+    bool mayHaveMetOom(std::uint64_t memory_bytes) const;
+    /// Since the last look the kernel killed for memory: its end if it was killed, else its
+    /// children's. Between exited() and the callback.
+    void oomSeen();
     /// The workspace has ended under it.
     void endLost();
     /// All kept output in the order it came, then the results, for the journal.
@@ -60,7 +66,6 @@ public:
     bool tookContext() const;
     double runSeconds() const;
     double overheadSeconds() const;
-    int endSignal() const;
 
     const std::string& id() const override { return facts_.id; }
     ExecutionView view() const override;
