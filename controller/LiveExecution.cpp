@@ -244,7 +244,8 @@ void LiveExecution::result(std::string_view json) {
     {
         const std::lock_guard lock(mutex_);
         if (finished_) return;
-        if (read) {
+        if (read && result_values_ + read->values <= kMostResultValues) {
+            result_values_ += read->values;
             results_.push_back(std::move(read));
         } else {
             ++bad_results_;

@@ -98,6 +98,7 @@ private:
     mutable std::mutex mutex_;
     agent::OutputLog log_;             // guarded by mutex_
     std::vector<ResultPtr> results_;   // guarded by mutex_
+    std::size_t result_values_ = 0;    // guarded by mutex_; of all results_
     std::uint64_t bad_results_ = 0;    // guarded by mutex_
     std::string interpreter_;          // guarded by mutex_
     std::string context_;              // guarded by mutex_

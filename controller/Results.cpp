@@ -39,7 +39,22 @@ bool fits(const std::string& type, const Json& value) {
     return !isBinaryType(type) || base64Decode(value.get_ref<const std::string&>(), ignored);
 }
 
+std::size_t countValues(const Json& value) {
+    std::size_t count = 1;
+    if (value.is_structured()) {
+        for (const Json& each : value) count += countValues(each);
+    }
+    return count;
+}
+
+constexpr JsonLimits kLimits{
+    .bytes = agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
+
 }  // namespace
+
+Json Result::mime() const {
+    return std::move(parseJson(document, kLimits).at("mime"));
+}
 
 bool isJsonType(std::string_view type) {
     return among(kJsons, type) || isVendorJson(type);
@@ -54,8 +69,6 @@ bool isResultType(std::string_view type) {
 }
 
 ResultPtr readResult(std::string_view document, std::uint64_t behind) {
-    static constexpr JsonLimits kLimits{
-        .bytes = agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
     Json json;
     try {
         json = parseJson(document, kLimits);
@@ -75,7 +88,7 @@ ResultPtr readResult(std::string_view document, std::uint64_t behind) {
     auto result = std::make_shared<Result>();
     result->behind = behind;
     result->main = main->get<bool>();
-    result->mime = std::move(*mime);
+    result->values = countValues(json);
     result->document = std::string(document);
     return result;
 }

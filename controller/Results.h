@@ -12,14 +12,21 @@
 
 namespace hearth::controller {
 
-/// Something that code showed: a value, a figure, a table.
+/// Something that code showed: a value, a figure, a table. Kept as the text it came as: read, JSON
+/// of many small values takes twenty times as much memory.
 struct Result {
     std::uint64_t behind = 0;  ///< stands behind so much output
     bool main = false;         ///< the value of the last expression
-    Json mime;                 ///< type to value: text, base64, or JSON; untrusted
-    std::string document;      ///< the same as it came, `{main, mime}`
+    std::size_t values = 0;    ///< of JSON, in all of it
+    std::string document;      ///< `{main, mime}`
+
+    /// Type to value: text, base64, or JSON; untrusted. Read anew by each call.
+    Json mime() const;
 };
 using ResultPtr = std::shared_ptr<const Result>;
+
+/// So many values of JSON the results of one execution may have, for whoever reads them all.
+inline constexpr std::size_t kMostResultValues = 200'000;
 
 /// Whether a type may stand in `mime`: text/plain, html, markdown, latex, csv; image/png, jpeg,
 /// gif, webp, svg+xml; application/json, geo+json and vnd.….

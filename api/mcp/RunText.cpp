@@ -51,16 +51,16 @@ struct Shown {
 };
 
 /// The text of one result: plain where there is some, else what stands in for it.
-std::string textOf(const controller::Result& result, bool has_image) {
-    if (const auto plain = stringMember(result.mime, "text/plain")) {
+std::string textOf(const Json& mime, bool main, bool has_image) {
+    if (const auto plain = stringMember(mime, "text/plain")) {
         // "<Figure size 640x480 with 1 Axes>" says nothing beside the figure.
-        return has_image && !result.main ? std::string() : *plain;
+        return has_image && !main ? std::string() : *plain;
     }
     for (const char* type : {"text/markdown", "text/html", "text/latex", "text/csv"}) {
-        if (const auto text = stringMember(result.mime, type)) return *text;
+        if (const auto text = stringMember(mime, type)) return *text;
     }
-    const auto json = result.mime.find("application/json");
-    return json == result.mime.end() ? std::string() : dumpJson(*json);
+    const auto json = mime.find("application/json");
+    return json == mime.end() ? std::string() : dumpJson(*json);
 }
 
 /// The results within `room` characters of text.
@@ -69,9 +69,10 @@ Shown showResults(const ExecutionView& view, std::size_t room) {
     std::map<std::string, int> left_out;
     std::size_t structured = room;
     for (const controller::ResultPtr& result : view.results) {
+        const Json whole = result->mime();
         Json mime = Json::object();
         bool has_image = false;
-        for (const auto& [type, value] : result->mime.items()) {
+        for (const auto& [type, value] : whole.items()) {
             if (controller::isBinaryType(type)) {
                 const auto& base64 = value.get_ref<const std::string&>();
                 const std::size_t bytes = base64.size() / 4 * 3;
@@ -95,7 +96,7 @@ Shown showResults(const ExecutionView& view, std::size_t room) {
             }
         }
         shown.results.push_back({{"main", result->main}, {"mime", std::move(mime)}});
-        const std::string text = textOf(*result, has_image);
+        const std::string text = textOf(whole, result->main, has_image);
         if (text.empty()) continue;
         if (room == 0) {
             ++left_out["text"];

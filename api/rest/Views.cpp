@@ -80,7 +80,7 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
 }
 
 Json resultJson(const controller::Result& result) {
-    return {{"main", result.main}, {"mime", result.mime}};
+    return {{"main", result.main}, {"mime", result.mime()}};
 }
 
 Json contextJson(const controller::ContextView& view) {

@@ -51,6 +51,7 @@ Context::~Context() {
 }
 
 void Context::startParked(std::unique_ptr<Parked> parked) {
+    parked_ = true;
     mark_ = Mark::Limit;
     label_ = parked->label;
     channel_ = std::move(parked->channel);
@@ -148,7 +149,7 @@ void Context::reaped(int status, const rusage& usage) {
 }
 
 void Context::zygoteGone() {
-    if (pid_ > 0 && mark_ == Mark::Limit && channel_ && !channel_->isOpen()) {
+    if (pid_ > 0 && parked_ && channel_ && !channel_->isOpen()) {
         reaped(SIGKILL, rusage{});
     }
 }

@@ -41,6 +41,8 @@ public:
     bool busy() const noexcept { return current_ != nullptr; }
     bool alive() const noexcept { return pid_ > 0; }
     pid_t pid() const noexcept { return pid_; }
+    /// Its process is a zygote's child, of whose end the zygote tells.
+    bool ofZygote() const noexcept { return parked_; }
     /// False if it runs nothing.
     bool interrupt();
     void reaped(int status, const rusage& usage);
@@ -67,6 +69,7 @@ private:
     std::unique_ptr<Idle> idle_output_;
     std::unique_ptr<Idle> idle_errors_;
     pid_t pid_ = -1;
+    bool parked_ = false;
     gid_t label_ = 0;
     Mark mark_;
     Execution* current_ = nullptr;

@@ -116,6 +116,8 @@ public:
     const std::string& fingerprint() const noexcept { return request_.fingerprint; }
     bool background() const noexcept { return request_.background; }
     pid_t pid() const noexcept { return pid_; }
+    /// Its process is a zygote's child, of whose end the zygote tells.
+    bool ofZygote() const noexcept { return interpreter_ == Interpreter::Zygote; }
     std::int64_t startedAtNs() const noexcept { return started_ns_; }
     bool finished() const noexcept { return finished_; }
     bool watched() const noexcept { return !streams_.empty(); }

@@ -74,7 +74,9 @@ Executions::Executions(Loop& loop, const Settings& settings, Deadlines& deadline
       zygotes_(
           loop, settings, environment_, languages_,
           {[this] { return nextLabel(); }, [this](gid_t label, pid_t pid) { forked(label, pid); },
-           [this](pid_t pid, int status, const rusage& usage) { dead(pid, status, usage); },
+           [this](pid_t pid, int status, const rusage& usage) {
+               dead(pid, status, usage, Teller::Zygote);
+           },
            [this] { zygoteGone(); }}) {
     if (!settings.init) labels_ = static_cast<std::uint32_t>(getpid()) * 64;
 }
@@ -294,15 +296,18 @@ Value Executions::list() const {
 }
 
 void Executions::reaped(pid_t pid, int status, const rusage& usage) {
-    if (!zygotes_.reaped(pid)) dead(pid, status, usage);
+    if (!zygotes_.reaped(pid)) dead(pid, status, usage, Teller::Kernel);
 }
 
-void Executions::dead(pid_t pid, int status, const rusage& usage) {
+void Executions::dead(pid_t pid, int status, const rusage& usage, Teller teller) {
+    const bool any = teller == Teller::Kernel;
     for (const auto& [id, context] : contexts_) {
-        if (context->pid() == pid) return context->reaped(status, usage);
+        if (context->pid() == pid && (any || context->ofZygote()))
+            return context->reaped(status, usage);
     }
     for (const auto& [id, e] : all_) {
-        if (e->pid() == pid && !e->finished()) return e->reaped(status, usage);
+        if (e->pid() == pid && !e->finished() && (any || e->ofZygote()))
+            return e->reaped(status, usage);
     }
 }
 

@@ -79,7 +79,9 @@ private:
                        Execution::Request request);
     Execution& keep(std::unique_ptr<Execution> execution);
     gid_t nextLabel();
-    void dead(pid_t pid, int status, const rusage& usage);
+    /// Who says that a process has ended. A zygote may be in a tenant's hand.
+    enum class Teller : std::uint8_t { Kernel, Zygote };
+    void dead(pid_t pid, int status, const rusage& usage, Teller teller);
     void forked(gid_t label, pid_t pid);
     void zygoteGone();
 

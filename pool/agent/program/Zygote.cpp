@@ -29,6 +29,20 @@ constexpr std::size_t kMaxAsked = 32;
 constexpr std::int64_t kBurstNs = 10'000 * kMs;
 constexpr std::size_t kMaxComplaints = 2'000;
 
+/// Interpreters run files of their user's home when they start, and its owner is the tenant: the
+/// zygote finds none, and the true one in HEARTH_HOME.
+std::vector<std::string> awayFromHome(std::vector<std::string> env) {
+    constexpr std::string_view kHome = "HOME=";
+    for (std::string& entry : env) {
+        if (entry.compare(0, kHome.size(), kHome) != 0) continue;
+        std::string home = "HEARTH_" + entry;
+        entry = "HOME=/nonexistent";
+        env.push_back(std::move(home));
+        break;
+    }
+    return env;
+}
+
 }  // namespace
 
 Zygote::Zygote(Loop& loop, const Settings& settings, Owner owner, std::vector<std::string> argv,
@@ -67,8 +81,8 @@ void Zygote::start() {
     SpawnRequest request;
     request.argv = argv_;
     request.argv.insert(request.argv.end(), imports_.begin(), imports_.end());
-    request.env = env_;
-    request.cwd = settings_.root;
+    request.env = awayFromHome(env_);
+    request.cwd = "/";
     request.with_stdin = true;  // pipes all three: what the children's streams will be
     request.channel = theirs.get();
     request.zygote = true;

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "program_harness.h"
+#include "tests/unit/base/Support.h"
 
 using namespace hearth;
 using namespace hearth::agent;
@@ -347,4 +348,36 @@ TEST_CASE("contexts are told in hello and work without a zygote", "[unit][agent]
     const Outcome o = again.ask(greeting);
     CHECK(o.body["contexts"] ==
           Json::array({{{"id", "c"}, {"language", "python"}, {"running", false}}}));
+}
+
+TEST_CASE("who speaks for the zygote cannot end what it has not forked", "[unit][agent][program]") {
+    const hearth::test::TempDir dir;
+    REQUIRE(chmod(dir.path().c_str(), 0777) == 0);
+    // A module that a tenant has brought into the zygote: it says `dead` of whom it is told.
+    std::ofstream(dir.file("forger.py")) << R"(
+import os, threading, time
+here = os.path.dirname(__file__)
+def forge():
+    while not os.path.exists(here + "/victim"): time.sleep(0.01)
+    said = open(here + "/victim").read().strip() + " 0 0 0 0"
+    os.write(3, b"dead %d\n%b" % (len(said), said.encode()))
+    open(here + "/said", "w").close()
+threading.Thread(target=forge, daemon=True).start()
+)";
+    AgentProcess agent({R"(HEARTH_IMAGE={"env":["PYTHONPATH=)" + dir.path() + R"("]})"});
+    Client client(agent.socket());
+    client.ask(hello());
+    const Outcome prewarmed = client.ask({{"op", "prewarm"},
+                                          {"languages", {{"python", {{"imports", Json::array({"forger"})}}}}},
+                                          {"waitMs", 20'000}});
+    REQUIRE(prewarmed.body["failed"].empty());
+    REQUIRE(client.ask(bindRequest()).ok);
+    const Outcome victim = client.ask({{"op", "exec"},
+                                       {"id", "victim"},
+                                       {"command", "cd " + dir.path() +
+                                                       "; echo $$ > pid; mv pid victim; "
+                                                       "until [ -e said ]; do sleep 0.01; done; "
+                                                       "sleep 0.2; exit 7"},
+                                       {"timeoutMs", 20'000}});
+    CHECK(victim.result()["exitCode"] == 7);
 }

@@ -194,7 +194,7 @@ TEST_CASE("results stand in order, bad ones are counted, and the journal keeps t
         CHECK_FALSE(view.results[0]->main);
         CHECK(view.results[1]->behind == 8);
         CHECK(view.results[1]->main);
-        CHECK(view.results[1]->mime.at("application/json").at("a").at(0) == 1);
+        CHECK(view.results[1]->mime().at("application/json").at("a").at(0) == 1);
         CHECK(view.stdout_bytes == "one\ntwo\n");
         CHECK(which.resultAt(1) != nullptr);
         CHECK(which.resultAt(2) == nullptr);
@@ -208,6 +208,24 @@ TEST_CASE("results stand in order, bad ones are counted, and the journal keeps t
     const auto stored = house.executions.find(house.who, execution->id());
     CHECK(stored != execution);
     check(*stored);
+}
+
+TEST_CASE("results of very many small values are counted, not kept", "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const auto execution = std::dynamic_pointer_cast<LiveExecution>(open.start("", "sleep 1000"));
+    REQUIRE(execution);
+    std::string values = "1";
+    for (int i = 1; i < 90'000; ++i) values += ",1";
+    const std::string large = R"({"main":true,"mime":{"application/json":[)" + values + "]}}";
+    for (int i = 0; i < 4; ++i) execution->result(large);
+    execution->result(R"({"main":true,"mime":{"text/plain":"small"}})");
+    const ExecutionView view = execution->view();
+    REQUIRE(view.results.size() == 3);
+    CHECK(view.results[2]->mime().at("text/plain") == "small");
+    CHECK(view.dropped_results == 2);
+    house.executions.kill(house.who, execution->id());
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
 }
 
 TEST_CASE("only what can be shown is a result", "[unit][controller]") {

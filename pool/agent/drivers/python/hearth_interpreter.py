@@ -89,11 +89,20 @@ def set_environment(entries):
 
 
 def find_user_packages():
-    """What was installed into the user's packages since this interpreter started."""
+    """What is installed in the user's packages now: the zygote has started without them."""
     site = sys.modules.get("site")
-    if site is not None and site.ENABLE_USER_SITE and site.USER_SITE not in sys.path:
-        if os.path.isdir(site.USER_SITE):
-            site.addsitedir(site.USER_SITE)
+    if site is None or not site.ENABLE_USER_SITE:
+        return
+    site.USER_BASE = site.USER_SITE = None
+    if site.getusersitepackages() in sys.path or not os.path.isdir(site.USER_SITE):
+        return
+    before = len(sys.path)
+    site.addsitedir(site.USER_SITE)
+    added = sys.path[before:]
+    del sys.path[before:]
+    shared = [at for at, path in enumerate(sys.path) if path in site.getsitepackages()]
+    first = shared[0] if shared else before
+    sys.path[first:first] = added  # they go before the image's
 
 
 def begin(work):

@@ -8,7 +8,10 @@ and `dead` when one has ended.
 A child marks itself with the label, so that the agent finds every process it will start, goes once
 through a run while nobody waits for it, so that the memory a run writes to is its own already, and
 then waits for its work. Nothing that runs later can reach this process: it is not dumpable, and the
-filter that each child adds keeps the mark on.
+filter that each child adds keeps the mark on. At its start no file of the tenant's is read: it begins
+in / with a HOME where nothing is (the true one in HEARTH_HOME), so there are no packages of the user's.
+A tenant who takes it over all the same, while it starts and can be written to, can lie about its own
+children and keep processes that no deadline finds, until the workspace's end; nothing else.
 """
 
 import ctypes
@@ -19,6 +22,9 @@ import select
 import signal
 import socket
 import sys
+
+if "HEARTH_HOME" in os.environ:
+    os.environ["HOME"] = os.environ.pop("HEARTH_HOME")
 
 import hearth_interpreter as interpreter
 import hearth_program as program
