@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -36,14 +37,7 @@ public:
 
     /// Gives the exit status.
     int run() {
-        std::ofstream chart;  // opened first: nobody likes to learn of a wrong path after minutes
-        if (!plan_.svg.empty()) {
-            chart.open(plan_.svg);
-            if (!chart) {
-                throw Error(ErrorCode::InvalidArgument, "cannot write " + plan_.svg)
-                    .hint("give --svg a file in a folder that exists");
-            }
-        }
+        if (!plan_.svg.empty()) requireWritable();
         begin();
         try {
             const BenchStop stop;
@@ -53,7 +47,7 @@ public:
         }
         report_.load_after = loadAverage();
         call_.console.out << (plan_.json ? report_.document().dump(2) + "\n" : benchTable(report_));
-        if (chart.is_open()) draw(chart);
+        if (!plan_.svg.empty()) draw();
         return report_.stopped ? 130 : kOk;
     }
 
@@ -239,11 +233,28 @@ private:
         };
     }
 
-    void draw(std::ofstream& chart) {
+    /// Before the measuring: nobody likes to learn of a wrong path after minutes.
+    void requireWritable() const {
+        const bool there = std::filesystem::exists(plan_.svg);
+        const std::ofstream chart(plan_.svg, std::ios::app);  // an older chart stays until then
+        if (!chart) {
+            throw Error(ErrorCode::InvalidArgument, "cannot write " + plan_.svg)
+                .hint("give --svg a file in a folder that exists");
+        }
+        std::error_code ignored;
+        if (!there) std::filesystem::remove(plan_.svg, ignored);
+    }
+
+    void draw() const {
+        if (report_.rounds == 0) {
+            call_.console.note("no chart is drawn: no round was measured");
+            return;
+        }
         if (!report_.tellsTimes()) {
             call_.console.note("no chart is drawn of a busy machine's times; --allow-busy does it");
             return;
         }
+        std::ofstream chart(plan_.svg, std::ios::trunc);
         chart << benchChart(report_);
         chart.close();
         if (!chart) throw Error(ErrorCode::DiskFull, "could not write all of " + plan_.svg);
