@@ -1,14 +1,23 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "api/cli/BenchChart.h"
 #include "api/cli/BenchDocker.h"
+#include "api/cli/BenchFakeServer.h"
+#include "api/cli/BenchOptions.h"
+#include "api/cli/BenchPools.h"
 #include "api/cli/BenchReport.h"
 #include "api/cli/BenchServer.h"
+#include "api/cli/BenchStop.h"
+#include "api/cli/BenchThroughput.h"
 #include "api/cli/Command.h"
+#include "api/cli/HostLoad.h"
+#include "base/Clock.h"
 #include "base/Error.h"
 
 namespace hearth::cli {
@@ -17,147 +26,245 @@ namespace {
 constexpr int kWarmUpRounds = 3;
 constexpr int kLeastPauseMicros = 300;
 constexpr int kMostPauseMicros = 4000;
+constexpr std::uint64_t kKernelOfSandbox = 2U << 20U;  ///< what its cgroup does not show
+constexpr std::size_t kMostLookedAt = 50;
 
-volatile std::sig_atomic_t g_interrupted = 0;
-
-/// While it lives, SIGINT and SIGTERM end the rounds instead of the program, so that workspace,
-/// container and image are removed.
-class StopSignals {
+/// One call of the command: what it measures, one after the other, into its report.
+class Bench {
 public:
-    StopSignals() {
-        struct sigaction action {};
-        action.sa_handler = [](int) { g_interrupted = 1; };
-        ::sigaction(SIGINT, &action, &interrupt_);
-        ::sigaction(SIGTERM, &action, &terminate_);
+    Bench(const Invocation& call, BenchPlan plan)
+        : call_(call), plan_(std::move(plan)), remote_(call.options) {}
+
+    /// Gives the exit status.
+    int run() {
+        if (!plan_.svg.empty()) requireWritable();
+        begin();
+        try {
+            const BenchStop stop;
+            measure();
+        } catch (const BenchStopped&) {
+            report_.stopped = true;
+        }
+        report_.load_after = loadAverage();
+        call_.console.out << (plan_.json ? report_.document().dump(2) + "\n" : benchTable(report_));
+        if (!plan_.svg.empty()) draw();
+        return report_.stopped ? 130 : kOk;
     }
-    ~StopSignals() {
-        ::sigaction(SIGINT, &interrupt_, nullptr);
-        ::sigaction(SIGTERM, &terminate_, nullptr);
-    }
-    StopSignals(const StopSignals&) = delete;
-    StopSignals& operator=(const StopSignals&) = delete;
 
 private:
-    struct sigaction interrupt_ {};
-    struct sigaction terminate_ {};
-};
+    void begin() {
+        report_.url = remote_.url();
+        report_.started_at = formatRfc3339(SystemClock().wall());
+        report_.kernel = kernelName();
+        report_.processors = processors();
+        report_.load_before = loadAverage();
+        report_.allow_busy = plan_.allow_busy;
+    }
 
-std::set<std::string> chosenNames(const Options& options) {
-    std::set<std::string> chosen;
-    const std::string only = options.get("only", "");
-    for (std::size_t start = 0; start < only.size();) {
-        const std::size_t end = std::min(only.find(',', start), only.size());
-        const std::string name = only.substr(start, end - start);
-        if (std::ranges::find(benchNames(), name) == benchNames().end()) {
-            const auto near = suggestion(name, benchNames());
-            throw UsageError(
-                "--only \"" + name + "\" is unknown",
-                near ? "did you mean " + *near + "?" : "use claim, shell, python, file, oneshot");
+    void measure() {
+        report_.foreign_before = busyShare();
+        if (plan_.measuresServer()) measureServer();
+        if (!plan_.fake_pools.empty()) measureFakePools();
+        report_.foreign_after = busyShare();
+    }
+
+    void measureServer() {
+        readCapabilities();
+        std::uint64_t each = 0;
+        bool python = true;
+        {
+            BenchServer server(remote_, plan_.pool);
+            report_.pool = server.pool();
+            python = server.hasPython();
+            if (server.memoryBytes() > 0) {
+                report_.memory.cgroup = server.memoryBytes();
+                each = server.memoryBytes() + kKernelOfSandbox;
+            }
+            lookAtMemory();
+            if (plan_.rounds > 0) measureRounds(server);
         }
-        chosen.insert(name);
-        start = end + 1;
-    }
-    if (chosen.empty()) chosen.insert(benchNames().begin(), benchNames().end());
-    return chosen;
-}
-
-std::unique_ptr<BenchDocker> openDocker(const Invocation& call, const std::string& sandbox) {
-    const std::string against = call.options.get("against", "");
-    if (against.empty()) return nullptr;
-    if (against != "docker") {
-        throw UsageError("--against \"" + against + "\" is unknown", "use docker");
-    }
-    const std::string image = call.options.get("docker-image", "");
-    const std::string rootfs = call.options.get("docker-rootfs", "");
-    if (!image.empty() && !rootfs.empty()) {
-        throw UsageError("--docker-image and --docker-rootfs exclude each other",
-                         "for a fair comparison give the root file system of the pool's image");
-    }
-    const std::string url = dockerUrl(call.environment);
-    try {
-        return std::make_unique<BenchDocker>(url, image, rootfs, sandbox);
-    } catch (Error& e) {
-        if (e.code() != ErrorCode::Unavailable) throw;
-        throw Error(ErrorCode::Unavailable, "no Docker Engine answers at " + url)
-            .hint("start dockerd, or set DOCKER_HOST");
-    }
-}
-
-/// Each round does every operation once, beginning with another one each time, so that none always
-/// follows the same neighbour. Gives the rounds that count.
-int runRounds(const std::vector<BenchOperation>& operations, int rounds, BenchReport& report,
-              const Console& console) {
-    std::minstd_rand random(std::random_device{}());
-    std::uniform_int_distribution<int> pause(kLeastPauseMicros, kMostPauseMicros);
-    const Record keep = [&](Side side, const std::string& series, double milliseconds) {
-        report.add(side, series, milliseconds);
-    };
-    const Record drop = [](Side, const std::string&, double) {};
-    int counted = 0;
-    for (int round = 0; round < rounds + kWarmUpRounds && g_interrupted == 0; ++round) {
-        for (std::size_t i = 0; i < operations.size(); ++i) {
-            const BenchOperation& operation =
-                operations[(i + static_cast<std::size_t>(round)) % operations.size()];
-            if (operation.prepare) operation.prepare();
-            ::usleep(static_cast<useconds_t>(pause(random)));
-            operation.run(round < kWarmUpRounds ? drop : keep);
+        const Json like = poolManifest(remote_, report_.pool);
+        report_.image = like["spec"]["template"].value("image", "");
+        if (report_.runtime == "fake") each = 0;
+        if (!plan_.clients.empty()) {
+            measureThroughput(remote_, like, throughputPlan(python, each), report_, progress());
         }
-        if (round >= kWarmUpRounds) ++counted;
-        if (console.err_colour && round % 10 == 0) {
-            console.err << "\rround " << round << " of " << rounds + kWarmUpRounds << std::flush;
+        if (!plan_.pools.empty()) {
+            requireSeenMemory(each);
+            measurePools(remote_, like, {plan_.pools, each}, report_.pools, progress());
         }
     }
-    if (console.err_colour) console.err << "\r\x1b[K" << std::flush;
-    return counted;
-}
 
-int bench(const Invocation& call) {
-    const std::set<std::string> names = chosenNames(call.options);
-    const int rounds = static_cast<int>(call.options.number("rounds", 150, 1, 1'000'000));
-    std::optional<pid_t> pid;
-    if (call.options.get("pid")) {
-        pid = static_cast<pid_t>(call.options.number("pid", 0, 1, 1 << 22));
+    void readCapabilities() {
+        const Json told = remote_.get("/v1/capabilities");
+        report_.server_version = told.value("version", "?");
+        report_.runtime = told.value("runtime", "?");
+        report_.runtime_version = told.value("runtimeVersion", "");
     }
-    Remote remote(call.options);
-    BenchReport report;
-    report.url = remote.url();
-    report.load = loadAverage();
-    report.foreign_share = busyShare();
-    const StopSignals signals;
-    {
-        BenchServer server(remote, call.options.get("pool", ""));
-        const std::unique_ptr<BenchDocker> docker = openDocker(call, server.sandbox());
-        report.pool = server.pool();
-        if (names.contains("python") && !server.hasPython()) {
-            call.console.note("pool " + server.pool() + " has no Python: left out");
+
+    bool local() const {
+        return report_.url.find("://127.") != std::string::npos ||
+               report_.url.find("://localhost") != std::string::npos ||
+               report_.url.find("://[::1]") != std::string::npos;
+    }
+
+    void lookAtMemory() {
+        if (!local()) return;
+        report_.processes = hearthMemory(plan_.pid);
+        try {
+            std::vector<std::string> ready = readySandboxes(remote_, report_.pool);
+            ready.resize(std::min(ready.size(), kMostLookedAt));
+            const SandboxMemory seen = sandboxMemory(ready);
+            if (seen.sandboxes > 0) report_.memory.pss = seen.pss_bytes / seen.sandboxes;
+        } catch (const RemoteError& e) {
+            if (e.status() != 403) throw;
+            leaveOut("the processes' memory: only an operator's token lists sandboxes");
         }
-        std::vector<BenchOperation> operations = server.operations(names);
+    }
+
+    void measureRounds(BenchServer& server) {
+        std::unique_ptr<BenchDocker> docker;
+        if (plan_.docker) docker = openDocker(server.sandbox());
+        if (!server.hasPython()) {
+            leaveOut("pool " + server.pool() + " has no Python");
+        } else if (plan_.names.contains("numpy")) {
+            if (const std::string why = server.prepareNumpy(); !why.empty()) leaveOut(why);
+        }
+        std::vector<BenchOperation> operations = server.operations(plan_.names);
         if (docker) {
-            report.docker_version = docker->version();
-            report.same_container = docker->sameContainer();
-            if (names.contains("file") && !docker->hasFiles()) {
-                call.console.note(
-                    "docker cp cannot write to the workspace's container: files are "
-                    "left out on Docker's side without --docker-image");
+            explain(*docker, server.hasPython());
+            for (BenchOperation& o : docker->operations(plan_.names)) {
+                operations.push_back(std::move(o));
             }
-            if (names.contains("python") && !docker->hasPython()) {
-                call.console.note("the container has no python3: left out on Docker's side");
-            }
-            for (BenchOperation& o : docker->operations(names)) operations.push_back(std::move(o));
         }
         if (operations.empty()) throw Error(ErrorCode::Unsupported, "nothing is left to measure");
-        report.rounds = runRounds(operations, rounds, report, call.console);
-        std::tie(report.warm_claims, report.cold_claims) = server.claims();
-        report.interpreters = server.interpreters();
-        const bool local = report.url.find("://127.") != std::string::npos ||
-                           report.url.find("://localhost") != std::string::npos ||
-                           report.url.find("://[::1]") != std::string::npos;
-        if (local) report.memory = hearthMemory(pid);
+        rounds(operations);
+        report_.claims = server.claims();
+        report_.interpreters = server.interpreters();
+        if (docker) report_.docker_cgroup = docker->memoryBytes();
     }
-    call.console.out << (call.options.on("json") ? report.document().dump(2) + "\n"
-                                                 : report.table());
-    return g_interrupted != 0 ? 130 : kOk;
-}
+
+    std::unique_ptr<BenchDocker> openDocker(const std::string& sandbox) {
+        const std::string url = dockerUrl(call_.environment);
+        try {
+            return std::make_unique<BenchDocker>(url, plan_.docker_image, plan_.docker_rootfs,
+                                                 sandbox);
+        } catch (Error& e) {
+            if (e.code() != ErrorCode::Unavailable) throw;
+            throw Error(ErrorCode::Unavailable, "no Docker Engine answers at " + url)
+                .hint("start dockerd, or set DOCKER_HOST");
+        }
+    }
+
+    /// Says what Docker's side cannot do.
+    void explain(const BenchDocker& docker, bool python) {
+        report_.docker_version = docker.version();
+        report_.same_container = docker.sameContainer();
+        if (!docker.hasOwn()) {
+            leaveOut(
+                "docker cp cannot write to the workspace's container: files are left out on "
+                "Docker's side without --docker-image, and so are docker create, run and rm");
+        }
+        if (python && !docker.hasPython()) leaveOut("Docker's container has no python3");
+        if (python && docker.hasPython() && !docker.hasNumpy() && plan_.names.contains("numpy")) {
+            leaveOut("Docker's container has no numpy");
+        }
+    }
+
+    /// Each round does every operation once, beginning with another one each time, so that none
+    /// always follows the same neighbour.
+    void rounds(const std::vector<BenchOperation>& operations) {
+        std::minstd_rand random(std::random_device{}());
+        std::uniform_int_distribution<int> pause(kLeastPauseMicros, kMostPauseMicros);
+        const Record keep = [this](Side side, const std::string& series, double milliseconds) {
+            report_.add(side, series, milliseconds);
+        };
+        const Record drop = [](Side, const std::string&, double) {};
+        const auto note = progress();
+        for (int round = 0; round < plan_.rounds + kWarmUpRounds; ++round) {
+            if (round % 10 == 0) {
+                note("round " + std::to_string(round) + " of " +
+                     std::to_string(plan_.rounds + kWarmUpRounds));
+            }
+            for (std::size_t i = 0; i < operations.size(); ++i) {
+                BenchStop::check();
+                const BenchOperation& operation =
+                    operations[(i + static_cast<std::size_t>(round)) % operations.size()];
+                if (operation.prepare) operation.prepare();
+                ::usleep(static_cast<useconds_t>(pause(random)));
+                operation.run(round < kWarmUpRounds ? drop : keep);
+            }
+            if (round >= kWarmUpRounds) ++report_.rounds;
+        }
+        note("");
+    }
+
+    void requireSeenMemory(std::uint64_t each) const {
+        if (report_.runtime == "fake" || (local() && each > 0)) return;
+        throw Error(ErrorCode::Unsupported,
+                    "how many sandboxes the server's machine can hold is not to be seen from here")
+            .hint("run --pools and --concurrency on that machine, with --url of 127.0.0.1");
+    }
+
+    ThroughputPlan throughputPlan(bool python, std::uint64_t each) const {
+        requireSeenMemory(each);
+        const unsigned fit = each == 0 ? BenchPool::kMostMembers
+                                       : sandboxesThatFit(availableMemory().value_or(0), each);
+        return {plan_.clients, plan_.operations, python, fit};
+    }
+
+    void measureFakePools() {
+        const BenchFakeServer server;
+        Remote remote(server.url(), "");
+        const Json like = {
+            {"spec", {{"template", {{"image", "fake"}}}, {"warm", {{"parallelCreates", 2}}}}}};
+        measurePools(remote, like, {plan_.fake_pools, 0}, report_.fake_pools, progress());
+    }
+
+    void leaveOut(const std::string& why) {
+        report_.left_out.push_back(why);
+        call_.console.note(why);
+    }
+
+    /// Where somebody looks on, the last line says what is being done.
+    std::function<void(const std::string&)> progress() const {
+        return [&console = call_.console](const std::string& text) {
+            if (console.err_colour) console.err << "\r\x1b[K" << text << std::flush;
+        };
+    }
+
+    /// Before the measuring: nobody likes to learn of a wrong path after minutes.
+    void requireWritable() const {
+        const bool there = std::filesystem::exists(plan_.svg);
+        const std::ofstream chart(plan_.svg, std::ios::app);  // an older chart stays until then
+        if (!chart) {
+            throw Error(ErrorCode::InvalidArgument, "cannot write " + plan_.svg)
+                .hint("give --svg a file in a folder that exists");
+        }
+        std::error_code ignored;
+        if (!there) std::filesystem::remove(plan_.svg, ignored);
+    }
+
+    void draw() const {
+        if (report_.rounds == 0) {
+            call_.console.note("no chart is drawn: no round was measured");
+            return;
+        }
+        if (!report_.tellsTimes()) {
+            call_.console.note("no chart is drawn of a busy machine's times; --allow-busy does it");
+            return;
+        }
+        std::ofstream chart(plan_.svg, std::ios::trunc);
+        chart << benchChart(report_);
+        chart.close();
+        if (!chart) throw Error(ErrorCode::DiskFull, "could not write all of " + plan_.svg);
+    }
+
+    const Invocation& call_;
+    const BenchPlan plan_;
+    Remote remote_;
+    BenchReport report_;
+};
 
 }  // namespace
 
@@ -167,35 +274,25 @@ Command makeBench() {
          .arguments = "",
          .summary = "Measure claims, executions and files of a running server.",
          .details =
-             "Each round does every operation once, in rotated order, with a pause of 0.3 to\n"
-             "4 ms before each; every answer is verified; three rounds warm up. `claim`\n"
-             "and `one shot` wait, unmeasured, until the pool has a warm sandbox. `python`\n"
-             "is a fresh interpreter for each run, `context` one that stays.\n\n"
+             "Rounds: each does every operation once, in rotated order, with a pause of 0.3 to\n"
+             "4 ms before each; every answer is verified; three rounds warm up. `claim` and\n"
+             "`one shot` wait, unmeasured, until the pool has a warm sandbox. `python` is a\n"
+             "fresh interpreter for each run, `numpy` one that has imported it (in a pool made\n"
+             "for the run), `context` one that stays, `cold` one started for its environment.\n\n"
              "With --against docker the same work is done beside it, in the same rounds,\n"
-             "by `docker exec` and `docker cp` through the Engine API (DOCKER_HOST). Commands\n"
-             "run in the workspace's own container where that Engine has it (--runtime\n"
-             "docker), which the report says. Else, and for files, a container is made of\n"
-             "--docker-image, or of the tree at --docker-rootfs, which is imported for the\n"
-             "run. Both are removed at the end.",
-         .flags = withClientFlags(
-             {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
-              Flag{.name = "rounds", .value = "N", .help = "Rounds that count", .fallback = "150"},
-              Flag{.name = "only",
-                   .value = "LIST",
-                   .help = "Some of claim,shell,python,context,file,oneshot",
-                   .environment = false},
-              Flag{.name = "against",
-                   .value = "WHAT",
-                   .help = "docker: measure it beside, and print the ratio",
-                   .environment = false},
-              Flag{.name = "docker-image", .value = "IMAGE", .help = "An image the Engine has"},
-              Flag{.name = "docker-rootfs", .value = "DIR", .help = "A root file system to import"},
-              Flag{.name = "pid",
-                   .value = "PID",
-                   .help = "The server, for its memory; else found by name",
-                   .environment = false},
-              Flag{.name = "json", .help = "Print JSON"}})},
-        bench};
+             "through the Engine API (DOCKER_HOST): `docker exec` for commands, `docker cp`\n"
+             "for files, `docker run --rm` for one shots, its create and start for claims.\n"
+             "Commands run in the workspace's own container where that Engine has it\n"
+             "(--runtime docker), which the report says. Else, and for files and runs, a\n"
+             "container is made of --docker-image, or of the tree at --docker-rootfs, which\n"
+             "is imported for the run. All is removed at the end.\n\n"
+             "--concurrency measures operations per second of so many clients, --pools how\n"
+             "fast pools of those sizes fill, answer and refill; both make pools of their own\n"
+             "from the template of --pool, as large as free memory allows.\n\n"
+             "Where others use more than 15 % of the processors no times are told, only\n"
+             "ratios, which hold on a busy machine too.",
+         .flags = withClientFlags(benchFlags())},
+        [](const Invocation& call) { return Bench(call, benchPlan(call.options)).run(); }};
 }
 
 }  // namespace hearth::cli

@@ -1,5 +1,6 @@
 #include "api/cli/BenchDocker.h"
 
+#include "api/cli/BenchCalls.h"
 #include "api/cli/BenchServer.h"
 #include "api/cli/Tar.h"
 #include "base/Error.h"
@@ -8,8 +9,25 @@
 
 namespace hearth::cli {
 namespace {
+
 constexpr const char* kDirectory = "/tmp";
+
+std::vector<std::string> python(const char* code) {
+    return {"python3", "-c", code};
 }
+
+std::vector<std::string> shell() {
+    return {"sh", "-c", "echo hi"};
+}
+
+void verify(const std::string& what, const DockerEngine::ExecResult& result,
+            const std::string& expected) {
+    if (result.exit_code == 0 && result.out == expected) return;
+    throw Error(ErrorCode::Internal, what + " gave status " + std::to_string(result.exit_code) +
+                                         ": " + (result.out + result.err).substr(0, 500));
+}
+
+}  // namespace
 
 BenchDocker::BenchDocker(const std::string& url, const std::string& image,
                          const std::string& rootfs, const std::string& sandbox)
@@ -27,8 +45,10 @@ BenchDocker::BenchDocker(const std::string& url, const std::string& image,
     }
     try {
         if (own) startOwn(image, rootfs);
-        has_python_ = engine_.exec(commands(), {"python3", "-c", "print(1)"}).out == "1\n";
-    } catch (const Error&) {
+        has_python_ = engine_.exec(commands(), python(kPythonCode)).out == kPythonPrints;
+        has_numpy_ =
+            has_python_ && engine_.exec(commands(), python(kNumpyCode)).out == kNumpyPrints;
+    } catch (const std::exception&) {
         removeOwn();
         throw;
     }
@@ -43,29 +63,54 @@ BenchDocker::~BenchDocker() {
 }
 
 void BenchDocker::startOwn(const std::string& image, const std::string& rootfs) {
-    std::string from = image;
-    if (from.empty()) {
-        from = "hearth-bench:" + newId("").substr(0, 12);
-        engine_.importImage(rootfs, from);
-        imported_ = from;
+    image_ = image;
+    if (image_.empty()) {
+        const std::string name = "hearth-bench:" + newId("").substr(0, 12);
+        engine_.importImage(rootfs, name);
+        imported_ = image_ = name;
     }
-    container_ = engine_.startContainer(from);
+    container_ = engine_.createContainer(image_, {"sh", "-c", "while :; do sleep 3600; done"});
+    engine_.startContainer(container_);
 }
 
 void BenchDocker::removeOwn() {
-    if (!container_.empty()) engine_.removeContainer(container_);
+    for (const std::string* id : {&running_, &container_}) {
+        if (!id->empty()) engine_.removeContainer(*id);
+    }
     if (!imported_.empty()) engine_.removeImage(imported_);
 }
 
-void BenchDocker::exec(const Record& record, const std::string& series,
+std::optional<std::uint64_t> BenchDocker::memoryBytes() {
+    if (container_.empty()) return std::nullopt;
+    const std::uint64_t bytes = engine_.memoryBytes(container_);
+    return bytes > 0 ? std::optional(bytes) : std::nullopt;
+}
+
+void BenchDocker::exec(const Record& record, const std::vector<std::string>& series,
                        const std::vector<std::string>& argv, const std::string& expected) {
     DockerEngine::ExecResult result;
-    record(Side::Docker, series, timed([&] { result = engine_.exec(commands(), argv); }));
-    if (result.exit_code != 0 || result.out != expected) {
-        throw Error(ErrorCode::Internal, "docker exec gave status " +
-                                             std::to_string(result.exit_code) + ": " +
-                                             (result.out + result.err).substr(0, 500));
-    }
+    const double milliseconds = timed([&] { result = engine_.exec(commands(), argv); });
+    verify("docker exec", result, expected);
+    for (const std::string& name : series) record(Side::Docker, name, milliseconds);
+}
+
+void BenchDocker::run(const Record& record) {
+    DockerEngine::ExecResult result;
+    const double claim = timed([&] {
+        running_ = engine_.createContainer(image_, has_python_ ? python(kPythonCode) : shell());
+        engine_.startContainer(running_);
+    });
+    const double work = timed([&] {
+        const int status = engine_.waitContainer(running_);
+        result = engine_.logs(running_);
+        result.exit_code = status;
+    });
+    verify("docker run", result, has_python_ ? kPythonPrints : kShellPrints);
+    const double close = timed([&] { engine_.removeContainer(running_); });
+    running_.clear();
+    record(Side::Docker, "claim", claim);
+    record(Side::Docker, "close", close);
+    record(Side::Docker, "one shot", claim + work + close);
 }
 
 void BenchDocker::files(const Record& record) {
@@ -87,22 +132,28 @@ void BenchDocker::files(const Record& record) {
 std::vector<BenchOperation> BenchDocker::operations(const std::set<std::string>& names) {
     std::vector<BenchOperation> all;
     if (names.contains("shell")) {
-        all.push_back({{}, [this](const Record& record) {
-                           exec(record, "shell", {"sh", "-c", "echo hi"}, "hi\n");
+        all.push_back(
+            {{}, [this](const Record& record) { exec(record, {"shell"}, shell(), kShellPrints); }});
+    }
+    std::vector<std::string> rows;
+    if (names.contains("python")) rows.emplace_back("python");
+    if (names.contains("context")) rows.emplace_back("context");
+    if (names.contains("cold")) rows.emplace_back("python cold");
+    if (!rows.empty() && has_python_) {
+        all.push_back({{}, [this, rows](const Record& record) {
+                           exec(record, rows, python(kPythonCode), kPythonPrints);
                        }});
     }
-    if (names.contains("python") && has_python_) {
+    if (names.contains("numpy") && has_numpy_) {
         all.push_back({{}, [this](const Record& record) {
-                           exec(record, "python", {"python3", "-c", "print(1)"}, "1\n");
+                           exec(record, {"numpy"}, python(kNumpyCode), kNumpyPrints);
                        }});
     }
-    if (names.contains("context") && has_python_) {  // Docker keeps none: what it has is an exec
-        all.push_back({{}, [this](const Record& record) {
-                           exec(record, "context", {"python3", "-c", "print(1)"}, "1\n");
-                       }});
-    }
-    if (names.contains("file") && hasFiles()) {
+    if (names.contains("file") && hasOwn()) {
         all.push_back({{}, [this](const Record& r) { files(r); }});
+    }
+    if ((names.contains("claim") || names.contains("oneshot")) && hasOwn()) {
+        all.push_back({{}, [this](const Record& r) { run(r); }});
     }
     return all;
 }

@@ -1,38 +1,78 @@
 #include "api/cli/BenchReport.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
-
-#include "api/cli/Console.h"
 
 namespace hearth::cli {
 namespace {
 
-constexpr double kMostForeign = 0.15;
-
 /// The order of the rows, whichever operation came first; others follow.
-constexpr std::array<std::string_view, 9> kOrder = {"claim",       "close",       "shell",
-                                                    "python",      "write 1 KiB", "read 1 KiB",
-                                                    "write 1 MiB", "read 1 MiB",  "one shot"};
+constexpr std::array<std::string_view, 12> kOrder = {
+    "claim",   "close",       "one shot",    "shell",      "python",      "numpy",
+    "context", "python cold", "write 1 KiB", "read 1 KiB", "write 1 MiB", "read 1 MiB"};
 
 std::size_t rank(std::string_view series) {
     return static_cast<std::size_t>(std::ranges::find(kOrder, series) - kOrder.begin());
 }
 
-std::string number(double value, int digits) {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.*f", digits, value);
-    return text;
+Json orNull(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
 }
 
-std::string mebibytes(std::uint64_t bytes) {
-    return number(static_cast<double>(bytes) / 1048576.0, 1) + " MiB";
+Json orNull(const std::optional<std::uint64_t>& bytes) {
+    return bytes ? Json(*bytes) : Json(nullptr);
 }
 
-Json summaryJson(const Summary& s) {
+/// The times, or only how many there were.
+Json summaryJson(const Summary& s, bool times) {
+    if (!times) return {{"samples", s.samples}};
     return {{"samples", s.samples}, {"minMs", s.least}, {"meanMs", s.mean}, {"p50Ms", s.p50},
             {"p90Ms", s.p90},       {"p99Ms", s.p99},   {"maxMs", s.most}};
+}
+
+Json memoryJson(const WarmMemory& memory) {
+    return {{"pssBytes", orNull(memory.pss)},
+            {"cgroupBytes", orNull(memory.cgroup)},
+            {"kernelInclusiveBytes", orNull(memory.kernel)}};
+}
+
+Json poolsJson(const std::vector<PoolSizeRow>& rows, bool times) {
+    Json all = Json::array();
+    for (const PoolSizeRow& row : rows) {
+        Json entry = {{"size", row.size}};
+        if (!row.refused.empty()) {
+            entry["refused"] = row.refused;
+            all.push_back(std::move(entry));
+            continue;
+        }
+        if (times) {
+            entry["fillSeconds"] = row.fill_seconds;
+            entry["refillSeconds"] = row.refill_seconds;
+            entry["refilled"] = row.refilled;
+        }
+        entry["claim"] = summaryJson(row.claim, times);
+        entry["echo"] = summaryJson(row.echo, times);
+        entry["perWarmSandbox"] = memoryJson(row.memory);
+        all.push_back(std::move(entry));
+    }
+    return all;
+}
+
+Json throughputJson(const std::vector<ThroughputRow>& rows, bool times) {
+    Json all = Json::array();
+    for (const ThroughputRow& row : rows) {
+        Json entry = {{"operation", row.operation},
+                      {"clients", row.clients},
+                      {"operations", row.operations},
+                      {"how", row.how}};
+        if (times) {
+            entry["seconds"] = row.seconds;
+            entry["perSecond"] = row.perSecond();
+            entry["times"] = summaryJson(row.times, true);
+        }
+        all.push_back(std::move(entry));
+    }
+    return all;
 }
 
 }  // namespace
@@ -47,99 +87,76 @@ void BenchReport::add(Side side, const std::string& series, double milliseconds)
     (side == Side::Hearth ? row->hearth : row->docker).push_back(milliseconds);
 }
 
-std::string BenchReport::table() const {
-    const bool docker = !docker_version.empty();
-    std::string text = url + ", pool " + pool + ", " + std::to_string(rounds) + " rounds";
-    if (docker) {
-        text += ", against Docker " + docker_version + ", docker exec in " +
-                (same_container ? "the workspace's own container" : "another container");
+double BenchReport::foreignShare() const {
+    return std::max(foreign_before, foreign_after);
+}
+
+std::optional<double> ratioP50(const BenchReport::Row& row) {
+    const Summary h = summarize(row.hearth);
+    const Summary d = summarize(row.docker);
+    if (h.p50 <= 0 || d.samples == 0) return std::nullopt;
+    return d.p50 / h.p50;
+}
+
+std::optional<double> ratioP99(const BenchReport::Row& row) {
+    const Summary h = summarize(row.hearth);
+    const Summary d = summarize(row.docker);
+    if (h.p99 <= 0 || std::min(h.samples, d.samples) < BenchReport::kSamplesForP99) {
+        return std::nullopt;
     }
-    text += "\nload average " + number(load[0], 2) + ", others used " +
-            number(100 * foreign_share, 0) + " % of the processors before the run\n";
-    if (foreign_share > kMostForeign) {
-        text += "the machine is busy: do not trust the times" +
-                std::string(docker ? ", only the ratios" : "") + "\n";
-    }
-    std::vector<std::string> headings = {"MILLISECONDS", "P50", "P90", "P99", "MIN", "N"};
-    if (docker) headings.insert(headings.end(), {"DOCKER P50", "P90", "P99", "RATIO P50"});
-    Table rows(headings);
-    std::vector<Table::Align> columns(headings.size(), Table::Align::Right);
-    columns[0] = Table::Align::Left;
-    rows.align(std::move(columns));
-    for (const Row& row : rows_) {
-        const Summary h = summarize(row.hearth);
-        std::vector<std::string> cells = {row.series};
-        if (h.samples > 0) {
-            cells.insert(cells.end(), {number(h.p50, 3), number(h.p90, 3), number(h.p99, 3),
-                                       number(h.least, 3), std::to_string(h.samples)});
-        } else {
-            cells.insert(cells.end(), 5, "");
-        }
-        if (const Summary d = summarize(row.docker); docker && d.samples > 0) {
-            cells.insert(cells.end(), {number(d.p50, 3), number(d.p90, 3), number(d.p99, 3)});
-            cells.push_back(h.p50 > 0 ? number(d.p50 / h.p50, 1) + "x" : "");
-        }
-        rows.add(std::move(cells));
-    }
-    text += "\n" + rows.text();
-    if (warm_claims + cold_claims > 0) {
-        text += "\nclaims: " + std::to_string(warm_claims) + " warm, " +
-                std::to_string(cold_claims) + " cold\n";
-    }
-    if (!interpreters.empty()) {
-        text += "interpreters:";
-        for (const auto& [kind, count] : interpreters) {
-            text += " " + std::to_string(count) + " " + kind;
-        }
-        text += "\n";
-    }
-    std::size_t agents = 0;
-    std::uint64_t agent_bytes = 0;
-    for (const ProcessMemory& m : memory) {
-        if (m.role == "agent") {
-            ++agents;
-            agent_bytes += m.pss_bytes;
-        } else {
-            text += "memory of the " + m.role + " (pid " + std::to_string(m.pid) +
-                    "): " + mebibytes(m.pss_bytes) + " PSS\n";
-        }
-    }
-    if (agents > 0) {
-        text +=
-            "memory of " + std::to_string(agents) + " agents: " + mebibytes(agent_bytes) + " PSS\n";
-    }
-    return text;
+    return d.p99 / h.p99;
 }
 
 Json BenchReport::document() const {
+    const bool times = tellsTimes();
     Json operations = Json::array();
     for (const Row& row : rows_) {
         Json entry = {{"name", row.series}};
         const Summary h = summarize(row.hearth);
         const Summary d = summarize(row.docker);
-        if (h.samples > 0) entry["hearth"] = summaryJson(h);
-        if (d.samples > 0) entry["docker"] = summaryJson(d);
-        if (h.p50 > 0 && d.samples > 0) entry["ratioP50"] = d.p50 / h.p50;
+        if (h.samples > 0) entry["hearth"] = summaryJson(h, times);
+        if (d.samples > 0) entry["docker"] = summaryJson(d, times);
+        if (const auto ratio = ratioP50(row)) entry["ratioP50"] = *ratio;
+        if (const auto ratio = ratioP99(row)) entry["ratioP99"] = *ratio;
         operations.push_back(std::move(entry));
     }
-    Json processes = Json::array();
-    for (const ProcessMemory& m : memory) {
-        processes.push_back({{"pid", m.pid}, {"role", m.role}, {"pssBytes", m.pss_bytes}});
+    Json seen = Json::array();
+    for (const ProcessMemory& m : processes) {
+        seen.push_back({{"pid", m.pid}, {"role", m.role}, {"pssBytes", m.pss_bytes}});
     }
-    return {{"url", url},
-            {"pool", pool},
+    const bool docker = !docker_version.empty();
+    return {{"startedAt", started_at},
+            {"benchVersion", HEARTH_VERSION},
+            {"serverVersion", orNull(server_version)},
+            {"url", url},
+            {"pool", orNull(pool)},
+            {"image", orNull(image)},
+            {"runtime", orNull(runtime)},
+            {"runtimeVersion", orNull(runtime_version)},
+            {"kernel", kernel},
+            {"processors", processors},
             {"rounds", rounds},
-            {"dockerVersion", docker_version.empty() ? Json(nullptr) : Json(docker_version)},
-            {"dockerContainer", docker_version.empty() ? Json(nullptr)
-                                : same_container       ? Json("same")
-                                                       : Json("own")},
-            {"loadAverage", load},
-            {"foreignCpuShare", foreign_share},
-            {"timesTrustworthy", foreign_share <= kMostForeign},
-            {"claims", {{"warm", warm_claims}, {"cold", cold_claims}}},
+            {"stopped", stopped},
+            {"dockerVersion", orNull(docker_version)},
+            {"dockerContainer", !docker ? Json(nullptr) : Json(same_container ? "same" : "own")},
+            {"loadAverage", load_before},
+            {"loadAverageAfter", load_after},
+            {"foreignCpuShare", foreign_before},
+            {"foreignCpuShareAfter", foreign_after},
+            {"timesTrustworthy", trustworthy()},
+            {"timesTold", times},
+            {"leftOut", left_out},
+            {"claims", claims},
             {"interpreters", interpreters},
             {"operations", std::move(operations)},
-            {"memory", std::move(processes)}};
+            {"throughput",
+             {{"warmSandboxes", throughput_pool}, {"rows", throughputJson(throughput, times)}}},
+            {"pools", poolsJson(pools, times)},
+            {"fakePools", poolsJson(fake_pools, times)},
+            {"memory",
+             {{"perWarmSandbox", memoryJson(memory)},
+              {"dockerContainerCgroupBytes", orNull(docker_cgroup)},
+              {"processes", std::move(seen)}}}};
 }
 
 }  // namespace hearth::cli

@@ -1,56 +1,61 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "api/cli/BenchCalls.h"
 #include "api/cli/BenchOperation.h"
-#include "api/cli/Remote.h"
+#include "api/cli/BenchPool.h"
 
 namespace hearth::cli {
 
-/// The names of --only.
-const std::vector<std::string>& benchNames();
-
-/// Hearth's side of the benchmark: one client, one kept-alive connection, one workspace for what
-/// runs in a claimed one. The destructor deletes the workspace. Not thread-safe.
+/// Hearth's side of the interleaved rounds: one client, one kept-alive connection, one workspace
+/// for what runs in a claimed one, and for numpy a pool and a workspace of its own. The destructor
+/// removes them. Not thread-safe.
 class BenchServer {
 public:
     /// `pool` empty: the server's default. Opens the workspace and tries Python in it.
     BenchServer(Remote& remote, const std::string& pool);
-    ~BenchServer();
     BenchServer(const BenchServer&) = delete;
     BenchServer& operator=(const BenchServer&) = delete;
 
-    /// The operations of those names; they refer to this object.
+    /// Makes the pool whose interpreters have imported numpy, or gives the reason why it cannot be
+    /// had.
+    std::string prepareNumpy();
+    /// The operations of those names (BenchPlan::names); they refer to this object.
     std::vector<BenchOperation> operations(const std::set<std::string>& names);
     const std::string& pool() const { return pool_; }
     const std::string& sandbox() const { return sandbox_; }
     bool hasPython() const { return has_python_; }
-    /// How many of the measured claims found a warm sandbox, and how many did not.
-    std::pair<int, int> claims() const { return {warm_, cold_}; }
-    /// How often code ran in which kind of interpreter ("zygote", "cold", "context").
-    const std::map<std::string, int>& interpreters() const { return interpreters_; }
+    /// What a sandbox was charged with when it had just been claimed.
+    std::uint64_t memoryBytes() const { return memory_bytes_; }
+    /// How many of the claims, warm-up included, found which kind of sandbox ("warm", "cold").
+    const BenchCounts& claims() const { return claims_; }
+    /// How often code of each series ran in which kind of interpreter.
+    const std::map<std::string, BenchCounts>& interpreters() const { return interpreters_; }
 
 private:
-    void waitForWarm();
-    void countClaim(const Json& answer);
-    Json execute(const std::string& target, const Json& body, const std::string& expected);
+    void run(const Record& record, const std::string& series, const std::string& target,
+             const Json& work, const std::string& expected, const std::string& interpreter = {});
     void claim(const Record& record);
     void oneShot(const Record& record);
     void context(const Record& record);
     void files(const Record& record);
 
     Remote& remote_;
+    BenchWorkspace workspace_;
     std::string pool_;
-    std::string workspace_;  ///< "/v1/workspaces/ws_…"
-    std::string sandbox_;    ///< of that workspace
+    std::string sandbox_;
+    std::uint64_t memory_bytes_ = 0;
     bool has_python_ = true;
-    int warm_ = 0;
-    int cold_ = 0;
+    BenchCounts claims_;
     std::string context_;  ///< made when it is first needed
-    std::map<std::string, int> interpreters_;
+    std::map<std::string, BenchCounts> interpreters_;
+    std::unique_ptr<BenchPool> numpy_pool_;
+    std::unique_ptr<BenchWorkspace> numpy_;  ///< goes before its pool
 };
 
 /// The contents that both sides write and read back.

@@ -36,6 +36,22 @@ Error refusal(const std::string& what, int status, const std::string& body) {
             "docker: " + what + ": " + std::to_string(status) + " " + message.substr(0, 500)};
 }
 
+/// Output as the Engine frames it: one byte channel, three of zero, four of big-endian length, then
+/// the bytes.
+DockerEngine::ExecResult unframed(const std::string& body) {
+    DockerEngine::ExecResult result;
+    for (std::size_t at = 0; at + kFrameHeader <= body.size();) {
+        std::size_t length = 0;
+        for (std::size_t i = 4; i < kFrameHeader; ++i) {
+            length = length << 8U | static_cast<unsigned char>(body[at + i]);
+        }
+        std::string& channel = body[at] == 2 ? result.err : result.out;
+        channel.append(body, at + kFrameHeader, length);
+        at += kFrameHeader + length;
+    }
+    return result;
+}
+
 /// `tar -C directory -c .` and the descriptor its archive comes from.
 class TarProcess {
 public:
@@ -146,20 +162,36 @@ void DockerEngine::removeImage(const std::string& reference) {
     call("DELETE", "/images/" + api::percentEncode(reference) + "?force=1");
 }
 
-std::string DockerEngine::startContainer(const std::string& image) {
-    const Json made = call("POST", "/containers/create",
-                           {{"Image", image},
-                            {"Cmd", {"sh", "-c", "while :; do sleep 3600; done"}},
-                            {"Labels", {{"dev.hearth.bench", "1"}}},
-                            {"HostConfig", {{"NetworkMode", "none"}}}});
-    const std::string id = made.value("Id", "");
-    try {
-        call("POST", "/containers/" + id + "/start");
-    } catch (const Error&) {
-        removeContainer(id);
-        throw;
-    }
-    return id;
+std::string DockerEngine::createContainer(const std::string& image,
+                                          const std::vector<std::string>& argv) {
+    const Json made =
+        call("POST", "/containers/create",
+             {{"Image", image},
+              {"Entrypoint", {""}},  // the image's own is not run
+              {"Cmd", argv},
+              {"Labels", {{"dev.hearth.bench", "1"}}},
+              {"HostConfig", {{"NetworkMode", "none"}, {"LogConfig", {{"Type", "json-file"}}}}}});
+    return made.value("Id", "");
+}
+
+void DockerEngine::startContainer(const std::string& id) {
+    call("POST", "/containers/" + id + "/start");
+}
+
+int DockerEngine::waitContainer(const std::string& id) {
+    return call("POST", "/containers/" + id + "/wait").value("StatusCode", -1);
+}
+
+DockerEngine::ExecResult DockerEngine::logs(const std::string& id) {
+    const api::ClientResponse answer =
+        kept_.get(prefix() + "/containers/" + id + "/logs?stdout=1&stderr=1");
+    if (answer.status >= 400) throw refusal("logs", answer.status, answer.body);
+    return unframed(answer.body);
+}
+
+std::uint64_t DockerEngine::memoryBytes(const std::string& id) {
+    const Json stats = call("GET", "/containers/" + id + "/stats?stream=false&one-shot=true");
+    return stats.value("memory_stats", Json::object()).value("usage", std::uint64_t{0});
 }
 
 void DockerEngine::removeContainer(const std::string& id) {
@@ -181,17 +213,7 @@ DockerEngine::ExecResult DockerEngine::exec(const std::string& id,
     const api::ClientResponse stream =
         streams_.post(prefix() + "/exec/" + exec_id + "/start", R"({"Detach":false,"Tty":false})");
     if (stream.status >= 400) throw refusal("exec", stream.status, stream.body);
-    ExecResult result;
-    // Frames of one byte channel, three of zero, four of big-endian length, then the bytes.
-    for (std::size_t at = 0; at + kFrameHeader <= stream.body.size();) {
-        std::size_t length = 0;
-        for (std::size_t i = 4; i < kFrameHeader; ++i) {
-            length = length << 8U | static_cast<unsigned char>(stream.body[at + i]);
-        }
-        std::string& channel = stream.body[at] == 2 ? result.err : result.out;
-        channel.append(stream.body, at + kFrameHeader, length);
-        at += kFrameHeader + length;
-    }
+    ExecResult result = unframed(stream.body);
     const Json ended = call("GET", "/exec/" + exec_id + "/json");
     result.exit_code = ended.contains("ExitCode") && ended["ExitCode"].is_number()
                            ? ended["ExitCode"].get<int>()

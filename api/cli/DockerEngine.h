@@ -30,9 +30,17 @@ public:
     /// Makes the image `reference` ("name:tag") of a directory's tree, streamed through tar.
     void importImage(const std::string& directory, const std::string& reference);
     void removeImage(const std::string& reference);
-    /// A running container without network that only sleeps. Gives its id.
-    std::string startContainer(const std::string& image);
+    /// A container without network that is to run `argv`. Gives its id.
+    std::string createContainer(const std::string& image, const std::vector<std::string>& argv);
+    void startContainer(const std::string& id);
+    /// Waits for its end and gives its exit code.
+    int waitContainer(const std::string& id);
+    /// What it has printed.
+    ExecResult logs(const std::string& id);
+    /// A running one is killed first.
     void removeContainer(const std::string& id);
+    /// What the kernel charges its cgroup with; 0 where the Engine does not say.
+    std::uint64_t memoryBytes(const std::string& id);
     /// The id of a running container with that label ("key=value"); empty if there is none.
     std::string findContainer(const std::string& label);
     /// As `docker exec` does: create, start, read the stream to its end, inspect.

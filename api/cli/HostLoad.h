@@ -1,30 +1,17 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace hearth::cli {
 
-/// What one process of Hearth's holds.
-struct ProcessMemory {
-    pid_t pid = 0;
-    std::string role;  ///< "server", "launcher", "agent"
-    std::uint64_t pss_bytes = 0;
-};
-
-/// The server (`pid`, or every `hearth serve` of the machine), its children and the agents of the
-/// sandboxes, by proportional set size. Processes whose memory may not be read are left out.
-std::vector<ProcessMemory> hearthMemory(std::optional<pid_t> pid);
-
 /// The 1, 5 and 15 minute load averages.
 std::array<double, 3> loadAverage();
-/// The share of all processors (0 to 1) that others use while this program sleeps for half a
-/// second.
+/// The share of all processors (0 to 1) that others use, or the hypervisor takes, while this
+/// program sleeps for a second.
 double busyShare();
+unsigned processors();
+/// "Linux 6.1.0 x86_64".
+std::string kernelName();
 
 }  // namespace hearth::cli
