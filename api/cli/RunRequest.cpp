@@ -15,10 +15,10 @@ constexpr std::size_t kMaxScript = 4U << 20U;
 struct Language {
     std::string_view extension;
     std::string_view name;
-    std::string_view interpreter;  ///< for a script with arguments
+    std::string_view interpreter = {};  ///< for a script with arguments; empty: it is compiled
 };
 
-constexpr std::array<Language, 8> kLanguages = {{
+constexpr std::array<Language, 17> kLanguages = {{
     {".py", "python", "python3"},
     {".sh", "sh", "sh"},
     {".bash", "bash", "bash"},
@@ -27,6 +27,15 @@ constexpr std::array<Language, 8> kLanguages = {{
     {".rb", "ruby", "ruby"},
     {".pl", "perl", "perl"},
     {".lua", "lua", "lua"},
+    {".r", "r", "Rscript"},
+    {".R", "r", "Rscript"},
+    {".ts", "typescript"},
+    {".c", "c"},
+    {".cc", "cpp"},
+    {".cpp", "cpp"},
+    {".go", "go"},
+    {".rs", "rust"},
+    {".java", "java"},
 }};
 
 const Language* findLanguage(const std::string& path) {
@@ -57,7 +66,8 @@ Json variables(const Options& options) {
 /// A script with arguments is a file and an argument vector; code alone has none.
 void scriptWithArguments(const Options& options, const std::string& script, RunRequest& request) {
     const Language* language = findLanguage(script);
-    if (language == nullptr || script == "-" || options.get("language")) {
+    if (language == nullptr || language->interpreter.empty() || script == "-" ||
+        options.get("language")) {
         throw UsageError("no interpreter is known for " + script + " with arguments",
                          "give an argument vector: hearth run -- PROGRAM ARG…");
     }

@@ -72,6 +72,13 @@ bool isLabelValue(std::string_view text) {
     return text.empty() || isLabelName(text);
 }
 
+bool isLanguage(std::string_view text) {
+    return text.empty() || (text.size() <= 63 && isAlnum(text.front()) && each(text, [](char c) {
+                                return isAlnum(c) ||
+                                       std::string_view("+#._-").find(c) != std::string_view::npos;
+                            }));
+}
+
 bool isLabelSelector(std::string_view text) {
     const std::size_t equals = text.find('=');
     return equals != std::string_view::npos && isLabelKey(text.substr(0, equals)) &&
@@ -139,6 +146,9 @@ const Format kLabelKey{
 const Format kLabelValue{"label-value", "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$",
                          "must be up to 63 letters, digits, '-', '_' and '.', or empty",
                          isLabelValue};
+const Format kLanguage{"language", "^([A-Za-z0-9][A-Za-z0-9+#._-]{0,62})?$",
+                       "must be up to 63 letters, digits, '+', '#', '.', '_' and '-', or empty",
+                       isLanguage};
 const Format kPath{"path", "", "must be 1 to 4096 bytes without NUL", isPath};
 const Format kArgument{"argument", "", "must be less than 131072 bytes without NUL", isArgument};
 const Format kBase64{"base64", "", "must be base64 (standard alphabet, with padding)", isBase64};

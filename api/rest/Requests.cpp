@@ -117,7 +117,7 @@ Schema workspaceRequestSchema() {
     Schema schema = Schema::object();
     schema.mergeFields(placeSchema())
         .optional("env", envSchema("Environment of everything that runs here"))
-        .optional("language", text(kLabelValue, "Selects a pool whose image knows it"))
+        .optional("language", text(kLanguage, "Selects a pool whose image knows it"))
         .example({{"pool", "python"}, {"idleTimeoutSeconds", 600}})
         .named("WorkspaceRequest");
     return schema;
@@ -147,7 +147,7 @@ Schema executionFields() {
                               .describe("A program and its arguments, without a shell"))
         .optional("code", Schema::string().describe("A piece of code in `language`"))
         .exactlyOne({"command", "argv", "code"})
-        .optional("language", text(kLabelValue, "Of `code`; without it python, or the image's own"))
+        .optional("language", text(kLanguage, "Of `code`; without it python, or the image's own"))
         .optional("cwd", text(kPath, "Working directory; without it the workspace's root"))
         .optional("env", envSchema("Environment of this execution, over the workspace's"))
         .optional("stdin", Schema::string().describe("Standard input, given at once, then closed"))
@@ -190,7 +190,7 @@ Schema executionRequestSchema() {
 
 Schema contextRequestSchema() {
     return Schema::object()
-        .optional("language", text(kLabelValue, "Without it python, or the image's own"))
+        .optional("language", text(kLanguage, "Without it python, or the image's own"))
         .optional("cwd", text(kPath, "Where it starts; without it the workspace's root"))
         .optional("env", envSchema("Environment of the interpreter, over the workspace's"))
         .optional("name", text(kDisplayName,

@@ -29,6 +29,7 @@ extern const Format kEnvName;        ///< [A-Za-z_][A-Za-z0-9_]*, up to 255
 extern const Format kEnvValue;       ///< up to 32 KiB, no NUL
 extern const Format kLabelKey;       ///< as in Kubernetes: [prefix/]name
 extern const Format kLabelValue;     ///< as in Kubernetes: up to 63, may be empty
+extern const Format kLanguage;       ///< letters, digits and +#._-, up to 63, may be empty
 extern const Format kPath;           ///< up to 4,096 bytes, no NUL
 extern const Format kArgument;       ///< up to 128 KiB, no NUL: what execve takes
 extern const Format kBase64;         ///< standard alphabet with padding

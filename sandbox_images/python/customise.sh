@@ -20,7 +20,8 @@ grep -q '^font.family: sans-serif, WenQuanYi' /etc/matplotlibrc
 # Documentation, translations, tests and samples nobody runs here.
 rm -rf /usr/share/doc /usr/share/doc-base /usr/share/info /usr/share/man /usr/share/locale \
     /usr/share/lintian /usr/share/bug /usr/share/menu /usr/share/zsh /usr/share/bash-completion \
-    /usr/share/gitweb /usr/share/unicode /usr/share/matplotlib/sample_data /usr/share/javascript /usr/include /usr/games
+    /usr/share/gitweb /usr/share/unicode /usr/share/matplotlib/sample_data /usr/share/javascript /usr/games
+[ -e /usr/bin/gcc ] || rm -rf /usr/include
 find /usr/lib/python3 /usr/lib/python3.* -depth -type d \
     \( -name tests -o -name test -o -name idlelib -o -name turtledemo \) \
     -not -path '*/numpy/testing*' -not -path '*/pandas/_testing*' -exec rm -rf {} +

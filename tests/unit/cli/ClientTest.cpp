@@ -181,6 +181,8 @@ TEST_CASE("run refuses nothing, two things and nonsense", "[unit][cli]") {
 TEST_CASE("the language goes by the extension", "[unit][cli]") {
     CHECK(languageOf("a/b.py") == "python");
     CHECK(languageOf("x.js") == "node");
+    CHECK(languageOf("main.go") == "go");
+    CHECK(languageOf("main.R") == "r");
     CHECK(languageOf("x.unknown").empty());
 }
 

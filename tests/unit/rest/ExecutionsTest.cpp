@@ -108,6 +108,20 @@ TEST_CASE("a one shot gives the workspace its part of the body", "[unit][rest]")
     CHECK(house.executions.request.fingerprint == house.executions.where.fingerprint);
 }
 
+TEST_CASE("languages may be called c++ and c#, and nothing with a space", "[unit][rest]") {
+    House house;
+    house.executions.execution->end("ok", 0);
+    const auto ask = [&house](const std::string& language) {
+        FakeRequest request = post(R"({"code":"1","language":")" + language + "\"}");
+        return house.rest.handle(request).status;
+    };
+    for (const char* language : {"c++", "c#", "objective-c"}) {
+        CHECK(ask(language) == 200);
+        CHECK(house.executions.request.language == language);
+    }
+    for (const char* language : {"a b", "+", "a/b"}) CHECK_THROWS_AS(ask(language), Error);
+}
+
 TEST_CASE("output that is not UTF-8 is still valid JSON", "[unit][rest]") {
     House house;
     house.executions.execution->print(1, "a\xFF");
