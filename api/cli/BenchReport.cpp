@@ -142,7 +142,7 @@ Json BenchReport::document() const {
             {"loadAverage", load_before},
             {"loadAverageAfter", load_after},
             {"foreignCpuShare", foreign_before},
-            {"foreignCpuShareAfter", foreign_after},
+            {"foreignCpuShareAfter", stopped ? Json(nullptr) : Json(foreign_after)},
             {"timesTrustworthy", trustworthy()},
             {"timesTold", times},
             {"leftOut", left_out},

@@ -151,8 +151,9 @@ std::string benchTable(const BenchReport& report) {
     text += "\n" + std::to_string(report.processors) + " processors, load average " +
             number(report.load_before[0], 2) + " before and " + number(report.load_after[0], 2) +
             " after; others used " + number(100 * report.foreign_before, 0) +
-            " % of the processors before and " + number(100 * report.foreign_after, 0) +
-            " % after the run\n";
+            " % of the processors before" +
+            (report.stopped ? "" : " and " + number(100 * report.foreign_after, 0) + " % after") +
+            " the run\n";
     if (report.stopped) text += "stopped early: what follows is what there was\n";
     if (!report.trustworthy()) {
         text += report.allow_busy

@@ -17,11 +17,34 @@ namespace hearth::cli {
 namespace {
 
 constexpr std::chrono::seconds kMostTime{10};
+constexpr unsigned kPatienceMillis = 10;
 constexpr unsigned kLeastWarm = 32;
 constexpr unsigned kMostWarm = 500;  // twice this fits into a pool
 
+/// What a client's turn is given; `how` counts what is worth telling.
+struct Client {
+    Remote remote;
+    std::size_t number = 0;
+    BenchCounts how = {};
+};
+
 /// One client's turn; says how it went ("warm", "zygote").
-using Turn = std::function<std::string(Remote& remote, std::size_t client)>;
+using Turn = std::function<std::string(Client& client)>;
+
+/// Calls again as long as the server says that the tenant has its share of it under way; that is
+/// counted, and the time spent so belongs to the operation.
+template <typename Call>
+auto patiently(Client& client, const Call& call) {
+    while (true) {
+        try {
+            return call();
+        } catch (const RemoteError& e) {
+            if (e.status() != 429) throw;
+            ++client.how["tried again"];
+        }
+        BenchStop::sleep(kPatienceMillis);
+    }
+}
 
 /// What all clients of one measurement share.
 struct Loop {
@@ -36,19 +59,18 @@ struct Loop {
     BenchCounts how;             ///< under mutex
 };
 
-void client(Loop& loop, const Turn& turn, Remote remote, std::size_t number) {
+void goRound(Loop& loop, const Turn& turn, Client client) {
     const SystemClock clock;
     std::vector<double> times;
-    BenchCounts how;
     loop.start.arrive_and_wait();
     try {
         const TimePoint end = clock.now() + kMostTime;
         while (!loop.failed && !BenchStop::asked() && clock.now() < end &&
                loop.left.fetch_sub(1) > 0) {
             const TimePoint begin = clock.now();
-            const std::string went = turn(remote, number);
+            const std::string went = turn(client);
             times.push_back(toMillis(clock.now() - begin));
-            ++how[went];
+            ++client.how[went];
         }
     } catch (...) {
         const std::lock_guard lock(loop.mutex);
@@ -57,7 +79,7 @@ void client(Loop& loop, const Turn& turn, Remote remote, std::size_t number) {
     }
     const std::lock_guard lock(loop.mutex);
     loop.times.insert(loop.times.end(), times.begin(), times.end());
-    for (const auto& [kind, count] : how) loop.how[kind] += count;
+    for (const auto& [kind, count] : client.how) loop.how[kind] += count;
 }
 
 class Measurement {
@@ -73,11 +95,13 @@ public:
             interpreters(clients);
         }
         pool_.waitUntilWarm();
-        closedLoop("one shot", clients, plan_.operations, [this](Remote& remote, std::size_t) {
+        closedLoop("one shot", clients, plan_.operations, [this](Client& client) {
             Json work = plan_.python ? pythonWork() : shellWork();
             work["pool"] = pool_.name();
-            return claimSource(benchExecute(remote, "/v1/executions", work,
-                                            plan_.python ? kPythonPrints : kShellPrints));
+            return claimSource(patiently(client, [&] {
+                return benchExecute(client.remote, "/v1/executions", work,
+                                    plan_.python ? kPythonPrints : kShellPrints);
+            }));
         });
     }
 
@@ -92,16 +116,17 @@ private:
         {
             std::vector<std::jthread> threads;
             for (std::size_t i = 0; i < clients; ++i) {
-                threads.emplace_back([&loop, &turn, remote = remote_.another(), i]() mutable {
-                    client(loop, turn, std::move(remote), i);
-                });
+                threads.emplace_back(
+                    [&loop, &turn, client = Client{remote_.another(), i}]() mutable {
+                        goRound(loop, turn, std::move(client));
+                    });
             }
             begin = clock.now();
             loop.start.count_down();
         }
         const double seconds = toSeconds(clock.now() - begin);
-        if (loop.failure) std::rethrow_exception(loop.failure);
         BenchStop::check();
+        if (loop.failure) std::rethrow_exception(loop.failure);
         report_.throughput.push_back({operation, clients, loop.times.size(), seconds,
                                       summarize(loop.times), std::move(loop.how)});
     }
@@ -112,21 +137,22 @@ private:
         std::vector<BenchWorkspace> open;  // under mutex; what is left goes with it
         const std::size_t warm = report_.throughput_pool;
         const Json body = {{"pool", pool_.name()}};
-        closedLoop("claim", clients, warm, [&](Remote& remote, std::size_t) {
-            const Json made = remote.send("POST", "/v1/workspaces", body).body;
+        closedLoop("claim", clients, warm, [&](Client& client) {
+            const Json made = patiently(
+                client, [&] { return client.remote.send("POST", "/v1/workspaces", body).body; });
             const std::lock_guard lock(mutex);
             open.emplace_back(remote_, made);
             if (made.value("phase", "") != "Active") throw wrongAnswer("a claim", made);
             return claimSource(made);
         });
-        closedLoop("release", clients, open.size(), [&](Remote& remote, std::size_t) {
+        closedLoop("release", clients, open.size(), [&](Client& client) {
             std::string target;
             {
                 const std::lock_guard lock(mutex);
                 target = open.back().release();
                 open.pop_back();
             }
-            remote.send("DELETE", target);
+            patiently(client, [&] { return client.remote.send("DELETE", target); });
             return std::string("ok");
         });
     }
@@ -144,14 +170,17 @@ private:
                          kPythonPrints);
         }
         pool_.waitUntilWarm();  // so that no refill goes on beside
-        const auto run = [&](Remote& remote, std::size_t i, const Json& work) {
-            return benchExecute(remote, open[i].executions(), work, kPythonPrints)
-                .value("interpreter", "unknown");
+        const auto run = [&](Client& client, const Json& work) {
+            return patiently(client, [&] {
+                return benchExecute(client.remote, open[client.number].executions(), work,
+                                    kPythonPrints)
+                    .value("interpreter", "unknown");
+            });
         };
         closedLoop("python", clients, plan_.operations,
-                   [&](Remote& remote, std::size_t i) { return run(remote, i, pythonWork()); });
-        closedLoop("context", clients, plan_.operations, [&](Remote& remote, std::size_t i) {
-            return run(remote, i, contextWork(contexts[i]));
+                   [&](Client& client) { return run(client, pythonWork()); });
+        closedLoop("context", clients, plan_.operations, [&](Client& client) {
+            return run(client, contextWork(contexts[client.number]));
         });
     }
 

@@ -24,8 +24,9 @@ unsigned throughputPoolSize(const ThroughputPlan& plan);
 /// N clients, each with a connection of its own and the next request sent when the last was
 /// answered: claims and releases in a burst from a full pool, fresh interpreters and contexts with
 /// a workspace for each client, and one shots, which also pay for the refill. Each kind ends after
-/// that many operations or ten seconds. Every answer is verified; the first wrong one ends it.
-/// Adds rows to the report as they are ready, so that what was measured is not lost.
+/// that many operations or ten seconds. Every answer is verified; the first wrong one ends it, but
+/// a 429 is counted and tried again, within the operation's time. Adds rows to the report as they
+/// are ready, so that what was measured is not lost.
 void measureThroughput(Remote& remote, const Json& like, const ThroughputPlan& plan,
                        BenchReport& report, const std::function<void(const std::string&)>& note);
 
