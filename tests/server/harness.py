@@ -251,9 +251,11 @@ unpacked = Unpacked()
 
 
 class Server:
-    """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks."""
+    """One `hearth serve` with its own data directory. Use as a context; the end drains and looks for leaks.
+    It is ready when its pools' images are unpacked, for which a large one needs a larger `ready_within` (seconds)."""
 
-    def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=()):
+    def __init__(self, pools=None, data_dir=None, runtime=None, config=None, env=None, args=(), ready_within=60):
+        self.ready_within = ready_within
         self.own_data = data_dir is None
         self.data = data_dir or tempfile.mkdtemp(prefix="hearth-server-")
         os.makedirs(self.data, exist_ok=True)
@@ -292,7 +294,8 @@ class Server:
         import hashlib
         return hashlib.sha256(os.path.realpath(self.data).encode()).hexdigest()[:12]
 
-    def start(self, wait=60, env=None):
+    def start(self, wait=None, env=None):
+        wait = self.ready_within if wait is None else wait
         args = [os.path.join(BUILD, "hearth"), "serve", "--listen", f"127.0.0.1:{self.port}",
                 "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.data,
                 "--pools", self.pools_file, "--runtime", self.runtime] + self.extra

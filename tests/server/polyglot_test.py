@@ -134,6 +134,11 @@ def main_class(s, w):
     assert "no class has a" in out["stderr"] and out["error"]["name"] == "CompileError", out
     thrown = run(s, w, "java", 'class T { public static void main(String[] a) { throw new IllegalStateException("thrown"); } }')
     assert thrown["exitCode"] == 1 and thrown["error"] is None and "at T.main(Main.java:1)" in thrown["stderr"], thrown
+    # The compiler's classes come out of the archive that was made with the image.
+    mapped = s.run(w, "cd /tmp; echo 'class A { public static void main(String[] a) {} }' > A.java; J=/usr/lib/hearth/java/compile; "
+                      "java -XX:+UseSerialGC -XX:SharedArchiveFile=$J.jsa -Xlog:class+load -cp $J.jar CompileFile A.java | "
+                      "grep -c 'source: shared objects file (top)'")
+    assert int(mapped["stdout"]) > 500, mapped
     full = run(s, w, "java", "import java.util.*;\nclass M { public static void main(String[] x) {\n"
                              "  List<long[]> l = new ArrayList<>(); while (true) l.add(new long[1 << 20]);\n} }")
     assert "OutOfMemoryError" in full["stderr"] and full["status"] == "failed", full
@@ -176,13 +181,13 @@ def polyglot(s):
         status = s.get("/v1/pools/polyglot").json["status"]
         assert "sandbox.create_failed" not in s.log(), status
         return status["ready"] >= 1
-    wait_for("a sandbox", ready, 600)
+    wait_for("a sandbox", ready, 500)
     return s.open_workspace(pool="polyglot", language="rust")["id"]
 
 
 def every_language():
     """every language of the polyglot image runs with input, environment and exit code, and shows what does not compile"""
-    with open(POOL, encoding="utf-8") as f, Server(f.read()) as s:  # one for all: the image takes long to unpack
+    with open(POOL, encoding="utf-8") as f, Server(f.read(), ready_within=500) as s:  # one for all: 1.6 GB are unpacked
         w = polyglot(s)
         hello(s, w)
         wrong_code(s, w)
