@@ -10,7 +10,7 @@ import sys
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Growth, Reader, Shared, commands_with, main, new_key, pool_yaml, wait_for)  # noqa: E402
+from harness import Growth, Reader, Shared, commands_with, main, new_key, pool_yaml, wait_for  # noqa: E402
 
 PREWARM = "  template:\n    prewarm: {languages: [python], imports: [numpy, pandas, matplotlib.pyplot], timeout: 60s}\n"
 shared = Shared(pools=pool_yaml("python", image="python", memory="512Mi").replace("  template:\n", PREWARM, 1))
@@ -227,9 +227,12 @@ def unread():
         flooder = begin(s, w, command=FLOOD, timeoutSeconds=4)
         events = f"/v1/executions/{flooder}/events"
         with Reader(s, events, buffer=4096) as stalled, Reader(s, f"/v1/workspaces/{w}/files/big", buffer=4096) as download:
-            crowd = [Reader(s, events, buffer=4096) for _ in range(200)]
+            crowd = []
             try:
                 assert stalled.begin() == download.begin() == 200
+                for _ in range(200):
+                    crowd.append(Reader(s, events, buffer=4096))
+                    assert crowd[-1].begin() == 200
                 while s.get(f"/v1/executions/{flooder}").json["status"] == "running":
                     neighbour.works()
                 assert growth.most() < ALLOWED, growth.most()
