@@ -367,9 +367,10 @@ threading.Thread(target=forge, daemon=True).start()
     AgentProcess agent({R"(HEARTH_IMAGE={"env":["PYTHONPATH=)" + dir.path() + R"("]})"});
     Client client(agent.socket());
     client.ask(hello());
-    const Outcome prewarmed = client.ask({{"op", "prewarm"},
-                                          {"languages", {{"python", {{"imports", Json::array({"forger"})}}}}},
-                                          {"waitMs", 20'000}});
+    const Outcome prewarmed =
+        client.ask({{"op", "prewarm"},
+                    {"languages", {{"python", {{"imports", Json::array({"forger"})}}}}},
+                    {"waitMs", 20'000}});
     REQUIRE(prewarmed.body["failed"].empty());
     REQUIRE(client.ask(bindRequest()).ok);
     const Outcome victim = client.ask({{"op", "exec"},
