@@ -1,6 +1,8 @@
 #include <atomic>
 #include <barrier>
+#include <csignal>
 
+#include "controller/LiveExecution.h"
 #include "controller/Workspace.h"
 #include "tests/unit/base/Support.h"
 
@@ -128,4 +130,40 @@ TEST_CASE("each kernel kill for memory is seen once", "[unit][controller]") {
     CHECK(ws->sawOom(1));
     CHECK_FALSE(ws->sawOom(1));
     CHECK(ws->sawOom(3));
+}
+
+TEST_CASE("who was killed is told as out of memory, whose child was killed is not",
+          "[unit][controller]") {
+    struct Case {
+        std::string status;
+        int exit_code, signal;
+        std::uint64_t peak;
+        bool looks;
+        std::string told;
+    };
+    constexpr std::uint64_t kLimit = 512;
+    const ManualClock clock;
+    for (const Case& c :
+         {Case{"killed", 137, SIGKILL, 1, true, "oom"},
+          Case{"killed", 143, SIGTERM, 1, false, "killed"},
+          Case{"timeout", 137, SIGKILL, 1, true, "timeout"},
+          Case{"failed", 137, 0, 1, true, "failed"}, Case{"failed", 1, 0, 1, false, "failed"},
+          Case{"ok", 0, 0, kLimit, true, "ok"}, Case{"ok", 0, 0, 1, false, "ok"}}) {
+        const auto execution =
+            std::make_shared<LiveExecution>(LiveExecution::Facts{}, workspace(0ms), clock);
+        execution->self(execution);
+        bool looked = false;
+        execution->onEnded([&](const std::shared_ptr<LiveExecution>& ended) {
+            looked = ended->mayHaveMetOom(kLimit);
+            ended->oomSeen();
+        });
+        agent::ExecResult result;
+        result.status = c.status;
+        result.exit_code = c.exit_code;
+        result.signal = c.signal;
+        result.max_rss_bytes = c.peak;
+        execution->exited(result);
+        CHECK(looked == c.looks);
+        CHECK(execution->view().status == c.told);
+    }
 }
