@@ -17,7 +17,7 @@ shared = Shared(pools=pool_yaml("python", image="python", memory="512Mi").replac
 
 MIB = 1 << 20
 # How much server and launcher may grow while a neighbour storms, whatever it does.
-ALLOWED = 64 * MIB
+ALLOWED = 128 * MIB
 # Lines of 16 bytes that count up, so that any piece of them tells where it stood.
 FIRST = 10 ** 14
 FLOOD = f"seq {FIRST} 999999999999999 >&2 & exec seq {FIRST} 999999999999999"
