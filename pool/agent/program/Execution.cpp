@@ -230,11 +230,7 @@ void Execution::done(std::string_view payload) {
         3) {
         return;
     }
-    rusage usage{};
-    usage.ru_utime = {static_cast<time_t>(used_us / 1'000'000),
-                      static_cast<suseconds_t>(used_us % 1'000'000)};
-    usage.ru_maxrss = static_cast<long>(peak_kib);
-    reaped(W_EXITCODE(status & 0xFF, 0), usage);
+    reaped(W_EXITCODE(status & 0xFF, 0), toldUsage(used_us, 0, peak_kib));
 }
 
 void Execution::driverClosed(DriverChannel&) {

@@ -134,6 +134,20 @@ std::vector<pid_t> livingProcesses(const Settings& settings, Mark mark, gid_t la
     return found;
 }
 
+rusage toldUsage(long long user_us, long long system_us, long long peak_kib) {
+    static constexpr long long kMostUs = 1'000'000LL * 60 * 60 * 24 * 365;
+    constexpr long long kMostKib = 1LL << 40U;
+    const auto time = [](long long us) {
+        us = std::clamp(us, 0LL, kMostUs);
+        return timeval{us / 1'000'000, us % 1'000'000};
+    };
+    rusage usage{};
+    usage.ru_utime = time(user_us);
+    usage.ru_stime = time(system_us);
+    usage.ru_maxrss = std::clamp(peak_kib, 0LL, kMostKib);
+    return usage;
+}
+
 int countTenantProcesses(const Settings& settings) {
     const std::vector<Process> all = readProcesses(settings.mark, 0);
     std::map<pid_t, pid_t> parents;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <vector>
@@ -11,6 +12,10 @@ namespace hearth::agent {
 /// The living processes (no zombies) of one execution, read from /proc: every descendant for ever,
 /// by the number that its processes carry as their Mark.
 std::vector<pid_t> livingProcesses(const Settings& settings, Mark mark, gid_t label);
+
+/// What a process has used, as told by whom a tenant may have in hand: bounded, so that it fits
+/// wherever it is reckoned with.
+rusage toldUsage(long long user_us, long long system_us, long long peak_kib);
 
 /// How many living processes the tenant has.
 int countTenantProcesses(const Settings& settings);

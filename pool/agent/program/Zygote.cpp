@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "pool/agent/program/Pipe.h"
+#include "pool/agent/program/Processes.h"
 
 namespace hearth::agent {
 
@@ -230,11 +231,7 @@ void Zygote::dead(std::string_view payload) {
                     &system, &peak) != 5) {
         return end(nowNs());
     }
-    rusage usage{};
-    usage.ru_utime = {user / 1'000'000, user % 1'000'000};
-    usage.ru_stime = {system / 1'000'000, system % 1'000'000};
-    usage.ru_maxrss = peak;
-    owner_.dead(pid, status, usage);
+    owner_.dead(pid, status, toldUsage(user, system, peak));
 }
 
 void Zygote::childSaid(DriverChannel& channel, std::string_view kind) {

@@ -382,3 +382,16 @@ threading.Thread(target=forge, daemon=True).start()
                                        {"timeoutMs", 20'000}});
     CHECK(victim.result()["exitCode"] == 7);
 }
+
+TEST_CASE("no number that a driver tells leaves its bounds", "[unit][agent][program]") {
+    Warm w;
+    for (const char* told : {"0 -1 -1", "0 9223372036854775807 9223372036854775807",
+                             "-1 -9223372036854775808 0", "0 99999999999999999999999999 1"}) {
+        const Outcome o = w.fresh("import os; said = b'" + std::string(told) +
+                                  "'; os.write(900, b'done %d\\n%b' % (len(said), said))");
+        CHECK(o.result()["cpuMs"].get<std::int64_t>() >= 0);
+        CHECK(o.result()["maxRssBytes"].get<std::int64_t>() >= 0);
+        CHECK(o.result()["cpuMs"].get<std::int64_t>() < 1LL << 40U);
+        CHECK(o.result()["maxRssBytes"].get<std::int64_t>() <= 1LL << 50U);
+    }
+}
