@@ -62,17 +62,13 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         return ReconcileResult::settled();
     }
 
-    const std::vector<Member> members = warm_.members(name);
-    const std::string wanted = templateHash(pool->spec);
-    const auto fresh = static_cast<std::size_t>(std::count_if(
-        members.begin(), members.end(),
-        [&](const Member& member) { return isWarm(member) && member.template_hash == wanted; }));
+    const pool::WarmStock stock = warm_.stock(name, templateHash(pool->spec));
     // Who waits needs a sandbox each, over and above the floor.
     const std::size_t desired = desiredWarm(pool->spec);
     const std::size_t target = std::min<std::size_t>(desired + claims_.waiting(name),
                                                      std::max<std::size_t>(pool->spec.warm_max, 1));
     std::optional<std::chrono::nanoseconds> again;
-    if (fresh < target) {
+    if (stock.fresh < target) {
         const Breaker::State breaker = breaker_.state(name);
         if (clock_.now() < breaker.retry_at) {
             again = breaker.retry_at - clock_.now();
@@ -88,10 +84,10 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
             if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
             // A pool that has just failed is tried with one sandbox, not with all.
             const std::size_t trust = breaker.failures > 0 ? 1 : target;
-            create(*pool, std::min({target - fresh, pace, room, trust}));
+            create(*pool, std::min({target - stock.fresh, pace, room, trust}));
         }
     }
-    retireStale(*pool, members);
+    if (mayRetire(pool->spec, stock)) retireStale(*pool);
     publish(*pool, desired);
     return ReconcileResult::after(again.value_or(kRecheck));
 }
@@ -130,12 +126,17 @@ void PoolReconciler::endDeleted(const Pool& pool) {
     status_.erase(pool.name);
 }
 
-void PoolReconciler::retireStale(const Pool& pool, const std::vector<Member>& members) {
+bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const {
+    const bool stale = stock.ready > stock.fresh_ready;
+    const bool old = spec.max_age.count() > 0 && stock.oldest &&
+                     clock_.now() - *stock.oldest > spec.max_age;
+    return stale || old || stock.ready > desiredWarm(spec);
+}
+
+void PoolReconciler::retireStale(const Pool& pool) {
     const std::string wanted = templateHash(pool.spec);
-    std::vector<Member> ready;
-    for (const Member& member : members) {
-        if (member.phase == Phase::Ready) ready.push_back(member);
-    }
+    std::vector<Member> ready = warm_.members(pool.name);
+    std::erase_if(ready, [](const Member& member) { return member.phase != Phase::Ready; });
     std::sort(ready.begin(), ready.end(),
               [](const Member& a, const Member& b) { return a.created_at < b.created_at; });
     const std::size_t floor = desiredWarm(pool.spec);

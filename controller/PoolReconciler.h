@@ -33,7 +33,9 @@ public:
 private:
     void count(const std::string& name, PoolStatus& status) const;
     void endDeleted(const Pool& pool);
-    void retireStale(const Pool& pool, const std::vector<pool::Member>& members);
+    /// Whether retireStale(), which looks at every member, can find any.
+    bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const;
+    void retireStale(const Pool& pool);
     void create(const Pool& pool, std::size_t count);
     /// How many more members the pool may have. Of pools made for claims together not more than
     /// each may have alone; with none left, those that nobody waits for make room.

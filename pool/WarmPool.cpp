@@ -3,6 +3,27 @@
 #include <algorithm>
 
 namespace hearth::pool {
+namespace {
+
+std::size_t& counter(PoolCounts& counts, Phase phase) {
+    switch (phase) {
+        case Phase::Creating:
+            return counts.creating;
+        case Phase::Warming:
+            return counts.warming;
+        case Phase::Ready:
+            return counts.ready;
+        case Phase::Claimed:
+            return counts.claimed;
+        case Phase::Draining:
+            return counts.draining;
+        case Phase::Failed:
+            return counts.failed;
+    }
+    return counts.failed;
+}
+
+}  // namespace
 
 std::string_view phaseName(Phase phase) noexcept {
     switch (phase) {
@@ -32,8 +53,8 @@ void WarmPool::adopt(Member member) {
     auto owned = std::make_unique<Member>(std::move(member));
     Member& placed = *owned;
     if (!members_.emplace(placed.id, std::move(owned)).second) return;
-    ++counter(placed);
-    if (placed.phase == Phase::Ready) ready_[placed.pool].push_back(&placed);
+    countIn(placed);
+    if (placed.phase == Phase::Ready) enlist(placed);
 }
 
 bool WarmPool::warming(const SandboxId& id) {
@@ -53,17 +74,17 @@ bool WarmPool::ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> ag
     member->ready = at;
     member->start = took;
     move(*member, Phase::Ready);
-    ready_[member->pool].push_back(member);
+    enlist(*member);
     return true;
 }
 
 std::optional<Member> WarmPool::claim(const std::string& pool, const std::string& workspace,
                                       const std::string& tenant) {
     const std::lock_guard lock(mutex_);
-    const auto list = ready_.find(pool);
-    if (list == ready_.end() || list->second.empty()) return std::nullopt;
-    Member& member = *list->second.front();
-    list->second.pop_front();
+    const auto shelf = shelves_.find(pool);
+    if (shelf == shelves_.end() || shelf->second.ready.empty()) return std::nullopt;
+    Member& member = *shelf->second.ready.front();
+    shelf->second.ready.pop_front();
     member.workspace = workspace;
     member.tenant = tenant;
     move(member, Phase::Claimed);
@@ -96,7 +117,7 @@ void WarmPool::remove(const SandboxId& id) {
     const auto found = members_.find(id);
     if (found == members_.end()) return;
     unlist(*found->second);
-    --counter(*found->second);
+    countOut(*found->second);
     last = std::move(found->second->agent);
     members_.erase(found);
 }
@@ -127,8 +148,22 @@ std::vector<Member> WarmPool::all() const {
 
 PoolCounts WarmPool::counts(const std::string& pool) const {
     const std::lock_guard lock(mutex_);
-    const auto found = counts_.find(pool);
-    return found == counts_.end() ? PoolCounts{} : found->second;
+    const auto found = shelves_.find(pool);
+    return found == shelves_.end() ? PoolCounts{} : found->second.counts;
+}
+
+WarmStock WarmPool::stock(const std::string& pool, const std::string& template_hash) const {
+    WarmStock stock;
+    const std::lock_guard lock(mutex_);
+    const auto shelf = shelves_.find(pool);
+    if (shelf == shelves_.end()) return stock;
+    stock.ready = shelf->second.counts.ready;
+    if (!shelf->second.ready.empty()) stock.oldest = shelf->second.ready.front()->created_at;
+    const auto made = shelf->second.made.find(template_hash);
+    if (made == shelf->second.made.end()) return stock;
+    stock.fresh_ready = made->second.ready;
+    stock.fresh = made->second.creating + made->second.warming + made->second.ready;
+    return stock;
 }
 
 std::optional<std::vector<std::string>> WarmPool::languages(const std::string& pool) const {
@@ -144,35 +179,34 @@ Member* WarmPool::locate(const SandboxId& id) {
     return found == members_.end() ? nullptr : found->second.get();
 }
 
+void WarmPool::enlist(Member& member) {
+    shelves_[member.pool].ready.push_back(&member);
+}
+
 void WarmPool::unlist(const Member& member) {
     if (member.phase != Phase::Ready) return;
-    std::deque<Member*>& list = ready_[member.pool];
+    std::deque<Member*>& list = shelves_[member.pool].ready;
     list.erase(std::remove(list.begin(), list.end(), &member), list.end());
 }
 
-std::size_t& WarmPool::counter(const Member& member) {
-    PoolCounts& counts = counts_[member.pool];
-    switch (member.phase) {
-        case Phase::Creating:
-            return counts.creating;
-        case Phase::Warming:
-            return counts.warming;
-        case Phase::Ready:
-            return counts.ready;
-        case Phase::Claimed:
-            return counts.claimed;
-        case Phase::Draining:
-            return counts.draining;
-        case Phase::Failed:
-            return counts.failed;
-    }
-    return counts.failed;
+void WarmPool::countIn(const Member& member) {
+    Shelf& shelf = shelves_[member.pool];
+    ++counter(shelf.counts, member.phase);
+    ++counter(shelf.made[member.template_hash], member.phase);
+}
+
+void WarmPool::countOut(const Member& member) {
+    Shelf& shelf = shelves_[member.pool];
+    --counter(shelf.counts, member.phase);
+    PoolCounts& made = shelf.made[member.template_hash];
+    --counter(made, member.phase);
+    if (made.total() == 0) shelf.made.erase(member.template_hash);
 }
 
 void WarmPool::move(Member& member, Phase phase) {
-    --counter(member);
+    countOut(member);
     member.phase = phase;
-    ++counter(member);
+    countIn(member);
 }
 
 }  // namespace hearth::pool

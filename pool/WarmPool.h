@@ -24,6 +24,14 @@ struct PoolCounts {
     std::size_t total() const { return creating + warming + ready + claimed + draining + failed; }
 };
 
+/// What a pool has that no claim has taken yet, seen from one template.
+struct WarmStock {
+    std::size_t fresh = 0;        ///< made of that template: being made, warming or ready
+    std::size_t fresh_ready = 0;  ///< of these, ready
+    std::size_t ready = 0;        ///< of any template
+    std::optional<TimePoint> oldest;  ///< when the one that is ready longest was made
+};
+
 /// The members of every pool, and the list of those that are ready, oldest first. Mechanism only:
 /// no policy, no I/O under its lock. Thread-safe.
 class WarmPool {
@@ -51,20 +59,29 @@ public:
     std::vector<Member> members(const std::string& pool) const;
     std::vector<Member> all() const;
     PoolCounts counts(const std::string& pool) const;
+    /// As counts(), at a cost that does not grow with the pool.
+    WarmStock stock(const std::string& pool, const std::string& template_hash) const;
     /// The languages of the pool's image, as one of its agents told; nullopt while there is none.
     std::optional<std::vector<std::string>> languages(const std::string& pool) const;
 
 private:
+    /// One pool's part.
+    struct Shelf {
+        PoolCounts counts;
+        std::deque<Member*> ready;               ///< oldest first
+        std::map<std::string, PoolCounts> made;  ///< by template, as long as there is any of it
+    };
+
     Member* locate(const SandboxId& id);
+    void enlist(Member& member);
     void unlist(const Member& member);
+    void countIn(const Member& member);
+    void countOut(const Member& member);
+    void move(Member& member, Phase phase);
 
     mutable std::mutex mutex_;
-    std::map<SandboxId, std::unique_ptr<Member>> members_;           // guarded by mutex_
-    std::map<std::string, std::deque<Member*>, std::less<>> ready_;  // guarded by mutex_
-    std::map<std::string, PoolCounts> counts_;                       // guarded by mutex_
-
-    std::size_t& counter(const Member& member);
-    void move(Member& member, Phase phase);
+    std::map<SandboxId, std::unique_ptr<Member>> members_;  // guarded by mutex_
+    std::map<std::string, Shelf> shelves_;                  // guarded by mutex_
 };
 
 }  // namespace hearth::pool

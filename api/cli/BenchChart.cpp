@@ -64,6 +64,7 @@ std::string ratioText(double ratio) {
 /// What a reader who has not read the manual makes of a series.
 std::string titleOf(const std::string& series) {
     static const std::map<std::string, std::string> kTitles = {
+        {"no-op", "a request for nothing"},
         {"claim", "claim a warm workspace"},           {"close", "release it"},
         {"one shot", "one shot: claim, run, release"}, {"shell", "shell command"},
         {"python", "Python, fresh interpreter"},       {"numpy", "… that has imported numpy"},
@@ -76,6 +77,7 @@ std::string titleOf(const std::string& series) {
 
 /// What Docker does for it.
 std::string dockerTitleOf(const std::string& series) {
+    if (series == "no-op") return "docker _ping";
     if (series == "claim") return "docker create + start";
     if (series == "close") return "docker rm";
     if (series == "one shot") return "docker run --rm";

@@ -133,12 +133,10 @@ private:
         std::vector<BenchOperation> operations = server.operations(plan_.names);
         if (docker) {
             explain(*docker, server.hasPython());
-            for (BenchOperation& o : docker->operations(plan_.names)) {
-                operations.push_back(std::move(o));
-            }
+            operations = inTurn(std::move(operations), docker->operations(plan_.names));
         }
         if (operations.empty()) throw Error(ErrorCode::Unsupported, "nothing is left to measure");
-        rounds(operations);
+        rounds(operations, [&server] { server.rest(); });
         report_.claims = server.claims();
         report_.interpreters = server.interpreters();
         if (docker) report_.docker_cgroup = docker->memoryBytes();
@@ -171,9 +169,21 @@ private:
         }
     }
 
-    /// Each round does every operation once, beginning with another one each time, so that none
-    /// always follows the same neighbour.
-    void rounds(const std::vector<BenchOperation>& operations) {
+    /// One of each side after the other: what the first leaves behind meets both.
+    static std::vector<BenchOperation> inTurn(std::vector<BenchOperation> ours,
+                                              std::vector<BenchOperation> theirs) {
+        std::vector<BenchOperation> all;
+        for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+            if (i < ours.size()) all.push_back(std::move(ours[i]));
+            if (i < theirs.size()) all.push_back(std::move(theirs[i]));
+        }
+        return all;
+    }
+
+    /// Each round does every operation once, beginning with another one each time. `rest` waits
+    /// for the end of what earlier ones have left to be done: no operation is measured while the
+    /// refill after another one runs; that is what --pools measures.
+    void rounds(const std::vector<BenchOperation>& operations, const std::function<void()>& rest) {
         std::minstd_rand random(std::random_device{}());
         std::uniform_int_distribution<int> pause(kLeastPauseMicros, kMostPauseMicros);
         const Record keep = [this](Side side, const std::string& series, double milliseconds) {
@@ -190,6 +200,7 @@ private:
                 BenchStop::check();
                 const BenchOperation& operation =
                     operations[(i + static_cast<std::size_t>(round)) % operations.size()];
+                rest();
                 if (operation.prepare) operation.prepare();
                 ::usleep(static_cast<useconds_t>(pause(random)));
                 operation.run(round < kWarmUpRounds ? drop : keep);

@@ -131,6 +131,11 @@ void BenchDocker::files(const Record& record) {
 
 std::vector<BenchOperation> BenchDocker::operations(const std::set<std::string>& names) {
     std::vector<BenchOperation> all;
+    if (names.contains("noop")) {
+        all.push_back({{}, [this](const Record& record) {
+                           record(Side::Docker, "no-op", timed([&] { engine_.ping(); }));
+                       }});
+    }
     if (names.contains("shell")) {
         all.push_back(
             {{}, [this](const Record& record) { exec(record, {"shell"}, shell(), kShellPrints); }});

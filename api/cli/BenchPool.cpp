@@ -14,6 +14,7 @@ namespace hearth::cli {
 namespace {
 
 constexpr std::chrono::seconds kMostStall{60};
+constexpr std::chrono::seconds kMostUnrest{3};
 constexpr unsigned kPollMillis = 10;
 
 std::string targetOf(const std::string& pool) {
@@ -63,6 +64,23 @@ void waitUntilReady(Remote& remote, const std::string& pool, unsigned ready) {
                                                  (why.empty() ? "" : ": " + why))
                 .hint("see `hearth get events`, or measure fewer");
         }
+        BenchStop::sleep(kPollMillis);
+    }
+}
+
+bool waitUntilAtRest(Remote& remote, const std::string& pool) {
+    const SystemClock clock;
+    const TimePoint end = clock.now() + kMostUnrest;
+    while (true) {
+        const Json now = remote.get(targetOf(pool));
+        if (!now.contains("status")) return true;  // not told to this caller
+        const Json& status = now["status"];
+        const unsigned wanted = now.at("spec").value("warm", Json::object()).value("min", 0U);
+        if (status.value("ready", 0U) >= wanted && status.value("creating", 0U) == 0 &&
+            status.value("draining", 0U) == 0) {
+            return true;
+        }
+        if (clock.now() >= end) return false;
         BenchStop::sleep(kPollMillis);
     }
 }

@@ -49,6 +49,9 @@ private:
 Json poolManifest(Remote& remote, const std::string& pool);
 /// Waits until that many of the pool's sandboxes are ready; as BenchPool::waitUntilWarm.
 void waitUntilReady(Remote& remote, const std::string& pool, unsigned ready);
+/// Waits until the pool's refill is over: what it keeps warm is ready, and none is being made or
+/// removed. At most a few seconds, for who else uses the pool; false if it did not come to rest.
+bool waitUntilAtRest(Remote& remote, const std::string& pool);
 std::vector<std::string> readySandboxes(Remote& remote, const std::string& pool);
 
 /// The manifest that BenchPool declares; pure.

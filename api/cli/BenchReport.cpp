@@ -7,8 +7,8 @@ namespace hearth::cli {
 namespace {
 
 /// The order of the rows, whichever operation came first; others follow.
-constexpr std::array<std::string_view, 12> kOrder = {
-    "claim",   "close",       "one shot",    "shell",      "python",      "numpy",
+constexpr std::array<std::string_view, 13> kOrder = {
+    "no-op",   "claim",       "close",       "one shot",   "shell",       "python",    "numpy",
     "context", "python cold", "write 1 KiB", "read 1 KiB", "write 1 MiB", "read 1 MiB"};
 
 std::size_t rank(std::string_view series) {

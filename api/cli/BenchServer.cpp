@@ -136,6 +136,9 @@ std::vector<BenchOperation> BenchServer::operations(const std::set<std::string>&
         warm = [this] { waitUntilReady(remote_, pool_, 1); };
     }
     const std::string here = workspace_.executions();
+    add("noop", true, [this](const Record& record) {
+        record(Side::Hearth, "no-op", timed([&] { remote_.get(workspace_.target()); }));
+    });
     if (names.contains("claim")) all.push_back({warm, [this](const Record& r) { claim(r); }});
     add("shell", true,
         [this, here](const Record& r) { run(r, "shell", here, shellWork(), kShellPrints); });

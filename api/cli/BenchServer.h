@@ -27,6 +27,8 @@ public:
     std::string prepareNumpy();
     /// The operations of those names (BenchPlan::names); they refer to this object.
     std::vector<BenchOperation> operations(const std::set<std::string>& names);
+    /// Waits, for a while, until no sandbox of the pool is being made or removed.
+    void rest() { waitUntilAtRest(remote_, pool_); }
     const std::string& pool() const { return pool_; }
     const std::string& sandbox() const { return sandbox_; }
     bool hasPython() const { return has_python_; }

@@ -133,6 +133,10 @@ Json DockerEngine::call(const std::string& method, const std::string& target, co
     return parseJson(response.body);
 }
 
+void DockerEngine::ping() {
+    kept_.get("/_ping");
+}
+
 std::string DockerEngine::version() {
     const Json answer = call("GET", "/version");
     return answer.value("Version", "?") + " (API " + prefix().substr(2) + ")";

@@ -25,6 +25,8 @@ public:
 
     explicit DockerEngine(const std::string& url);
 
+    /// A request that asks for nothing.
+    void ping();
     /// "28.2.2 (API 1.50)".
     std::string version();
     /// Makes the image `reference` ("name:tag") of a directory's tree, streamed through tar.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/Error.h"
 #include "pool/runtime/FakeAgent.h"
@@ -115,6 +116,7 @@ void FakeLoop::serve(std::uint64_t id, std::uint32_t events) {
     peer.agent->pump(peer);
     flush(peer);
     if (peer.agent->running() > 0) busy_.insert(peer.agent);
+    if (peer.ended || !peer.agent->alive()) some_ended_ = true;
 }
 
 bool FakeLoop::receive(FakePeer& peer) {
@@ -161,6 +163,7 @@ void FakeLoop::flush(FakePeer& peer) {
 void FakeLoop::work() {
     if (busy_.empty()) return;
     for (const auto& agent : busy_) agent->work();
+    some_ended_ = true;  // perhaps
     for (const auto& [id, peer] : peers_) {
         if (!busy_.contains(peer->agent)) continue;
         peer->agent->pump(*peer);
@@ -170,6 +173,7 @@ void FakeLoop::work() {
 }
 
 void FakeLoop::closeEnded() {
+    if (!std::exchange(some_ended_, false)) return;
     for (auto it = peers_.begin(); it != peers_.end();) {
         FakePeer& peer = *it->second;
         const bool gone = !peer.agent->alive() && peer.out.empty();

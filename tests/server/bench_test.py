@@ -38,8 +38,8 @@ def every_series():
     with Server(pools=python_pool()) as s, tempfile.TemporaryDirectory() as folder:
         chart = os.path.join(folder, "chart.svg")
         report, _ = bench(s, "--rounds", "4", "--svg", chart)
-        names = ["claim", "close", "one shot", "shell", "python", "numpy", "context", "python cold", "write 1 KiB", "read 1 KiB",
-                 "write 1 MiB", "read 1 MiB"]
+        names = ["no-op", "claim", "close", "one shot", "shell", "python", "numpy", "context", "python cold", "write 1 KiB",
+                 "read 1 KiB", "write 1 MiB", "read 1 MiB"]
         assert [o["name"] for o in report["operations"]] == names, report
         for operation in report["operations"]:
             times = operation["hearth"]

@@ -94,6 +94,15 @@ TEST_CASE("counts follow every step", "[unit][pool]") {
     CHECK(counts.draining == 0);
     CHECK(counts.total() == 5);
     CHECK(pool.members("p").size() == 5);
+    const WarmStock stock = pool.stock("p", member("a").template_hash);
+    CHECK(stock.fresh == 3);
+    CHECK(stock.fresh_ready == 1);
+    CHECK(stock.ready == 1);
+    CHECK(stock.oldest);
+    const WarmStock other = pool.stock("p", "of another template");
+    CHECK(other.fresh == 0);
+    CHECK(other.ready == 1);
+    CHECK(pool.stock("unknown", "").ready == 0);
     CHECK(pool.all().size() == 6);
     for (const Member& each : pool.all()) {
         pool.drain(each.id);
