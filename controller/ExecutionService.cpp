@@ -18,6 +18,8 @@ constexpr std::uint64_t kAdoptedOutputLimit = 16U << 20U;
 /// An agent that has not ended an execution so long after its deadline is broken or starved.
 constexpr auto kAgentGrace = std::chrono::seconds(20);
 constexpr auto kOverdueEvery = std::chrono::seconds(5);
+/// What follows an execution's end shares the processor with its answer if it comes at once.
+constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
 constexpr auto kStdinTimeout = std::chrono::seconds(30);
 /// A list tells so much output of what still runs; the rest of it is asked for by execution.
 constexpr std::size_t kListedOutput = 4U << 20U;
@@ -253,8 +255,9 @@ void ExecutionService::ended(const std::shared_ptr<LiveExecution>& execution) {
                              .message = "a context ended with its execution"});
         }
     }
-    // Not on this thread, which reads the agent's connection: settle() does what is slow.
-    work_.add({"execution", execution->id()});
+    // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
+    // answer is on its way.
+    work_.addAfter({"execution", execution->id()}, kBehindAnswer);
 }
 
 ReconcileResult ExecutionService::settle(const std::string& id) {

@@ -128,8 +128,8 @@ void PoolReconciler::endDeleted(const Pool& pool) {
 
 bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const {
     const bool stale = stock.ready > stock.fresh_ready;
-    const bool old = spec.max_age.count() > 0 && stock.oldest &&
-                     clock_.now() - *stock.oldest > spec.max_age;
+    const bool old =
+        spec.max_age.count() > 0 && stock.oldest && clock_.now() - *stock.oldest > spec.max_age;
     return stale || old || stock.ready > desiredWarm(spec);
 }
 

@@ -72,14 +72,14 @@ std::optional<WorkKey> WorkQueue::take(const std::stop_token& stop) {
 void WorkQueue::keepTime(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
         alarm_.wait();
-        bool any = false;
+        std::size_t due = 0;
         {
             const std::lock_guard lock(mutex_);
             const TimePoint now = clock_.now();
-            any = promoteDue(now);
+            due = promoteDue(now);
             setAlarm(now);
         }
-        if (any) wake_.notify_all();
+        for (; due > 0; --due) wake_.notify_one();
     }
 }
 
@@ -118,8 +118,8 @@ bool WorkQueue::idle() const {
     return ready_.empty() && working_.empty();
 }
 
-bool WorkQueue::promoteDue(TimePoint now) {
-    bool any = false;
+std::size_t WorkQueue::promoteDue(TimePoint now) {
+    std::size_t promoted = 0;
     for (auto it = delayed_.begin(); it != delayed_.end();) {
         if (it->second > now) {
             ++it;
@@ -128,9 +128,9 @@ bool WorkQueue::promoteDue(TimePoint now) {
         const WorkKey key = it->first;
         it = delayed_.erase(it);
         addLocked(key);
-        any = true;
+        ++promoted;
     }
-    return any;
+    return promoted;
 }
 
 std::optional<WorkKey> WorkQueue::pop() {

@@ -55,7 +55,8 @@ public:
     bool idle() const;
 
 private:
-    bool promoteDue(TimePoint now);
+    /// How many it was.
+    std::size_t promoteDue(TimePoint now);
     void setAlarm(TimePoint now);
     std::optional<WorkKey> pop();
     void addLocked(const WorkKey& key);

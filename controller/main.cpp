@@ -47,7 +47,7 @@ namespace {
 using namespace hearth;
 
 constexpr unsigned kReconcileWorkers = 8;
-constexpr auto kLinger = std::chrono::milliseconds(100);
+constexpr auto kLinger = std::chrono::milliseconds(500);
 constexpr auto kOrphanSweep = std::chrono::seconds(60);
 constexpr auto kWarmUpGrace = std::chrono::seconds(30);
 constexpr auto kShutdownWait = std::chrono::seconds(15);

@@ -26,9 +26,9 @@ struct PoolCounts {
 
 /// What a pool has that no claim has taken yet, seen from one template.
 struct WarmStock {
-    std::size_t fresh = 0;        ///< made of that template: being made, warming or ready
-    std::size_t fresh_ready = 0;  ///< of these, ready
-    std::size_t ready = 0;        ///< of any template
+    std::size_t fresh = 0;            ///< made of that template: being made, warming or ready
+    std::size_t fresh_ready = 0;      ///< of these, ready
+    std::size_t ready = 0;            ///< of any template
     std::optional<TimePoint> oldest;  ///< when the one that is ready longest was made
 };
 

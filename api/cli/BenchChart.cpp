@@ -65,12 +65,18 @@ std::string ratioText(double ratio) {
 std::string titleOf(const std::string& series) {
     static const std::map<std::string, std::string> kTitles = {
         {"no-op", "a request for nothing"},
-        {"claim", "claim a warm workspace"},           {"close", "release it"},
-        {"one shot", "one shot: claim, run, release"}, {"shell", "shell command"},
-        {"python", "Python, fresh interpreter"},       {"numpy", "… that has imported numpy"},
-        {"context", "Python, kept context"},           {"python cold", "Python, started cold"},
-        {"write 1 KiB", "write a file of 1 KiB"},      {"read 1 KiB", "read a file of 1 KiB"},
-        {"write 1 MiB", "write a file of 1 MiB"},      {"read 1 MiB", "read a file of 1 MiB"}};
+        {"claim", "claim a warm workspace"},
+        {"close", "release it"},
+        {"one shot", "one shot: claim, run, release"},
+        {"shell", "shell command"},
+        {"python", "Python, fresh interpreter"},
+        {"numpy", "… that has imported numpy"},
+        {"context", "Python, kept context"},
+        {"python cold", "Python, started cold"},
+        {"write 1 KiB", "write a file of 1 KiB"},
+        {"read 1 KiB", "read a file of 1 KiB"},
+        {"write 1 MiB", "write a file of 1 MiB"},
+        {"read 1 MiB", "read a file of 1 MiB"}};
     const auto it = kTitles.find(series);
     return it == kTitles.end() ? series : it->second;
 }

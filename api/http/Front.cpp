@@ -49,7 +49,7 @@ struct Front::Inner {
           core{options, handler,
                metrics, log,
                clock,   HostRules(options.check_host, allowedHosts(options), options.origins)},
-          queue(options.queue) {}
+          queue(options.queue, options.workers / 4) {}
 
     void listen();
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -10,8 +11,17 @@
 
 namespace hearth::api {
 
-HeadQueue::HeadQueue(std::size_t limit)
-    : limit_(limit), kick_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)) {
+namespace {
+
+/// Enough for a client that sends one request after the other.
+constexpr int kShortLingerMs = 2;
+
+}  // namespace
+
+HeadQueue::HeadQueue(std::size_t limit, std::size_t lingerers)
+    : limit_(limit),
+      lingerers_(lingerers),
+      kick_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)) {
     if (!kick_) throwErrno("eventfd");
 }
 
@@ -27,11 +37,15 @@ bool HeadQueue::push(Connection* connection) {
     if (free_worker) {
         arrived_.notify_one();
     } else if (lingering_.load() > 0) {
-        const std::uint64_t one = 1;
-        // Fails only when the counter is full, and then a kick is already there.
-        static_cast<void>(::write(kick_.get(), &one, sizeof(one)) == sizeof(one));
+        kick();
     }
     return true;
+}
+
+void HeadQueue::kick() {
+    const std::uint64_t one = 1;
+    // Fails only when the counter is full, and then a kick is already there.
+    static_cast<void>(::write(kick_.get(), &one, sizeof(one)) == sizeof(one));
 }
 
 Connection* HeadQueue::pop() {
@@ -52,18 +66,20 @@ void HeadQueue::close() {
         closed_ = true;
     }
     arrived_.notify_all();
+    kick();
 }
 
 bool HeadQueue::linger(int fd, int wait_ms) {
-    lingering_.fetch_add(1);
+    if (lingering_.fetch_add(1) >= lingerers_) wait_ms = std::min(wait_ms, kShortLingerMs);
     bool readable = false;
-    while (!waiting()) {
+    while (!waiting() && !closed_) {
         std::array<pollfd, 2> entries{{{fd, POLLIN, 0}, {kick_.get(), POLLIN, 0}}};
         const int ready = ::poll(entries.data(), entries.size(), wait_ms);
         readable = ready > 0 && entries[0].revents != 0;
         if (readable || ready <= 0) break;
         std::uint64_t kicks = 0;
-        static_cast<void>(::read(kick_.get(), &kicks, sizeof(kicks)));
+        // One who sees the queue closed leaves the kick for the others.
+        if (!closed_) static_cast<void>(::read(kick_.get(), &kicks, sizeof(kicks)));
     }
     lingering_.fetch_sub(1);
     return readable;

@@ -15,7 +15,8 @@ struct Connection;
 /// Connections with a whole request, on their way to the workers. Bounded. Thread-safe.
 class HeadQueue {
 public:
-    explicit HeadQueue(std::size_t limit);
+    /// At most `lingerers` wait with their connection for long.
+    HeadQueue(std::size_t limit, std::size_t lingerers);
 
     /// False when full or closed; the connection is then still the caller's.
     bool push(Connection* connection);
@@ -26,18 +27,22 @@ public:
     /// Whether a connection waits for a worker. No lock.
     bool waiting() const { return size_.load() > 0; }
 
-    /// Waits up to `wait` for `fd` to become readable; gives up early when a connection waits and
-    /// no idle worker is there to take it. True when readable (or hung up).
+    /// Waits up to `wait_ms` for `fd` to become readable; gives up early when a connection waits
+    /// and no idle worker is there to take it, when the queue is closed, and soon where enough
+    /// others linger. True when readable (or hung up).
     bool linger(int fd, int wait_ms);
 
 private:
+    void kick();
+
     const std::size_t limit_;
+    const std::size_t lingerers_;
     Fd kick_;
     std::mutex mutex_;
     std::condition_variable arrived_;
     std::deque<Connection*> queue_;
     std::size_t idle_ = 0;
-    bool closed_ = false;
+    std::atomic<bool> closed_{false};  ///< changed under mutex_
     std::atomic<std::size_t> size_{0};
     std::atomic<std::size_t> lingering_{0};
 };

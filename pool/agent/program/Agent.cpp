@@ -67,7 +67,7 @@ Agent::~Agent() = default;
 
 int Agent::run() {
     while (!ending_) {
-        loop_.turn(reap_again_ ? 0 : timeoutMs(nowNs()));
+        loop_.turn(reap_again_ ? 0 : timeoutNs(nowNs()));
         if (reap_again_) reap();
         tick(nowNs());
     }
@@ -75,7 +75,7 @@ int Agent::run() {
     return 0;
 }
 
-int Agent::timeoutMs(std::int64_t now_ns) const {
+std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
     std::int64_t next = executions_.nextTickNs();
     if (lock_.holder()) {
         if (const std::int64_t ends = deadlines_.endsAtNs(); ends > 0) next = std::min(next, ends);
@@ -84,20 +84,23 @@ int Agent::timeoutMs(std::int64_t now_ns) const {
     }
     for (const auto& c : connections_) {
         if (c->kind == Connection::Kind::New) next = std::min(next, c->opened_ns + kHelloWithinNs);
+        next = std::min(next, c->heldUntilNs());
     }
     if (next == INT64_MAX) return -1;
-    return static_cast<int>(
-        std::clamp<std::int64_t>((next - now_ns + kMs - 1) / kMs, 0, 3'600'000));
+    return std::clamp<std::int64_t>(next - now_ns, 0, 3'600'000 * kMs);
 }
 
 void Agent::tick(std::int64_t now_ns) {
     executions_.tick(now_ns);
     std::vector<Connection*> silent;
+    std::vector<Connection*> held;
     for (const auto& c : connections_) {
+        if (now_ns >= c->heldUntilNs()) held.push_back(c.get());
         if (c->kind == Connection::Kind::New && now_ns >= c->opened_ns + kHelloWithinNs) {
             silent.push_back(c.get());
         }
     }
+    for (Connection* c : held) c->flush();
     for (Connection* c : silent) c->close();
     if (lock_.holder()) {
         const std::int64_t ends = deadlines_.endsAtNs();

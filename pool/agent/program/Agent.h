@@ -37,7 +37,7 @@ private:
     void signalled();
     void reap();
     void tick(std::int64_t now_ns);
-    int timeoutMs(std::int64_t now_ns) const;
+    std::int64_t timeoutNs(std::int64_t now_ns) const;
     /// Ends every process of the sandbox; the loop ends after its batch.
     void end();
     void killEverything();

@@ -118,6 +118,7 @@ bool Connection::frame(const FrameHeader& header, std::string_view payload) {
 void Connection::send(FrameType type, std::uint32_t stream, Channel channel,
                       std::string_view payload) {
     if (!socket_) return;
+    held_until_ns_ = INT64_MAX;
     FrameHeader header{static_cast<std::uint32_t>(payload.size()), stream, type, channel};
     unsigned char bytes[kHeaderSize];
     encodeHeader(header, bytes);
@@ -160,6 +161,7 @@ ssize_t Connection::sendSome() {
 void Connection::output(std::uint32_t stream, Channel channel, std::uint64_t offset,
                         std::string_view bytes) {
     if (!socket_) return;
+    held_until_ns_ = INT64_MAX;
     FrameHeader header{static_cast<std::uint32_t>(bytes.size() + kOffsetSize), stream,
                        FrameType::Data, channel};
     unsigned char prefix[kHeaderSize + kOffsetSize];
@@ -176,6 +178,12 @@ void Connection::grant(std::uint32_t stream, std::uint32_t bytes) {
 
 void Connection::note(std::uint32_t stream, const Value& body) {
     send(FrameType::Note, stream, Channel::Bytes, body.dump());
+}
+
+void Connection::noteSoon(std::uint32_t stream, const Value& body) {
+    const bool alone = queued() == 0;
+    note(stream, body);
+    if (socket_ && alone) held_until_ns_ = nowNs() + kHoldNs;
 }
 
 void Connection::reply(std::uint32_t stream, const Value& body) {
@@ -218,6 +226,10 @@ void Connection::finish(std::uint32_t id) {
 
 void Connection::flush() {
     if (!socket_ || flushing_) return;
+    if (held_until_ns_ != INT64_MAX) {
+        if (!closing_ && nowNs() < held_until_ns_) return;
+        held_until_ns_ = INT64_MAX;
+    }
     flushing_ = true;
     bool blocked = false;
     for (int round = 0; round < 16 && socket_ && !blocked; ++round) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <climits>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -56,6 +57,8 @@ public:
     static constexpr std::size_t kHighWater = 524'288;
     static constexpr std::size_t kMaxQueued = 1'048'576;
     static constexpr std::size_t kMaxStreams = 64;
+    /// A frame costs its receiver a wake-up, and the work that it tells of the processor meanwhile.
+    static constexpr std::int64_t kHoldNs = 1'000'000;
 
     Connection(Loop& loop, ConnectionOwner& owner, Fd socket);
     ~Connection() override;
@@ -67,6 +70,8 @@ public:
     void fail(std::uint32_t stream, std::string_view code, std::string_view message,
               const Value& details = Value::object());
     void note(std::uint32_t stream, const Value& body);
+    /// One that is in no hurry: it goes with the next frame, or alone after kHoldNs.
+    void noteSoon(std::uint32_t stream, const Value& body);
     void send(FrameType type, std::uint32_t stream, Channel channel, std::string_view payload);
     /// A frame whose first byte carries the descriptor.
     void sendPassing(FrameType type, std::uint32_t stream, std::string_view payload, Fd fd);
@@ -86,8 +91,10 @@ public:
     /// Ends one stream without an answer of its own, as reply and fail do.
     void finish(std::uint32_t id);
 
-    /// Sends what is queued, as far as the socket takes it.
+    /// Sends what is queued, as far as the socket takes it; not what is held.
     void flush();
+    /// When flush() is to be called for what is held; INT64_MAX if nothing is.
+    std::int64_t heldUntilNs() const noexcept { return held_until_ns_; }
     /// Closes once everything queued has been sent.
     void closeAfterFlush() noexcept { closing_ = true; }
     void close();
@@ -117,6 +124,7 @@ private:
     };
     std::deque<Passing> passing_;
     std::uint32_t last_stream_ = 0;
+    std::int64_t held_until_ns_ = INT64_MAX;
     bool closing_ = false;
     bool flushing_ = false;
     std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;

@@ -1,5 +1,7 @@
 #include "pool/agent/program/DriverChannel.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -48,6 +50,12 @@ bool DriverChannel::writeWith(std::string_view bytes, const int* fds, std::size_
            static_cast<ssize_t>(bytes.size());
 }
 
+bool DriverChannel::taken() const {
+    int unread = 0;
+    if (refused_ || !out_.empty()) return false;
+    return !socket_ || (ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread == 0);
+}
+
 void DriverChannel::flush() {
     while (socket_ && !out_.empty()) {
         const ssize_t n =
@@ -55,7 +63,10 @@ void DriverChannel::flush() {
         if (n > 0) {
             out_.erase(0, static_cast<std::size_t>(n));
         } else if (errno != EINTR) {
-            if (errno != EAGAIN) out_.clear();  // the reading side tells its end
+            if (errno != EAGAIN) {  // the reading side tells its end
+                refused_ = true;
+                out_.clear();
+            }
             break;
         }
     }
@@ -71,6 +82,7 @@ void DriverChannel::read() {
     for (int i = 0; i < kRounds && socket_; ++i) {
         const ssize_t n = recv(socket_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (n < 0) refused_ = true;  // ECONNRESET: the kernel threw away what it had not read
         if (n > 0) messages_.append({buffer, static_cast<std::size_t>(n)});
         std::string_view kind;
         std::string_view payload;

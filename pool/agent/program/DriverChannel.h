@@ -37,6 +37,8 @@ public:
     bool writeWith(std::string_view bytes, const int* fds, std::size_t count);
     void close();
     bool isOpen() const noexcept { return static_cast<bool>(socket_); }
+    /// Whether the driver has read all that was written to it; once it is closed, whether it had.
+    bool taken() const;
     /// Takes what has already arrived, without waiting for the loop.
     void read();
 
@@ -51,6 +53,7 @@ private:
     DriverMessages messages_;
     std::string out_;
     bool waiting_ = false;  ///< for room in the socket
+    bool refused_ = false;  ///< the driver closed its end with something unread
 };
 
 }  // namespace hearth::agent

@@ -25,6 +25,9 @@ constexpr std::uint64_t kMaxCredit = 64U << 20U;
 constexpr std::size_t kMaxLeftInput = 1U << 20U;
 constexpr std::size_t kOutputPiece = 65'536;
 constexpr int kOrderRounds = 16;
+constexpr std::int64_t kShortNs = 5 * kMs;
+constexpr std::int64_t kHoldNs = kMs / 2;
+constexpr std::size_t kMaxHeld = 4'096;
 char pipe_buffer[65'536];  // the loop's thread only
 
 const char* nameOf(Execution::Interpreter interpreter) {
@@ -73,7 +76,7 @@ void OutputStream::credit(std::uint32_t bytes) {
 }
 
 void OutputStream::pump() {
-    while (execution_ != nullptr && connection_.roomy()) {
+    while (execution_ != nullptr && !execution_->holds() && connection_.roomy()) {
         const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(credit_, kOutputPiece));
         const ResultLog::Piece shown = execution_->results_.read(results_cursor_, most);
         const std::uint64_t before = shown.behind > cursor_ ? shown.behind - cursor_ : 0;
@@ -226,15 +229,17 @@ void Execution::done(std::string_view payload) {
     int status = 0;
     long long used_us = 0;
     long long peak_kib = 0;
-    if (std::sscanf(std::string(payload).c_str(), "%d %lld %lld", &status, &used_us, &peak_kib) !=
-        3) {
+    int alone = 0;
+    if (std::sscanf(std::string(payload).c_str(), "%d %lld %lld %d", &status, &used_us, &peak_kib,
+                    &alone) < 3) {
         return;
     }
+    alone_ = alone != 0;
     reaped(W_EXITCODE(status & 0xFF, 0), toldUsage(used_us, 0, peak_kib));
 }
 
-void Execution::driverClosed(DriverChannel&) {
-    if (begin_by_ns_ > 0 && !reaped_) retryCold();
+void Execution::driverClosed(DriverChannel& channel) {
+    if (begin_by_ns_ > 0 && !reaped_ && !channel.taken()) retryCold();
     // Else how it ended is told by the zygote, or by our own wait.
 }
 
@@ -298,9 +303,23 @@ bool Execution::drainPipe(Pipe& pipe, int rounds) {
     return false;
 }
 
+void Execution::hold() {
+    const std::int64_t now = nowNs();
+    if (held_ || request_.spawn.pty || log_.total() > kMaxHeld || now > started_ns_ + kShortNs) {
+        return;
+    }
+    held_ = true;
+    held_until_ns_ = now + kHoldNs;
+}
+
+void Execution::letGo() {
+    if (std::exchange(held_until_ns_, INT64_MAX) != INT64_MAX) pumpStreams();
+}
+
 void Execution::readable(Pipe& pipe) {
     if (drainPipe(pipe, 4)) wroteOff(&pipe == output_.get() ? output_ : errors_);
-    pumpStreams();
+    if (!reaped_) hold();
+    if (held_until_ns_ == INT64_MAX) pumpStreams();
     finishIfDone();
 }
 
@@ -367,8 +386,9 @@ void Execution::closeInput() {
 }
 
 void Execution::reaped(int status, const rusage& usage) {
+    const pid_t whose = pid_;
     if (channel_ && channel_->isOpen()) channel_->read();  // what it said last
-    if (reaped_) return;                                   // that was how it ended
+    if (reaped_ || pid_ != whose) return;                  // that was how it ended, or another runs
     reaped_ = true;
     begin_by_ns_ = 0;
     pid_ = -1;  // may be another's from here on
@@ -379,12 +399,13 @@ void Execution::reaped(int status, const rusage& usage) {
     if (output_ && drainPipe(*output_, 64)) wroteOff(output_);
     if (errors_ && drainPipe(*errors_, 64)) wroteOff(errors_);
     finishIfDone();
+    letGo();
     if (!finished_) pumpStreams();
 }
 
 void Execution::finishIfDone() {
     // A context's pipes stay open: what it wrote before it said so has been read.
-    const bool silent = host_ != nullptr || (!output_ && !errors_);
+    const bool silent = host_ != nullptr || alone_ || (!output_ && !errors_);
     // What was killed is let go first: the end of an execution is the end of its processes.
     if (reaped_ && !finished_ && silent && kill_ns_ == 0) finish();
 }
@@ -438,7 +459,7 @@ std::int64_t Execution::nextTickNs() const noexcept {
     if (begin_by_ns_ > 0) next = std::min(next, begin_by_ns_);
     if (reaped_ && !finished_) next = std::min(next, grace_ns_);
     if (kill_ns_ > 0) next = std::min(next, kill_ns_);
-    return next;
+    return std::min(next, held_until_ns_);
 }
 
 void Execution::tick(std::int64_t now_ns) {
@@ -451,7 +472,11 @@ void Execution::tick(std::int64_t now_ns) {
         }
         finishIfDone();
     }
-    if (begin_by_ns_ > 0 && now_ns >= begin_by_ns_) retryCold();
+    if (begin_by_ns_ > 0 && now_ns >= begin_by_ns_) {
+        begin_by_ns_ = 0;
+        if (!channel_ || !channel_->taken()) retryCold();
+    }
+    if (now_ns >= held_until_ns_) letGo();
     if (!reaped_ && deadline_ns_ > 0 && now_ns >= deadline_ns_) {
         const bool first = !std::exchange(timed_out_, true);
         deadline_ns_ = 0;

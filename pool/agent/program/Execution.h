@@ -155,6 +155,11 @@ private:
     void done(std::string_view payload);
     void retryCold();
     void readable(Pipe& pipe);
+    /// Output soon after the beginning is mostly followed by the end: the first waits for it a
+    /// little, so that one frame tells both.
+    void hold();
+    void letGo();
+    bool holds() const noexcept { return held_until_ns_ != INT64_MAX; }
     void wroteOff(std::unique_ptr<Pipe>& pipe);
     /// Reads what is there; true at end of file.
     bool drainPipe(Pipe& pipe, int rounds);
@@ -189,6 +194,9 @@ private:
     std::int64_t begin_by_ns_ = 0;  ///< a child that has not begun by then is given up; else 0
     std::int64_t kill_ns_ = 0;      ///< next look for survivors of a kill
     int kill_rounds_ = 0;
+    std::int64_t held_until_ns_ = INT64_MAX;  ///< output waits for the end until then
+    bool held_ = false;
+    bool alone_ = false;  ///< its process says that no other can have its output open
     int status_ = 0;
     rusage usage_{};
     std::string report_;

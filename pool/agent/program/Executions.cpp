@@ -206,7 +206,7 @@ void Executions::follow(Connection& connection, std::uint32_t stream, Execution&
     if (execution.streams() >= kMaxFollowers) {
         return connection.fail(stream, "TOO_MANY", "too many streams follow this execution");
     }
-    connection.note(stream, execution.startedNote(repeated));
+    connection.noteSoon(stream, execution.startedNote(repeated));
     auto output = std::make_unique<OutputStream>(connection, stream, execution, from, results_from);
     OutputStream& opened = *output;
     connection.open(stream, std::move(output));

@@ -33,8 +33,8 @@ public:
     /// Destroys a source when no event of the current batch can name it any more.
     void bury(std::unique_ptr<Source> source) { graveyard_.push_back(std::move(source)); }
 
-    /// Waits until an event or `timeout_ms` (-1: no limit) and hands out one batch.
-    void turn(int timeout_ms);
+    /// Waits until an event or `timeout_ns` (negative: no limit) and hands out one batch.
+    void turn(std::int64_t timeout_ns);
 
 private:
     Fd epoll_;

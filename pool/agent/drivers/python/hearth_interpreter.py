@@ -23,6 +23,8 @@ INTERRUPT = {signal.SIGINT}
 libc = ctypes.PyDLL(None)
 # Modules that were there before any program: what they hold is not the program's.
 known_modules = frozenset()
+# The entries of the environment as it is now, while nothing has changed it.
+known_environment = None
 
 
 class Work:
@@ -48,7 +50,7 @@ def open_channel(fd):
 
 def receive():
     """The next work; None when the agent has gone."""
-    data = os.read(CHANNEL, 65536)
+    data = os.read(CHANNEL, 4096)  # a larger buffer would be memory not yet touched
     while data:
         head = data.find(b"\0")
         total = int(data[:head]) if head >= 0 else 0
@@ -74,8 +76,15 @@ def let_interrupts_in():
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
 
 
+def environment():
+    """As it is now, in the agent's order."""
+    return list(map(b"%b=%b".__mod__, sorted(os.environb.items())))
+
+
 def set_environment(entries):
     """Changes only what differs, which is little: os.environ is slow to write."""
+    if entries == known_environment:
+        return
     now = os.environb
     wanted = set(entries)
     given = set(map(b"%b=%b".__mod__, now._data.items()))
@@ -88,14 +97,20 @@ def set_environment(entries):
         time.tzset()
 
 
-def find_user_packages():
-    """What is installed in the user's packages now: the zygote has started without them."""
+def user_packages():
+    """Where the user's packages are, if they are looked at."""
     site = sys.modules.get("site")
     if site is None or not site.ENABLE_USER_SITE:
-        return
+        return None
     site.USER_BASE = site.USER_SITE = None
-    if site.getusersitepackages() in sys.path or not os.path.isdir(site.USER_SITE):
+    return site.getusersitepackages()
+
+
+def find_user_packages():
+    """What is installed in the user's packages now: the zygote has started without them."""
+    if not USER_PACKAGES or USER_PACKAGES in sys.path or not os.access(USER_PACKAGES, os.F_OK):
         return
+    site = sys.modules["site"]
     before = len(sys.path)
     site.addsitedir(site.USER_SITE)
     added = sys.path[before:]
@@ -103,6 +118,9 @@ def find_user_packages():
     shared = [at for at, path in enumerate(sys.path) if path in site.getsitepackages()]
     first = shared[0] if shared else before
     sys.path[first:first] = added  # they go before the image's
+
+
+USER_PACKAGES = user_packages()
 
 
 def begin(work):
@@ -142,7 +160,8 @@ def finalize(module, rehearsal=False):
         atexit._run_exitfuncs()
     module.__dict__.clear()
     gc.collect()
-    for name in sys.modules.keys() - known_modules:
+    some_new = len(sys.modules) != len(known_modules)
+    for name in sys.modules.keys() - known_modules if some_new else ():
         namespace = getattr(sys.modules.get(name), "__dict__", {})
         if str(namespace.get("__file__", "")).startswith(OWN_MODULES):
             namespace.clear()
@@ -174,18 +193,42 @@ def processor_time():
     return used.ru_utime + used.ru_stime
 
 
-def done(status, before):
+def had_no_children(below):
+    """Whether no other process can have our output open: we have none and have waited for none."""
+    if below.ru_minflt > 0 or signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL:
+        return False
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def done(status, before, last=False):
+    """Says how a run ended, the `last` one of this process or not. Only then it matters who else has
+    the output open."""
     now = resource.getrusage(resource.RUSAGE_SELF)
     below = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = now.ru_utime + now.ru_stime + below.ru_utime + below.ru_stime - before
     peak = max(now.ru_maxrss, below.ru_maxrss)
-    program.channel.send(b"done", b"%d %d %d" % (status, used * 1000000, peak))
+    alone = last and had_no_children(below)
+    if last and not alone:
+        leave_output()  # the agent waits for the end of what others have open
+    program.channel.send(b"done", b"%d %d %d %d" % (status, used * 1000000, peak, alone))
 
 
 def leave_output():
-    """Lets the agent see the end of the output: nothing of it is ours any more."""
+    """Sends what is written from now on nowhere."""
     os.dup2(NOWHERE, 1)
     os.dup2(NOWHERE, 2)
+
+
+def wait_until_answered():
+    """To take a process apart is a millisecond's work, which would come before the answer's."""
+    try:
+        os.read(CHANNEL, 1)  # the agent closes it
+    except OSError:
+        pass
 
 
 def run_once(work, module, source):
@@ -208,8 +251,8 @@ def run_once(work, module, source):
     if interrupted:  # ends by the signal, as an interpreter does
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
-    leave_output()
-    done(status, before)
+    done(status, before, last=True)
+    wait_until_answered()
     os._exit(status)
 
 
@@ -248,7 +291,6 @@ def run_context(work):
 def take_up(work):
     """Does what it has been sent. Does not return."""
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-    program.channel.send(b"begun", b"")
     if work.kind == "context":
         run_context(work)
     source = program.Source(work.name, work.code)

@@ -82,7 +82,7 @@ def rehearse():
     saved = [os.dup(number) for number in (1, 2)]
     interpreter.leave_output()
     program.channel.fd = interpreter.NOWHERE
-    env = [name + b"=" + value for name, value in os.environb.items()]
+    env = interpreter.environment()
     fields = [b"0", b"run", b".", b"main.py", b"", b"%d" % len(env), *env, REHEARSED, b""]
     for _ in range(2):
         work = interpreter.Work(b"\0".join(fields))
@@ -205,6 +205,7 @@ def main():
     zygote = Zygote()
     zygote.prepare(sys.argv[1:])
     interpreter.known_modules = frozenset(sys.modules)
+    interpreter.known_environment = interpreter.environment()
     zygote.serve()
 
 
