@@ -240,6 +240,7 @@ std::string encodeExec(const ExecRequest& request) {
     json["outputLimit"] = request.output_limit;
     json["background"] = request.background;
     if (request.prewarm) json["prewarm"] = true;
+    if (!request.note.empty()) json["note"] = request.note;
     return dumpJson(json);
 }
 
@@ -379,8 +380,10 @@ TimePoint decodeTouch(const Json& json) {
 ExecStart decodeStarted(const Json& json, const std::string& id) {
     const Fields fields = Fields(json).object("started");
     if (fields.text("id", kMaxId) != id) Fields::wrong("id");
-    return {fields.time("startedAtNs"), fields.flag("repeated"), decodeInterpreter(fields),
-            fields.textOr("context", kMaxId)};
+    ExecStart started{fields.time("startedAtNs"), fields.flag("repeated"),
+                      decodeInterpreter(fields), fields.textOr("context", kMaxId)};
+    if (fields.find("note")) started.note = fields.object("note").json();
+    return started;
 }
 
 ExecResult decodeResult(const Json& json, const std::string& id) {
@@ -421,6 +424,16 @@ FileList decodeList(const Json& json, std::size_t limit) {
     for (const Json& item : fields.array("items", limit)) list.items.push_back(decodeItem(item));
     list.next = fields.textOr("next", kMaxPath);
     return list;
+}
+
+FileChanges decodeChanges(const Json& json, std::size_t limit) {
+    const Fields fields(json);
+    FileChanges changes;
+    for (const Json& item : fields.array("items", limit)) {
+        changes.items.push_back(decodeItem(item));
+    }
+    changes.more = fields.find("more") != nullptr && fields.flag("more");
+    return changes;
 }
 
 std::uint64_t decodeBytes(const Json& json) {
