@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pool/agent/program/Glob.h"
+#include "pool/agent/Glob.h"
 
 namespace hearth::pool {
 namespace {

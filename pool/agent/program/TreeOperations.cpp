@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "pool/agent/Glob.h"
 #include "pool/agent/program/FileOperation.h"
-#include "pool/agent/program/Glob.h"
 #include "pool/agent/program/Settings.h"
 #include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
