@@ -63,11 +63,12 @@ def names():
     """names with spaces, newlines, quotes, CJK and dots are listed and open by their links; a name that is not UTF-8 is told"""
     names_given = ["with space", "new\nline", 'quo"te\'s', "半角と全角.png", "..two", "...", "a?b#c%20d", "back\\slash", "-rf", "é" * 100,
                    "d/" * 30 + "deep", "/".join(["n" * 200] * 15)]
-    code = ("import os\nfor i, name in enumerate(%r):\n    os.makedirs(os.path.dirname('out/' + name), exist_ok=True)\n"
-            "    open('out/' + name, 'w').write(str(i))\nopen(b'out/bad\\xff', 'w').write('x')\n") % (names_given,)
-    with Server(pools=pool_yaml(name="python", image="python", memory="256Mi"), ready_within=300) as s:
-        ran = s.post("/v1/executions", {"pool": "python", "language": "python", "code": code,
-                                        "collect": ["**", "out/.*", "out/..*"]}).json
+    def made(name, text):
+        escaped = "".join(f"\\0{byte:o}" for byte in name)
+        return f"f=out/$(printf %b '{escaped}'); mkdir -p \"${{f%/*}}\"; printf {text} > \"$f\""
+    script = "\n".join([made(name.encode(), i) for i, name in enumerate(names_given)] + [made(b"bad\xff", "x")])
+    with Server() as s:
+        ran = s.post("/v1/executions", {"command": script, "collect": ["**", "out/.*", "out/..*"]}).json
         assert ran["status"] == "ok", ran
         found = by_path(ran)
         assert set(found) == {"out/" + name for name in names_given} | {"out/bad\ufffd"}, sorted(found)
