@@ -1,19 +1,15 @@
 #include "controller/Artifacts.h"
 
-#include <fcntl.h>
 #include <openssl/evp.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <filesystem>
 
 #include "base/Error.h"
 #include "base/Ids.h"
-#include "controller/Journal.h"
 #include "controller/LiveExecution.h"
 #include "controller/MediaType.h"
-#include "controller/WorkspaceTable.h"
+#include "controller/SignedLink.h"
 
 namespace hearth::controller {
 namespace {
@@ -23,9 +19,9 @@ constexpr std::size_t kHead = 64;
 /// Read for its digest although no copy is kept.
 constexpr std::uint64_t kMostDigest = 256ULL << 20U;
 constexpr auto kMostTime = std::chrono::seconds(20);
-constexpr auto kKeep = std::chrono::hours(1);
 constexpr auto kLinkTime = std::chrono::hours(24);
-constexpr auto kPruneEvery = std::chrono::seconds(60);
+/// A one shot's copies go an hour after its end, so a link need not say that it opens them longer.
+constexpr auto kOneShotLinkTime = std::chrono::hours(1);
 constexpr int kThreads = 2;
 
 class Sha256 {
@@ -50,59 +46,21 @@ private:
     EVP_MD_CTX* context_;
 };
 
-std::uint64_t sizeOf(const std::filesystem::path& folder) {
-    std::uint64_t total = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        if (entry.is_regular_file()) total += entry.file_size();
-    }
-    return total;
+/// Why nothing was kept, of what the disk said.
+std::string reasonOf(int error) {
+    return error == ENOSPC || error == EDQUOT ? "disk full" : "error";
 }
 
 }  // namespace
 
-/// One copy while it is made; gone again unless finished.
-class Artifacts::Copy {
-public:
-    explicit Copy(std::string path)
-        : path_(std::move(path)),
-          fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
-        if (!fd_) throwErrno("open", path_);
-    }
-    Copy(const Copy&) = delete;
-    Copy& operator=(const Copy&) = delete;
-    ~Copy() {
-        if (!finished_) ::unlink(path_.c_str());
-    }
-    /// False with errno.
-    bool add(std::string_view bytes) {
-        while (!bytes.empty()) {
-            const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) return false;
-            bytes.remove_prefix(static_cast<std::size_t>(n));
-        }
-        return true;
-    }
-    void finish() { finished_ = true; }
-
-private:
-    const std::string path_;
-    const Fd fd_;
-    bool finished_ = false;
+struct Artifacts::Budget {
+    TimePoint until;
+    std::uint64_t digested = 0;  ///< of files that are not kept
 };
 
-Artifacts::Artifacts(std::string directory, WorkspaceTable& table, Journal& journal,
-                     metrics::Log& log, const std::string& secret_key, const Clock& clock,
-                     Limits limits)
-    : directory_(std::move(directory)),
-      table_(table),
-      journal_(journal),
-      log_(log),
-      secret_key_(secret_key),
-      clock_(clock),
-      limits_(limits) {
-    std::filesystem::create_directories(directory_);
-    countKept();
+Artifacts::Artifacts(ArtifactStore& store, metrics::Log& log, const std::string& secret_key,
+                     const Clock& clock)
+    : store_(store), log_(log), secret_key_(secret_key), clock_(clock) {
     for (int i = 0; i < kThreads; ++i) {
         threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
     }
@@ -141,192 +99,127 @@ void Artifacts::work(const std::stop_token& stop) {
             job = std::move(jobs_.front());
             jobs_.pop_front();
         }
-        std::vector<Artifact> found;
+        CollectedArtifacts found;
         try {
             found = run(job);
         } catch (const std::exception& e) {  // the thread's top: the run itself has ended well
             log_.warn("artifacts.failed",
                       {{"execution", job.execution->id()}, {"error", e.what()}});
+            found.truncated = true;
         }
         job.execution->collected(std::move(found));
     }
 }
 
-std::vector<Artifact> Artifacts::run(const Job& job) {
-    const std::shared_ptr<Workspace>& workspace = job.execution->workspace();
-    const WorkspaceFacts& facts = workspace->facts();
-    agent::AgentClient& agent = workspace->agent();
-    const TimePoint until = clock_.now() + kMostTime;
-    const std::string place = folder(facts.tenant, facts.id);
-    std::uint64_t digested = 0;
-    std::vector<Artifact> all;
-    for (const agent::FileStat& stat :
-         agent.changes(job.since, kMostArtifacts, job.execution->facts().collect)) {
+CollectedArtifacts Artifacts::run(const Job& job) {
+    const LiveExecution& execution = *job.execution;
+    Budget budget{clock_.now() + kMostTime};
+    const agent::FileChanges changes =
+        execution.workspace()->agent().changes(job.since, kMostArtifacts, execution.patterns());
+    CollectedArtifacts found;
+    found.truncated = changes.more;
+    bool lost = false;
+    std::string complaint;
+    for (const agent::FileStat& stat : changes.items) {
         Artifact artifact;
-        artifact.path = stat.path;
-        artifact.size = stat.size;
-        artifact.mime = mediaType(stat.path, "");
-        const bool keep = reserve(facts.tenant, facts.id, stat.size);
-        if (!keep) artifact.reason = "quota";
-        const bool late = clock_.now() >= until;
-        if (late) artifact.reason = "time";
-        if (late || (!keep && digested + stat.size > kMostDigest)) {
-            if (keep) release(facts.tenant, facts.id, stat.size);
-            all.push_back(std::move(artifact));
-            continue;
-        }
-        const std::string name = job.execution->id() + "-" + std::to_string(all.size());
-        bool kept = false;
         try {
-            std::unique_ptr<Copy> copy;
-            if (keep) {
-                std::filesystem::create_directories(directory_ + "/" + place);
-                copy = std::make_unique<Copy>(directory_ + "/" + place + "/" + name);
+            if (!lost) artifact = keep(execution, stat, found.items.size(), budget);
+        } catch (const agent::AgentLost&) {  // what was copied before stays
+            lost = true;
+        }
+        if (lost) {
+            artifact = Artifact{};
+            artifact.path = stat.path;
+            artifact.size = stat.size;
+            artifact.mime = mediaType(stat.path, "");
+            artifact.reason = "lost";
+        }
+        if (artifact.reason == "disk full" || artifact.reason == "error") {
+            complaint = artifact.reason;
+        }
+        found.items.push_back(std::move(artifact));
+    }
+    if (!complaint.empty()) {
+        log_.warn("artifacts.not_kept", {{"execution", execution.id()}, {"reason", complaint}});
+    }
+    return found;
+}
+
+Artifact Artifacts::keep(const LiveExecution& execution, const agent::FileStat& stat,
+                         std::size_t number, Budget& budget) {
+    const WorkspaceFacts& facts = execution.workspace()->facts();
+    const ArtifactStore::Name name{facts.tenant, facts.id,
+                                   execution.id() + "-" + std::to_string(number)};
+    Artifact artifact;
+    artifact.path = stat.path;
+    artifact.size = stat.size;
+    artifact.mime = mediaType(stat.path, "");
+    if (clock_.now() >= budget.until) {
+        artifact.reason = "time";
+        return artifact;
+    }
+    try {
+        const std::unique_ptr<ArtifactStore::Copy> kept = store_.begin(name, stat.size);
+        if (!kept) {
+            artifact.reason = "quota";
+            if (stat.size > kMostDigest - std::min(kMostDigest, budget.digested)) return artifact;
+        }
+        if (!copy(execution.workspace()->agent(), stat, kept.get(), artifact, budget)) {
+            return artifact;
+        }
+        kept->finish();
+    } catch (const agent::AgentError&) {
+        artifact.reason = "changed";  // removed or replaced since it was found
+        return artifact;
+    } catch (const Error&) {
+        artifact.reason = "time";
+        return artifact;
+    } catch (const std::system_error& e) {
+        artifact.reason = reasonOf(e.code().value());
+        return artifact;
+    }
+    const std::int64_t time =
+        std::chrono::seconds(facts.one_shot ? kOneShotLinkTime : kLinkTime).count();
+    const SignedLink link{facts.tenant, facts.id, stat.path, name.name,
+                          toUnixMillis(clock_.wall()) / 1000 + time};
+    artifact.url = linkPath(secret_key_, link);
+    artifact.expires_ms = link.expires_unix * 1000;
+    return artifact;
+}
+
+/// Reads the file for its digest and kind, and into `copy` if there is one. True if that is whole
+/// and of one moment.
+bool Artifacts::copy(agent::AgentClient& agent, const agent::FileStat& stat,
+                     ArtifactStore::Copy* copy, Artifact& artifact, Budget& budget) const {
+    Sha256 digest;
+    std::string head;
+    std::string etag;
+    std::string trouble;
+    std::uint64_t size = 0;
+    agent.readFile(
+        stat.path, 0, 0, [&](const agent::FileStat& opened) { etag = opened.etag; },
+        [&](std::string_view bytes) {
+            size += bytes.size();
+            if (size > stat.size) {
+                trouble = "changed";
+            } else if (clock_.now() >= budget.until) {
+                trouble = "time";
+            } else if (copy != nullptr && !copy->add(bytes)) {
+                trouble = reasonOf(errno);
             }
-            Sha256 digest;
-            std::string head;
-            std::uint64_t size = 0;
-            agent.readFile(
-                stat.path, 0, 0, [](const agent::FileStat&) {},
-                [&](std::string_view bytes) {
-                    size += bytes.size();
-                    if (size > stat.size) artifact.reason = "changed";
-                    if (clock_.now() >= until) artifact.reason = "time";
-                    if (copy && artifact.reason.empty() && !copy->add(bytes)) {
-                        artifact.reason =
-                            errno == ENOSPC || errno == EDQUOT ? "disk full" : "error";
-                    }
-                    if (copy && !artifact.reason.empty()) return false;
-                    digest.add(bytes);
-                    head.append(bytes.substr(0, kHead - std::min(kHead, head.size())));
-                    return size <= stat.size && clock_.now() < until;
-                });
-            artifact.mime = mediaType(stat.path, head);
-            if (size < stat.size && artifact.reason.empty()) artifact.reason = "changed";
-            if (size == stat.size) artifact.sha256 = digest.hex();
-            if (!copy) digested += size;
-            if (copy && artifact.reason.empty()) {
-                copy->finish();
-                kept = true;
-            }
-        } catch (const agent::AgentError&) {
-            artifact.reason = "changed";  // removed or replaced since it was found
-        } catch (const Error&) {
-            artifact.reason = "time";
-        } catch (const agent::AgentLost&) {
-            if (keep) release(facts.tenant, facts.id, stat.size);
-            throw;
-        } catch (const std::system_error& e) {
-            artifact.reason = e.code() == std::errc::no_space_on_device ? "disk full" : "error";
-        }
-        if (kept) {
-            const std::int64_t now = toUnixMillis(clock_.wall());
-            const SignedLink link{facts.tenant, facts.id, stat.path, name,
-                                  now / 1000 + std::chrono::seconds(kLinkTime).count()};
-            artifact.url = linkPath(secret_key_, link);
-            artifact.expires_ms = link.expires_unix * 1000;
-        } else {
-            if (keep) release(facts.tenant, facts.id, stat.size);
-            if (artifact.reason == "disk full" || artifact.reason == "error") {
-                log_.warn("artifact.not_kept",
-                          {{"execution", job.execution->id()}, {"reason", artifact.reason}});
-            }
-        }
-        all.push_back(std::move(artifact));
+            if (!trouble.empty()) return false;
+            digest.add(bytes);
+            head.append(bytes.substr(0, kHead - std::min(kHead, head.size())));
+            return true;
+        });
+    artifact.mime = mediaType(stat.path, head);
+    if (copy == nullptr) budget.digested += size;
+    if (trouble.empty() && (size < stat.size || agent.stat(stat.path).etag != etag)) {
+        trouble = "changed";
     }
-    return all;
-}
-
-/// Tenants' names are theirs, so a folder is named by a digest.
-std::string Artifacts::folder(const std::string& tenant, const std::string& workspace) const {
-    return toHex(sha256(tenant)).substr(0, 16) + "/" + workspace;
-}
-
-bool Artifacts::reserve(const std::string& tenant, const std::string& workspace,
-                        std::uint64_t bytes) {
-    const std::string place = folder(tenant, workspace);
-    const std::string owner = place.substr(0, place.find('/') + 1);
-    const std::lock_guard lock(mutex_);
-    std::uint64_t all = 0;
-    std::uint64_t theirs = 0;
-    for (const auto& [name, size] : kept_) {
-        all += size;
-        if (name.starts_with(owner)) theirs += size;
-    }
-    std::uint64_t& here = kept_[place];
-    if (bytes > limits_.workspace || here > limits_.workspace - bytes ||
-        theirs > limits_.tenant - std::min(limits_.tenant, bytes) ||
-        all > limits_.all - std::min(limits_.all, bytes)) {
-        if (here == 0) kept_.erase(place);
-        return false;
-    }
-    here += bytes;
-    return true;
-}
-
-void Artifacts::release(const std::string& tenant, const std::string& workspace,
-                        std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    std::uint64_t& here = kept_[folder(tenant, workspace)];
-    here -= std::min(here, bytes);
-}
-
-void Artifacts::countKept() {
-    const std::lock_guard lock(mutex_);
-    for (const auto& owner : std::filesystem::directory_iterator(directory_)) {
-        for (const auto& place : std::filesystem::directory_iterator(owner.path())) {
-            const std::string name =
-                owner.path().filename().string() + "/" + place.path().filename().string();
-            kept_[name] = sizeOf(place.path());
-        }
-    }
-}
-
-Artifacts::Kept Artifacts::open(const SignedLink& link) const {
-    const std::string path =
-        directory_ + "/" + folder(link.tenant, link.workspace) + "/" + link.artifact;
-    Kept kept;
-    kept.fd = Fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    struct stat st {};
-    if (!kept.fd || ::fstat(kept.fd.get(), &st) != 0) {
-        throw Error(ErrorCode::Gone, "the artifact is no longer kept")
-            .hint("Artifacts are kept for an hour after their workspace's end");
-    }
-    kept.size = static_cast<std::uint64_t>(st.st_size);
-    return kept;
-}
-
-ReconcileResult Artifacts::prune() {
-    const std::int64_t now = toUnixMillis(clock_.wall());
-    const std::int64_t keep = std::chrono::milliseconds(kKeep).count();
-    std::vector<std::string> places;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [name, size] : kept_) places.push_back(name);
-    }
-    for (const std::string& place : places) {
-        const std::string workspace = place.substr(place.find('/') + 1);
-        if (table_.find(workspace)) continue;
-        const std::string path = directory_ + "/" + place;
-        const std::optional<WorkspaceRecord> past = journal_.workspace(workspace);
-        struct stat st {};
-        const bool there = ::stat(path.c_str(), &st) == 0;
-        // Without a record its last change stands for the end.
-        const std::int64_t ended = past && past->ended_ms
-                                       ? *past->ended_ms
-                                       : static_cast<std::int64_t>(st.st_mtime) * 1000;
-        if (there && now < ended + keep) continue;
-        std::error_code failure;
-        std::filesystem::remove_all(path, failure);
-        if (failure) {
-            log_.warn("artifacts.not_removed",
-                      {{"workspace", workspace}, {"error", failure.message()}});
-            continue;
-        }
-        const std::lock_guard lock(mutex_);
-        kept_.erase(place);
-    }
-    return ReconcileResult::after(kPruneEvery);
+    if (trouble.empty()) artifact.sha256 = digest.hex();
+    if (artifact.reason.empty()) artifact.reason = trouble;
+    return artifact.reason.empty();
 }
 
 }  // namespace hearth::controller

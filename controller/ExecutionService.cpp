@@ -128,7 +128,12 @@ std::shared_ptr<Execution> ExecutionService::replay(const Principal& who, const 
     const std::optional<ExecutionRecord> past = journal_.execution(id);
     if (!past || past->tenant != who.tenant) return nullptr;
     check(past->fingerprint);
-    return storedExecution(past->document, past->output);
+    return stored(*past);
+}
+
+std::shared_ptr<Execution> ExecutionService::stored(const ExecutionRecord& record) const {
+    return storedExecution(record.document, record.output,
+                           artifacts_ == nullptr ? nullptr : &artifacts_->store());
 }
 
 std::shared_ptr<LiveExecution> ExecutionService::remember(
@@ -198,11 +203,8 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
     bool sent = false;
     try {
         if (!execution->facts().collect.empty()) {
-            const TimePoint since = Artifacts::settle(written_until, clock_);
-            execution->onCollect(
-                [artifacts = artifacts_, since](const std::shared_ptr<LiveExecution>& which) {
-                    artifacts->collect(which, since);
-                });
+            collectAtEnd(*execution, Artifacts::settle(written_until, clock_));
+            work.note = execution->note();
         }
         if (!request.context.empty() && !workspace->contexts().begin(request.context, id)) {
             throw busyContext();
@@ -232,6 +234,13 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
         throw;
     }
     return execution;
+}
+
+void ExecutionService::collectAtEnd(LiveExecution& execution, TimePoint since) {
+    execution.onCollect(
+        [artifacts = artifacts_, since](const std::shared_ptr<LiveExecution>& which) {
+            artifacts->collect(which, since);
+        });
 }
 
 void ExecutionService::ended(const std::shared_ptr<LiveExecution>& execution) {
@@ -360,6 +369,8 @@ void ExecutionService::adopt(const std::shared_ptr<Workspace>& workspace,
     workspace->workBegan(clock_.now());
     const std::shared_ptr<LiveExecution> execution = remember(std::move(facts), workspace);
     if (!execution) return workspace->workEnded(clock_.now());
+    // Whether it wants any is in its note, which the agent tells before all else.
+    if (artifacts_ != nullptr) collectAtEnd(*execution, known.started_at);
     execution->handle(workspace->agent().attach(known.id, 0, execution, kAdoptedOutputLimit));
 }
 
@@ -375,7 +386,7 @@ std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const st
     if (!past || past->tenant != who.tenant) {
         throw Error(ErrorCode::NotFound, "no execution " + id);
     }
-    return storedExecution(past->document, past->output);
+    return stored(*past);
 }
 
 std::vector<ExecutionView> ExecutionService::list(const Principal& who,
@@ -404,7 +415,7 @@ std::vector<ExecutionView> ExecutionService::list(const Principal& who,
         if (record.tenant != who.tenant) continue;
         const bool seen = std::any_of(views.begin(), views.end(),
                                       [&](const ExecutionView& v) { return v.id == record.id; });
-        if (!seen) views.push_back(storedExecution(record.document, record.output)->view());
+        if (!seen) views.push_back(stored(record)->view());
     }
     if (views.empty()) workspaces_.require(who, workspace);  // says what became of it
     std::stable_sort(

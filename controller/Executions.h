@@ -48,7 +48,15 @@ struct Artifact {
     std::string sha256;           ///< empty if it was not read
     std::string url;              ///< a signed path on this server; empty if no copy is kept
     std::int64_t expires_ms = 0;  ///< of the url
-    std::string reason;           ///< why no copy is kept: "quota", "disk full", "time", "changed"
+    /// Why no copy is kept: quota, disk full, time, changed, error, lost (its sandbox); gone, if
+    /// one was.
+    std::string reason;
+};
+
+/// What a run has left.
+struct CollectedArtifacts {
+    std::vector<Artifact> items;
+    bool truncated = false;  ///< there may be others
 };
 
 struct ExecutionView {
@@ -65,6 +73,7 @@ struct ExecutionView {
     bool truncated = false;
     std::uint64_t dropped_bytes = 0;
     std::vector<Artifact> artifacts;
+    bool artifacts_truncated = false;    ///< it may have made or changed others, too
     std::vector<ResultPtr> results;      ///< in the order they came
     std::uint64_t dropped_results = 0;   ///< too many, too large, or none that can be shown
     std::optional<std::string> context;  ///< it ran in

@@ -353,6 +353,16 @@ std::optional<ExecutionRecord> Journal::execution(const std::string& id) {
     return found;
 }
 
+bool Journal::hasExecution(const std::string& id) {
+    bool found = false;
+    read([&](Database& database) {
+        Statement row(database, "SELECT 1 FROM executions WHERE id = ?");
+        row.bind(id);
+        found = row.step();
+    });
+    return found;
+}
+
 std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace) {
     flush(kReadYourWrites);
     std::vector<ExecutionRecord> found;

@@ -101,6 +101,8 @@ public:
     /// Those that have not ended.
     std::vector<ContextRecord> openContexts(const std::string& workspace);
     std::optional<ExecutionRecord> execution(const std::string& id);
+    /// Whether it is on disk; spares reading its output, and does not wait for what is queued.
+    bool hasExecution(const std::string& id);
     /// The last 200, newest first. Those behind the first 4 MiB of output come with kNoOutput.
     std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
 

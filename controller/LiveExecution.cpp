@@ -7,6 +7,7 @@
 
 #include "base/Error.h"
 #include "controller/AgentErrors.h"
+#include "controller/ArtifactStore.h"
 #include "controller/Journal.h"
 
 namespace hearth::controller {
@@ -16,6 +17,9 @@ namespace {
 constexpr int kShellKilled = 128 + SIGKILL;
 /// A process with a smaller part of its sandbox's memory is hardly the one that is killed for it.
 constexpr std::uint64_t kMuchMemory = 4;
+/// Patterns that an agent may tell, and their length; more than a request may have.
+constexpr std::size_t kMostPatterns = 64;
+constexpr std::size_t kMostPattern = 4096;
 
 std::string signalName(int number) {
     const char* name = ::sigabbrev_np(number);
@@ -40,6 +44,20 @@ std::optional<Json> readReport(const std::string& text) {
     }
 }
 
+/// The wish for artifacts in a note that an agent gave back; none if it is not as it was given.
+std::vector<std::string> patternsIn(const Json& note) {
+    const auto found = note.find("collect");
+    if (found == note.end() || !found->is_array() || found->size() > kMostPatterns) return {};
+    std::vector<std::string> patterns;
+    for (const Json& each : *found) {
+        if (!each.is_string() || each.get_ref<const std::string&>().size() > kMostPattern) {
+            return {};
+        }
+        patterns.push_back(each.get<std::string>());
+    }
+    return patterns;
+}
+
 /// One entry of the journal's form: place, channel, size, bytes.
 void pack(std::string& packed, std::uint64_t offset, agent::Channel channel,
           std::string_view bytes) {
@@ -58,7 +76,18 @@ LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, 
       clock_(clock),
       log_(facts_.output_limit),
       context_(facts_.context),
-      started_(clock.now()) {}
+      started_(clock.now()),
+      patterns_(facts_.collect) {}
+
+Json LiveExecution::note() const {
+    const std::vector<std::string> wanted = patterns();
+    return wanted.empty() ? Json::object() : Json{{"collect", wanted}};
+}
+
+std::vector<std::string> LiveExecution::patterns() const {
+    const std::lock_guard lock(mutex_);
+    return patterns_;
+}
 
 void LiveExecution::handle(std::shared_ptr<agent::ExecHandle> handle) {
     const std::lock_guard lock(mutex_);
@@ -140,7 +169,8 @@ ExecutionView LiveExecution::view() const {
         view.dropped_results += result_.dropped_results;
         if (view.context) view.context_kept = result_.context_kept;
         view.error = readReport(result_.report);
-        view.artifacts = artifacts_;
+        view.artifacts = artifacts_.items;
+        view.artifacts_truncated = artifacts_.truncated;
     }
     view.truncated = view.dropped_bytes > 0;
     if (refusal_) {
@@ -228,6 +258,7 @@ void LiveExecution::started(const agent::ExecStart& start) {
     // Not later than now: the agent's word is not trusted with the clock.
     started_ = std::min(start.at, clock_.now());
     interpreter_ = start.interpreter;
+    if (patterns_.empty()) patterns_ = patternsIn(start.note);
     if (facts_.context.empty() && workspace_->contexts().find(start.context)) {
         context_ = start.context;  // found again after a restart of the server
         workspace_->contexts().begin(context_, facts_.id);
@@ -299,7 +330,7 @@ void LiveExecution::finish(const std::string& status) {
         const std::lock_guard lock(mutex_);
         if (status_ != "running") return;
         status_ = status;
-        collecting_ = has_result_ && collect_ && !facts_.collect.empty();
+        collecting_ = has_result_ && collect_ && !patterns_.empty();
         collect = collecting_;
     }
     const std::shared_ptr<LiveExecution> keep = self_.lock();
@@ -307,7 +338,7 @@ void LiveExecution::finish(const std::string& status) {
     conclude();
 }
 
-void LiveExecution::collected(std::vector<Artifact> artifacts) {
+void LiveExecution::collected(CollectedArtifacts artifacts) {
     {
         const std::lock_guard lock(mutex_);
         artifacts_ = std::move(artifacts);
@@ -413,13 +444,15 @@ std::string executionDocument(const ExecutionView& view) {
                                     {"expires", artifact.expires_ms},
                                     {"reason", artifact.reason}});
     }
+    if (view.artifacts_truncated) out["artifactsTruncated"] = true;
     if (view.claim) {
         out["claim"] = ledgerJson(*view.claim);
     }
     return dumpJson(out);
 }
 
-std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output) {
+std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output,
+                                           const ArtifactStore* store) {
     const Json in = parseJson(document);
     ExecutionView view;
     view.id = in.at("id").get<std::string>();
@@ -448,6 +481,16 @@ std::shared_ptr<Execution> storedExecution(const std::string& document, const st
              artifact.at("mime").get<std::string>(), artifact.at("sha256").get<std::string>(),
              artifact.at("url").get<std::string>(), artifact.at("expires").get<std::int64_t>(),
              artifact.at("reason").get<std::string>()});
+    }
+    view.artifacts_truncated = in.value("artifactsTruncated", false);
+    for (std::size_t i = 0; store != nullptr && i < view.artifacts.size(); ++i) {
+        Artifact& artifact = view.artifacts[i];
+        if (artifact.url.empty()) continue;
+        if (store->has({view.tenant, view.workspace_id, view.id + "-" + std::to_string(i)}))
+            continue;
+        artifact.url.clear();
+        artifact.expires_ms = 0;
+        artifact.reason = "gone";
     }
     if (in.contains("claim")) {
         view.claim = ledgerFrom(in["claim"]);

@@ -13,6 +13,8 @@
 
 namespace hearth::controller {
 
+class ArtifactStore;
+
 /// An execution that this server started or found again after a restart: what the agent says about
 /// it, kept for everyone who looks. Thread-safe.
 class LiveExecution final : public Execution, public agent::ExecSink {
@@ -26,7 +28,8 @@ public:
         bool background = false;
         bool stdin_open = false;
         std::uint64_t output_limit = 1U << 20U;
-        std::vector<std::string> collect;  ///< patterns of its artifacts; empty: none
+        /// Patterns of its artifacts; empty: none, or, after a restart, those that the agent tells.
+        std::vector<std::string> collect;
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
         /// When the agent must have ended it at the latest; zero: unknown.
@@ -42,7 +45,11 @@ public:
     /// Before the work is sent. Called like `ended`, in its place, when artifacts are wanted: the
     /// end is told when collected() brings them.
     void onCollect(Ended collect) { collect_ = std::move(collect); }
-    void collected(std::vector<Artifact> artifacts);
+    void collected(CollectedArtifacts artifacts);
+    /// What the agent is to tell a later server about it.
+    Json note() const;
+    /// Of its artifacts.
+    std::vector<std::string> patterns() const;
     void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
     void handle(std::shared_ptr<agent::ExecHandle> handle);
     std::shared_ptr<agent::ExecHandle> handle() const;
@@ -96,27 +103,30 @@ private:
     Ended collect_;
     std::weak_ptr<LiveExecution> self_;
     mutable std::mutex mutex_;
-    agent::OutputLog log_;             // guarded by mutex_
-    std::vector<ResultPtr> results_;   // guarded by mutex_
-    std::size_t result_values_ = 0;    // guarded by mutex_; of all results_
-    std::uint64_t bad_results_ = 0;    // guarded by mutex_
-    std::string interpreter_;          // guarded by mutex_
-    std::string context_;              // guarded by mutex_
-    std::string status_ = "running";   // guarded by mutex_
-    agent::ExecResult result_;         // guarded by mutex_
-    TimePoint started_{};              // guarded by mutex_
-    bool has_result_ = false;          // guarded by mutex_
-    bool finished_ = false;            // guarded by mutex_
-    bool collecting_ = false;          // guarded by mutex_
-    std::vector<Artifact> artifacts_;  // guarded by mutex_
+    agent::OutputLog log_;               // guarded by mutex_
+    std::vector<ResultPtr> results_;     // guarded by mutex_
+    std::size_t result_values_ = 0;      // guarded by mutex_; of all results_
+    std::uint64_t bad_results_ = 0;      // guarded by mutex_
+    std::string interpreter_;            // guarded by mutex_
+    std::string context_;                // guarded by mutex_
+    std::string status_ = "running";     // guarded by mutex_
+    agent::ExecResult result_;           // guarded by mutex_
+    TimePoint started_{};                // guarded by mutex_
+    bool has_result_ = false;            // guarded by mutex_
+    bool finished_ = false;              // guarded by mutex_
+    bool collecting_ = false;            // guarded by mutex_
+    std::vector<std::string> patterns_;  // guarded by mutex_; of its artifacts
+    CollectedArtifacts artifacts_;       // guarded by mutex_
     std::condition_variable concluded_;
     std::optional<agent::AgentError> refusal_;   // guarded by mutex_
     std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_
     Subscribers subscribers_;
 };
 
-/// An ended execution from the journal.
-std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output);
+/// An ended execution from the journal. Artifacts that `store`, if there is one, has no longer are
+/// told as gone.
+std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output,
+                                           const ArtifactStore* store);
 /// The view without its output, as the journal keeps it.
 std::string executionDocument(const ExecutionView& view);
 

@@ -7,6 +7,7 @@
 #include "base/Error.h"
 #include "base/Units.h"
 #include "pool/image/Reference.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 namespace {
@@ -188,10 +189,7 @@ void checkImage(FieldReader& spec, const PoolSpec& out) {
 }
 
 bool isLanguage(const std::string& name) {
-    return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-               std::string_view("+#._-").find(c) != std::string_view::npos;
-    });
+    return pool::isLanguageName(name);
 }
 
 /// A dotted name, as an import statement has it.

@@ -133,8 +133,9 @@ public:
                      metrics_, log_, *config.default_pool, clock_),
           workspaces_(table_, claims_, endings_, specs_, journal_, sandboxes_, warm_, *runtime_,
                       on_demand_, *config.default_pool, secret_key_, clock_),
-          artifacts_(ground_.instance.data_dir + "/state/artifacts", table_, journal_, log_,
-                     secret_key_, clock_),
+          artifact_store_(ground_.instance.data_dir + "/state/artifacts", table_, journal_, log_,
+                          clock_),
+          artifacts_(artifact_store_, log_, secret_key_, clock_),
           executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
                       log_, secret_key_, clock_),
           contexts_(workspaces_, table_, endings_, journal_, events_, metrics_, secret_key_,
@@ -155,7 +156,8 @@ public:
                     [this] { return capabilities(); },
                     secret_key_,
                     [this](const controller::SignedLink& link) {
-                        controller::Artifacts::Kept kept = artifacts_.open(link);
+                        controller::ArtifactStore::Kept kept =
+                            artifact_store_.open({link.tenant, link.workspace, link.artifact});
                         return std::pair(std::move(kept.fd), kept.size);
                     }},
           authenticator_(tokens_),
@@ -247,7 +249,7 @@ private:
                      [this](const std::string& name) { return executions_.forget(name); });
         loop_.handle("image", [this](const std::string& name) { return on_demand_.prepare(name); });
         loop_.handle("images", [this](const std::string&) { return on_demand_.collect(); });
-        loop_.handle("artifacts", [this](const std::string&) { return artifacts_.prune(); });
+        loop_.handle("artifacts", [this](const std::string&) { return artifact_store_.prune(); });
         loop_.handle("overdue", [this](const std::string&) { return executions_.endOverdue(); });
         loop_.handle("orphans", [this](const std::string&) { return sweepOrphans(); });
         for (const controller::PoolPtr& pool : specs_.all()) work_.add({"pool", pool->name});
@@ -410,6 +412,7 @@ private:
     controller::Claims claims_;
     controller::OnDemandPools on_demand_;
     controller::WorkspaceService workspaces_;
+    controller::ArtifactStore artifact_store_;
     controller::Artifacts artifacts_;
     controller::ExecutionService executions_;
     controller::ContextService contexts_;

@@ -1,13 +1,16 @@
 #include "api/http/Front.h"
 
 #include <Poco/Exception.h>
+#include <Poco/Net/NetException.h>
 #include <Poco/Net/ServerSocket.h>
 #include <Poco/Net/SocketAddress.h>
 #include <Poco/Runnable.h>
 #include <Poco/ThreadPool.h>
 #include <fcntl.h>
 
+#include <cerrno>
 #include <stdexcept>
+#include <system_error>
 
 #include "api/http/Core.h"
 #include "api/http/HeadQueue.h"
@@ -39,6 +42,36 @@ public:
 private:
     Worker worker_;
 };
+
+/// `error` is of the system, or 0 where it has not come so far.
+[[noreturn]] void refuseToListen(const FrontOptions& options, int error) {
+    const std::string flag = options.flag + " HOST:PORT";
+    std::string why = std::generic_category().message(error);
+    std::string hint = "give another with " + flag;
+    switch (error) {
+        case EADDRINUSE:
+            why = "another program has that port";
+            hint += ", or find and stop the program: ss -ltnp";
+            break;
+        case EACCES:
+            why = "ports below 1024 are for root";
+            hint += " of 1024 or above, or start as root";
+            break;
+        case EADDRNOTAVAIL:
+            why = "this machine does not have that address";
+            hint += "; 0.0.0.0 is all that it has";
+            break;
+        case 0:
+            why = "that is no address";
+            hint += ", as 127.0.0.1:8080 or [::1]:8080";
+            break;
+        default:
+            break;
+    }
+    throw Error(ErrorCode::Conflict,
+                "cannot listen on " + options.listen + " (" + options.flag + "): " + why)
+        .hint(hint);
+}
 
 }  // namespace
 
@@ -72,8 +105,10 @@ void Front::Inner::listen() {
         socket.setBlocking(false);
         socket.setNoDelay(true);  // Linux: accepted sockets inherit it
         bound = socket.address();
+    } catch (const Poco::Net::DNSException&) {  // its codes are none of the system's
+        refuseToListen(options, 0);
     } catch (const Poco::Exception& e) {
-        throwErrno(e.code() != 0 ? e.code() : EINVAL, "listen on", options.listen);
+        refuseToListen(options, e.code());
     }
     const int fd = socket.impl()->sockfd();
     if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) throwErrno("fcntl");

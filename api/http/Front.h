@@ -18,6 +18,7 @@ struct FrontOptions {
     using Millis = std::chrono::milliseconds;
 
     std::string listen = "127.0.0.1:8080";  ///< "host:port", "[v6]:port"; port 0 picks one
+    std::string flag = "--listen";          ///< that sets it, for whoever must mend it
     std::string name = "api";               ///< for logs and thread names
     std::size_t workers = 16;
     std::size_t worker_stack = 256U << 10U;

@@ -8,6 +8,7 @@ namespace {
 FrontOptions operationsOptions(const std::string& listen) {
     FrontOptions options;
     options.listen = listen;
+    options.flag = "--ops-listen";
     options.name = "ops";
     options.workers = 2;
     options.check_host = false;

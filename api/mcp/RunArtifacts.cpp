@@ -45,7 +45,7 @@ std::string copyOf(const controller::Services& services, const Artifact& artifac
 
 void addArtifacts(ToolResult& result, const controller::Services& services,
                   const controller::ExecutionView& view, const std::string& origin) {
-    if (view.artifacts.empty()) return;
+    if (view.artifacts.empty() && !view.artifacts_truncated) return;
     std::string list = "files made or changed:";
     std::size_t listed = 0;
     std::size_t pictures = 0;
@@ -72,6 +72,7 @@ void addArtifacts(ToolResult& result, const controller::Services& services,
         }
     }
     if (listed > kMostListed) list += "\n- and " + std::to_string(listed - kMostListed) + " more";
+    if (view.artifacts_truncated) list += "\n- and perhaps others that are not listed";
     result.text(list);
 }
 

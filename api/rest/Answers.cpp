@@ -108,8 +108,11 @@ Schema executionSchema() {
         .required("sha256", textOrNull().describe("null where it was not read"))
         .required("url", textOrNull().describe("Works without a token; null: no copy is kept"))
         .required("urlExpiresAt", timeOrNull())
-        .optional("reason", Schema::oneOf({"quota", "disk full", "time", "changed", "error"})
-                                .describe("Why no copy is kept"))
+        .optional(
+            "reason",
+            Schema::oneOf({"quota", "disk full", "time", "changed", "error", "lost", "gone"})
+                .describe("Why no copy is kept. changed: while it was copied; lost: its sandbox "
+                          "ended; gone: one was, but had to make room or was kept long enough"))
         .named("Artifact");
     return Schema::object()
         .required("id", text().example("ex_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
@@ -130,6 +133,10 @@ Schema executionSchema() {
                   Schema::integer().describe("Results too many, too large or malformed to keep"))
         .required("error", error)
         .required("artifacts", Schema::array(artifact))
+        .required("artifactsTruncated",
+                  Schema::boolean().describe("The run may have made or changed more files than "
+                                             "are listed: at most 256, of a tree of at most "
+                                             "200,000 entries and 64 levels"))
         .required("background", Schema::boolean())
         .required("startedAt", time())
         .required("durationMs", Schema::number().nullable())

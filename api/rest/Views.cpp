@@ -124,6 +124,7 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
                 {"droppedResults", view.dropped_results},
                 {"error", view.error ? clean(*view.error) : Json(nullptr)},
                 {"artifacts", std::move(artifacts)},
+                {"artifactsTruncated", view.artifacts_truncated},
                 {"background", view.background},
                 {"startedAt", view.started_at},
                 {"durationMs", view.duration_ms ? Json(*view.duration_ms) : Json(nullptr)},

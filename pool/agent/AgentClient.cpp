@@ -323,15 +323,14 @@ void AgentClient::remove(const std::string& path, bool recursive) {
     impl_->askData(dumpJson({{"op", "remove"}, {"path", path}, {"recursive", recursive}}), nothing);
 }
 
-std::vector<FileStat> AgentClient::changes(TimePoint since, std::size_t limit,
-                                           const std::vector<std::string>& globs) {
+FileChanges AgentClient::changes(TimePoint since, std::size_t limit,
+                                 const std::vector<std::string>& globs) {
     Json request{{"op", "changes"},
                  {"sinceNs", impl_->shift.theirs(since).time_since_epoch().count()},
                  {"limit", limit}};
     if (!globs.empty()) request["globs"] = globs;
-    return impl_
-        ->askData(dumpJson(request), [limit](const Json& json) { return decodeList(json, limit); })
-        .items;
+    return impl_->askData(dumpJson(request),
+                          [limit](const Json& json) { return decodeChanges(json, limit); });
 }
 
 std::pair<std::uint64_t, std::uint64_t> AgentClient::diskUsage() {

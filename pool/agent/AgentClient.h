@@ -130,15 +130,17 @@ struct ExecRequest {
     std::chrono::milliseconds timeout{0};
     std::uint64_t output_limit = 1U << 20U;
     bool background = false;
-    bool prewarm = false;  ///< before the bind, and only then
+    bool prewarm = false;        ///< before the bind, and only then
+    Json note = Json::object();  ///< told again by ExecStart where the agent had it already
 };
 
 /// What an agent says when an execution begins, or is found again.
 struct ExecStart {
     TimePoint at{};
     bool repeated = false;
-    std::string interpreter;  ///< zygote, context, cold; empty for argv and command
-    std::string context;      ///< empty: none
+    std::string interpreter;     ///< zygote, context, cold; empty for argv and command
+    std::string context;         ///< empty: none
+    Json note = Json::object();  ///< of ExecRequest, where repeated: the agent's word
 };
 
 struct ExecResult {
@@ -218,6 +220,11 @@ struct FileStat {
 struct FileList {
     std::vector<FileStat> items;
     std::string next;  ///< pass as `after`; empty at the end
+};
+
+struct FileChanges {
+    std::vector<FileStat> items;
+    bool more = false;  ///< there may be others: too many, or too large or deep a tree
 };
 
 /// What an unpacked archive held.
@@ -321,8 +328,8 @@ public:
     void remove(const std::string& path, bool recursive);
     /// Regular files written since that one of the patterns has (none: all), at most `limit`. May
     /// name a file written up to kChangeSlack before.
-    std::vector<FileStat> changes(TimePoint since, std::size_t limit,
-                                  const std::vector<std::string>& globs = {});
+    FileChanges changes(TimePoint since, std::size_t limit,
+                        const std::vector<std::string>& globs = {});
     static constexpr std::chrono::milliseconds kChangeSlack{10};
     /// Bytes of the workspace's file system: total, used.
     std::pair<std::uint64_t, std::uint64_t> diskUsage();

@@ -6,6 +6,7 @@
 
 #include "pool/agent/Connection.h"
 #include "pool/agent/Frame.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::agent {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::size_t kMaxId = 256;
 constexpr std::size_t kMaxText = 64U << 10U;
 constexpr std::size_t kMaxPath = 16U << 10U;  // PATH_MAX, and what escaping may make of it
 constexpr std::size_t kMaxExecutions = 64;
-constexpr std::size_t kMaxLanguages = 64;
+constexpr std::size_t kMaxLanguages = pool::kMostLanguages;
 constexpr std::size_t kMaxLabels = 256;
 constexpr std::size_t kMaxWhy = 4096;
 constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
@@ -146,12 +147,11 @@ FileStat decodeItem(const Json& json) {
 
 /// A language's name in an image's table.
 std::string languageName(const std::string& name, const char* field) {
-    const bool fits =
-        !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
-            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                   std::string_view("+#._-").find(c) != std::string_view::npos;
-        });
-    if (!fits) Fields::wrong(field);
+    if (!pool::isLanguageName(name)) {
+        throw ProtocolError(std::string("the field ") + field +
+                            " has a name that no language may have, which is " +
+                            pool::kLanguageNameRule);
+    }
     return name;
 }
 
@@ -240,6 +240,7 @@ std::string encodeExec(const ExecRequest& request) {
     json["outputLimit"] = request.output_limit;
     json["background"] = request.background;
     if (request.prewarm) json["prewarm"] = true;
+    if (!request.note.empty()) json["note"] = request.note;
     return dumpJson(json);
 }
 
@@ -379,8 +380,10 @@ TimePoint decodeTouch(const Json& json) {
 ExecStart decodeStarted(const Json& json, const std::string& id) {
     const Fields fields = Fields(json).object("started");
     if (fields.text("id", kMaxId) != id) Fields::wrong("id");
-    return {fields.time("startedAtNs"), fields.flag("repeated"), decodeInterpreter(fields),
-            fields.textOr("context", kMaxId)};
+    ExecStart started{fields.time("startedAtNs"), fields.flag("repeated"),
+                      decodeInterpreter(fields), fields.textOr("context", kMaxId)};
+    if (fields.find("note")) started.note = fields.object("note").json();
+    return started;
 }
 
 ExecResult decodeResult(const Json& json, const std::string& id) {
@@ -421,6 +424,16 @@ FileList decodeList(const Json& json, std::size_t limit) {
     for (const Json& item : fields.array("items", limit)) list.items.push_back(decodeItem(item));
     list.next = fields.textOr("next", kMaxPath);
     return list;
+}
+
+FileChanges decodeChanges(const Json& json, std::size_t limit) {
+    const Fields fields(json);
+    FileChanges changes;
+    for (const Json& item : fields.array("items", limit)) {
+        changes.items.push_back(decodeItem(item));
+    }
+    changes.more = fields.find("more") != nullptr && fields.flag("more");
+    return changes;
 }
 
 std::uint64_t decodeBytes(const Json& json) {

@@ -49,6 +49,8 @@ ExecResult decodeResult(const Json& json, const std::string& id);
 FileStat decodeStat(const Json& json);
 /// Of `{items, next?}`, at most `limit` items.
 FileList decodeList(const Json& json, std::size_t limit);
+/// Of `{items, more?}`, at most `limit` items.
+FileChanges decodeChanges(const Json& json, std::size_t limit);
 std::uint64_t decodeBytes(const Json& json);
 ArchiveCount decodeArchiveCount(const Json& json);
 /// Total and used bytes of `{diskTotal, diskUsed}`.

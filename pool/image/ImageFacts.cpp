@@ -11,6 +11,8 @@
 
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "base/Json.h"
+#include "pool/spec/LanguageName.h"
 #include "pool/spec/LanguageProbe.h"
 #include "pool/sys/Supervise.h"
 
@@ -97,6 +99,22 @@ Json ownTable() {
     return table.is_object() ? table : Json(nullptr);
 }
 
+/// No sandbox of an image with another name in its table could ever be used.
+void checkNames(const Json& table) {
+    if (table.size() > kMostLanguages) {
+        throw Error(ErrorCode::InvalidArgument, "the image's /etc/hearth/languages.json has " +
+                                                    std::to_string(table.size()) + " languages")
+            .hint("at most " + std::to_string(kMostLanguages) + " are taken");
+    }
+    for (const auto& [name, how] : table.items()) {
+        if (isLanguageName(name)) continue;
+        throw Error(ErrorCode::InvalidArgument,
+                    "the image's /etc/hearth/languages.json names a language \"" +
+                        toUtf8(std::string_view(name).substr(0, 64)) + "\"")
+            .hint(std::string("a language's name is ") + kLanguageNameRule);
+    }
+}
+
 /// Its words, without the empty ones.
 Json command(const std::string& program, const char* driver, const char* argument) {
     Json words = Json::array({program});
@@ -164,6 +182,7 @@ ImageFacts probeImage(const std::string& tree, const ImageConfig& config) {
     }
     facts.languages = Json::parse(outcome.out, nullptr, false);
     if (!facts.languages.is_object()) facts.languages = Json::object();
+    checkNames(facts.languages);
     return facts;
 }
 

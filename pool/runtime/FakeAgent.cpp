@@ -200,7 +200,8 @@ Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) 
     }
     if (op == "changes") {
         return files_.changes(json.at("sinceNs").get<std::int64_t>(),
-                              std::min<std::size_t>(json.value("limit", std::size_t{1000}), 1000));
+                              std::min<std::size_t>(json.value("limit", std::size_t{1000}), 1000),
+                              json.value("globs", std::vector<std::string>()));
     }
     deadlines_.touch(now());
     if (op == "mkdir") {

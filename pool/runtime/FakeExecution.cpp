@@ -55,6 +55,7 @@ FakeExecution::FakeExecution(const Json& request, std::shared_ptr<FakeContext> c
     : id_(request.at("id").get<std::string>()),
       fingerprint_(request.at("fingerprint").get<std::string>()),
       output_(std::max<std::size_t>(request.value("outputLimit", std::size_t{1U << 20U}), 2)),
+      note_(request.contains("note") ? request["note"].dump() : ""),
       started_at_ns_(now_ns),
       context_(std::move(context)),
       input_open_(request.value("stdin", false)),
@@ -77,6 +78,7 @@ Json FakeExecution::started(bool repeated) const {
                  {"repeated", repeated},
                  {"interpreter", interpreter_}};
     if (context_) started["context"] = context_->id;
+    if (repeated && !note_.empty()) started["note"] = Json::parse(note_);
     return {{"started", std::move(started)}};
 }
 

@@ -72,6 +72,7 @@ private:
     std::string id_;
     std::string fingerprint_;
     agent::OutputLog output_;
+    std::string note_;  ///< JSON text; empty for none
     std::int64_t started_at_ns_ = 0;
     std::int64_t ended_at_ns_ = 0;
     std::int64_t wake_at_ns_ = 0;      ///< of a sleep; 0: none

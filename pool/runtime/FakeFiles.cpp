@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pool/agent/Glob.h"
+
 namespace hearth::pool {
 namespace {
 
@@ -160,11 +162,14 @@ void FakeFiles::remove(const std::string& path, bool recursive) {
     });
 }
 
-Json FakeFiles::changes(std::int64_t since_ns, std::size_t limit) const {
+Json FakeFiles::changes(std::int64_t since_ns, std::size_t limit,
+                        const std::vector<std::string>& globs) const {
     Json items = Json::array();
     for (const auto& [key, entry] : entries_) {
-        if (items.size() == limit) break;
-        if (entry.content && entry.modified_ns >= since_ns) items.push_back(describe(key, entry));
+        if (!entry.content || entry.modified_ns < since_ns) continue;
+        if (!globs.empty() && !agent::anyGlobMatches(globs, key)) continue;
+        if (items.size() == limit) return {{"items", std::move(items)}, {"more", true}};
+        items.push_back(describe(key, entry));
     }
     return {{"items", std::move(items)}};
 }

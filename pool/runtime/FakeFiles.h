@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/Clock.h"
 #include "base/Json.h"
@@ -34,7 +35,8 @@ public:
     void makeDirectory(const std::string& path);
     void move(const std::string& from, const std::string& to);
     void remove(const std::string& path, bool recursive);
-    Json changes(std::int64_t since_ns, std::size_t limit) const;
+    Json changes(std::int64_t since_ns, std::size_t limit,
+                 const std::vector<std::string>& globs) const;
     std::uint64_t used() const;
     std::uint64_t capacity() const { return capacity_; }
 

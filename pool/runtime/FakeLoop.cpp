@@ -112,11 +112,14 @@ void FakeLoop::serve(std::uint64_t id, std::uint32_t events) {
     const auto it = peers_.find(id);
     if (it == peers_.end() || it->second->agent->hangs()) return;
     FakePeer& peer = *it->second;
+    const bool new_here = peer.kind == FakePeer::Kind::Unknown;
     if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0 && !receive(peer)) peer.ended = true;
     peer.agent->pump(peer);
     flush(peer);
     if (peer.agent->running() > 0) busy_.insert(peer.agent);
-    if (peer.ended || !peer.agent->alive()) some_ended_ = true;
+    // A new control connection ends the one before it.
+    const bool took_over = new_here && peer.kind == FakePeer::Kind::Control;
+    if (peer.ended || took_over || !peer.agent->alive()) some_ended_ = true;
 }
 
 bool FakeLoop::receive(FakePeer& peer) {

@@ -495,6 +495,9 @@ Value Execution::startedNote(bool repeated) const {
     started.set("id", request_.id).set("startedAtNs", started_ns_).set("repeated", repeated);
     started.set("interpreter", nameOf(interpreter_));
     if (!request_.context.empty()) started.set("context", request_.context);
+    if (Value kept; repeated && Value::parse(request_.note, kept)) {
+        started.set("note", std::move(kept));
+    }
     Value note = Value::object();
     note.set("started", std::move(started));
     return note;

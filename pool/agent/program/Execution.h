@@ -92,6 +92,7 @@ public:
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
         bool background = false;
+        std::string note;  ///< JSON text of the server's, told to whoever attaches; or empty
     };
 
     Execution(Loop& loop, const Settings& settings, ExecutionOwner& owner, Request request);

@@ -21,6 +21,7 @@ constexpr std::int64_t kMaxTimeoutMs = 1'000LL * 60 * 60 * 24 * 365;
 constexpr gid_t kFirstLabel = 20'000;
 constexpr std::uint32_t kLabels = 40'000;
 constexpr std::size_t kMaxArguments = 4'096;
+constexpr std::size_t kMaxNote = 65'536;
 
 bool validId(std::string_view id) {
     if (id.empty() || id.size() > 64) return false;
@@ -117,6 +118,8 @@ bool Executions::readWork(Connection& connection, std::uint32_t stream, const Va
     request.output_limit = static_cast<std::size_t>(
         std::clamp(body["outputLimit"].integer(1 << 20), kMinOutput, kMaxOutput));
     request.background = body["background"].boolean();
+    if (body["note"].isObject()) request.note = body["note"].dump();
+    if (request.note.size() > kMaxNote) return refuse("note is too large");
     if (!environment_.with(body["env"], spawn.pty, spawn.env)) {
         return refuse("env holds a bad name or value");
     }

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "pool/agent/Glob.h"
 #include "pool/agent/program/FileOperation.h"
-#include "pool/agent/program/Glob.h"
 #include "pool/agent/program/Settings.h"
 #include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
@@ -108,12 +108,17 @@ public:
         Directory directory(std::move(fd));
         if (!directory) return;
         while (const char* name = directory.next()) {
-            if (items.items().size() >= limit_ || bytes_ > kMaxListBytes || !budget_.spend())
-                return;
+            more = more || !budget_.spend();
+            if (more) return;
             struct stat st {};
             if (fstatat(directory.fd(), name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-            if (S_ISDIR(st.st_mode) && depth > 0 && !isTemporary(name)) {
-                walk(Fd(openat(directory.fd(), name, kWalkFlags)), joined(path, name), depth - 1);
+            if (S_ISDIR(st.st_mode) && !isTemporary(name)) {
+                if (depth > 0) {
+                    walk(Fd(openat(directory.fd(), name, kWalkFlags)), joined(path, name),
+                         depth - 1);
+                } else {
+                    too_deep = true;
+                }
             } else if (S_ISREG(st.st_mode) && changed(st) && !isTemporary(name)) {
                 add(joined(path, name), st);
             }
@@ -121,6 +126,8 @@ public:
     }
 
     Value items = Value::array();
+    bool more = false;      ///< the walk ended before the tree did
+    bool too_deep = false;  ///< some of the tree was left out
 
 private:
     bool changed(const struct stat& st) const {
@@ -130,7 +137,8 @@ private:
         if (!globs_.empty() && !anyGlobMatches(globs_, path)) return;
         Value item = describe(path, st, false);
         bytes_ += item.dump().size() + 1;
-        if (bytes_ <= kMaxListBytes) items.push(std::move(item));
+        more = items.items().size() >= limit_ || bytes_ > kMaxListBytes;
+        if (!more) items.push(std::move(item));
     }
 
     const std::int64_t since_ns_;
@@ -246,6 +254,7 @@ private:
         finder.walk(std::move(root), "", kMaxDepth);
         Value reply = Value::object();
         reply.set("items", std::move(finder.items));
+        if (finder.more || finder.too_deep) reply.set("more", true);
         turn.reply(reply);
     }
 

@@ -1,4 +1,4 @@
-#include "pool/agent/program/Glob.h"
+#include "pool/agent/Glob.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -157,6 +157,21 @@ TEST_CASE("changes are the files written since, even with old dates", "[unit][ag
     CHECK(o.body["items"][0]["path"] == "d/after");
 }
 
+TEST_CASE("changes that are not all told say so", "[unit][agent][program]") {
+    Files f;
+    f.shell("for i in 1 2 3 4 5; do echo x > f$i; done");
+    const auto changes = [&](int limit) {
+        return f.data.ask({{"op", "changes"}, {"sinceNs", 0}, {"limit", limit}}).body;
+    };
+    CHECK(changes(5)["items"].size() == 5);
+    CHECK_FALSE(changes(5).contains("more"));
+    CHECK(changes(4)["items"].size() == 4);
+    CHECK(changes(4)["more"] == true);
+    f.shell("d=.; for i in $(seq 66); do d=$d/d; done; mkdir -p $d; echo x > $d/deep");
+    CHECK(changes(10)["items"].size() == 5);
+    CHECK(changes(10)["more"] == true);
+}
+
 TEST_CASE("large files stream by credit, and one stalled stream does not stop another",
           "[unit][agent][program]") {
     Files f;

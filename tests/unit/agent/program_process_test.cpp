@@ -266,6 +266,18 @@ TEST_CASE("an execution outlives its connection and is resumed by offset",
     CHECK(o.result()["outputBytes"] == 8);
 }
 
+TEST_CASE("an execution's note is told to whoever comes back to it", "[unit][agent][program]") {
+    Bound b;
+    Json run = exec("e", "true");
+    run["note"] = {{"collect", {"**/*.png", "ü"}}};
+    CHECK_FALSE(b.client.ask(run).note["started"].contains("note"));
+    Outcome again = b.client.ask({{"op", "attach"}, {"id", "e"}, {"offset", 0}});
+    CHECK(again.note["started"]["note"] == run["note"]);
+    Json large = exec("f", "true");
+    large["note"] = {{"text", std::string(70'000, 'x')}};
+    CHECK(b.client.ask(large).code() == "BAD_REQUEST");
+}
+
 TEST_CASE("standard input streams with credit until End", "[unit][agent][program]") {
     Bound b;
     Json run = exec("e", "md5sum");

@@ -55,6 +55,8 @@ inline PoolSpec smallSpec(std::uint32_t min = 2) {
 class House {
 public:
     explicit House(Ground& on, OnDemandRules allowed = {}) : ground(on), rules(std::move(allowed)) {
+        executions.collectInto(artifacts);
+        loop.handle("artifacts", [this](const std::string&) { return store.prune(); });
         loop.handle("image", [this](const std::string& n) { return on_demand.prepare(n); });
         loop.handle("images", [this](const std::string&) { return on_demand.collect(); });
         loop.handle("pool", [this](const std::string& n) { return pools.reconcile(n); });
@@ -133,6 +135,8 @@ public:
                             events, metrics,        log,   "p",  clock};
     WorkspaceService workspaces{table, claims,         endings,   specs, journal, sandboxes,
                                 warm,  ground.runtime, on_demand, "p",   secret,  clock};
+    ArtifactStore store{ground.dir.file("artifacts"), table, journal, log, clock};
+    Artifacts artifacts{store, log, secret, clock};
     ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,
                                 events,     metrics, log,     secret,  clock};
     ContextService contexts{workspaces, table, endings, journal, events, metrics, secret, clock};

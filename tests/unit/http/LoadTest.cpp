@@ -6,6 +6,7 @@
 
 #include "Harness.h"
 #include "base/Error.h"
+#include "tests/unit/base/Support.h"
 
 using namespace hearth;
 using namespace hearth::api;
@@ -161,7 +162,15 @@ TEST_CASE("a front that cannot listen says so, and one never started stops", "[u
     FrontOptions options;
     options.listen = "127.0.0.1:" + std::to_string(served.front->port());
     Front second(options, served.handler, served.metrics, served.log, served.clock);
-    CHECK_THROWS_AS(second.start(), std::system_error);
+    const Error refused = hearth::test::errorOf([&] { second.start(); });
+    CHECK(std::string(refused.what()) ==
+          "cannot listen on " + options.listen + " (--listen): another program has that port");
+    CHECK(refused.hint().find("--listen HOST:PORT") != std::string::npos);
+    options.listen = "192.0.2.1:0";  // of a network that is nobody's
+    options.flag = "--ops-listen";
+    Front elsewhere(options, served.handler, served.metrics, served.log, served.clock);
+    CHECK(std::string(hearth::test::errorOf([&] { elsewhere.start(); }).what()) ==
+          "cannot listen on 192.0.2.1:0 (--ops-listen): this machine does not have that address");
     second.stop();
     CHECK(served.front->address() == "127.0.0.1");
     CHECK_THROWS_AS(served.front->start(), std::logic_error);

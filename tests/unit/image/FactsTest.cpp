@@ -6,6 +6,7 @@
 #include "base/Error.h"
 #include "pool/image/Archive.h"
 #include "pool/image/ImageFacts.h"
+#include "tests/unit/base/Support.h"
 #include "tests/unit/image/Scratch.h"
 
 namespace hearth::pool::image {
@@ -58,6 +59,12 @@ TEST_CASE("languages are what the image has, seen from inside it", "[unit][image
 
     write(scratch / "root/etc/hearth/languages.json", R"({"r":{"file":"main.r","run":["R"]}})");
     CHECK(probeImage(scratch / "root", {}).languages.size() == 1);
+    write(scratch / "root/etc/hearth/languages.json",
+          R"({"r":{"file":"main.r","run":["R"]},"Julia":{"file":"main.jl","run":["julia"]}})");
+    const Error refused = hearth::test::errorOf([&] { probeImage(scratch / "root", {}); });
+    CHECK(refused.code() == ErrorCode::InvalidArgument);
+    CHECK(std::string(refused.what()).find("\"Julia\"") != std::string::npos);
+    CHECK(refused.hint().find("a-z") != std::string::npos);
     fs::remove_all(scratch / "root");
     program(scratch / "root/static");
     CHECK(probeImage(scratch / "root", {}).languages.empty());

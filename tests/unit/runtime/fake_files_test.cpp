@@ -63,7 +63,10 @@ TEST_CASE("files are written whole, read in parts and listed", "[unit][runtime][
     const auto page = client->list("", false, 2, "");
     CHECK(page.items.size() == 2);
     CHECK(client->list("", false, 2, page.next).items.size() == 1);
-    CHECK(client->changes(TimePoint{}, 10).size() == 2);
+    CHECK(client->changes(TimePoint{}, 10).items.size() == 2);
+    CHECK_FALSE(client->changes(TimePoint{}, 2).more);
+    CHECK(client->changes(TimePoint{}, 1).more);
+    CHECK(client->changes(TimePoint{}, 10, {"e*"}).items.size() == 1);
     CHECK(client->diskUsage().second == big.size());
     client->remove("c", true);
     CHECK(codeOf([&] { client->stat("c/d/big"); }) == "NOT_FOUND");
