@@ -20,6 +20,9 @@ constexpr auto kAgentGrace = std::chrono::seconds(20);
 constexpr auto kOverdueEvery = std::chrono::seconds(5);
 /// What follows an execution's end shares the processor with its answer if it comes at once.
 constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
+/// The agent keeps what is small a while longer.
+constexpr auto kForgetSmall = std::chrono::milliseconds(250);
+constexpr std::size_t kSmallOutput = 16U << 10U;
 constexpr auto kStdinTimeout = std::chrono::seconds(30);
 /// A list tells so much output of what still runs; the rest of it is asked for by execution.
 constexpr std::size_t kListedOutput = 4U << 20U;
@@ -297,15 +300,17 @@ ReconcileResult ExecutionService::settle(const std::string& id) {
                            execution->packedOutput(),
                            toUnixMillis(clock_.wall())};
     crashPoint("exec.before_durable");
-    journal_.record(record, [gate = gate_, id, workspace](bool durable) {
-        const std::lock_guard lock(gate->mutex);
-        if (gate->service != nullptr) gate->service->recorded(id, workspace, durable);
-    });
+    journal_.record(record,
+                    [gate = gate_, id, workspace, kept = record.output.size()](bool durable) {
+                        const std::lock_guard lock(gate->mutex);
+                        if (gate->service != nullptr)
+                            gate->service->recorded(id, workspace, durable, kept);
+                    });
     return ReconcileResult::settled();
 }
 
 void ExecutionService::recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace,
-                                bool durable) {
+                                bool durable, std::size_t kept_bytes) {
     crashPoint("exec.after_durable");
     if (durable) {
         const std::lock_guard lock(mutex_);
@@ -316,7 +321,10 @@ void ExecutionService::recorded(const std::string& id, const std::shared_ptr<Wor
         if (workspace->running() > 0) return;
         endings_.end(workspace, "deleted");
     } else if (durable && workspace->active()) {
-        work_.add({"forget", workspace->facts().id + "/" + id});
+        // It costs the agent a request of its own, which would meet the tenant's next.
+        const bool small = kept_bytes <= kSmallOutput;
+        work_.addAfter({"forget", workspace->facts().id + "/" + id},
+                       small ? kForgetSmall : std::chrono::milliseconds(0));
     }
 }
 
@@ -364,6 +372,7 @@ void ExecutionService::adopt(const std::shared_ptr<Workspace>& workspace,
     facts.id = known.id;
     facts.fingerprint = known.fingerprint;
     facts.background = known.background;
+    facts.had_ended = !known.running;
     facts.requested = known.started_at;
     facts.output_limit = kAdoptedOutputLimit;
     workspace->workBegan(clock_.now());

@@ -65,7 +65,8 @@ private:
                                             const std::shared_ptr<Workspace>& workspace);
     void collectAtEnd(LiveExecution& execution, TimePoint since);
     void ended(const std::shared_ptr<LiveExecution>& execution);
-    void recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace, bool durable);
+    void recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace, bool durable,
+                  std::size_t kept_bytes);
     std::shared_ptr<LiveExecution> running(const Principal& who, const std::string& id);
     std::shared_ptr<Execution> stored(const ExecutionRecord& record) const;
     std::shared_ptr<Execution> replay(const Principal& who, const std::string& id,

@@ -261,7 +261,7 @@ void LiveExecution::started(const agent::ExecStart& start) {
     if (patterns_.empty()) patterns_ = patternsIn(start.note);
     if (facts_.context.empty() && workspace_->contexts().find(start.context)) {
         context_ = start.context;  // found again after a restart of the server
-        workspace_->contexts().begin(context_, facts_.id);
+        if (!facts_.had_ended) workspace_->contexts().begin(context_, facts_.id);
     }
 }
 

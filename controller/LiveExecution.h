@@ -27,6 +27,7 @@ public:
         std::string context;   ///< "" for none, or not yet known
         bool background = false;
         bool stdin_open = false;
+        bool had_ended = false;  ///< found again after a restart, it had its context no more
         std::uint64_t output_limit = 1U << 20U;
         /// Patterns of its artifacts; empty: none, or, after a restart, those that the agent tells.
         std::vector<std::string> collect;

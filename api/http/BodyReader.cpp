@@ -18,6 +18,7 @@ using std::chrono::nanoseconds;
 constexpr std::size_t kMaxChunkLine = 1024;
 constexpr std::size_t kMaxTrailers = 4096;
 constexpr std::size_t kMaxChunkDigits = 15;
+/// What is asked for in pieces of this size goes where it is wanted, not by the input.
 constexpr std::size_t kDirect = 16U << 10U;
 
 nanoseconds timeFor(std::uint64_t bytes, std::uint64_t rate) {
@@ -40,6 +41,21 @@ BodyReader::BodyReader(Connection& connection, const FrontOptions& options, cons
     expect_ = head.expect_continue && state_ != State::End && connection.input.empty();
 }
 
+template <typename Receive>
+void BodyReader::fillBy(Receive receive) {
+    await();
+    while (true) {
+        const Connection::Received got = receive();
+        if (got == Connection::Received::Some) return;
+        if (got == Connection::Received::End) fail("the request body was cut off");
+        waitReadable();
+    }
+}
+
+void BodyReader::fill() {
+    fillBy([this] { return connection_.receive(); });
+}
+
 std::size_t BodyReader::read(char* out, std::size_t size) {
     if (broken_) fail("the request body is broken");
     while (state_ == State::ChunkSize || state_ == State::ChunkEnd || state_ == State::Trailers) {
@@ -55,10 +71,16 @@ std::size_t BodyReader::read(char* out, std::size_t size) {
     if (state_ == State::End || size == 0) return 0;
 
     auto got = static_cast<std::size_t>(std::min<std::uint64_t>(size, left_));
-    if (connection_.input.empty()) fill();
-    got = std::min(got, connection_.input.size());
-    connection_.input.view().copy(out, got);
-    connection_.input.take(got);
+    if (connection_.input.empty() && got >= kDirect) {
+        std::size_t received = 0;
+        fillBy([&] { return connection_.receive(out, got, received); });
+        got = received;
+    } else {
+        if (connection_.input.empty()) fill();
+        got = std::min(got, connection_.input.size());
+        connection_.input.view().copy(out, got);
+        connection_.input.take(got);
+    }
     left_ -= got;
     received_ += got;
     if (left_ == 0) state_ = connection_.head.chunked ? State::ChunkEnd : State::End;
@@ -119,16 +141,6 @@ std::string BodyReader::line(std::size_t limit) {
         }
         if (bytes.size() > limit + 1) fail("a line of the chunked coding is too long");
         fill();
-    }
-}
-
-void BodyReader::fill() {
-    await();
-    while (true) {
-        const Connection::Received got = connection_.receive();
-        if (got == Connection::Received::Some) return;
-        if (got == Connection::Received::End) fail("the request body was cut off");
-        waitReadable();
     }
 }
 

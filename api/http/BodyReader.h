@@ -36,6 +36,9 @@ private:
     std::string line(std::size_t limit);
     /// Blocks until there is more input.
     void fill();
+    /// Blocks until `receive` has received something.
+    template <typename Receive>
+    void fillBy(Receive receive);
     void await();
     void waitReadable();
     [[noreturn]] void fail(const char* what);

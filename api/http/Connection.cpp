@@ -36,10 +36,17 @@ Connection::Readiness Connection::check(const FrontOptions& options, const Clock
 
 Connection::Received Connection::receive() {
     std::array<char, 16U << 10U> scratch;
+    std::size_t got = 0;
+    const Received result = receive(scratch.data(), scratch.size(), got);
+    input.append({scratch.data(), got});
+    return result;
+}
+
+Connection::Received Connection::receive(char* out, std::size_t size, std::size_t& received) {
     while (true) {
-        const ssize_t got = ::recv(fd.get(), scratch.data(), scratch.size(), 0);
+        const ssize_t got = ::recv(fd.get(), out, size, 0);
         if (got > 0) {
-            input.append({scratch.data(), static_cast<std::size_t>(got)});
+            received = static_cast<std::size_t>(got);
             return Received::Some;
         }
         if (got == 0) return Received::End;

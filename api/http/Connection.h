@@ -67,6 +67,8 @@ struct Connection {
     /// One non-blocking receive of what there is.
     enum class Received { Some, Nothing, End };
     Received receive();
+    /// The same to another place than the input; `received` is set to how much it was.
+    Received receive(char* out, std::size_t size, std::size_t& received);
 
     std::uint64_t id = 0;
     Fd fd;

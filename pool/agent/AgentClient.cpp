@@ -276,9 +276,11 @@ FileStat AgentClient::writeFile(const std::string& path, std::optional<unsigned>
                                 const std::function<std::size_t(char*, std::size_t)>& next) {
     Json request{{"op", "write"}, {"path", path}, {"parents", true}};
     if (mode) request["mode"] = *mode;
+    const FirstBytes first = firstBytes(next);
+    if (!first.whole) request["pass"] = true;
     const auto connections = impl_->data;
     return connections->run([&](Connection& connection, bool& begun) {
-        const Json reply = upload(connection, begun, request, next);
+        const Json reply = upload(connection, begun, request, first, next);
         return believing(connection, [&] { return decodeStat(reply); });
     });
 }
@@ -296,9 +298,11 @@ void AgentClient::readArchive(const std::string& path,
 
 ArchiveCount AgentClient::writeArchive(const std::string& path,
                                        const std::function<std::size_t(char*, std::size_t)>& next) {
+    const FirstBytes first = firstBytes(next);
     const auto connections = impl_->data;
     return connections->run([&](Connection& connection, bool& begun) {
-        const Json reply = upload(connection, begun, {{"op", "archivePut"}, {"path", path}}, next);
+        const Json reply =
+            upload(connection, begun, {{"op", "archivePut"}, {"path", path}}, first, next);
         return believing(connection, [&] { return decodeArchiveCount(reply); });
     });
 }

@@ -1,15 +1,15 @@
 #include "pool/agent/FileStream.h"
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <initializer_list>
 #include <memory>
-#include <vector>
 
 #include "base/Error.h"
 #include "pool/agent/Ask.h"
@@ -18,10 +18,11 @@
 namespace hearth::agent {
 namespace {
 
-constexpr std::size_t kPiece = 128U << 10U;
 constexpr std::size_t kMaxCredit = 16U << 20U;
-/// Read at once of a file that was passed.
+/// Read or written at once of a file that was passed.
 constexpr std::size_t kPassedPiece = 256U << 10U;
+/// A file up to this size is not worth passing.
+constexpr std::size_t kFirst = 64U << 10U;
 
 FrameHeader header(FrameType type, std::uint32_t stream, std::size_t length = 0) {
     FrameHeader made;
@@ -44,15 +45,41 @@ void awaitNews(Connection& connection, const std::shared_ptr<FileStream>& stream
     DataConnections::throwLate();
 }
 
-/// Whether reading it is what it seems: a regular file of a file system that keeps its own files,
-/// not one where a read asks another process, or does something.
-bool readsLikeAFile(int fd) {
+/// Whether it is a regular file of one of these file systems.
+bool isFileOf(int fd, std::initializer_list<long> systems) {
     struct stat st {};
     struct statfs system {};
     if (::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || ::fstatfs(fd, &system) != 0) return false;
-    constexpr std::array<long, 5> kOrdinary{EXT4_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
-                                            XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC};
-    return std::ranges::find(kOrdinary, static_cast<long>(system.f_type)) != kOrdinary.end();
+    return std::ranges::find(systems, static_cast<long>(system.f_type)) != systems.end();
+}
+
+/// Whether reading it is what it seems: a regular file of a file system that keeps its own files,
+/// not one where a read asks another process, or does something.
+bool readsLikeAFile(int fd) {
+    return isFileOf(fd, {EXT4_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC, XFS_SUPER_MAGIC,
+                         BTRFS_SUPER_MAGIC});
+}
+
+/// The same of writing. Not in memory: what we write there is charged to us, not to the sandbox.
+bool writesLikeAFile(int fd) {
+    const int flags = ::fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) == O_WRONLY &&
+           (flags & (O_APPEND | O_DIRECT | O_SYNC | O_DSYNC)) == 0 &&
+           isFileOf(fd, {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC});
+}
+
+/// Writes as much as can be written, and says how much.
+std::size_t writePassed(int fd, std::string_view bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
+        if (n > 0) {
+            done += static_cast<std::size_t>(n);
+        } else if (errno != EINTR) {
+            break;
+        }
+    }
+    return done;
 }
 
 /// length 0: to the end.
@@ -220,8 +247,21 @@ bool download(Connection& connection, bool& begun, const Json& request,
     }
 }
 
-Json upload(Connection& connection, bool& begun, const Json& request,
-            const std::function<std::size_t(char*, std::size_t)>& next) {
+FirstBytes firstBytes(const NextBytes& next) {
+    FirstBytes first;
+    first.bytes.resize(kFirst);
+    std::size_t have = 0;
+    while (have < kFirst && !first.whole) {
+        const std::size_t size = next(first.bytes.data() + have, kFirst - have);
+        have += std::min(size, kFirst - have);
+        first.whole = size == 0;
+    }
+    first.bytes.resize(have);
+    return first;
+}
+
+Json upload(Connection& connection, bool& begun, const Json& request, const FirstBytes& first,
+            const NextBytes& next) {
     const auto stream = std::make_shared<FileStream>();
     const std::uint32_t number = connection.open(stream, dumpJson(request), patience());
 
@@ -238,27 +278,40 @@ Json upload(Connection& connection, bool& begun, const Json& request,
                   []() -> bool { throw ProtocolError("bytes of a file being written"); });
     };
 
-    std::vector<char> buffer(kPiece);
-    for (;;) {
-        begun = true;
-        std::size_t size = 0;
-        try {
-            size = next(buffer.data(), buffer.size());
-        } catch (...) {
-            cancel(connection, stream, number);
-            throw;
-        }
-        if (size == 0) break;
-        std::string_view rest(buffer.data(), std::min(size, buffer.size()));
+    Fd file;
+    if (request.value("pass", false)) {
+        awaitNews(connection, stream, false);
+        if (stream->note()) file = stream->passed();
+        if (file && !writesLikeAFile(file.get())) file.reset();
+    }
+    begun = true;
+    const auto buffer = std::make_unique_for_overwrite<char[]>(first.whole ? 0 : kPassedPiece);
+    for (std::string_view rest = first.bytes;;) {
         while (!rest.empty()) {
             awaitNews(connection, stream, true);
             refuse_rest();
             if (const auto answer = stream->answer()) return finish(*answer, false);
+            if (file) {
+                rest.remove_prefix(writePassed(file.get(), rest));
+                // Why it does not go on is told by the agent, which fails at the same place.
+                if (!rest.empty()) file.reset();
+                continue;
+            }
             const std::size_t piece = stream->takeCredit(rest.size());
             connection.send(header(FrameType::Data, number, piece), rest.substr(0, piece),
                             patience());
             rest.remove_prefix(piece);
         }
+        if (first.whole) break;
+        std::size_t size = 0;
+        try {
+            size = next(buffer.get(), kPassedPiece);
+        } catch (...) {
+            cancel(connection, stream, number);
+            throw;
+        }
+        if (size == 0) break;
+        rest = {buffer.get(), std::min(size, kPassedPiece)};
     }
     connection.send(header(FrameType::End, number), {}, patience());
     for (;;) {

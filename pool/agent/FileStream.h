@@ -52,9 +52,20 @@ private:
 bool download(Connection& connection, bool& begun, const Json& request,
               const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk);
+/// Gives the next bytes to write, at most as many as there is room for; 0 at the end.
+using NextBytes = std::function<std::size_t(char*, std::size_t)>;
+
+/// The beginning of what is to be written, taken before an agent is asked.
+struct FirstBytes {
+    std::string bytes;
+    bool whole = false;  ///< that is all
+};
+FirstBytes firstBytes(const NextBytes& next);
+
 /// Asks for an operation that takes bytes (`write`, `archivePut`) and gives its reply. Sets `begun`
-/// before the first call of `next`.
-Json upload(Connection& connection, bool& begun, const Json& request,
-            const std::function<std::size_t(char*, std::size_t)>& next);
+/// before the first call of `next`. Where the request says `pass` and the agent passes the file, it
+/// is written here, so that its bytes are not copied through the agent.
+Json upload(Connection& connection, bool& begun, const Json& request, const FirstBytes& first,
+            const NextBytes& next);
 
 }  // namespace hearth::agent

@@ -464,6 +464,9 @@ void FakeAgent::openFile(FakePeer& peer, std::uint32_t stream, const std::string
         files_.checkWrite(open.name);
         open.kind = FakeStream::Kind::Write;
         if (json.contains("mode")) open.mode = json["mode"].get<unsigned>();
+        if (json.value("pass", false)) {
+            sendJson(peer, FrameType::Note, stream, {{"passed", false}});
+        }
     } else {
         open.kind = FakeStream::Kind::Read;
         open.content = files_.read(open.name);

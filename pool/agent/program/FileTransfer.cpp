@@ -97,7 +97,8 @@ public:
     explicit WriteFile(const Value& body)
         : path_(workspacePath(body["path"].text())),
           mode_(body["mode"].integer(-1)),
-          parents_(body["parents"].boolean(true)) {}
+          parents_(body["parents"].boolean(true)),
+          pass_(body["pass"].boolean()) {}
 
     ~WriteFile() override {
         if (fd_ && !done_) unlinkat(parent_.get(), temporary_.c_str(), 0);
@@ -151,8 +152,21 @@ private:
         temporary_ = temporaryName();
         fd_ = Fd(openat(parent_.get(), temporary_.c_str(),
                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-        if (!fd_) turn.failErrno();
-        return static_cast<bool>(fd_);
+        if (!fd_) {
+            turn.failErrno();
+            return false;
+        }
+        if (pass_) tellWhoWrites(turn);
+        return true;
+    }
+
+    /// Either the client, who has the same place in the file as we, or we.
+    void tellWhoWrites(FileTurn& turn) {
+        Fd copy;
+        if (turn.may_pass) copy = Fd(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+        Value note = Value::object();
+        note.set("passed", static_cast<bool>(copy));
+        turn.out.push_back({FrameType::Note, note.dump(), std::move(copy)});
     }
 
     Next finish(FileTurn& turn) {
@@ -173,6 +187,7 @@ private:
     std::optional<std::string> path_;
     std::int64_t mode_;
     bool parents_;
+    const bool pass_;
     bool done_ = false;
     std::string name_;
     std::string temporary_;

@@ -44,6 +44,10 @@ std::string pathsOf(const ExecutionView& view) {
 }
 
 bool settled(House& house, const std::string& execution) {
+    // With the clock at rest: the time that copying may take is counted by it.
+    if (!eventually([&] { return house.executions.find(house.who, execution)->finished(); })) {
+        return false;
+    }
     return house.settleUntil([&] {
         return house.executions.find(house.who, execution)->finished() &&
                house.journal.hasExecution(execution);
