@@ -133,10 +133,12 @@ private:
         std::vector<BenchOperation> operations = server.operations(plan_.names);
         if (docker) {
             explain(*docker, server.hasPython());
-            operations = inTurn(std::move(operations), docker->operations(plan_.names));
+            for (BenchOperation& o : docker->operations(plan_.names)) {
+                operations.push_back(std::move(o));
+            }
         }
         if (operations.empty()) throw Error(ErrorCode::Unsupported, "nothing is left to measure");
-        rounds(operations, [&server] { server.rest(); });
+        rounds(std::move(operations), [&server] { server.rest(); });
         report_.claims = server.claims();
         report_.interpreters = server.interpreters();
         if (docker) report_.docker_cgroup = docker->memoryBytes();
@@ -169,21 +171,11 @@ private:
         }
     }
 
-    /// One of each side after the other: what the first leaves behind meets both.
-    static std::vector<BenchOperation> inTurn(std::vector<BenchOperation> ours,
-                                              std::vector<BenchOperation> theirs) {
-        std::vector<BenchOperation> all;
-        for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-            if (i < ours.size()) all.push_back(std::move(ours[i]));
-            if (i < theirs.size()) all.push_back(std::move(theirs[i]));
-        }
-        return all;
-    }
-
-    /// Each round does every operation once, beginning with another one each time. `rest` waits
-    /// for the end of what earlier ones have left to be done: no operation is measured while the
-    /// refill after another one runs; that is what --pools measures.
-    void rounds(const std::vector<BenchOperation>& operations, const std::function<void()>& rest) {
+    /// Each round does every operation of both sides once, in an order of its own, so that none
+    /// always follows the same neighbour. `rest` waits for the end of what earlier ones have left
+    /// to be done: no operation is measured while the refill after another one runs; that is what
+    /// --pools measures.
+    void rounds(std::vector<BenchOperation> operations, const std::function<void()>& rest) {
         std::minstd_rand random(std::random_device{}());
         std::uniform_int_distribution<int> pause(kLeastPauseMicros, kMostPauseMicros);
         const Record keep = [this](Side side, const std::string& series, double milliseconds) {
@@ -196,10 +188,9 @@ private:
                 note("round " + std::to_string(round) + " of " +
                      std::to_string(plan_.rounds + kWarmUpRounds));
             }
-            for (std::size_t i = 0; i < operations.size(); ++i) {
+            std::ranges::shuffle(operations, random);
+            for (const BenchOperation& operation : operations) {
                 BenchStop::check();
-                const BenchOperation& operation =
-                    operations[(i + static_cast<std::size_t>(round)) % operations.size()];
                 rest();
                 if (operation.prepare) operation.prepare();
                 ::usleep(static_cast<useconds_t>(pause(random)));
@@ -280,30 +271,30 @@ private:
 }  // namespace
 
 Command makeBench() {
-    return {
-        {.name = "bench",
-         .arguments = "",
-         .summary = "Measure claims, executions and files of a running server.",
-         .details =
-             "Rounds: each does every operation once, in rotated order, with a pause of 0.3 to\n"
-             "4 ms before each; every answer is verified; three rounds warm up. `claim` and\n"
-             "`one shot` wait, unmeasured, until the pool has a warm sandbox. `python` is a\n"
-             "fresh interpreter for each run, `numpy` one that has imported it (in a pool made\n"
-             "for the run), `context` one that stays, `cold` one started for its environment.\n\n"
-             "With --against docker the same work is done beside it, in the same rounds,\n"
-             "through the Engine API (DOCKER_HOST): `docker exec` for commands, `docker cp`\n"
-             "for files, `docker run --rm` for one shots, its create and start for claims.\n"
-             "Commands run in the workspace's own container where that Engine has it\n"
-             "(--runtime docker), which the report says. Else, and for files and runs, a\n"
-             "container is made of --docker-image, or of the tree at --docker-rootfs, which\n"
-             "is imported for the run. All is removed at the end.\n\n"
-             "--concurrency measures operations per second of so many clients, --pools how\n"
-             "fast pools of those sizes fill, answer and refill; both make pools of their own\n"
-             "from the template of --pool, as large as free memory allows.\n\n"
-             "Where others use more than 15 % of the processors no times are told, only\n"
-             "ratios, which hold on a busy machine too.",
-         .flags = withClientFlags(benchFlags())},
-        [](const Invocation& call) { return Bench(call, benchPlan(call.options)).run(); }};
+    return {{.name = "bench",
+             .arguments = "",
+             .summary = "Measure claims, executions and files of a running server.",
+             .details =
+                 "Rounds: each does every operation once, in an order of its own, with a pause of\n"
+                 "0.3 to 4 ms before each; every answer is verified; three rounds warm up. Each\n"
+                 "waits, unmeasured, until the pool is full and at rest: what a refill costs is\n"
+                 "measured by --pools. `no-op` asks for the workspace. `python` is a fresh\n"
+                 "interpreter for each run, `numpy` one that has imported it (in a pool made for\n"
+                 "the run), `context` one that stays, `cold` one started for its environment.\n\n"
+                 "With --against docker the same work is done beside it, in the same rounds,\n"
+                 "through the Engine API (DOCKER_HOST): `docker exec` for commands, `docker cp`\n"
+                 "for files, `docker run --rm` for one shots, its create and start for claims.\n"
+                 "Commands run in the workspace's own container where that Engine has it\n"
+                 "(--runtime docker), which the report says. Else, and for files and runs, a\n"
+                 "container is made of --docker-image, or of the tree at --docker-rootfs, which\n"
+                 "is imported for the run. All is removed at the end.\n\n"
+                 "--concurrency measures operations per second of so many clients, --pools how\n"
+                 "fast pools of those sizes fill, answer and refill; both make pools of their own\n"
+                 "from the template of --pool, as large as free memory allows.\n\n"
+                 "Where others use more than 15 % of the processors no times are told, only\n"
+                 "ratios, which hold on a busy machine too.",
+             .flags = withClientFlags(benchFlags())},
+            [](const Invocation& call) { return Bench(call, benchPlan(call.options)).run(); }};
 }
 
 }  // namespace hearth::cli
