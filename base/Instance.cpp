@@ -1,13 +1,20 @@
 #include "base/Instance.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <vector>
 
 #include "base/Error.h"
 #include "base/Ids.h"
@@ -30,6 +37,10 @@ std::string runRoot() {
     return std::string(own) + "/hearth";
 }
 constexpr std::size_t kNameDigits = 12;
+constexpr int kLockTries = 20;
+constexpr int kLockTryMs = 10;
+/// A server that is just starting has made its folder and does not hold the lock yet.
+constexpr std::time_t kUntouchedSeconds = 60;
 
 void makeDirectory(const std::string& path, mode_t mode) {
     if (::mkdir(path.c_str(), mode) != 0) {
@@ -37,6 +48,31 @@ void makeDirectory(const std::string& path, mode_t mode) {
         return;
     }
     if (::chmod(path.c_str(), mode) != 0) throwErrno("chmod", path);  // mkdir obeys the umask
+}
+
+/// Whether the file that was locked is still the one that others would lock.
+bool isStill(const Fd& fd, const std::string& path) {
+    struct stat locked {};
+    struct stat there {};
+    if (::fstat(fd.get(), &locked) != 0) throwErrno("stat", path);
+    return ::stat(path.c_str(), &there) == 0 && locked.st_dev == there.st_dev &&
+           locked.st_ino == there.st_ino;
+}
+
+/// Whether nothing but empty folders, locks and an empty table of marks is there.
+bool lifeless(const std::string& run_dir) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(run_dir)) {
+        const std::string name = entry.path().lexically_relative(run_dir).string();
+        if (entry.is_symlink() || (!entry.is_directory() && !entry.is_regular_file())) return false;
+        if (entry.is_directory() || name == "lock" || name == "launcher.lock") continue;
+        if (name != "marks/claimed") return false;
+        std::ifstream marks(entry.path(), std::ios::binary);
+        if (!std::all_of(std::istreambuf_iterator<char>(marks), {},
+                         [](char c) { return c == '\0'; })) {
+            return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace
@@ -52,7 +88,6 @@ Instance openInstance(const std::string& data_dir) {
     const std::string root = runRoot();
     makeDirectory(root, 0755);
     instance.run_dir = root + "/" + instance.name;
-    makeDirectory(instance.run_dir, 0755);
     return instance;
 }
 
@@ -73,14 +108,57 @@ void requirePassable(const Instance& instance) {
 
 Fd lockInstance(const Instance& instance) {
     const std::string path = instance.run_dir + "/lock";
-    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd) throwErrno("open", path);
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK) throwErrno("flock", path);
-        throw Error(ErrorCode::Conflict, "another hearth serve uses this data directory")
-            .hint("stop it first, or choose another one with --data-dir");
+    for (int patience = kLockTries;; --patience) {
+        makeDirectory(instance.run_dir, 0755);
+        Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+        if (!fd && errno != ENOENT) throwErrno("open", path);
+        if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+            if (isStill(fd, path)) return fd;
+        } else if (fd && errno != EWOULDBLOCK) {
+            throwErrno("flock", path);
+        }
+        if (patience == 0) {
+            throw Error(ErrorCode::Conflict, "another hearth serve uses this data directory")
+                .hint("stop it first, or choose another one with --data-dir");
+        }
+        ::poll(nullptr, 0, kLockTryMs);  // who removes the folder holds the lock for a moment
     }
-    return fd;
+}
+
+bool removeDeadRunDir(const std::string& run_dir) {
+    if (!std::filesystem::exists(run_dir)) return false;
+    std::vector<Fd> locks;
+    for (const char* name : {"lock", "launcher.lock"}) {
+        const std::string path = run_dir + "/" + name;
+        Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+        if (!fd && errno == ENOENT) continue;
+        if (!fd) throwErrno("open", path);
+        if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
+        locks.push_back(std::move(fd));
+    }
+    if (!lifeless(run_dir)) return false;
+    std::filesystem::remove_all(run_dir);
+    return true;
+}
+
+void removeDeadRunDirs(const Instance& own) {
+    const std::filesystem::path run_dir(own.run_dir);
+    std::error_code unknown;
+    for (const auto& entry : std::filesystem::directory_iterator(run_dir.parent_path(), unknown)) {
+        const std::string name = entry.path().filename().string();
+        const bool ours = name.size() == kNameDigits &&
+                          name.find_first_not_of("0123456789abcdef") == std::string::npos;
+        struct stat st {};
+        if (!ours || name == own.name || ::lstat(entry.path().c_str(), &st) != 0 ||
+            !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < kUntouchedSeconds) {
+            continue;
+        }
+        try {
+            removeDeadRunDir(entry.path().string());
+        } catch (const std::system_error&) {
+            continue;  // somebody else's, or just going
+        }
+    }
 }
 
 }  // namespace hearth

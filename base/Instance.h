@@ -15,15 +15,26 @@ struct Instance {
                            ///< root in $XDG_RUNTIME_DIR
 };
 
-/// Creates the data directory (0711) if need be and derives the instance from it.
+/// Creates the data directory (0711) if need be and derives the instance from it; its run_dir is
+/// made by who uses it.
 Instance openInstance(const std::string& data_dir);
 
 /// Throws Error(InvalidArgument) with the fix where a folder above the data lets only its owner
 /// pass: the server's user and the sandboxes' roots must reach what is theirs.
 void requirePassable(const Instance& instance);
 
-/// Holds `<run_dir>/lock` for the life of the process, so that no second server uses the data.
-/// Throws Error(Conflict) when another one does. The descriptor keeps the lock.
+/// Makes the run_dir and holds `<run_dir>/lock` for the life of the process, so that no second
+/// server uses the data. Throws Error(Conflict) when another one does. The descriptor keeps the
+/// lock.
 Fd lockInstance(const Instance& instance);
+
+/// Removes a run_dir that nobody uses: no server holds its lock, no launcher its own, no sandbox
+/// lives (sockets, bundles, claim marks). False where one of these is not so. Throws
+/// std::system_error where that cannot be found out.
+bool removeDeadRunDir(const std::string& run_dir);
+/// The same for all others beside that of `own` which have not been touched for a minute: those of
+/// servers that could not clean up behind them. Failures are passed over: what is left harms
+/// nobody.
+void removeDeadRunDirs(const Instance& own);
 
 }  // namespace hearth

@@ -32,6 +32,9 @@ CREATE TABLE IF NOT EXISTS executions (
     id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, fingerprint TEXT NOT NULL,
     document TEXT NOT NULL, output BLOB NOT NULL, ended_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS executions_by_workspace ON executions (workspace);
+CREATE TABLE IF NOT EXISTS outputs (
+    execution TEXT NOT NULL, kind INTEGER NOT NULL, place INTEGER NOT NULL, bytes BLOB NOT NULL,
+    PRIMARY KEY (execution, kind, place));
 CREATE TABLE IF NOT EXISTS contexts (
     id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, language TEXT NOT NULL,
     name TEXT NOT NULL, cwd TEXT NOT NULL, fingerprint TEXT NOT NULL, created_ms INTEGER NOT NULL,

@@ -8,6 +8,7 @@
 #include "controller/AgentErrors.h"
 #include "controller/ContextService.h"
 #include "controller/Languages.h"
+#include "controller/StoredExecution.h"
 #include "controller/Warmup.h"
 
 namespace hearth::controller {
@@ -24,8 +25,6 @@ constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
 constexpr auto kForgetSmall = std::chrono::milliseconds(250);
 constexpr std::size_t kSmallOutput = 16U << 10U;
 constexpr auto kStdinTimeout = std::chrono::seconds(30);
-/// A list tells so much output of what still runs; the rest of it is asked for by execution.
-constexpr std::size_t kListedOutput = 4U << 20U;
 
 /// The context that the request names, with what it may not say about it.
 ContextFacts contextOf(const Workspace& workspace, const ExecutionRequest& request,
@@ -135,7 +134,7 @@ std::shared_ptr<Execution> ExecutionService::replay(const Principal& who, const 
 }
 
 std::shared_ptr<Execution> ExecutionService::stored(const ExecutionRecord& record) const {
-    return storedExecution(record.document, record.output,
+    return storedExecution(record, journal_,
                            artifacts_ == nullptr ? nullptr : &artifacts_->store());
 }
 
@@ -283,7 +282,7 @@ ReconcileResult ExecutionService::settle(const std::string& id) {
     if (!execution->finished()) return ReconcileResult::after(std::chrono::milliseconds(1));
     const std::shared_ptr<Workspace> workspace = execution->workspace();
     const WorkspaceFacts& facts = workspace->facts();
-    const ExecutionView view = execution->view();
+    const ExecutionView view = execution->viewUpTo(0);
     metrics_.execution(facts.pool, view.language.empty() ? "command" : view.language, view.status,
                        execution->runSeconds(), execution->overheadSeconds());
     events_.publish({.type = "execution.finished",
@@ -292,20 +291,32 @@ ReconcileResult ExecutionService::settle(const std::string& id) {
                      .tenant = facts.tenant,
                      .reason = view.status,
                      .message = "an execution has ended"});
+    const bool apart = keepsApart(view);
     ExecutionRecord record{id,
                            facts.id,
                            facts.tenant,
                            execution->facts().fingerprint,
                            executionDocument(view),
-                           execution->packedOutput(),
+                           apart ? kOutputApart : packedOutput(*execution),
                            toUnixMillis(clock_.wall())};
+    std::function<void(const Journal::PutPiece&)> output;
+    if (apart) {
+        output = [execution](const Journal::PutPiece& put) { putApart(*execution, put); };
+    }
     crashPoint("exec.before_durable");
-    journal_.record(record,
-                    [gate = gate_, id, workspace, kept = record.output.size()](bool durable) {
-                        const std::lock_guard lock(gate->mutex);
-                        if (gate->service != nullptr)
-                            gate->service->recorded(id, workspace, durable, kept);
-                    });
+    journal_.record(
+        record,
+        [gate = gate_, record, execution, &journal = journal_,
+         kept = view.kept_bytes + view.result_bytes](bool durable) {
+            // Whoever still reads it reads the journal: its memory is not theirs to hold.
+            if (durable && record.output == kOutputApart) {
+                execution->keptBy(storedExecution(record, journal));
+            }
+            const std::lock_guard lock(gate->mutex);
+            if (gate->service == nullptr) return;
+            gate->service->recorded(execution->id(), execution->workspace(), durable, kept);
+        },
+        std::move(output));
     return ReconcileResult::settled();
 }
 
@@ -398,39 +409,34 @@ std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const st
     return stored(*past);
 }
 
-std::vector<ExecutionView> ExecutionService::list(const Principal& who,
-                                                  const std::string& workspace) {
-    std::vector<ExecutionView> views;
-    std::vector<std::shared_ptr<LiveExecution>> live;
+std::vector<std::shared_ptr<Execution>> ExecutionService::list(const Principal& who,
+                                                               const std::string& workspace) {
+    std::vector<std::shared_ptr<Execution>> found;
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& [id, execution] : live_) live.push_back(execution);
-    }
-    std::size_t told = 0;
-    for (const std::shared_ptr<LiveExecution>& execution : live) {
-        const WorkspaceFacts& facts = execution->workspace()->facts();
-        if (facts.id != workspace || facts.tenant != who.tenant) continue;
-        ExecutionView view = execution->view();
-        told += view.stdout_bytes.size() + view.stderr_bytes.size();
-        for (const ResultPtr& result : view.results) told += result->document.size();
-        if (told > kListedOutput) {
-            view.stdout_bytes = view.stderr_bytes = {};
-            view.results.clear();
-            view.truncated = true;
+        for (const auto& [id, execution] : live_) {
+            const WorkspaceFacts& facts = execution->workspace()->facts();
+            if (facts.id == workspace && facts.tenant == who.tenant) found.push_back(execution);
         }
-        views.push_back(std::move(view));
     }
     for (const ExecutionRecord& record : journal_.executionsOf(workspace)) {
         if (record.tenant != who.tenant) continue;
-        const bool seen = std::any_of(views.begin(), views.end(),
-                                      [&](const ExecutionView& v) { return v.id == record.id; });
-        if (!seen) views.push_back(stored(record)->view());
+        const bool seen = std::any_of(found.begin(), found.end(),
+                                      [&](const auto& each) { return each->id() == record.id; });
+        if (!seen) found.push_back(stored(record));
     }
-    if (views.empty()) workspaces_.require(who, workspace);  // says what became of it
-    std::stable_sort(
-        views.begin(), views.end(),
-        [](const ExecutionView& a, const ExecutionView& b) { return a.started_at > b.started_at; });
-    return views;
+    if (found.empty()) workspaces_.require(who, workspace);  // says what became of it
+    std::vector<std::pair<std::string, std::shared_ptr<Execution>>> dated;
+    dated.reserve(found.size());
+    for (std::shared_ptr<Execution>& each : found) {
+        std::string started_at = each->viewUpTo(0).started_at;
+        dated.emplace_back(std::move(started_at), std::move(each));
+    }
+    std::stable_sort(dated.begin(), dated.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    found.clear();
+    for (auto& [started_at, each] : dated) found.push_back(std::move(each));
+    return found;
 }
 
 std::shared_ptr<LiveExecution> ExecutionService::running(const Principal& who,

@@ -70,6 +70,11 @@ struct ExecutionView {
     std::optional<std::string> signal;  ///< "KILL"
     std::string stdout_bytes;           ///< as kept: head and tail; may hold any bytes
     std::string stderr_bytes;
+    std::uint64_t kept_bytes = 0;  ///< of output, over both channels
+    std::uint64_t output_end = 0;  ///< the offset behind the last byte of output
+    std::size_t result_count = 0;
+    std::uint64_t result_bytes = 0;  ///< of their documents
+    bool withheld = false;           ///< output and results are not in this view: too long
     bool truncated = false;
     std::uint64_t dropped_bytes = 0;
     std::vector<Artifact> artifacts;
@@ -102,7 +107,11 @@ class Execution {
 public:
     virtual ~Execution() = default;
     virtual const std::string& id() const = 0;
-    virtual ExecutionView view() const = 0;
+    /// As it is now. If output and results have more than `most` bytes together, none of them is in
+    /// it (`withheld`): they are to be had piece by piece, by read() and resultAt().
+    virtual ExecutionView viewUpTo(std::uint64_t most) const = 0;
+    /// With all of its output: some ten MiB at worst.
+    ExecutionView view() const { return viewUpTo(UINT64_MAX); }
     virtual bool finished() const = 0;
     /// Blocks until it has finished or `timeout` has passed; true if finished. Throws the Error for
     /// a client if the sandbox refused to run it at all (too many at once, no such directory).
@@ -132,8 +141,9 @@ public:
                                                     const ExecutionRequest& request) = 0;
     /// Also ended ones, for an hour after their workspace's end, and across restarts.
     virtual std::shared_ptr<Execution> find(const Principal& who, const std::string& id) = 0;
-    /// Those of one workspace, newest first.
-    virtual std::vector<ExecutionView> list(const Principal& who, const std::string& workspace) = 0;
+    /// Those of one workspace, newest first. What has ended holds next to none of its output.
+    virtual std::vector<std::shared_ptr<Execution>> list(const Principal& who,
+                                                         const std::string& workspace) = 0;
     /// "INT", "TERM", "KILL", … Error(Conflict) if it has ended.
     virtual void signal(const Principal& who, const std::string& id, std::string_view name) = 0;
     virtual void resize(const Principal& who, const std::string& id, unsigned columns,

@@ -14,7 +14,8 @@ constexpr std::int64_t kExecutionKeptMs = 3600LL * 1000;
 /// History is written behind the answers; who reads it waits for what was queued before.
 constexpr auto kReadYourWrites = std::chrono::seconds(1);
 constexpr std::int64_t kEventsKept = 10'000;
-constexpr std::size_t kListedOutput = 4U << 20U;
+/// A list has no longer outputs in it.
+constexpr std::int64_t kListedOutput = 64LL << 10U;
 
 WorkspaceRecord workspaceRow(const Statement& row) {
     WorkspaceRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
@@ -44,10 +45,19 @@ constexpr const char* kContextColumns =
 constexpr const char* kExecutionColumns =
     "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms FROM executions WHERE ";
 
+/// Each execution with the bytes of output that are kept of it, wherever they stand.
+constexpr const char* kSizes =
+    "(SELECT id, tenant, length(output) + coalesce((SELECT sum(length(bytes)) FROM outputs "
+    "WHERE execution = id), 0) AS size FROM executions)";
+
 std::uint64_t keptOutput(Database& database) {
-    Statement sum(database, "SELECT coalesce(sum(length(output)), 0) FROM executions");
+    Statement sum(database, std::string("SELECT coalesce(sum(size), 0) FROM ") + kSizes);
     sum.step();
     return static_cast<std::uint64_t>(sum.integer(0));
+}
+
+void dropOutput(Database& database, const std::string& id) {
+    Statement(database, "DELETE FROM outputs WHERE execution = ?").bind(id).run();
 }
 
 }  // namespace
@@ -164,6 +174,8 @@ void Journal::prune(Database& database) {
               "(SELECT id FROM workspaces)")
         .bind(now - kExecutionKeptMs)
         .run();
+    Statement(database, "DELETE FROM outputs WHERE execution NOT IN (SELECT id FROM executions)")
+        .run();
     Statement(database, "DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?")
         .bind(kEventsKept)
         .run();
@@ -175,17 +187,23 @@ void Journal::shedOutput(Database& database, std::size_t added) {
     // Well below the limit, so that it is not counted again for each execution.
     for (kept_output_ = keptOutput(database); *kept_output_ > most_output_ / 4 * 3;
          kept_output_ = keptOutput(database)) {
-        Statement most(database,
-                       "SELECT tenant FROM executions WHERE length(output) > 1 "
-                       "GROUP BY tenant ORDER BY sum(length(output)) DESC LIMIT 1");
+        Statement most(database, std::string("SELECT tenant FROM ") + kSizes +
+                                     " WHERE size > 1 GROUP BY tenant ORDER BY sum(size) DESC "
+                                     "LIMIT 1");
         if (!most.step()) return;
         const std::string tenant = most.text(0);
-        Statement(database,
-                  "UPDATE executions SET output = ? WHERE id IN (SELECT id FROM executions "
-                  "WHERE tenant = ? AND length(output) > 1 ORDER BY length(output) DESC LIMIT 64)")
-            .bindBlob(kNoOutput)
-            .bind(tenant)
-            .run();
+        std::vector<std::string> largest;
+        Statement ids(database, std::string("SELECT id FROM ") + kSizes +
+                                    " WHERE tenant = ? AND size > 1 ORDER BY size DESC LIMIT 64");
+        ids.bind(tenant);
+        while (ids.step()) largest.push_back(ids.text(0));
+        for (const std::string& id : largest) {
+            Statement(database, "UPDATE executions SET output = ? WHERE id = ?")
+                .bindBlob(kNoOutput)
+                .bind(id)
+                .run();
+            dropOutput(database, id);
+        }
         log_.warn("journal.output_shed", {{"tenant", tenant}, {"kept_bytes", *kept_output_}});
     }
 }
@@ -260,9 +278,11 @@ void Journal::contextEnded(const std::string& context, std::int64_t ended_ms,
     });
 }
 
-void Journal::record(const ExecutionRecord& r, Written written) {
+void Journal::record(const ExecutionRecord& r, Written written,
+                     std::function<void(const PutPiece&)> apart) {
     write(
-        [this, r](Database& database) {
+        [this, r, apart = std::move(apart)](Database& database) {
+            dropOutput(database, r.id);  // of the same one, recorded before
             Statement(database,
                       "INSERT OR REPLACE INTO executions (id, workspace, tenant, fingerprint, "
                       "document, output, ended_ms) VALUES (?,?,?,?,?,?,?)")
@@ -271,12 +291,55 @@ void Journal::record(const ExecutionRecord& r, Written written) {
                 .bind(r.tenant)
                 .bind(r.fingerprint)
                 .bind(r.document)
-                .bindBlob(r.output)
+                .bindBlob(apart ? kOutputApart : r.output)
                 .bind(r.ended_ms)
                 .run();
-            shedOutput(database, r.output.size());
+            std::size_t size = r.output.size();
+            if (apart) {
+                apart([&](Piece kind, std::uint64_t place, std::string_view bytes) {
+                    Statement(database,
+                              "INSERT INTO outputs (execution, kind, place, bytes) "
+                              "VALUES (?,?,?,?)")
+                        .bind(r.id)
+                        .bind(static_cast<std::int64_t>(kind))
+                        .bind(static_cast<std::int64_t>(place))
+                        .bindBlob(bytes)
+                        .run();
+                    size += bytes.size();
+                });
+            }
+            shedOutput(database, size);
         },
         std::move(written));
+}
+
+std::optional<std::string> Journal::piece(const char* condition, Piece kind,
+                                          const std::string& execution, std::uint64_t place) {
+    std::optional<std::string> found;
+    read([&](Database& database) {
+        Statement row(
+            database,
+            std::string("SELECT bytes FROM outputs WHERE execution = ? AND kind = ? AND ") +
+                condition + " LIMIT 1");
+        row.bind(execution)
+            .bind(static_cast<std::int64_t>(kind))
+            .bind(static_cast<std::int64_t>(std::min<std::uint64_t>(place, INT64_MAX)));
+        if (row.step()) found = row.text(0);
+    });
+    return found;
+}
+
+std::optional<std::string> Journal::outputAt(const std::string& execution, std::uint64_t place) {
+    return piece("place <= ? ORDER BY place DESC", Piece::Output, execution, place);
+}
+
+std::optional<std::string> Journal::outputBehind(const std::string& execution,
+                                                 std::uint64_t place) {
+    return piece("place > ? ORDER BY place", Piece::Output, execution, place);
+}
+
+std::optional<std::string> Journal::resultOf(const std::string& execution, std::size_t index) {
+    return piece("place = ?", Piece::Result, execution, index);
 }
 
 void Journal::record(const Event& e, std::int64_t time_ms) {
@@ -368,22 +431,11 @@ std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace)
     std::vector<ExecutionRecord> found;
     read([&](Database& database) {
         Statement row(database,
-                      "SELECT id, workspace, tenant, fingerprint, document, length(output), "
-                      "ended_ms FROM executions WHERE workspace = ? "
-                      "ORDER BY ended_ms DESC LIMIT 200");
-        row.bind(workspace);
-        std::uint64_t told = 0;
-        while (row.step()) {
-            ExecutionRecord record = executionRow(row);
-            record.output = kNoOutput;
-            told += static_cast<std::uint64_t>(row.integer(5));
-            if (told <= kListedOutput) {
-                Statement output(database, "SELECT output FROM executions WHERE id = ?");
-                output.bind(record.id);
-                if (output.step()) record.output = output.text(0);
-            }
-            found.push_back(std::move(record));
-        }
+                      "SELECT id, workspace, tenant, fingerprint, document, "
+                      "CASE WHEN length(output) <= ?2 THEN output ELSE x'00' END, ended_ms "
+                      "FROM executions WHERE workspace = ?1 ORDER BY ended_ms DESC LIMIT 200");
+        row.bind(workspace).bind(kListedOutput);
+        while (row.step()) found.push_back(executionRow(row));
     });
     return found;
 }

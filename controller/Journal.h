@@ -49,6 +49,8 @@ struct ContextRecord {
 
 /// Stands for an output that is not kept or not told; shorter than any chunk.
 inline const std::string kNoOutput(1, '\0');
+/// Stands for one that is kept apart, in pieces; as short.
+inline const std::string kOutputApart(1, '\1');
 
 /// An ended execution: `document` is its view as JSON without the output, `output` its chunks.
 struct ExecutionRecord {
@@ -93,7 +95,12 @@ public:
     void ended(const std::string& workspace, std::int64_t ended_ms, const std::string& reason);
     void record(const ContextRecord& record);
     void contextEnded(const std::string& context, std::int64_t ended_ms, const std::string& reason);
-    void record(const ExecutionRecord& record, Written written);
+    enum class Piece { Output, Result };
+    using PutPiece = std::function<void(Piece kind, std::uint64_t place, std::string_view bytes)>;
+    /// `apart` brings the output that does not stand in the record itself, where there is any: it
+    /// is called once from the journal's thread, so that no copy of a long output is ever made.
+    void record(const ExecutionRecord& record, Written written,
+                std::function<void(const PutPiece&)> apart = {});
     void record(const Event& event, std::int64_t time_ms);
     std::optional<WorkspaceRecord> workspace(const std::string& id);
     std::optional<WorkspaceRecord> workspaceByClaim(const std::string& claim_id);
@@ -103,7 +110,13 @@ public:
     std::optional<ExecutionRecord> execution(const std::string& id);
     /// Whether it is on disk; spares reading its output, and does not wait for what is queued.
     bool hasExecution(const std::string& id);
-    /// The last 200, newest first. Those behind the first 4 MiB of output come with kNoOutput.
+    /// Of output that is kept apart: the last piece that begins at or before `place`, and the first
+    /// one that begins behind it; nullopt where there is none (any more).
+    std::optional<std::string> outputAt(const std::string& execution, std::uint64_t place);
+    std::optional<std::string> outputBehind(const std::string& execution, std::uint64_t place);
+    std::optional<std::string> resultOf(const std::string& execution, std::size_t index);
+    /// The last 200, newest first. Long output that stands in the record (as earlier versions wrote
+    /// it) comes as kNoOutput.
     std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
 
     /// Labels changed since the bind: on disk when this returns.
@@ -124,6 +137,8 @@ private:
     void writeBatch(std::deque<Item>& batch);
     void prune(Database& database);
     void shedOutput(Database& database, std::size_t added);
+    std::optional<std::string> piece(const char* condition, Piece kind,
+                                     const std::string& execution, std::uint64_t place);
 
     const Clock& clock_;
     metrics::Log& log_;

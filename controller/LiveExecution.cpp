@@ -1,14 +1,10 @@
 #include "controller/LiveExecution.h"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
-#include <cstring>
 
 #include "base/Error.h"
 #include "controller/AgentErrors.h"
-#include "controller/ArtifactStore.h"
-#include "controller/Journal.h"
 
 namespace hearth::controller {
 namespace {
@@ -56,16 +52,6 @@ std::vector<std::string> patternsIn(const Json& note) {
         patterns.push_back(each.get<std::string>());
     }
     return patterns;
-}
-
-/// One entry of the journal's form: place, channel, size, bytes.
-void pack(std::string& packed, std::uint64_t offset, agent::Channel channel,
-          std::string_view bytes) {
-    std::array<unsigned char, 13> head{};
-    agent::putU64(head.data(), offset);
-    head[8] = static_cast<unsigned char>(channel);
-    agent::putU32(head.data() + 9, static_cast<std::uint32_t>(bytes.size()));
-    packed.append(reinterpret_cast<const char*>(head.data()), head.size()).append(bytes);
 }
 
 }  // namespace
@@ -131,7 +117,7 @@ WallTime LiveExecution::wallOf(TimePoint at) const {
     return clock_.wall() - std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
 }
 
-ExecutionView LiveExecution::view() const {
+ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     ExecutionView view;
     view.id = facts_.id;
     view.workspace_id = workspace_->facts().id;
@@ -140,19 +126,28 @@ ExecutionView LiveExecution::view() const {
     view.language = facts_.language;
     view.background = facts_.background;
     view.claim = facts_.claim;
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (const std::shared_ptr<Execution> kept = stored_) {
+        lock.unlock();
+        return kept->viewUpTo(most);
+    }
     // Until the callback has seen the end, the end is not told: its status may still become "oom".
     view.status = finished_ ? status_ : "running";
     view.started_at = formatRfc3339(wallOf(started_));
-    for (std::uint64_t at = 0;;) {
+    view.dropped_bytes = log_.dropped();
+    view.output_end = log_.total();
+    view.kept_bytes = view.output_end - view.dropped_bytes;
+    view.result_count = results_.size();
+    view.result_bytes = result_bytes_;
+    view.withheld = view.kept_bytes + view.result_bytes > most;
+    for (std::uint64_t at = 0; !view.withheld;) {
         const agent::OutputLog::Chunk chunk = log_.read(at, SIZE_MAX);
         if (chunk.bytes.empty()) break;
         (chunk.channel == agent::Channel::Stderr ? view.stderr_bytes : view.stdout_bytes)
             .append(chunk.bytes);
         at = chunk.offset + chunk.bytes.size();
     }
-    view.dropped_bytes = log_.dropped();
-    view.results = results_;
+    if (!view.withheld) view.results = results_;
     view.dropped_results = bad_results_;
     view.interpreter = interpreter_;
     if (!context_.empty()) view.context = context_;
@@ -223,12 +218,20 @@ bool LiveExecution::tookContext() const {
 }
 
 ResultPtr LiveExecution::resultAt(std::size_t index) const {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (const std::shared_ptr<Execution> kept = stored_) {
+        lock.unlock();
+        return kept->resultAt(index);
+    }
     return index < results_.size() ? results_[index] : nullptr;
 }
 
 std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t most) const {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (const std::shared_ptr<Execution> kept = stored_) {
+        lock.unlock();
+        return kept->read(offset, most);
+    }
     const agent::OutputLog::Chunk chunk = log_.read(offset, most);
     if (chunk.bytes.empty()) return std::nullopt;
     return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
@@ -238,19 +241,11 @@ std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
     return subscribers_.add(std::move(changed));
 }
 
-std::string LiveExecution::packedOutput() const {
-    std::string packed;
+void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {
     const std::lock_guard lock(mutex_);
-    for (std::uint64_t at = 0;;) {
-        const agent::OutputLog::Chunk chunk = log_.read(at, SIZE_MAX);
-        if (chunk.bytes.empty()) break;
-        pack(packed, chunk.offset, chunk.channel, chunk.bytes);
-        at = chunk.offset + chunk.bytes.size();
-    }
-    for (const ResultPtr& each : results_) {
-        pack(packed, each->behind, agent::Channel::Results, each->document);
-    }
-    return packed;
+    stored_ = std::move(stored);
+    log_ = agent::OutputLog(0);
+    results_ = {};
 }
 
 void LiveExecution::started(const agent::ExecStart& start) {
@@ -277,6 +272,7 @@ void LiveExecution::result(std::string_view json) {
         if (finished_) return;
         if (read && result_values_ + read->values <= kMostResultValues) {
             result_values_ += read->values;
+            result_bytes_ += read->document.size();
             results_.push_back(std::move(read));
         } else {
             ++bad_results_;
@@ -356,146 +352,6 @@ void LiveExecution::conclude() {
     }
     concluded_.notify_all();
     subscribers_.notify();
-}
-
-namespace {
-
-/// Reads the form that packedOutput() writes.
-class StoredExecution final : public Execution {
-public:
-    StoredExecution(ExecutionView view, const std::string& packed) : view_(std::move(view)) {
-        if (packed == kNoOutput) view_.truncated = true;
-        std::size_t at = 0;
-        while (packed.size() - at >= 13) {
-            const auto* head = reinterpret_cast<const unsigned char*>(packed.data()) + at;
-            OutputChunk chunk;
-            chunk.offset = agent::getU64(head);
-            chunk.channel = head[8];
-            const std::size_t size = agent::getU32(head + 9);
-            at += 13;
-            if (packed.size() - at < size) break;
-            chunk.bytes = packed.substr(at, size);
-            at += size;
-            if (chunk.channel == static_cast<int>(agent::Channel::Results)) {
-                ResultPtr result = readResult(chunk.bytes, chunk.offset);
-                if (result) view_.results.push_back(std::move(result));
-                continue;
-            }
-            (chunk.channel == 2 ? view_.stderr_bytes : view_.stdout_bytes).append(chunk.bytes);
-            chunks_.push_back(std::move(chunk));
-        }
-    }
-
-    const std::string& id() const override { return view_.id; }
-    ExecutionView view() const override { return view_; }
-    bool finished() const override { return true; }
-    bool wait(std::chrono::milliseconds) override { return true; }
-    std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override {
-        for (const OutputChunk& chunk : chunks_) {
-            if (chunk.offset + chunk.bytes.size() <= offset) continue;
-            OutputChunk part = chunk;
-            if (offset > chunk.offset) {
-                part.bytes.erase(0, static_cast<std::size_t>(offset - chunk.offset));
-                part.offset = offset;
-            }
-            if (part.bytes.size() > most) part.bytes.resize(most);
-            return part;
-        }
-        return std::nullopt;
-    }
-    ResultPtr resultAt(std::size_t index) const override {
-        return index < view_.results.size() ? view_.results[index] : nullptr;
-    }
-    std::shared_ptr<void> subscribe(std::function<void()>) override { return nullptr; }
-
-private:
-    ExecutionView view_;
-    std::vector<OutputChunk> chunks_;
-};
-
-}  // namespace
-
-std::string executionDocument(const ExecutionView& view) {
-    Json out = {{"id", view.id},
-                {"workspace", view.workspace_id},
-                {"tenant", view.tenant},
-                {"pool", view.pool},
-                {"language", view.language},
-                {"status", view.status},
-                {"dropped", view.dropped_bytes},
-                {"startedAt", view.started_at},
-                {"cpuMs", view.cpu_ms},
-                {"peakMemory", view.peak_memory_bytes},
-                {"interpreter", view.interpreter},
-                {"background", view.background}};
-    if (view.dropped_results > 0) out["droppedResults"] = view.dropped_results;
-    if (view.context) out["context"] = *view.context;
-    if (view.context_kept) out["contextKept"] = *view.context_kept;
-    if (view.exit_code) out["exitCode"] = *view.exit_code;
-    if (view.signal) out["signal"] = *view.signal;
-    if (view.duration_ms) out["durationMs"] = *view.duration_ms;
-    if (view.error) out["error"] = *view.error;
-    for (const Artifact& artifact : view.artifacts) {
-        out["artifacts"].push_back({{"path", toUtf8(artifact.path)},
-                                    {"size", artifact.size},
-                                    {"mime", artifact.mime},
-                                    {"sha256", artifact.sha256},
-                                    {"url", artifact.url},
-                                    {"expires", artifact.expires_ms},
-                                    {"reason", artifact.reason}});
-    }
-    if (view.artifacts_truncated) out["artifactsTruncated"] = true;
-    if (view.claim) {
-        out["claim"] = ledgerJson(*view.claim);
-    }
-    return dumpJson(out);
-}
-
-std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output,
-                                           const ArtifactStore* store) {
-    const Json in = parseJson(document);
-    ExecutionView view;
-    view.id = in.at("id").get<std::string>();
-    view.workspace_id = in.at("workspace").get<std::string>();
-    view.tenant = in.at("tenant").get<std::string>();
-    view.pool = in.at("pool").get<std::string>();
-    view.language = in.at("language").get<std::string>();
-    view.status = in.at("status").get<std::string>();
-    view.dropped_bytes = in.at("dropped").get<std::uint64_t>();
-    view.truncated = view.dropped_bytes > 0;
-    view.started_at = in.at("startedAt").get<std::string>();
-    view.cpu_ms = in.at("cpuMs").get<std::uint64_t>();
-    view.peak_memory_bytes = in.at("peakMemory").get<std::uint64_t>();
-    view.interpreter = in.at("interpreter").get<std::string>();
-    view.background = in.at("background").get<bool>();
-    view.dropped_results = in.value("droppedResults", std::uint64_t{0});
-    if (in.contains("context")) view.context = in["context"].get<std::string>();
-    if (in.contains("contextKept")) view.context_kept = in["contextKept"].get<bool>();
-    if (in.contains("exitCode")) view.exit_code = in["exitCode"].get<int>();
-    if (in.contains("signal")) view.signal = in["signal"].get<std::string>();
-    if (in.contains("durationMs")) view.duration_ms = in["durationMs"].get<double>();
-    if (in.contains("error")) view.error = in["error"];
-    for (const Json& artifact : in.value("artifacts", Json::array())) {
-        view.artifacts.push_back(
-            {artifact.at("path").get<std::string>(), artifact.at("size").get<std::uint64_t>(),
-             artifact.at("mime").get<std::string>(), artifact.at("sha256").get<std::string>(),
-             artifact.at("url").get<std::string>(), artifact.at("expires").get<std::int64_t>(),
-             artifact.at("reason").get<std::string>()});
-    }
-    view.artifacts_truncated = in.value("artifactsTruncated", false);
-    for (std::size_t i = 0; store != nullptr && i < view.artifacts.size(); ++i) {
-        Artifact& artifact = view.artifacts[i];
-        if (artifact.url.empty()) continue;
-        if (store->has({view.tenant, view.workspace_id, view.id + "-" + std::to_string(i)}))
-            continue;
-        artifact.url.clear();
-        artifact.expires_ms = 0;
-        artifact.reason = "gone";
-    }
-    if (in.contains("claim")) {
-        view.claim = ledgerFrom(in["claim"]);
-    }
-    return std::make_shared<StoredExecution>(std::move(view), output);
 }
 
 }  // namespace hearth::controller

@@ -66,8 +66,9 @@ public:
     void oomSeen();
     /// The workspace has ended under it.
     void endLost();
-    /// All kept output in the order it came, then the results, for the journal.
-    std::string packedOutput() const;
+    /// Its output and results are in the journal now, and read from there by `stored`: whoever
+    /// still looks at this costs no memory for them. Not while it runs.
+    void keptBy(std::shared_ptr<Execution> stored);
     /// The context it runs in; empty for none.
     std::string context() const;
     /// It has ended, and its context did not outlive it.
@@ -76,7 +77,7 @@ public:
     double overheadSeconds() const;
 
     const std::string& id() const override { return facts_.id; }
-    ExecutionView view() const override;
+    ExecutionView viewUpTo(std::uint64_t most) const override;
     bool finished() const override;
     bool wait(std::chrono::milliseconds timeout) override;
     std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override;
@@ -107,6 +108,8 @@ private:
     agent::OutputLog log_;               // guarded by mutex_
     std::vector<ResultPtr> results_;     // guarded by mutex_
     std::size_t result_values_ = 0;      // guarded by mutex_; of all results_
+    std::uint64_t result_bytes_ = 0;     // guarded by mutex_; of all results_
+    std::shared_ptr<Execution> stored_;  // guarded by mutex_; has output and results then
     std::uint64_t bad_results_ = 0;      // guarded by mutex_
     std::string interpreter_;            // guarded by mutex_
     std::string context_;                // guarded by mutex_
@@ -123,12 +126,5 @@ private:
     std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_
     Subscribers subscribers_;
 };
-
-/// An ended execution from the journal. Artifacts that `store`, if there is one, has no longer are
-/// told as gone.
-std::shared_ptr<Execution> storedExecution(const std::string& document, const std::string& output,
-                                           const ArtifactStore* store);
-/// The view without its output, as the journal keeps it.
-std::string executionDocument(const ExecutionView& view);
 
 }  // namespace hearth::controller

@@ -49,11 +49,14 @@ std::size_t countValues(const Json& value) {
 
 constexpr JsonLimits kLimits{
     .bytes = agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
+/// Written by us, numbers may be longer than they came.
+constexpr JsonLimits kOwnLimits{
+    .bytes = 4 * agent::kMaxResult, .depth = 16, .values = 100'000, .members = 1'000};
 
 }  // namespace
 
 Json Result::mime() const {
-    return std::move(parseJson(document, kLimits).at("mime"));
+    return std::move(parseJson(document, kOwnLimits).at("mime"));
 }
 
 bool isJsonType(std::string_view type) {
@@ -88,6 +91,29 @@ ResultPtr readResult(std::string_view document, std::uint64_t behind) {
     auto result = std::make_shared<Result>();
     result->behind = behind;
     result->main = main->get<bool>();
+    result->values = countValues(json);
+    if (document.size() > kLongResult) {
+        Json whole = Json::object();
+        whole["main"] = result->main;
+        whole["mime"] = std::move(*mime);
+        result->document = dumpJson(whole);
+    } else {
+        result->document = std::string(document);
+    }
+    return result;
+}
+
+ResultPtr keptResult(std::string_view document, std::uint64_t behind) {
+    Json json;
+    try {
+        json = parseJson(document, kOwnLimits);
+    } catch (const Error&) {
+        return nullptr;  // the file is not what we wrote
+    }
+    if (!json.is_object() || !json.contains("main") || !json.contains("mime")) return nullptr;
+    auto result = std::make_shared<Result>();
+    result->behind = behind;
+    result->main = json["main"] == true;
     result->values = countValues(json);
     result->document = std::string(document);
     return result;

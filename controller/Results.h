@@ -18,12 +18,16 @@ struct Result {
     std::uint64_t behind = 0;  ///< stands behind so much output
     bool main = false;         ///< the value of the last expression
     std::size_t values = 0;    ///< of JSON, in all of it
-    std::string document;      ///< `{main, mime}`
+    /// `{main, mime}`; of a long one exactly as dumpJson() writes it.
+    std::string document;
 
     /// Type to value: text, base64, or JSON; untrusted. Read anew by each call.
     Json mime() const;
 };
 using ResultPtr = std::shared_ptr<const Result>;
+
+/// The document of a result with more bytes than this can be sent as it stands.
+inline constexpr std::size_t kLongResult = 64U << 10U;
 
 /// So many values of JSON the results of one execution may have, for whoever reads them all.
 inline constexpr std::size_t kMostResultValues = 200'000;
@@ -39,5 +43,7 @@ bool isBinaryType(std::string_view type);
 /// Reads what a tenant's interpreter sent: an object of `main` and `mime`, each value of the kind
 /// that its type wants, within bounds of depth and size. Null if it is anything else.
 ResultPtr readResult(std::string_view document, std::uint64_t behind);
+/// Takes up a document that readResult() made. Null if it is none.
+ResultPtr keptResult(std::string_view document, std::uint64_t behind);
 
 }  // namespace hearth::controller

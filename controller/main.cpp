@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -364,6 +365,7 @@ private:
         loop_.stop();
         journal_.flush(kShutdownWait);
         operations_.stop();
+        ground_.lock.reset();  // the launcher, which ends now, removes the folder if nobody lives
         log_.info("server.stopped");
         return launcher_died_ ? kLauncherDied : 0;
     }
@@ -499,6 +501,7 @@ Groundwork prepare(const cli::ServeConfig& config) {
     ground.instance = openInstance(*config.data_dir);
     if (root) requirePassable(ground.instance);
     ground.lock = lockInstance(ground.instance);
+    removeDeadRunDirs(ground.instance);
     ground.declared = readManifests(*config.pools);
     controller::raiseFileLimit();
     if (docker) {
@@ -520,7 +523,17 @@ Groundwork prepare(const cli::ServeConfig& config) {
     return ground;
 }
 
+/// What is large goes back to the machine when it is freed. Left alone, the allocator takes the
+/// largest thing ever freed (16 MiB of output) for what it may keep of each of its heaps.
+void keepHeapSmall() {
+    constexpr int kLarge = 128 << 10;
+    constexpr int kKept = 1 << 20;
+    ::mallopt(M_MMAP_THRESHOLD, kLarge);
+    ::mallopt(M_TRIM_THRESHOLD, kKept);
+}
+
 int serve(const cli::ServeConfig& config) {
+    keepHeapSmall();
     Groundwork ground = prepare(config);
     sigset_t signals;
     ::sigemptyset(&signals);

@@ -11,6 +11,9 @@ namespace hearth::api {
 namespace {
 
 constexpr std::size_t kCompactAt = 64U << 10U;
+constexpr std::size_t kGrowBy = 32U << 10U;
+/// Of one chunk, at most.
+constexpr std::size_t kFraming = 24;
 /// A quiet client that has stopped reading is given longer: its queue is small.
 constexpr int kQuietStall = 4;
 
@@ -28,6 +31,9 @@ DetachedStream::DetachedStream(int fd, std::uint64_t connection, StreamHost& hos
 
 void DetachedStream::queue(std::string_view bytes) {
     if (queue_.size() == queue_at_) last_progress_ = clock_.now();
+    // In steps and not by doubling: thousands of queues may stand full at a time.
+    const std::size_t size = queue_.size() + bytes.size() + kFraming;
+    if (size > queue_.capacity()) queue_.reserve((size / kGrowBy + 1) * kGrowBy);
     if (settings_.chunked) {
         queue_.append(chunkLine(bytes.size())).append(bytes).append("\r\n");
     } else {
@@ -40,8 +46,7 @@ bool DetachedStream::send(std::string bytes) {
     if (closed_ || broken_ || finished_) return false;
     if (bytes.empty()) return true;
     if (queue_.size() - queue_at_ + bytes.size() > settings_.limit) {
-        broken_ = true;  // the producer does not hold back, the client does not read
-        ::shutdown(fd_, SHUT_RDWR);
+        breakOff();  // the producer does not hold back, the client does not read
         return false;
     }
     const bool direct = queue_.size() == queue_at_;
@@ -67,6 +72,17 @@ void DetachedStream::finish() {
     if (direct && writeQueued() != State::Broken && queue_.size() == queue_at_) {
         host_.streamDone(connection_);
     }
+}
+
+void DetachedStream::cut() {
+    const std::lock_guard lock(mutex_);
+    if (!closed_ && !broken_) breakOff();
+}
+
+/// Under mutex_. The loop hears of it from the socket.
+void DetachedStream::breakOff() {
+    broken_ = true;
+    ::shutdown(fd_, SHUT_RDWR);
 }
 
 bool DetachedStream::closed() const {

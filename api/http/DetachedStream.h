@@ -37,6 +37,7 @@ public:
     bool send(std::string bytes) override;
     std::size_t pending() const override;
     void finish() override;
+    void cut() override;
     bool closed() const override;
     void onDrained(std::function<void()> callback) override;
     void onClosed(std::function<void()> callback) override;
@@ -55,6 +56,7 @@ public:
 private:
     State writeQueued();
     void queue(std::string_view bytes);
+    void breakOff();
 
     mutable std::mutex mutex_;
     const int fd_;

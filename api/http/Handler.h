@@ -71,6 +71,8 @@ public:
     virtual std::size_t pending() const = 0;
     /// Ends the answer cleanly after what is queued.
     virtual void finish() = 0;
+    /// Ends it so that the client sees that the answer is not whole.
+    virtual void cut() = 0;
     virtual bool closed() const = 0;
     /// Called from the front's thread each time pending() falls to below kLowWater after it was
     /// above kHighWater; must not block. Set before the first send.

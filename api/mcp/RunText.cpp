@@ -203,7 +203,7 @@ ToolResult runResult(const ExecutionView& view) {
 
 ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since) {
     // Whether it had finished is asked first, so that "no more" is never said too early.
-    const ExecutionView view = execution.view();
+    const ExecutionView view = execution.viewUpTo(0);
     const bool finished = view.status != "running";
     std::string body;
     std::uint64_t next = since;

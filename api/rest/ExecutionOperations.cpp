@@ -4,6 +4,7 @@
 
 #include "api/http/Url.h"
 #include "api/rest/Answers.h"
+#include "api/rest/ExecutionPieces.h"
 #include "api/rest/ExecutionStream.h"
 #include "api/rest/Requests.h"
 #include "api/rest/Sse.h"
@@ -65,39 +66,60 @@ std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
     return std::nullopt;
 }
 
-/// The headers of every answer to a POST that starts an execution.
-void describe(api::Response& response, const std::string& id, bool replayed) {
+PieceSource piecesOf(const std::shared_ptr<Execution>& execution, controller::ExecutionView view,
+                     const std::string& trace_id, const std::string& origin) {
+    const auto pieces =
+        std::make_shared<ExecutionPieces>(execution, std::move(view), trace_id, origin);
+    return [pieces](std::string& out) { return pieces->next(out); };
+}
+
+/// What an answer with an execution needs beside it.
+struct Telling {
+    LongAnswers& answers;
+    std::string trace_id;
+    std::string origin;
+
+    api::Response operator()(const std::shared_ptr<Execution>& execution, int status = 200) const {
+        controller::ExecutionView view = execution->viewUpTo(kLongOutput);
+        const bool replayed = view.replayed;
+        api::Response response =
+            view.withheld
+                ? answers.stream(piecesOf(execution, std::move(view), trace_id, origin), status)
+                : jsonResponse(executionJson(view, trace_id, origin), status);
+        if (replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
+        return response;
+    }
+};
+
+/// The header of every answer to a POST that starts an execution.
+void describe(api::Response& response, const std::string& id) {
     response.headers.emplace_back("Location", "/v1/executions/" + id);
-    if (replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
 }
 
 /// The execution as the last word of a foreground request: 200 if it has ended, else 202.
-api::Response foregroundAnswer(const std::string& trace_id, const std::string& origin,
-                               Execution& execution, std::optional<std::chrono::seconds> patience) {
-    const bool ended = execution.wait(std::chrono::milliseconds(0));
-    const controller::ExecutionView view = execution.view();
-    api::Response response = jsonResponse(executionJson(view, trace_id, origin), ended ? 200 : 202);
+api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execution>& execution,
+                               std::optional<std::chrono::seconds> patience) {
+    const bool ended = execution->wait(std::chrono::milliseconds(0));
+    api::Response response = tell(execution, ended ? 200 : 202);
     if (patience) {
         response.headers.emplace_back("Preference-Applied",
                                       "wait=" + std::to_string(patience->count()));
     }
-    describe(response, execution.id(), view.replayed);
+    describe(response, execution->id());
     return response;
 }
 
 /// Waits until the execution has ended, the client's patience has, or the server stops: a moment in
 /// this worker, then in none. The execution goes on in any case, also when the client goes.
-api::Response waitFor(const Services& services, const Call& call,
+api::Response waitFor(const Services& services, const Call& call, const Telling& tell,
                       const std::shared_ptr<Execution>& execution) {
     const std::optional<std::chrono::seconds> patience = preferredWait(call.request);
     const TimePoint until =
         patience ? services.clock.now() + *patience : TimePoint(TimePoint::max());
     const std::chrono::milliseconds moment =
         patience ? std::min<std::chrono::milliseconds>(kWaitInWorker, *patience) : kWaitInWorker;
-    const std::string trace_id = call.request.traceId();
-    const std::string origin = originOf(call.request);
     if (execution->wait(moment) || services.clock.now() >= until) {
-        return foregroundAnswer(trace_id, origin, *execution, patience);
+        return foregroundAnswer(tell, execution, patience);
     }
     api::Suspension suspension;
     suspension.subscribe = [execution](std::function<void()> wake) {
@@ -105,34 +127,75 @@ api::Response waitFor(const Services& services, const Call& call,
     };
     suspension.ready = [execution] { return execution->finished(); };
     suspension.until = until;
-    suspension.resume = [execution, trace_id, origin, patience] {
-        return foregroundAnswer(trace_id, origin, *execution, patience);
+    suspension.resume = [execution, tell, patience] {
+        return foregroundAnswer(tell, execution, patience);
     };
     api::Response response;
     response.body = std::move(suspension);
     return response;
 }
 
-api::Response streamResponse(const std::shared_ptr<Execution>& execution,
+api::Response streamResponse(LongAnswers& answers, const std::shared_ptr<Execution>& execution,
                              const ExecutionStream::Options& options) {
-    return sseResponse([execution, options](std::shared_ptr<api::Stream> stream) {
-        ExecutionStream::start(execution, std::move(stream), options);
+    return sseResponse([&answers, execution, options](std::shared_ptr<api::Stream> stream) {
+        ExecutionStream::start(execution, std::move(stream), options, answers);
     });
 }
 
 /// The answer to a POST that has started `execution`: a stream, 202, or the result.
-api::Response answer(const Services& services, const Call& call,
+api::Response answer(const Services& services, LongAnswers& answers, const Call& call,
                      const std::shared_ptr<Execution>& execution, bool background) {
-    const std::string trace_id = call.request.traceId();
-    if (!wantsEventStream(call.request) && !background) return waitFor(services, call, execution);
-    const controller::ExecutionView view = execution->view();
+    const Telling tell{answers, call.request.traceId(), originOf(call.request)};
+    const bool streams = wantsEventStream(call.request);
+    if (!streams && !background) return waitFor(services, call, tell, execution);
     api::Response response =
-        wantsEventStream(call.request)
-            ? streamResponse(execution, {std::nullopt, trace_id, originOf(call.request)})
-            : jsonResponse(executionJson(view, trace_id), 202);
-    describe(response, execution->id(), view.replayed);
+        streams ? streamResponse(answers, execution, {std::nullopt, tell.trace_id, tell.origin})
+                : Telling{answers, tell.trace_id, ""}(execution, 202);
+    describe(response, execution->id());
     return response;
 }
+
+/// The JSON of a list of executions. All together tell so much output; of those behind it only the
+/// rest is told.
+class ListPieces {
+public:
+    ListPieces(std::vector<std::shared_ptr<Execution>> executions, std::string origin)
+        : executions_(std::move(executions)), origin_(std::move(origin)) {}
+
+    bool next(std::string& out) {
+        if (current_) {
+            if (!current_->next(out)) current_.reset();
+            return true;
+        }
+        if (next_ == 0) out.append("{\"items\":[");
+        if (next_ == executions_.size()) {
+            out.append("],\"nextCursor\":null}");
+            return false;
+        }
+        if (next_ > 0) out.push_back(',');
+        const std::shared_ptr<Execution> execution = std::move(executions_[next_++]);
+        controller::ExecutionView view =
+            execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
+        const std::uint64_t size = view.kept_bytes + view.result_bytes;
+        if (view.withheld && size <= room_) {
+            current_ = std::make_unique<ExecutionPieces>(execution, std::move(view), "", origin_);
+        } else {
+            if (view.withheld) view.truncated = true;
+            out.append(dumpJson(executionJson(view, "", origin_)));
+        }
+        room_ -= std::min(room_, size);
+        return true;
+    }
+
+private:
+    static constexpr std::uint64_t kListedOutput = 4U << 20U;
+
+    std::vector<std::shared_ptr<Execution>> executions_;
+    const std::string origin_;
+    std::size_t next_ = 0;
+    std::uint64_t room_ = kListedOutput;
+    std::unique_ptr<ExecutionPieces> current_;
+};
 
 controller::ExecutionRequest readRequest(const Call& call) {
     controller::ExecutionRequest request = readExecutionRequest(call.body);
@@ -165,14 +228,14 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
     return op;
 }
 
-Operations startOperations(const Services& services) {
+Operations startOperations(const Services& services, LongAnswers& answers) {
     Operations all;
     Operation in_workspace = startOperation("/v1/workspaces/{workspace}/executions", "execute",
                                             "Run a command or code in a workspace");
     in_workspace.body = executionRequestSchema();
-    in_workspace.handle = [&services](Call& call) {
+    in_workspace.handle = [&services, &answers](Call& call) {
         const controller::ExecutionRequest request = readRequest(call);
-        return answer(services, call,
+        return answer(services, answers, call,
                       services.executions.start(call.who, call.param("workspace"), request),
                       request.background);
     };
@@ -184,13 +247,14 @@ Operations startOperations(const Services& services) {
     one_shot.problems.insert(one_shot.problems.end(),
                              {ErrorCode::InvalidSpec, ErrorCode::PoolExhausted,
                               ErrorCode::QuotaExceeded, ErrorCode::PoolDegraded});
-    one_shot.handle = [&services](Call& call) {
+    one_shot.handle = [&services, &answers](Call& call) {
         const controller::ExecutionRequest request = readRequest(call);
         controller::WorkspaceRequest where = readOneShotWorkspace(call.body);
         where.idempotency_key = call.idempotency_key;
         where.fingerprint = call.fingerprint;
         where.started_at = call.request.startedAt();
-        return answer(services, call, services.executions.startOneShot(call.who, where, request),
+        return answer(services, answers, call,
+                      services.executions.startOneShot(call.who, where, request),
                       request.background);
     };
     all.push_back(std::move(one_shot));
@@ -273,29 +337,29 @@ Operations controlOperations(const Services& services) {
 
 }  // namespace
 
-Operations executionOperations(const Services& services) {
-    Operations all = startOperations(services);
+Operations executionOperations(const Services& services, LongAnswers& answers) {
+    Operations all = startOperations(services, answers);
 
     Operation list = operation("GET", "/v1/workspaces/{workspace}/executions", "listExecutions",
                                "The executions of a workspace, newest first");
     list.answers = {
         {200, "Every execution that is kept", listSchema(executionSchema(), "ExecutionList"), {}}};
-    list.handle = [&services](Call& call) {
-        Json items = Json::array();
-        for (const auto& view : services.executions.list(call.who, call.param("workspace"))) {
-            items.push_back(executionJson(view, "", originOf(call.request)));
-        }
-        return jsonResponse(listJson(std::move(items)));
+    list.description =
+        "All together tell 4 MiB of output; those behind are `truncated` without any, and told "
+        "whole by their own id.";
+    list.handle = [&services, &answers](Call& call) {
+        const auto pieces = std::make_shared<ListPieces>(
+            services.executions.list(call.who, call.param("workspace")), originOf(call.request));
+        return answers.respond([pieces](std::string& out) { return pieces->next(out); });
     };
     all.push_back(std::move(list));
 
     Operation get = operation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
     get.description = "Kept for an hour after its workspace's end, also across restarts.";
     get.answers = {{200, "The execution", executionSchema(), {}}};
-    get.handle = [&services](Call& call) {
-        return jsonResponse(
-            executionJson(services.executions.find(call.who, call.param("execution"))->view(), "",
-                          originOf(call.request)));
+    get.handle = [&services, &answers](Call& call) {
+        return Telling{answers, "", originOf(call.request)}(
+            services.executions.find(call.who, call.param("execution")));
     };
     all.push_back(std::move(get));
 
@@ -306,9 +370,9 @@ Operations executionOperations(const Services& services) {
         headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received"),
         queryParameter("since", Schema::string(kDecimal), "The same, for clients without headers")};
     events.answers = {{200, "The stream", {}, "text/event-stream"}};
-    events.handle = [&services](Call& call) {
+    events.handle = [&services, &answers](Call& call) {
         const std::optional<std::uint64_t> after = lastEventId(call.request);
-        return streamResponse(services.executions.find(call.who, call.param("execution")),
+        return streamResponse(answers, services.executions.find(call.who, call.param("execution")),
                               {after, "", originOf(call.request)});
     };
     all.push_back(std::move(events));

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "api/rest/ExecutionPieces.h"
 #include "api/rest/Sse.h"
 #include "api/rest/Views.h"
 #include "base/Ids.h"
@@ -11,21 +12,24 @@ namespace hearth::rest {
 namespace {
 
 constexpr std::size_t kPiece = 16U << 10U;
-/// The last event holds all that was kept of the output, which may be more than the front queues.
-constexpr std::size_t kEndingPiece = 64U << 10U;
 
 }  // namespace
 
 void ExecutionStream::start(std::shared_ptr<controller::Execution> execution,
-                            std::shared_ptr<api::Stream> stream, Options options) {
+                            std::shared_ptr<api::Stream> stream, Options options,
+                            LongAnswers& answers) {
     std::make_shared<ExecutionStream>(Key{}, std::move(execution), std::move(stream),
-                                      std::move(options))
+                                      std::move(options), answers)
         ->begin();
 }
 
 ExecutionStream::ExecutionStream(Key, std::shared_ptr<controller::Execution> execution,
-                                 std::shared_ptr<api::Stream> stream, Options options)
-    : execution_(std::move(execution)), stream_(std::move(stream)), options_(std::move(options)) {
+                                 std::shared_ptr<api::Stream> stream, Options options,
+                                 LongAnswers& answers)
+    : execution_(std::move(execution)),
+      stream_(std::move(stream)),
+      options_(std::move(options)),
+      answers_(answers) {
     found_ = options_.after.value_or(0) == 0;
     started_ = options_.after.has_value();
 }
@@ -46,6 +50,8 @@ void ExecutionStream::begin() {
             self->release();
         }
     });
+    begun_ = true;
+    pump();
 }
 
 void ExecutionStream::pump() {
@@ -65,7 +71,7 @@ void ExecutionStream::step() {
     if (done_) return;
     if (!started_) {
         started_ = true;
-        const controller::ExecutionView view = execution_->view();
+        const controller::ExecutionView view = execution_->viewUpTo(0);
         Json data = {{"id", view.id}, {"workspaceId", view.workspace_id}};
         data["startedAt"] = view.started_at;
         if (!options_.trace_id.empty()) data["traceId"] = options_.trace_id;
@@ -77,13 +83,13 @@ void ExecutionStream::step() {
             return;
         }
         if (stream_->pending() > api::Stream::kHighWater) return;  // onDrained comes back
-        if (!ending_.empty()) {
-            if (sendEnding()) return;
+        if (shown_) {
+            sendShown();
             continue;
         }
         const bool ended = execution_->finished();  // asked first: what is read after it is all
         if (!found_ && !find() && !ended) return;
-        if (!advance(ended)) return;
+        if (done_ || !advance(ended)) return;
     }
 }
 
@@ -110,28 +116,44 @@ bool ExecutionStream::advance(bool ended) {
     if (chunk && chunk->bytes.empty()) chunk.reset();
     const controller::ResultPtr next = execution_->resultAt(results_);
     if (next && (chunk ? next->behind <= chunk->offset : ended || next->behind <= offset_)) {
-        show(*next);
+        show(next);
     } else if (chunk) {
         if (next && next->behind < chunk->offset + chunk->bytes.size()) {
             chunk->bytes.resize(static_cast<std::size_t>(next->behind - chunk->offset));
         }
         take(*chunk);
-    } else if (ended) {
+    } else if (ended && begun_) {
         end();
-    } else if (!next) {
+    } else if (!next || ended) {
         return false;
     }  // else output before the result has come since it was read: look again
     return true;
 }
 
-void ExecutionStream::show(const controller::Result& result) {
+void ExecutionStream::show(const controller::ResultPtr& result) {
     flush();
-    if (result.behind > offset_) {  // the output between was not kept
-        dropped_ += result.behind - offset_;
-        offset_ = sent_ = result.behind;
+    if (result->behind > offset_) {  // the output between was not kept
+        dropped_ += result->behind - offset_;
+        offset_ = sent_ = result->behind;
     }
     ++results_;
-    stream_->send(sseEvent("result", sent_ + results_, resultJson(result)));
+    if (result->document.size() <= controller::kLongResult) {
+        stream_->send(sseEvent("result", sent_ + results_, resultJson(*result)));
+        return;
+    }
+    stream_->send(sseHead("result", sent_ + results_));
+    shown_ = result;
+    shown_at_ = 0;
+}
+
+void ExecutionStream::sendShown() {
+    std::string piece = shown_->document.substr(shown_at_, controller::kLongResult);
+    shown_at_ += piece.size();
+    if (shown_at_ == shown_->document.size()) {
+        shown_.reset();
+        piece.append("\n\n");
+    }
+    stream_->send(std::move(piece));
 }
 
 void ExecutionStream::take(const controller::OutputChunk& chunk) {
@@ -171,20 +193,29 @@ void ExecutionStream::sendOutput(const std::string& bytes) {
 
 void ExecutionStream::end() {
     flush();
-    const Json execution = executionJson(execution_->view(), options_.trace_id, options_.origin);
-    if (const Json& error = execution.at("error"); !error.is_null()) {
-        ending_ = sseEvent("error", sent_ + results_ + 1, error);
-    }
-    ending_ += sseEvent("exit", sent_ + results_ + 2, execution);
-}
-
-bool ExecutionStream::sendEnding() {
-    stream_->send(ending_.substr(ending_at_, kEndingPiece));
-    ending_at_ += kEndingPiece;
-    if (ending_at_ < ending_.size()) return false;
     done_ = true;
-    stream_->finish();
-    return true;
+    controller::ExecutionView view = execution_->viewUpTo(kLongOutput);
+    Json execution = executionJson(view, options_.trace_id, options_.origin);
+    std::string ending;
+    if (const Json& error = execution.at("error"); !error.is_null()) {
+        ending = sseEvent("error", sent_ + results_ + 1, error);
+    }
+    const std::uint64_t id = sent_ + results_ + 2;
+    if (!view.withheld) {
+        stream_->send(ending + sseEvent("exit", id, execution));
+        stream_->finish();
+        return;
+    }
+    const auto pieces = std::make_shared<ExecutionPieces>(execution_, std::move(view),
+                                                          options_.trace_id, options_.origin);
+    ending += sseHead("exit", id);
+    // From here on the stream is theirs, and this object goes with its last callback.
+    answers_.send(stream_, [pieces, ending = std::move(ending)](std::string& out) mutable {
+        out.append(std::exchange(ending, {}));
+        if (pieces->next(out)) return true;
+        out.append("\n\n");
+        return false;
+    });
 }
 
 void ExecutionStream::release() {

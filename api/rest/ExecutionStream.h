@@ -1,11 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "api/http/Handler.h"
+#include "api/rest/LongAnswers.h"
 #include "api/rest/Turnstile.h"
 #include "controller/Executions.h"
 
@@ -32,16 +34,17 @@ public:
         std::string origin{};  ///< before the urls of artifacts
     };
 
-    /// Begins; everything else happens in the callbacks of the two.
+    /// Begins; everything else happens in the callbacks of the two, but an `exit` with much output,
+    /// which `answers` carry.
     static void start(std::shared_ptr<controller::Execution> execution,
-                      std::shared_ptr<api::Stream> stream, Options options);
+                      std::shared_ptr<api::Stream> stream, Options options, LongAnswers& answers);
 
 private:
     struct Key {};
 
 public:
     ExecutionStream(Key key, std::shared_ptr<controller::Execution> execution,
-                    std::shared_ptr<api::Stream> stream, Options options);
+                    std::shared_ptr<api::Stream> stream, Options options, LongAnswers& answers);
 
 private:
     void begin();
@@ -52,19 +55,21 @@ private:
     bool find();
     /// Sends what comes next. False if there is nothing yet; the end is begun if `ended`.
     bool advance(bool ended);
-    void show(const controller::Result& result);
+    void show(const controller::ResultPtr& result);
     void take(const controller::OutputChunk& chunk);
     void flush();
     void sendOutput(const std::string& bytes);
+    /// A piece of a result that is too long to be queued at once.
+    void sendShown();
     void end();
-    /// True when all of it is on its way.
-    bool sendEnding();
     void release();
 
     std::shared_ptr<controller::Execution> execution_;
     std::shared_ptr<api::Stream> stream_;
     Options options_;
+    LongAnswers& answers_;
     std::shared_ptr<void> subscription_;  ///< set in begin(), dropped in release()
+    std::atomic<bool> begun_ = false;     ///< begin() has set all callbacks: they may be handed on
 
     // Only inside a step of the turnstile.
     Turnstile turnstile_;
@@ -75,8 +80,8 @@ private:
     std::uint64_t dropped_ = 0;  ///< before the next piece to be sent
     std::string held_;           ///< the beginning of a character
     int held_channel_ = 1;
-    std::string ending_;         ///< the last events, once they are known
-    std::size_t ending_at_ = 0;  ///< what of it has been sent
+    controller::ResultPtr shown_;  ///< a long result that is being sent
+    std::size_t shown_at_ = 0;     ///< what of it has been sent
     bool started_ = false;
     bool done_ = false;
 };

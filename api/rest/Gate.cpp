@@ -138,7 +138,8 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
                                                   ", not " + roleName(who.role))
                 .hint("Use a token with that role");
         }
-        ticket = shares_.take(who.tenant);
+        ticket = operation.role == controller::Role::User ? shares_.take(who.tenant)
+                                                          : shares_.takeAsOperator(who.tenant);
     } else if (operation.speaks_for) {
         who = operation.speaks_for(path);
         ticket = shares_.take(who.tenant);

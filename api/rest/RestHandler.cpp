@@ -69,7 +69,7 @@ RestHandler::RestHandler(const controller::Services& services,
                          const auth::Authenticator& authenticator, const auth::WorkerShares& shares)
     : gate_(authenticator, shares) {
     append(operations_, workspaceOperations(services));
-    append(operations_, executionOperations(services));
+    append(operations_, executionOperations(services, answers_));
     append(operations_, contextOperations(services));
     append(operations_, fileOperations(services));
     append(operations_, archiveOperations(services));

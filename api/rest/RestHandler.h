@@ -6,6 +6,7 @@
 #include "api/http/Handler.h"
 #include "api/http/Routes.h"
 #include "api/rest/Gate.h"
+#include "api/rest/LongAnswers.h"
 #include "api/rest/Operation.h"
 #include "controller/Services.h"
 
@@ -13,7 +14,7 @@ namespace hearth::rest {
 
 /// The REST surface: `/v1/…`, `/openapi.json`, `/docs` and `/`. Router, validation and document
 /// come from one table of operations. Thread-safe. `services` and `authenticator` must outlive it,
-/// and the services also the streams that it has begun.
+/// and the services also the streams that it has begun; it must outlive the front.
 class RestHandler final : public api::Handler {
 public:
     RestHandler(const controller::Services& services, const auth::Authenticator& authenticator,
@@ -27,6 +28,7 @@ public:
 
 private:
     Gate gate_;
+    LongAnswers answers_;
     Operations operations_;  ///< before router_, whose handlers point into it
     std::string open_api_;
     std::string docs_;

@@ -7,11 +7,14 @@
 
 namespace hearth::rest {
 
-std::string sseEvent(std::string_view name, std::uint64_t id, const Json& data) {
+std::string sseHead(std::string_view name, std::uint64_t id) {
     std::string out = "id: " + std::to_string(id) + "\nevent: ";
-    out.append(name);
-    out.append("\ndata: ").append(dumpJson(data)).append("\n\n");
+    out.append(name).append("\ndata: ");
     return out;
+}
+
+std::string sseEvent(std::string_view name, std::uint64_t id, const Json& data) {
+    return sseHead(name, id).append(dumpJson(data)).append("\n\n");
 }
 
 bool wantsEventStream(const api::Request& request) {

@@ -12,6 +12,8 @@ namespace hearth::rest {
 
 /// One server-sent event. `data` is JSON on one line, so no line break can end the event early.
 std::string sseEvent(std::string_view name, std::uint64_t id, const Json& data);
+/// Its beginning: JSON on one line and an empty line are still to come.
+std::string sseHead(std::string_view name, std::uint64_t id);
 
 /// Whether the client asks for text/event-stream by its Accept header.
 bool wantsEventStream(const api::Request& request);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "api/rest/LongAnswers.h"
 #include "api/rest/Operation.h"
 #include "controller/Services.h"
 
@@ -10,7 +11,8 @@ namespace hearth::rest {
 
 Operations poolOperations(const controller::Services& services);
 Operations workspaceOperations(const controller::Services& services);
-Operations executionOperations(const controller::Services& services);
+/// `answers` carry what is long; they must outlive the handlers too.
+Operations executionOperations(const controller::Services& services, LongAnswers& answers);
 Operations contextOperations(const controller::Services& services);
 Operations fileOperations(const controller::Services& services);
 Operations archiveOperations(const controller::Services& services);

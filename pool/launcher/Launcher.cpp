@@ -149,6 +149,8 @@ void Launcher::run() {
     background_.reset();
     // Stays where a sandbox lives on.
     sys::Cgroups::detect().remove(names_.cgroupParent(), milliseconds(0));
+    lock_.reset();
+    removeDeadRunDir(options_.instance.run_dir);  // likewise, and where another server has begun
 }
 
 void Launcher::receive() {

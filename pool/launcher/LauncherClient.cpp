@@ -29,6 +29,7 @@ void makeDirectories(const LauncherOptions& options) {
     const launcher::Names names(options.instance);
     const uid_t uid = options.server_uid;
     const gid_t gid = options.server_gid;
+    sys::ensureDirectory(options.instance.run_dir, 0755, 0, 0);
     sys::ensureDirectory(names.uidLeases(), 0755, 0, 0);
     sys::ensureDirectory(names.sockets(), 0700, uid, gid);
     sys::ensureDirectory(names.marks(), 0700, uid, gid);

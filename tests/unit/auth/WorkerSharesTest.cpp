@@ -20,3 +20,27 @@ TEST_CASE("a tenant gets its share of the workers, and another one still gets it
     CHECK(codeOf([&] { shares->take("a"); }) == ErrorCode::RateLimited);
     shares.reset();  // tickets may outlive it
 }
+
+TEST_CASE("a tenant's own work leaves its operators their places", "[unit][auth]") {
+    const auth::WorkerShares shares(1);
+    const std::shared_ptr<void> work = shares.take("a");
+    std::vector<std::shared_ptr<void>> operators;
+    for (std::size_t i = 0; i < auth::WorkerShares::kReserved; ++i) {
+        operators.push_back(shares.takeAsOperator("a"));
+    }
+    CHECK(codeOf([&] { shares.takeAsOperator("a"); }) == ErrorCode::RateLimited);
+    operators.pop_back();
+    CHECK(codeOf([&] { shares.take("a"); }) == ErrorCode::RateLimited);  // not for its work
+    CHECK(shares.takeAsOperator("a"));
+}
+
+TEST_CASE("operators have the share of their tenant too", "[unit][auth]") {
+    const auth::WorkerShares shares(2);
+    std::vector<std::shared_ptr<void>> operators;
+    for (std::size_t i = 0; i < auth::WorkerShares::kReserved + 2; ++i) {
+        operators.push_back(shares.takeAsOperator("a"));
+    }
+    CHECK(codeOf([&] { shares.takeAsOperator("a"); }) == ErrorCode::RateLimited);
+    operators.clear();
+    CHECK(shares.take("a"));
+}

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Json.h"
+#include "base/JsonText.h"
 #include "tests/unit/base/Support.h"
 
 using namespace hearth;
@@ -90,4 +91,21 @@ TEST_CASE("UTF-8 is told from what only looks like it", "[unit][base]") {
           "a\xEF\xBF\xBD"
           "b");
     CHECK(isUtf8(dumpJson(Json(std::string("\xff")))));
+}
+
+TEST_CASE("text is escaped for JSON as the whole document would be", "[unit][base]") {
+    std::string all;
+    for (int first = 0; first < 256; ++first) {
+        all.push_back(static_cast<char>(first));
+        for (const int second : {0, 0x1F, 0x22, 0x41, 0x5C, 0x7F, 0x80, 0x9F, 0xA0, 0xBF, 0xFF}) {
+            all.push_back(static_cast<char>(second));
+            all.push_back(static_cast<char>(first));
+        }
+    }
+    all.append("caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x94\xA5 \xF0\x9F\x94");
+    for (std::size_t from = 0; from < all.size(); from += 7) {
+        std::string text = "\"";
+        appendJsonText(text, std::string_view(all).substr(from));
+        REQUIRE(text + "\"" == dumpJson(Json(toUtf8(std::string_view(all).substr(from)))));
+    }
 }

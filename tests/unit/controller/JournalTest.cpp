@@ -136,20 +136,51 @@ TEST_CASE("a tenant who fills the journal with output loses its own and nobody e
     CHECK(kept <= 100'000);
 }
 
-TEST_CASE("a list of executions tells a bounded part of their output", "[unit][controller]") {
+TEST_CASE("a list of executions has no long output in it", "[unit][controller]") {
     Desk desk;
     Journal journal(desk.path, desk.clock, desk.log);
     journal.record(workspaceRecord("1"));
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 3; ++i) {
         journal.record(ExecutionRecord{"ex_" + std::to_string(i), "ws_1", "t", "f", "{}",
-                                       std::string(1U << 20U, 'x'), 1000 + i},
+                                       std::string(i == 1 ? 1U << 20U : 1000U, 'x'), 1000 + i},
                        {});
     }
-    journal.flush(30s);
     const auto executions = journal.executionsOf("ws_1");
-    REQUIRE(executions.size() == 6);
-    CHECK(executions[0].id == "ex_5");
-    CHECK(executions[3].output.size() == 1U << 20U);
-    CHECK(executions[4].output == kNoOutput);
-    CHECK(journal.execution("ex_0")->output.size() == 1U << 20U);
+    REQUIRE(executions.size() == 3);
+    CHECK(executions[0].id == "ex_2");
+    CHECK(executions[0].output.size() == 1000);
+    CHECK(executions[1].output == kNoOutput);
+    CHECK(journal.execution("ex_1")->output.size() == 1U << 20U);
+}
+
+TEST_CASE("output that is kept apart is found by its place, counted, and shed with the rest",
+          "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log, 100'000);
+    const auto record = [&](const std::string& id, std::size_t size) {
+        journal.record(ExecutionRecord{id, "ws_1", "t", "f", "{}", {}, 1'700'000'000'000}, {},
+                       [size](const Journal::PutPiece& put) {
+                           put(Journal::Piece::Output, 5, "first");
+                           put(Journal::Piece::Output, 50, std::string(size, 'x'));
+                           put(Journal::Piece::Result, 0, "result");
+                       });
+    };
+    record("ex_1", 10);
+    REQUIRE(journal.execution("ex_1")->output == kOutputApart);
+    CHECK_FALSE(journal.outputAt("ex_1", 4));
+    CHECK(journal.outputAt("ex_1", 5) == "first");
+    CHECK(journal.outputAt("ex_1", 49) == "first");
+    CHECK(journal.outputAt("ex_1", UINT64_MAX)->size() == 10);
+    CHECK(journal.outputBehind("ex_1", 5)->size() == 10);
+    CHECK_FALSE(journal.outputBehind("ex_1", 50));
+    CHECK(journal.resultOf("ex_1", 0) == "result");
+    CHECK_FALSE(journal.resultOf("ex_1", 1));
+    CHECK_FALSE(journal.outputAt("ex_2", 5));
+    record("ex_1", 20);  // again: the first one's pieces are gone
+    CHECK(journal.execution("ex_1"));
+    CHECK(journal.outputAt("ex_1", 50)->size() == 20);
+
+    record("ex_large", 200'000);
+    CHECK(journal.execution("ex_large")->output == kNoOutput);
+    CHECK_FALSE(journal.outputAt("ex_large", 50));
 }

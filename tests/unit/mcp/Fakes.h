@@ -220,7 +220,7 @@ public:
         view_.status = "running";
     }
     const std::string& id() const override { return view_.id; }
-    controller::ExecutionView view() const override {
+    controller::ExecutionView viewUpTo(std::uint64_t) const override {
         const std::lock_guard lock(mutex_);
         return view_;
     }
@@ -327,8 +327,8 @@ public:
                                                 const std::string& id) override {
         return at(id);
     }
-    std::vector<controller::ExecutionView> list(const controller::Principal&,
-                                                const std::string&) override {
+    std::vector<std::shared_ptr<controller::Execution>> list(const controller::Principal&,
+                                                             const std::string&) override {
         return {};
     }
     void signal(const controller::Principal&, const std::string& id, std::string_view) override {

@@ -64,6 +64,7 @@ public:
         return true;
     }
     std::size_t pending() const override { return 0; }
+    void cut() override { finish(); }
     void finish() override {
         const std::lock_guard lock(mutex_);
         ended_ = true;

@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "api/rest/Views.h"
+#include "tests/unit/base/Support.h"
 #include "tests/unit/rest/FakeHttp.h"
 #include "tests/unit/rest/FakeServices.h"
 
@@ -158,4 +160,38 @@ TEST_CASE("a streamed execution is started and handed to the front", "[unit][res
     CHECK(stream->sent.starts_with("id: 0\nevent: started\ndata: {\"id\":\"" + kExecution));
     house.executions.execution->end("ok", 0);
     CHECK(stream->finished);
+}
+
+TEST_CASE("an execution with much output is streamed, and says the same", "[unit][rest]") {
+    House house;
+    FakeExecution& execution = *house.executions.execution;
+    for (int i = 0; i < 100; ++i) execution.print(1 + i % 2, std::string(10'000, '\x01'));
+    execution.show("text/plain", "42", true);
+    execution.end("ok", 0);
+    const auto whole = [&](FakeRequest request) {
+        api::Response response = house.rest.handle(request);
+        CHECK(headerOf(response, "Content-Type") == "application/json");
+        REQUIRE(std::holds_alternative<api::StreamStarter>(response.body));
+        const auto stream = std::make_shared<FakeStream>();
+        std::get<api::StreamStarter>(response.body)(stream);
+        REQUIRE(eventually([&] { return stream->closed(); }));
+        CHECK(stream->finished);
+        Json body = parseJson(stream->sent, {.bytes = 64U << 20U});
+        body.erase("traceId");
+        return body;
+    };
+    const Json expected = rest::executionJson(execution.view());
+    CHECK(whole(FakeRequest("GET", "/v1/executions/" + kExecution)) == expected);
+    CHECK(whole(post(R"({"command":"x"})")) == expected);
+
+    house.executions.listed = 6;
+    const Json list = whole(FakeRequest("GET", kPath));
+    REQUIRE(list.at("items").size() == 6);
+    CHECK(list.at("nextCursor").is_null());
+    CHECK(list.at("items")[0] == expected);
+    CHECK(list.at("items")[3] == expected);
+    Json bare = list.at("items")[5];  // four MiB have been told by then
+    CHECK(bare.at("stdout") == "");
+    CHECK(bare.at("truncated") == true);
+    CHECK(bare.at("status") == "ok");
 }

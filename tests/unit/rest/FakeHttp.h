@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -91,43 +92,76 @@ private:
 class FakeStream final : public api::Stream {
 public:
     bool send(std::string bytes) override {
+        const std::lock_guard lock(mutex_);
         if (closed_) return false;
         queued_ += bytes.size();
         most = std::max(most, queued_);
+        above_ = above_ || queued_ > kHighWater;
         sent.append(bytes);
         return true;
     }
-    std::size_t pending() const override { return automatic ? 0 : queued_; }
+    std::size_t pending() const override {
+        const std::lock_guard lock(mutex_);
+        return automatic ? 0 : queued_;
+    }
     void finish() override {
         finished = true;
         close();
     }
+    void cut() override { close(); }
     bool closed() const override { return closed_; }
-    void onDrained(std::function<void()> callback) override { drained_ = std::move(callback); }
+    void onDrained(std::function<void()> callback) override {
+        const std::lock_guard lock(mutex_);
+        drained_ = std::move(callback);
+    }
     void onClosed(std::function<void()> callback) override {
-        on_closed_ = std::move(callback);
-        if (closed_) on_closed_();
+        {
+            const std::lock_guard lock(mutex_);
+            if (!closed_) {
+                std::swap(on_closed_, callback);
+                return;
+            }
+        }
+        callback();
     }
 
-    /// The client has read all; the front says so.
-    void drain() {
-        queued_ = 0;
-        if (drained_) drained_();
+    /// The client has read all; the front says so. False if there was too little for that.
+    bool drain() {
+        std::function<void()> drained;
+        {
+            const std::lock_guard lock(mutex_);
+            if (!above_ || closed_) return false;
+            above_ = false;
+            queued_ = 0;
+            drained = drained_;
+        }
+        if (drained) drained();
+        return true;
     }
     /// The client has gone, or the stream has ended.
     void close() {
-        if (std::exchange(closed_, true)) return;
-        if (on_closed_) on_closed_();
+        std::function<void()> callback;
+        {
+            const std::lock_guard lock(mutex_);
+            if (closed_.exchange(true)) return;
+            std::swap(callback, on_closed_);
+            drained_ = nullptr;
+        }
+        if (callback) callback();
     }
+
+    // To be looked at when nobody sends any more.
 
     std::string sent;
     bool automatic = true;  ///< the client is quick
-    bool finished = false;
+    std::atomic<bool> finished = false;
     std::size_t most = 0;  ///< that was ever queued
 
 private:
+    mutable std::mutex mutex_;
     std::size_t queued_ = 0;
-    bool closed_ = false;
+    bool above_ = false;
+    std::atomic<bool> closed_ = false;
     std::function<void()> drained_;
     std::function<void()> on_closed_;
 };

@@ -222,7 +222,23 @@ public:
         state.started_at = kTime;
     }
     const std::string& id() const override { return state.id; }
-    controller::ExecutionView view() const override { return state; }
+    controller::ExecutionView viewUpTo(std::uint64_t most) const override {
+        controller::ExecutionView out = state;
+        for (const controller::OutputChunk& chunk : chunks) {
+            out.kept_bytes += chunk.bytes.size();
+            out.output_end = chunk.offset + chunk.bytes.size();
+        }
+        for (const controller::ResultPtr& each : out.results) {
+            out.result_bytes += each->document.size();
+        }
+        out.result_count = out.results.size();
+        out.withheld = out.kept_bytes + out.result_bytes > most;
+        if (out.withheld) {
+            out.stdout_bytes = out.stderr_bytes = {};
+            out.results.clear();
+        }
+        return out;
+    }
     bool finished() const override { return state.status != "running"; }
     bool wait(std::chrono::milliseconds timeout) override {
         waits.push_back(timeout);
@@ -311,8 +327,9 @@ public:
         if (id != kExecution) throw Error(ErrorCode::NotFound, "there is no such execution");
         return execution;
     }
-    std::vector<controller::ExecutionView> list(const Principal&, const std::string&) override {
-        return {execution->view()};
+    std::vector<std::shared_ptr<controller::Execution>> list(const Principal&,
+                                                             const std::string&) override {
+        return std::vector<std::shared_ptr<controller::Execution>>(listed, execution);
     }
     void signal(const Principal&, const std::string&, std::string_view name) override {
         did = "signal " + std::string(name);
@@ -328,6 +345,7 @@ public:
     void kill(const Principal&, const std::string&) override { did = "kill"; }
 
     std::shared_ptr<FakeExecution> execution = std::make_shared<FakeExecution>();
+    std::size_t listed = 1;  ///< how often it stands in a list
     std::string workspace, did, input;
     bool input_closed = false;
     controller::ExecutionRequest request;

@@ -5,6 +5,7 @@
 #include "api/rest/EventStream.h"
 #include "api/rest/ExecutionStream.h"
 #include "api/rest/Sse.h"
+#include "tests/unit/base/Support.h"
 #include "tests/unit/rest/FakeHttp.h"
 #include "tests/unit/rest/FakeServices.h"
 
@@ -44,7 +45,8 @@ std::vector<Sent> parse(std::string_view text) {
 std::vector<Sent> follow(const std::shared_ptr<FakeExecution>& execution,
                          std::optional<std::uint64_t> after) {
     const auto stream = std::make_shared<FakeStream>();
-    rest::ExecutionStream::start(execution, stream, {after, "t"});
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {after, "t"}, carrier);
     return parse(stream->sent);
 }
 
@@ -68,7 +70,8 @@ std::string bytesOf(const std::vector<Sent>& all, const std::string& name) {
 TEST_CASE("a stream tells start, output in order, error and exit", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
-    rest::ExecutionStream::start(execution, stream, {std::nullopt, "t"});
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, "t"}, carrier);
     execution->print(1, "one\n");
     execution->print(2, "two");
     execution->state.error = Json{{"name", "ValueError"}, {"message", "m"}};
@@ -166,7 +169,8 @@ TEST_CASE("a place among results is found when they come back after a restart", 
     // The client had: one result, "abc", another result. Then the server knows nothing yet.
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
-    rest::ExecutionStream::start(execution, stream, {5, ""});
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {5, ""}, carrier);
     execution->show("text/plain", "1");
     execution->print(1, "abc");
     CHECK(stream->sent.empty());
@@ -187,7 +191,8 @@ TEST_CASE("a character cut in two comes whole, and what is no character comes as
           "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
-    rest::ExecutionStream::start(execution, stream, {0, ""});
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {0, ""}, carrier);
     execution->print(1, "\xE2\x82");
     CHECK(stream->sent.empty());
     execution->print(1, "\xAC!");
@@ -219,26 +224,63 @@ TEST_CASE("output that was not kept is counted in the next piece", "[unit][rest]
 
 TEST_CASE("a slow client holds the pump back, not the execution", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
-    for (int i = 0; i < 64; ++i) execution->print(1, std::string(16U << 10U, 'x'));
+    for (int i = 0; i < 32; ++i) execution->print(1, std::string(16U << 10U, '\x01'));
     execution->end("ok", 0);
     const auto stream = std::make_shared<FakeStream>();
     stream->automatic = false;
-    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""});
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""}, carrier);
     CHECK(stream->pending() > api::Stream::kHighWater);
-    CHECK(stream->pending() < api::Stream::kHighWater + (32U << 10U));
-    CHECK(!stream->finished);
-    int rounds = 0;
-    while (!stream->finished && ++rounds < 100) stream->drain();
-    CHECK(rounds > 2);
+    CHECK(stream->pending() < api::Stream::kHighWater + (128U << 10U));
+    CHECK(!stream->closed());
+    std::size_t rounds = 0;
+    REQUIRE(eventually([&] {
+        rounds += stream->drain() ? 1 : 0;
+        return stream->closed();
+    }));
+    CHECK(rounds >= 2 * (3U << 20U) / (384U << 10U));  // events and exit, six bytes for each
     CHECK(stream->most < api::Stream::kHighWater + (128U << 10U));
-    CHECK(parse(stream->sent).back().data.at("stdout").get<std::string>().size() == 64U << 14U);
-    CHECK(bytesOf(parse(stream->sent), "stdout").size() == 64U << 14U);
+    CHECK(parse(stream->sent).back().data.at("stdout").get<std::string>().size() == 32U << 14U);
+    CHECK(bytesOf(parse(stream->sent), "stdout").size() == 32U << 14U);
+}
+
+TEST_CASE("a client that hangs up while its exit is sent frees the execution", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    execution->print(1, std::string(1U << 20U, 'x'));
+    execution->end("ok", 0);
+    const auto stream = std::make_shared<FakeStream>();
+    stream->automatic = false;
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {1U << 20U, ""}, carrier);
+    REQUIRE(eventually([&] { return stream->pending() > api::Stream::kHighWater; }));
+    stream->close();
+    CHECK(eventually([&] { return execution.use_count() == 1 && stream.use_count() == 1; }));
+    CHECK(execution->subscriptions == 0);
+}
+
+TEST_CASE("a long result comes whole in its event, and is not queued at once", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    execution->print(1, "one");
+    execution->show("image/svg+xml", std::string(1U << 20U, 's'));
+    const auto stream = std::make_shared<FakeStream>();
+    stream->automatic = false;
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {0, ""}, carrier);
+    int rounds = 0;
+    while (stream->drain() && ++rounds < 100) continue;
+    CHECK(rounds >= 2);
+    CHECK(stream->most < api::Stream::kHighWater + (128U << 10U));
+    const std::vector<Sent> all = parse(stream->sent);
+    REQUIRE(all.size() == 2);
+    CHECK(all[1].name == "result");
+    CHECK(all[1].data.at("mime").at("image/svg+xml").get<std::string>().size() == 1U << 20U);
 }
 
 TEST_CASE("a client that hangs up frees the pump and leaves the execution alone", "[unit][rest]") {
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
-    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""});
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""}, carrier);
     CHECK(execution->subscriptions == 1);
     stream->close();
     CHECK(execution->subscriptions == 0);
@@ -251,7 +293,8 @@ TEST_CASE("a client that is gone before the pump begins frees it too", "[unit][r
     const auto execution = std::make_shared<FakeExecution>();
     const auto stream = std::make_shared<FakeStream>();
     stream->close();
-    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""});
+    rest::LongAnswers carrier;
+    rest::ExecutionStream::start(execution, stream, {std::nullopt, ""}, carrier);
     CHECK(execution->subscriptions == 0);
     CHECK(execution.use_count() == 1);
 }
