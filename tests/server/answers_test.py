@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Growth, Reader, Server, main, pool_yaml  # noqa: E402
+from harness import Growth, Reader, Server, main, on_docker, pool_yaml  # noqa: E402
 
 MIB = 1 << 20
 # Whatever the output is, and however many do not read it.
@@ -84,7 +84,8 @@ def unread_answers():
         finally:
             s.post("/v1/drain", headers=root)
             s.stop()
-        assert not os.path.exists(f"/run/hearth/{s.instance}")
+        if not on_docker():  # there no launcher clears it away; a later start does
+            assert not os.path.exists(f"/run/hearth/{s.instance}")
 
 
 def storm(s, root):
