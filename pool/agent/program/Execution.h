@@ -12,6 +12,7 @@
 #include "pool/agent/program/Connection.h"
 #include "pool/agent/program/DriverChannel.h"
 #include "pool/agent/program/Loop.h"
+#include "pool/agent/program/OutputStream.h"
 #include "pool/agent/program/Processes.h"
 #include "pool/agent/program/ResultLog.h"
 #include "pool/agent/program/Scratch.h"
@@ -48,30 +49,6 @@ public:
 
 protected:
     ~ExecutionOwner() = default;
-};
-
-/// The stream of one `exec` or `attach`: output by credit, and input.
-class OutputStream final : public Stream {
-public:
-    OutputStream(Connection& connection, std::uint32_t id, Execution& execution, std::uint64_t from,
-                 std::uint64_t results_from);
-    ~OutputStream() override { detach(); }
-    void data(std::string_view bytes) override;
-    void end() override;
-    void credit(std::uint32_t bytes) override;
-    void detach() override;
-    void pump() override;
-
-private:
-    friend class Execution;
-    Connection& connection_;
-    std::uint32_t id_;
-    Execution* execution_;
-    std::uint64_t cursor_;
-    std::uint64_t results_cursor_;
-    std::uint64_t credit_ = kInitialCredit;
-    std::string input_;  ///< at most kInitialCredit: the client's window
-    bool input_ended_ = false;
 };
 
 /// One command or piece of code: its processes, pipes, output and result. It reads its pipes
