@@ -160,8 +160,7 @@ def finalize(module, rehearsal=False):
         atexit._run_exitfuncs()
     module.__dict__.clear()
     gc.collect()
-    some_new = len(sys.modules) != len(known_modules)
-    for name in sys.modules.keys() - known_modules if some_new else ():
+    for name in sys.modules.keys() - known_modules:
         namespace = getattr(sys.modules.get(name), "__dict__", {})
         if str(namespace.get("__file__", "")).startswith(OWN_MODULES):
             namespace.clear()
