@@ -27,7 +27,8 @@ std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked
 
 Claims::Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
                pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
-               EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock)
+               EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
+               broker::Broker& broker, const Clock& clock)
     : table_(table),
       queue_(queue),
       sandboxes_(sandboxes),
@@ -38,7 +39,37 @@ Claims::Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sand
       events_(events),
       metrics_(metrics),
       log_(log),
+      broker_(broker),
       clock_(clock) {}
+
+Claims::Network Claims::networkFor(const PoolSpec& spec, const WorkspaceRequest& request) {
+    Network out{spec.network, {}};
+    if (request.network) {
+        const auto asked = broker::parseNetworkMode(*request.network);
+        if (!asked || *asked > spec.network) {
+            throw Error(ErrorCode::InvalidSpec, "the pool's network is " +
+                                                    std::string(networkModeName(spec.network)) +
+                                                    ", not " + *request.network)
+                .field("/network", "asks for more than the pool offers");
+        }
+        out.mode = *asked;
+    }
+    const bool egress = out.mode == broker::NetworkMode::Egress;
+    if (egress) out.allow.push_back(spec.network_allow);
+    if (!request.allow) return out;
+    if (!egress) {
+        throw Error(ErrorCode::InvalidSpec, "an allow-list needs network Egress")
+            .field("/allow", "needs network Egress");
+    }
+    for (std::size_t i = 0; i < request.allow->size(); ++i) {
+        if (const auto wrong = broker::AllowList::wrong((*request.allow)[i])) {
+            throw Error(ErrorCode::InvalidArgument, *wrong)
+                .field("/allow/" + std::to_string(i), "is no destination");
+        }
+    }
+    out.allow.push_back(*request.allow);
+    return out;
+}
 
 Claims::Claimed Claims::claim(const Wanted& wanted) {
     const std::string& pool = wanted.pool->name;
@@ -46,6 +77,7 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
         wanted.request->started_at == TimePoint{} ? clock_.now() : wanted.request->started_at;
     ClaimLedger ledger;
     try {
+        const Network network = networkFor(wanted.pool->spec, *wanted.request);
         std::optional<WorkspaceTable::Place> place;
         for (std::uint32_t attempt = 1;; ++attempt) {
             // Taken over by a workspace that was lost at once, it has to be had again.
@@ -56,7 +88,7 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             const pool::Member member =
                 queue_.acquire(*wanted.pool, {wanted.workspace_id, wanted.tenant});
             const TimePoint picked = clock_.now();
-            const std::shared_ptr<Workspace> workspace = bind(wanted, member, attempt, *place);
+            const std::shared_ptr<Workspace> workspace = bind(wanted, network, member, attempt, *place);
             work_.addAfter({"pool", pool}, kRefillDelay);
             if (!workspace && attempt < kMostAttempts) continue;
             if (!workspace) {
@@ -99,8 +131,9 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
     }
 }
 
-std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member& member,
-                                        std::uint32_t attempt, WorkspaceTable::Place& place) {
+std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& network,
+                                        const pool::Member& member, std::uint32_t attempt,
+                                        WorkspaceTable::Place& place) {
     const WorkspaceRequest& request = *wanted.request;
     const PoolSpec& spec = wanted.pool->spec;
     WorkspaceFacts facts;
@@ -116,6 +149,8 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member
     facts.created_at = clock_.now();
     facts.max_lifetime = spec.max_lifetime;
     facts.one_shot = wanted.one_shot;
+    facts.network = network.mode;
+    facts.allow = network.allow;
 
     agent::BindRequest bind;
     bind.epoch = sandboxes_.epoch();
@@ -126,7 +161,8 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member
     bind.fingerprint = facts.fingerprint;
     bind.labels = request.labels;
     bind.note = bindNote(facts);
-    bind.env = request.env;
+    bind.env = broker_.environment(facts.network);
+    for (const auto& [name, value] : request.env) bind.env[name] = value;
     bind.secrets = request.secrets;
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
     if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
@@ -139,6 +175,7 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const pool::Member
         const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
         crashPoint("claim.after_bind");
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
+        broker_.open({facts.id, facts.tenant, facts.pool}, networkPolicy(facts), *member.agent);
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") metrics_.doubleBindRefused();
         endings_.lost(member.id, "the bind was refused: " + e.code());
@@ -186,7 +223,9 @@ Json bindNote(const WorkspaceFacts& facts) {
             {"memory", facts.limits.memory_bytes},
             {"pids", facts.limits.pids},
             {"workspace", facts.limits.workspace_bytes},
-            {"tmp", facts.limits.tmp_bytes}};
+            {"tmp", facts.limits.tmp_bytes},
+            {"network", broker::networkModeName(facts.network)},
+            {"allow", facts.allow}};
 }
 
 WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox) {
@@ -209,6 +248,12 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
             note.at("milliCpu").get<std::uint32_t>(), note.at("memory").get<std::uint64_t>(),
             note.at("pids").get<std::uint32_t>(), note.at("workspace").get<std::uint64_t>(),
             note.at("tmp").get<std::uint64_t>()};
+        // A note of an earlier version tells of no network: there was none.
+        facts.network =
+            broker::parseNetworkMode(note.value("network", "None")).value_or(facts.network);
+        if (note.contains("allow")) {
+            facts.allow = note.at("allow").get<std::vector<std::vector<std::string>>>();
+        }
         return facts;
     } catch (const Json::exception&) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note is none of ours");

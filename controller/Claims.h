@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "controller/ClaimQueue.h"
 #include "controller/Endings.h"
 #include "controller/SandboxReconciler.h"
 #include "controller/WorkspaceTable.h"
+#include "controller/broker/Broker.h"
 #include "pool/ClaimMarks.h"
 
 namespace hearth::controller {
@@ -18,7 +20,8 @@ class Claims {
 public:
     Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
            pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
-           EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
+           EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
+           broker::Broker& broker, const Clock& clock);
 
     struct Wanted {
         PoolPtr pool;
@@ -38,7 +41,15 @@ public:
     Claimed claim(const Wanted& wanted);
 
 private:
-    std::shared_ptr<Workspace> bind(const Wanted& wanted, const pool::Member& member,
+    /// What of its pool's network a workspace gets.
+    struct Network {
+        broker::NetworkMode mode = broker::NetworkMode::None;
+        std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
+    };
+    static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
+
+    std::shared_ptr<Workspace> bind(const Wanted& wanted, const Network& network,
+                                    const pool::Member& member,
                                     std::uint32_t attempt, WorkspaceTable::Place& place);
 
     WorkspaceTable& table_;
@@ -51,6 +62,7 @@ private:
     EventLog& events_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
+    broker::Broker& broker_;
     const Clock& clock_;
 };
 

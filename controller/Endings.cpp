@@ -3,7 +3,8 @@
 namespace hearth::controller {
 
 Endings::Endings(WorkspaceTable& table, pool::WarmPool& warm, WorkQueue& work, Journal& journal,
-                 EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock)
+                 EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
+                 broker::Broker& broker, const Clock& clock)
     : table_(table),
       warm_(warm),
       work_(work),
@@ -11,6 +12,7 @@ Endings::Endings(WorkspaceTable& table, pool::WarmPool& warm, WorkQueue& work, J
       events_(events),
       metrics_(metrics),
       log_(log),
+      broker_(broker),
       clock_(clock) {}
 
 bool Endings::end(const std::shared_ptr<Workspace>& workspace, const std::string& reason) {
@@ -62,6 +64,7 @@ void Endings::finish(const std::shared_ptr<Workspace>& workspace, const std::str
                      double lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
     table_.erase(facts.id);
+    broker_.close(facts.id);
     const std::size_t contexts = workspace->contexts().clear();
     if (contexts > 0) {
         metrics_.contextEnded(facts.pool, "workspace", static_cast<double>(contexts));

@@ -7,6 +7,7 @@
 #include "controller/Journal.h"
 #include "controller/WorkQueue.h"
 #include "controller/WorkspaceTable.h"
+#include "controller/broker/Broker.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 #include "pool/WarmPool.h"
@@ -18,7 +19,8 @@ namespace hearth::controller {
 class Endings {
 public:
     Endings(WorkspaceTable& table, pool::WarmPool& warm, WorkQueue& work, Journal& journal,
-            EventLog& events, metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
+            EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
+            broker::Broker& broker, const Clock& clock);
 
     /// Reasons as in API.md: deleted, idle, lifetime, lost, failed, drain. False if it had begun.
     bool end(const std::shared_ptr<Workspace>& workspace, const std::string& reason);
@@ -41,6 +43,7 @@ private:
     EventLog& events_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
+    broker::Broker& broker_;
     const Clock& clock_;
 };
 

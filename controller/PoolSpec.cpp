@@ -168,6 +168,11 @@ constexpr std::array<std::pair<const char*, OnEmpty>, 3> kOnEmpty{
     {{"Queue", OnEmpty::Queue}, {"Create", OnEmpty::Create}, {"Fail", OnEmpty::Fail}}};
 constexpr std::array<std::pair<const char*, pool::Storage>, 2> kStorage{
     {{"Disk", pool::Storage::Disk}, {"Memory", pool::Storage::Memory}}};
+constexpr std::array<std::pair<const char*, broker::NetworkMode>, 3> kNetworks{
+    {{"None", broker::NetworkMode::None},
+     {"Mirror", broker::NetworkMode::Mirror},
+     {"Egress", broker::NetworkMode::Egress}}};
+constexpr std::size_t kMostAllowed = 256;
 
 /// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
 /// its registry makes of it (SECURITY T34).
@@ -205,6 +210,25 @@ bool isModule(const std::string& name) {
 
 bool isArgument(const std::string& text) {
     return text.size() < 4096 && text.find('\0') == std::string::npos;
+}
+
+bool isAllowed(const std::string& entry) {
+    return !broker::AllowList::wrong(entry);
+}
+
+void readNetwork(FieldReader network, PoolSpec& out) {
+    network.choice("mode", out.network, kNetworks);
+    network.texts("allow", out.network_allow, kMostAllowed, isAllowed,
+                  "a host (api.example.com, *.example.com) or a range of addresses "
+                  "(203.0.113.0/24), with or without :port");
+    const bool egress = out.network == broker::NetworkMode::Egress;
+    if (egress && out.network_allow.empty()) {
+        network.complain("/allow", "must name what Egress may reach");
+    }
+    if (!egress && !out.network_allow.empty()) {
+        network.complain("/allow", "needs mode Egress");
+    }
+    network.finish();
 }
 
 void readPrewarm(FieldReader prewarm, PoolSpec& out) {
@@ -255,10 +279,7 @@ void readTemplate(FieldReader spec, PoolSpec& out) {
     gpu.onlyDefault("product", Json::array(), "GPU pools");
     gpu.onlyDefault("sharing", "Exclusive", "GPU pools");
     gpu.finish();
-    FieldReader network = spec.object("network");
-    network.onlyDefault("mode", "None", "networks other than None");
-    network.onlyDefault("allow", Json::array(), "networks other than None");
-    network.finish();
+    readNetwork(spec.object("network"), out);
     readPrewarm(spec.object("prewarm"), out);
     spec.onlyDefault("runtimeClass", "", "runtime classes");
     spec.onlyDefault("podTemplate", Json::object(), "the kubernetes runtime");
@@ -411,7 +432,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                   {"workspace", formatBytes(spec.limits.workspace_bytes)},
                   {"tmp", formatBytes(spec.limits.tmp_bytes)}}},
                 {"storage", nameOf(kStorage, spec.storage)},
-                {"network", {{"mode", spec.network}, {"allow", Json::array()}}},
+                {"network", {{"mode", nameOf(kNetworks, spec.network)}, {"allow", spec.network_allow}}},
                 {"prewarm",
                  {{"languages", spec.prewarm_languages},
                   {"imports", spec.prewarm_imports},

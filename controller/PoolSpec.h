@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/Json.h"
+#include "controller/broker/NetworkPolicy.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::controller {
@@ -22,7 +23,8 @@ struct PoolSpec {
     bool allow_tags = false;  ///< the reference may be a tag, whose meaning can change
     pool::SandboxLimits limits;
     pool::Storage storage = pool::Storage::Disk;
-    std::string network = "None";
+    broker::NetworkMode network = broker::NetworkMode::None;
+    std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
     // template.prewarm: what a sandbox does before it is Ready
     std::vector<std::string> prewarm_languages;  ///< whose interpreters are kept ready
     std::vector<std::string> prewarm_imports;    ///< Python modules they have imported
@@ -73,8 +75,7 @@ using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that DESIGN names and this
-/// version cannot honour yet (gpu, schedules, sizing Predictive, network other than None,
-/// onIdle Pause, runtimeClass) are Error(Unsupported) unless they hold their default.
+/// version cannot honour yet (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 
 /// What the journal holds of a pool. A manifest that parsePool() refuses becomes a pool of that

@@ -32,7 +32,7 @@ bool warmedUp(const agent::Hello& hello, const PoolSpec& spec) {
 Recovery::Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, pool::ClaimMarks& marks,
                    SandboxReconciler& sandboxes, SpecStore& specs, WorkspaceTable& table,
                    ExecutionService& executions, Journal& journal, metrics::Log& log,
-                   const Clock& clock)
+                   broker::Broker& broker, const Clock& clock)
     : runtime_(runtime),
       warm_(warm),
       marks_(marks),
@@ -42,6 +42,7 @@ Recovery::Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, pool::
       executions_(executions),
       journal_(journal),
       log_(log),
+      broker_(broker),
       clock_(clock) {}
 
 Recovery::Outcome Recovery::run() {
@@ -183,6 +184,8 @@ void Recovery::adoptWorkspace(pool::Member member,
         facts, agent, journal_.labels(facts.id).value_or(hello.binding->labels), hello.deadlines,
         hello.last_activity);
     table_.insert(workspace);
+    // What it sent out before is in the log; the connections went with the server that had them.
+    broker_.open({facts.id, facts.tenant, facts.pool}, networkPolicy(facts), *agent);
     if (!journal_.workspace(facts.id)) {  // the data file was lost, or the crash came before it
         journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
                                         facts.claim_id, facts.fingerprint, facts.name,

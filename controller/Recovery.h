@@ -1,5 +1,6 @@
 #pragma once
 
+#include "controller/broker/Broker.h"
 #include "controller/ExecutionService.h"
 #include "controller/PoolService.h"
 #include "controller/SandboxReconciler.h"
@@ -15,7 +16,8 @@ class Recovery {
 public:
     Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, pool::ClaimMarks& marks,
              SandboxReconciler& sandboxes, SpecStore& specs, WorkspaceTable& table,
-             ExecutionService& executions, Journal& journal, metrics::Log& log, const Clock& clock);
+             ExecutionService& executions, Journal& journal, metrics::Log& log,
+             broker::Broker& broker, const Clock& clock);
 
     struct Outcome {
         std::size_t workspaces = 0;
@@ -46,6 +48,7 @@ private:
     ExecutionService& executions_;
     Journal& journal_;
     metrics::Log& log_;
+    broker::Broker& broker_;
     const Clock& clock_;
 };
 

@@ -4,6 +4,13 @@
 
 namespace hearth::controller {
 
+broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
+    broker::NetworkPolicy policy;
+    policy.mode = facts.network;
+    for (const std::vector<std::string>& entries : facts.allow) policy.lists.emplace_back(entries);
+    return policy;
+}
+
 Workspace::Workspace(WorkspaceFacts facts, std::shared_ptr<agent::AgentClient> agent,
                      std::map<std::string, std::string> labels, const agent::Deadlines& deadlines,
                      TimePoint last_active)
@@ -115,6 +122,7 @@ WorkspaceView Workspace::view() const {
     view.id = facts_.id;
     view.pool = facts_.pool;
     view.sandbox_id = facts_.sandbox;
+    view.network = broker::networkModeName(facts_.network);
     view.tenant = facts_.tenant;
     if (!facts_.name.empty()) view.name = facts_.name;
     view.limits = facts_.limits;

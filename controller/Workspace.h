@@ -7,10 +7,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/Clock.h"
 #include "controller/ContextSet.h"
 #include "controller/Workspaces.h"
+#include "controller/broker/NetworkPolicy.h"
 #include "pool/agent/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
 
@@ -31,7 +33,13 @@ struct WorkspaceFacts {
     TimePoint created_at{};
     std::chrono::milliseconds max_lifetime{0};  ///< of the pool: deadlines may not pass it; 0: none
     bool one_shot = false;
+    broker::NetworkMode network = broker::NetworkMode::None;
+    /// Each list must allow a destination: the pool's, and the claim's if it brought one.
+    std::vector<std::vector<std::string>> allow;
 };
+
+/// What the workspace may reach.
+broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts);
 
 /// One active workspace. The sandbox's agent holds the truth; this is the server's copy of it, in
 /// memory. Thread-safe.

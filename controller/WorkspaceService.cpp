@@ -47,7 +47,7 @@ private:
 WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings,
                                    SpecStore& specs, Journal& journal, SandboxReconciler& sandboxes,
                                    const pool::WarmPool& warm, pool::ContainerRuntime& runtime,
-                                   OnDemandPools& on_demand, std::string default_pool,
+                                   OnDemandPools& on_demand, broker::Broker& broker, std::string default_pool,
                                    const std::string& secret_key, const Clock& clock)
     : table_(table),
       claims_(claims),
@@ -58,15 +58,12 @@ WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Ending
       warm_(warm),
       runtime_(runtime),
       on_demand_(on_demand),
+      broker_(broker),
       default_pool_(std::move(default_pool)),
       secret_key_(secret_key),
       clock_(clock) {}
 
 OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& request) {
-    if (request.network && *request.network != "None") {
-        throw Error(ErrorCode::InvalidSpec, "no pool offers network " + *request.network)
-            .field("/network", "only None is offered");
-    }
     // A pool whose languages nobody knows yet may have it; the claim then finds out.
     const auto speaks = [&](const Pool& pool) {
         if (!request.language) return true;
@@ -83,6 +80,11 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
     };
     const auto has_image = [&](const Pool& pool) {
         return !request.image || runtime_.sameImage(pool.spec.image, *request.image);
+    };
+    // Which of the network's modes a pool must offer; a pool that offers more is narrowed.
+    const auto offers = [&](const Pool& pool) {
+        const auto asked = broker::parseNetworkMode(request.network.value_or("None"));
+        return asked && *asked <= pool.spec.network;
     };
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);
@@ -105,13 +107,23 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
     std::stable_partition(pools.begin(), pools.end(),
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });
     std::vector<PoolPtr> imaged;
+    bool offline = false;  // there was one, but for its network
     for (PoolPtr& pool : pools) {
         // Those made for claims have their own way: what is allowed may have changed.
         if (pool->deleting || !pool->on_demand.empty() || !has_image(*pool)) continue;
+        if (!offers(*pool)) {
+            offline = true;
+            continue;
+        }
         if (speaks(*pool)) return {std::move(pool), {}};
         imaged.push_back(pool);
     }
     if (!imaged.empty()) throw noLanguage("no pool has", *request.language, languagesOf(imaged));
+    if (offline) {
+        throw Error(ErrorCode::InvalidSpec, "no pool offers network " + *request.network)
+            .field("/network", "is more than any pool offers")
+            .hint("an operator declares it in a pool's template.network");
+    }
     if (!request.image) {
         throw Error(ErrorCode::InvalidSpec, "no pool is declared")
             .hint("declare one with hearth apply -f");
@@ -359,6 +371,10 @@ WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& 
     out.disk_bytes = disk;
     out.disk_limit_bytes = total;
     return out;
+}
+
+broker::EgressReport WorkspaceService::egress(const Principal& who, const std::string& id) {
+    return broker_.report(require(who, id)->facts().id);
 }
 
 std::vector<std::string> WorkspaceService::languages(const Principal& who, const std::string& id) {

@@ -18,7 +18,7 @@ class WorkspaceService final : public Workspaces {
 public:
     WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings, SpecStore& specs,
                      Journal& journal, SandboxReconciler& sandboxes, const pool::WarmPool& warm,
-                     pool::ContainerRuntime& runtime, OnDemandPools& on_demand,
+                     pool::ContainerRuntime& runtime, OnDemandPools& on_demand, broker::Broker& broker,
                      std::string default_pool, const std::string& secret_key, const Clock& clock);
 
     WorkspaceView create(const Principal& who, const WorkspaceRequest& request) override;
@@ -29,6 +29,7 @@ public:
     WorkspaceView touch(const Principal& who, const std::string& id) override;
     void close(const Principal& who, const std::string& id) override;
     WorkspaceUsage usage(const Principal& who, const std::string& id) override;
+    broker::EgressReport egress(const Principal& who, const std::string& id) override;
     std::vector<std::string> languages(const Principal& who, const std::string& id) override;
 
     agent::FileStat stat(const Principal& who, const std::string& id,
@@ -83,6 +84,7 @@ private:
     const pool::WarmPool& warm_;
     pool::ContainerRuntime& runtime_;
     OnDemandPools& on_demand_;
+    broker::Broker& broker_;
     const std::string default_pool_;
     const std::string& secret_key_;
     const Clock& clock_;

@@ -12,6 +12,7 @@
 #include "base/Clock.h"
 #include "base/Json.h"
 #include "controller/Principal.h"
+#include "controller/broker/WorkspaceEgress.h"
 #include "pool/agent/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
 
@@ -28,7 +29,9 @@ struct WorkspaceRequest {
     std::optional<std::string> name;
     std::optional<std::string> image;     ///< selects or narrows a pool, never widens it
     std::optional<std::string> language;  ///< the same
-    std::optional<std::string> network;   ///< only "None" fits today
+    std::optional<std::string> network;   ///< None, Mirror or Egress: at most the pool's
+    /// With Egress: what of the pool's list the workspace may reach; none: all of it.
+    std::optional<std::vector<std::string>> allow;
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;  ///< never logged, stored or shown
@@ -120,6 +123,8 @@ public:
     /// Idempotent; returns when the workspace no longer answers (its end goes on behind).
     virtual void close(const Principal& who, const std::string& id) = 0;
     virtual WorkspaceUsage usage(const Principal& who, const std::string& id) = 0;
+    /// What it has sent to the outside; empty where its network is None.
+    virtual broker::EgressReport egress(const Principal& who, const std::string& id) = 0;
     /// The languages of the workspace's image.
     virtual std::vector<std::string> languages(const Principal& who, const std::string& id) = 0;
 

@@ -22,6 +22,7 @@
 #include "api/rest/RestHandler.h"
 #include "base/Error.h"
 #include "base/Instance.h"
+#include "base/Units.h"
 #include "controller/Claims.h"
 #include "controller/ContextService.h"
 #include "controller/Database.h"
@@ -34,6 +35,7 @@
 #include "controller/Services.h"
 #include "controller/TokenStore.h"
 #include "controller/WorkspaceService.h"
+#include "controller/broker/Broker.h"
 #include "pool/ClaimMarks.h"
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/FakeRuntime.h"
@@ -80,6 +82,18 @@ controller::OnDemandRules onDemandRules(const cli::ServeConfig& config) {
     return rules;
 }
 
+broker::BrokerOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance) {
+    broker::BrokerOptions options;
+    options.mirrors.pypi = *config.mirror_pypi;
+    options.mirrors.npm = *config.mirror_npm;
+    options.mirrors.hosts = *config.mirror_hosts;
+    options.cache_directory = instance.data_dir + "/state/mirror";
+    options.cache_bytes = parseBytes(*config.mirror_cache).value();
+    options.deny = broker::DenySet(broker::parseRanges(*config.egress_deny, "egress.deny"),
+                                   broker::parseRanges(*config.egress_exempt, "egress.exempt"));
+    return options;
+}
+
 std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config) {
     std::vector<controller::ConfiguredToken> tokens;
     for (const cli::TokenConfig& token : *config.tokens) {
@@ -123,17 +137,18 @@ public:
           work_(clock_, metrics_),
           breaker_(clock_),
           claim_queue_(warm_, work_, breaker_, metrics_, clock_),
-          endings_(table_, warm_, work_, journal_, events_, metrics_, log_, clock_),
+          broker_(brokerOptions(config, ground_.instance), log_, metrics_, clock_),
+          endings_(table_, warm_, work_, journal_, events_, metrics_, log_, broker_, clock_),
           sandboxes_(*runtime_, warm_, marks_, poller_, specs_, endings_, claim_queue_, breaker_,
                      work_, events_, metrics_, log_, clock_),
           pool_reconciler_(specs_, warm_, claim_queue_, breaker_, endings_, work_, table_, events_,
                            metrics_, clock_),
           claims_(table_, claim_queue_, sandboxes_, marks_, endings_, work_, journal_, events_,
-                  metrics_, log_, clock_),
+                  metrics_, log_, broker_, clock_),
           on_demand_(onDemandRules(config), *runtime_, specs_, warm_, claim_queue_, work_, events_,
                      metrics_, log_, *config.default_pool, clock_),
           workspaces_(table_, claims_, endings_, specs_, journal_, sandboxes_, warm_, *runtime_,
-                      on_demand_, *config.default_pool, secret_key_, clock_),
+                      on_demand_, broker_, *config.default_pool, secret_key_, clock_),
           artifact_store_(ground_.instance.data_dir + "/state/artifacts", table_, journal_, log_,
                           clock_),
           artifacts_(artifact_store_, log_, secret_key_, clock_),
@@ -176,7 +191,7 @@ public:
         for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
         operations_.start();
         controller::Recovery(*runtime_, warm_, marks_, sandboxes_, specs_, table_, executions_,
-                             journal_, log_, clock_)
+                             journal_, log_, broker_, clock_)
             .run();
         handleWork();
         loop_.start(kReconcileWorkers);
@@ -408,6 +423,7 @@ private:
     controller::Breaker breaker_;
     controller::ClaimQueue claim_queue_;
     controller::WorkspaceTable table_;
+    broker::Broker broker_;
     controller::Endings endings_;
     controller::SandboxReconciler sandboxes_;
     controller::PoolReconciler pool_reconciler_;

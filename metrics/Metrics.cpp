@@ -95,10 +95,17 @@ Metrics::Metrics()
       mcp_(HEARTH_FAMILY(BuildCounter, "mcp_requests_total", "MCP requests")),
       double_bind_(HEARTH_FAMILY(BuildCounter, "double_bind_refused_total",
                                  "Binds that an agent refused because another claim holds it")),
+      egress_(HEARTH_FAMILY(BuildCounter, "egress_requests_total",
+                            "Requests of sandboxes to the outside, by decision")),
+      egress_bytes_(HEARTH_FAMILY(BuildCounter, "egress_bytes_total",
+                                  "Bytes that sandboxes sent to the outside and received")),
+      mirror_cache_(HEARTH_FAMILY(BuildGauge, "mirror_cache_bytes",
+                                  "Files of package indexes that are kept")),
       build_info_(HEARTH_FAMILY(BuildGauge, "build_info", "Always 1; the labels tell")) {
     workqueue_depth_.Add({});
     workqueue_retries_.Add({});
     double_bind_.Add({});
+    mirror_cache_.Add({});
     build_info_.Add({{"version", HEARTH_VERSION}}).Set(1);
     for (const char* reason : {"head", "body", "first_byte", "limit", "per_address", "malformed"}) {
         http_refused_.Add({{"reason", reason}});
@@ -154,6 +161,8 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(executions_, pool);
     removePool(execution_duration_, pool);
     removePool(execution_overhead_, pool);
+    removePool(egress_, pool);
+    removePool(egress_bytes_, pool);
 }
 
 void Metrics::claim(const std::string& pool, std::string_view source, std::string_view result,
@@ -252,6 +261,21 @@ void Metrics::mcp(std::string_view method, std::string_view tool, std::string_vi
               {"tool", std::string(tool)},
               {"result", std::string(result)}})
         .Increment();
+}
+
+void Metrics::egress(const std::string& pool, std::string_view kind, std::string_view decision,
+                     std::uint64_t sent, std::uint64_t received) {
+    egress_
+        .Add({{"pool", pool}, {"kind", std::string(kind)}, {"decision", std::string(decision)}})
+        .Increment();
+    egress_bytes_.Add({{"pool", pool}, {"direction", "sent"}})
+        .Increment(static_cast<double>(sent));
+    egress_bytes_.Add({{"pool", pool}, {"direction", "received"}})
+        .Increment(static_cast<double>(received));
+}
+
+void Metrics::mirrorCacheBytes(double bytes) {
+    mirror_cache_.Add({}).Set(bytes);
 }
 
 void Metrics::doubleBindRefused() {

@@ -6,6 +6,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,10 @@ public:
     void httpRefused(std::string_view reason);
     void mcp(std::string_view method, std::string_view tool, std::string_view result);
     void doubleBindRefused();
+    /// A request of a sandbox to the outside; `decision` is one of a fixed set of words.
+    void egress(const std::string& pool, std::string_view kind, std::string_view decision,
+                std::uint64_t sent, std::uint64_t received);
+    void mirrorCacheBytes(double bytes);
 
     /// The Prometheus text format 0.0.4, with `process_*` read now.
     std::string render();
@@ -86,6 +91,9 @@ private:
     Family<prometheus::Counter>& http_refused_;
     Family<prometheus::Counter>& mcp_;
     Family<prometheus::Counter>& double_bind_;
+    Family<prometheus::Counter>& egress_;
+    Family<prometheus::Counter>& egress_bytes_;
+    Family<prometheus::Gauge>& mirror_cache_;
     Family<prometheus::Gauge>& build_info_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 
 namespace hearth::auth {
@@ -23,12 +23,12 @@ bool isTokenCharacter(char c) {
 /// The token of an Authorization header; its lifetime is the header's.
 std::string_view bearerToken(std::string_view header) {
     const std::size_t blank = header.find(' ');
-    if (!api::equalsIgnoreCase(header.substr(0, blank), "Bearer") ||
+    if (!equalsIgnoreCase(header.substr(0, blank), "Bearer") ||
         blank == std::string_view::npos) {
         refuse("the Authorization header is not a bearer token",
                "Send \"Authorization: Bearer <token>\"");
     }
-    const std::string_view token = api::trim(header.substr(blank));
+    const std::string_view token = trim(header.substr(blank));
     if (token.empty() || token.size() > kLongestToken ||
         !std::all_of(token.begin(), token.end(), isTokenCharacter)) {
         refuse("the bearer token is malformed", "Send \"Authorization: Bearer <token>\"");

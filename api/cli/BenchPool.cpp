@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "api/cli/BenchStop.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Ids.h"
@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kMostUnrest{3};
 constexpr unsigned kPollMillis = 10;
 
 std::string targetOf(const std::string& pool) {
-    return "/v1/pools/" + api::percentEncode(pool);
+    return "/v1/pools/" + percentEncode(pool);
 }
 
 /// Why the pool does not come up, by its own word; empty where it says nothing.

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "api/cli/TextFile.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Ids.h"
 #include "controller/TokenStore.h"
 
@@ -56,6 +56,8 @@ public:
             {"logLevel", text(config_.log_level)},
             {"shutdown", [this](const auto& n, const auto& k) { shutdown(n, k); }},
             {"images", [this](const auto& n, const auto& k) { images(n, k); }},
+            {"mirrors", [this](const auto& n, const auto& k) { mirrors(n, k); }},
+            {"egress", [this](const auto& n, const auto& k) { egress(n, k); }},
         };
         std::vector<std::string> known;
         known.reserve(keys.size());
@@ -144,6 +146,22 @@ private:
                     list(config_.insecure_registries)(value, inner);
                 });
     }
+    void mirrors(const YAML::Node& node, const std::string& key) {
+        eachKey(node, {"pypi", "npm", "hosts", "cache"}, key,
+                [this](const std::string& inner, const YAML::Node& value) {
+                    if (inner == "pypi") text(config_.mirror_pypi)(value, inner);
+                    if (inner == "npm") text(config_.mirror_npm)(value, inner);
+                    if (inner == "hosts") list(config_.mirror_hosts)(value, inner);
+                    if (inner == "cache") text(config_.mirror_cache)(value, inner);
+                });
+    }
+    void egress(const YAML::Node& node, const std::string& key) {
+        eachKey(node, {"deny", "exempt"}, key,
+                [this](const std::string& inner, const YAML::Node& value) {
+                    if (inner == "deny") list(config_.egress_deny)(value, inner);
+                    if (inner == "exempt") list(config_.egress_exempt)(value, inner);
+                });
+    }
     void onDemand(const YAML::Node& node, const std::string& key) {
         eachKey(node, {"allow", "maxSandboxes", "keepSeconds", "waitSeconds"}, key,
                 [this](const std::string& inner, const YAML::Node& value) {
@@ -190,7 +208,7 @@ private:
                     if (key == "name") token.name = given;
                     if (key == "tenant") token.tenant = given;
                     if (key == "role") token.role = role(value, given);
-                    if (key == "sha256") token.sha256 = api::toLower(given);
+                    if (key == "sha256") token.sha256 = toLower(given);
                     if (key == "tokenFile") token.token_file = resolved(given);
                 });
         if (token.name.empty() || token.tenant.empty()) {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 #include "base/Fd.h"
 
@@ -148,8 +148,8 @@ void DockerEngine::importImage(const std::string& directory, const std::string& 
     api::ClientRequest request;
     request.method = "POST";
     request.target = prefix() + "/images/create?fromSrc=-&repo=" +
-                     api::percentEncode(reference.substr(0, colon)) +
-                     "&tag=" + api::percentEncode(reference.substr(colon + 1));
+                     percentEncode(reference.substr(0, colon)) +
+                     "&tag=" + percentEncode(reference.substr(colon + 1));
     request.headers.emplace_back("Content-Type", "application/x-tar");
     request.source = [&](char* out, std::size_t size) { return tar.read(out, size); };
     const api::ClientResponse response = streams_.request(request);
@@ -163,7 +163,7 @@ void DockerEngine::importImage(const std::string& directory, const std::string& 
 }
 
 void DockerEngine::removeImage(const std::string& reference) {
-    call("DELETE", "/images/" + api::percentEncode(reference) + "?force=1");
+    call("DELETE", "/images/" + percentEncode(reference) + "?force=1");
 }
 
 std::string DockerEngine::createContainer(const std::string& image,
@@ -204,7 +204,7 @@ void DockerEngine::removeContainer(const std::string& id) {
 
 std::string DockerEngine::findContainer(const std::string& label) {
     const std::string filters = dumpJson({{"label", Json::array({label})}});
-    const Json found = call("GET", "/containers/json?filters=" + api::percentEncode(filters));
+    const Json found = call("GET", "/containers/json?filters=" + percentEncode(filters));
     if (!found.is_array() || found.empty()) return {};
     return found.front().value("Id", "");
 }
@@ -230,7 +230,7 @@ void DockerEngine::putArchive(const std::string& id, const std::string& director
     api::ClientRequest request;
     request.method = "PUT";
     request.target =
-        prefix() + "/containers/" + id + "/archive?path=" + api::percentEncode(directory);
+        prefix() + "/containers/" + id + "/archive?path=" + percentEncode(directory);
     request.headers.emplace_back("Content-Type", "application/x-tar");
     request.body = std::move(archive);
     const api::ClientResponse response = kept_.request(request);
@@ -239,7 +239,7 @@ void DockerEngine::putArchive(const std::string& id, const std::string& director
 
 std::string DockerEngine::getArchive(const std::string& id, const std::string& path) {
     api::ClientResponse response =
-        kept_.get(prefix() + "/containers/" + id + "/archive?path=" + api::percentEncode(path));
+        kept_.get(prefix() + "/containers/" + id + "/archive?path=" + percentEncode(path));
     if (response.status >= 400) throw refusal("get archive", response.status, response.body);
     return std::move(response.body);
 }

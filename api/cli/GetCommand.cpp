@@ -3,7 +3,7 @@
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {
@@ -72,7 +72,7 @@ bool wantsJson(const Options& options) {
 std::string workspaceTarget(const Options& options, const std::string& what) {
     const auto workspace = options.get("workspace");
     if (!workspace) throw UsageError("whose " + what + "?", "give --workspace ID");
-    return "/v1/workspaces/" + api::percentEncode(*workspace) + "/" + what;
+    return "/v1/workspaces/" + percentEncode(*workspace) + "/" + what;
 }
 
 int getList(const Invocation& call, const Kind& kind) {
@@ -82,7 +82,7 @@ int getList(const Invocation& call, const Kind& kind) {
     if (target.empty()) target = workspaceTarget(call.options, kind.many);
     if (target == "/v1/sandboxes") {
         if (const auto pool = call.options.get("pool")) {
-            target = "/v1/pools/" + api::percentEncode(*pool) + "/sandboxes";
+            target = "/v1/pools/" + percentEncode(*pool) + "/sandboxes";
         }
     }
     if (kind.table == fileTable) target += "?path=.&recursive=true";
@@ -101,7 +101,7 @@ int getOne(const Invocation& call, const Kind& kind) {
     const bool json = wantsJson(call.options);
     Remote remote(call.options);
     const Json item = remote.get("/v1/" + std::string(kind.many) + "/" +
-                                 api::percentEncode(call.options.positional()[1]));
+                                 percentEncode(call.options.positional()[1]));
     if (json) {
         call.console.out << item.dump(2) << '\n';
     } else {

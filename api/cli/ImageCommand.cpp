@@ -8,7 +8,7 @@
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 #include "base/Instance.h"
 #include "base/Units.h"
@@ -141,7 +141,7 @@ std::vector<std::string> poolsOf(const Invocation& call, const Image& image) {
 /// The image becomes the pool's, which is declared with every default if there is none.
 void declarePool(const Invocation& call, const std::string& pool, const std::string& image) {
     Remote remote(call.options);
-    const std::string target = "/v1/pools/" + api::percentEncode(pool);
+    const std::string target = "/v1/pools/" + percentEncode(pool);
     try {
         remote.get(target);
         remote.send("PATCH", target, {{"spec", {{"template", {{"image", image}}}}}},

@@ -3,7 +3,7 @@
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
 #include "api/cli/TextFile.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 #include "controller/PoolSpec.h"
 
@@ -36,7 +36,7 @@ int apply(const Invocation& call) {
         throw UsageError("the files declare no pool", "see `hearth get pools -o json`");
     Remote remote(call.options);
     for (const controller::Pool& pool : pools) {
-        const std::string target = "/v1/pools/" + api::percentEncode(pool.name);
+        const std::string target = "/v1/pools/" + percentEncode(pool.name);
         const Json before = findPool(remote, target);
         const Answer answer =
             remote.send("PUT", target, controller::poolDocument(pool.name, pool.spec));
@@ -71,7 +71,7 @@ int remove(const Invocation& call) {
         Remote remote(call.options);
         for (std::size_t i = 1; i < call.options.positional().size(); ++i) {
             const std::string& name = call.options.positional()[i];
-            remote.send("DELETE", target + api::percentEncode(name));
+            remote.send("DELETE", target + percentEncode(name));
             call.console.out << kind << ' ' << name << ' '
                              << (kind == "execution" ? "killed" : "deleted") << '\n'
                              << std::flush;
@@ -88,7 +88,7 @@ int drain(const Invocation& call) {
     Remote remote(call.options);
     const bool one = !call.options.positional().empty();
     const std::string target =
-        one ? "/v1/pools/" + api::percentEncode(call.options.positional()[0]) + "/drain"
+        one ? "/v1/pools/" + percentEncode(call.options.positional()[0]) + "/drain"
             : std::string("/v1/drain");
     const Answer answer = remote.send("POST", target);
     std::string ended;

@@ -1,6 +1,6 @@
 #include "api/cli/Remote.h"
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 
 namespace hearth::cli {
@@ -87,7 +87,7 @@ std::vector<Json> Remote::list(const std::string& target) {
         std::string page = target;
         if (!cursor.empty()) {
             page += (target.find('?') == std::string::npos ? "?cursor=" : "&cursor=") +
-                    api::percentEncode(cursor);
+                    percentEncode(cursor);
         }
         const Json answer = get(page);
         if (!answer.is_object() || !answer.contains("items") || !answer["items"].is_array()) {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "api/cli/TextFile.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Ids.h"
 
 namespace hearth::cli {
@@ -76,8 +76,8 @@ void scriptWithArguments(const Options& options, const std::string& script, RunR
     request.body["argv"] = Json::array({language->interpreter, name});
     for (const std::string& argument : options.rest()) request.body["argv"].push_back(argument);
     if (const auto workspace = options.get("workspace")) {
-        request.uploads.emplace_back("/v1/workspaces/" + api::percentEncode(*workspace) +
-                                         "/files/" + api::percentEncode(name),
+        request.uploads.emplace_back("/v1/workspaces/" + percentEncode(*workspace) +
+                                         "/files/" + percentEncode(name),
                                      bytes);
     } else {
         request.body["files"] = Json::array({inlineFile(name, bytes)});
@@ -142,7 +142,7 @@ void whereItStays(const Options& options, RunRequest& request) {
     }
     request.context = {{"name", *name}};
     if (request.body.contains("language")) request.context["language"] = request.body["language"];
-    request.context_target = "/v1/workspaces/" + api::percentEncode(*workspace) + "/contexts";
+    request.context_target = "/v1/workspaces/" + percentEncode(*workspace) + "/contexts";
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ RunRequest makeRunRequest(const Options& options) {
             throw UsageError("--image and --workspace exclude each other",
                              "a workspace already has its image");
         }
-        request.target = "/v1/workspaces/" + api::percentEncode(*workspace) + "/executions";
+        request.target = "/v1/workspaces/" + percentEncode(*workspace) + "/executions";
     } else {
         request.target = "/v1/executions";
         if (const auto pool = options.get("pool")) request.body["pool"] = *pool;

@@ -7,6 +7,9 @@
 #include "api/cli/ConfigFile.h"
 #include "api/cli/Console.h"
 #include "base/Error.h"
+#include "base/Units.h"
+#include "controller/broker/Fetcher.h"
+#include "controller/broker/IpAddress.h"
 #include "controller/ImageAllowList.h"
 #include "controller/TokenStore.h"
 
@@ -63,6 +66,35 @@ void checkImages(const ServeConfig& config) {
     }
 }
 
+/// What sandboxes may reach is read once, at the start, with the place where it was said.
+void checkOutside(const ServeConfig& config) {
+    for (const auto* mirror : {&config.mirror_pypi, &config.mirror_npm}) {
+        const std::string& url = mirror->value;
+        const bool web = url.starts_with("https://") || url.starts_with("http://");
+        if (!url.empty() && (!web || !broker::hostAndPort(url))) {
+            throw UsageError(mirror->origin + ": \"" + url + "\" is no URL of an index",
+                             "write https://HOST/PATH/");
+        }
+    }
+    for (const std::string& host : config.mirror_hosts.value) {
+        if (broker::Destination::parse(host, 443)) continue;
+        throw UsageError(config.mirror_hosts.origin + ": \"" + host + "\" is no host",
+                         "write HOST or HOST:PORT");
+    }
+    if (!parseBytes(config.mirror_cache.value)) {
+        throw UsageError(
+            config.mirror_cache.origin + ": \"" + config.mirror_cache.value + "\" is no size",
+            "write 4Gi or 500Mi");
+    }
+    for (const auto* ranges : {&config.egress_deny, &config.egress_exempt}) {
+        for (const std::string& range : ranges->value) {
+            if (broker::IpRange::parse(range)) continue;
+            throw UsageError(ranges->origin + ": \"" + range + "\" is no range of addresses",
+                             "write 10.0.0.0/8 or 2001:4860::/32");
+        }
+    }
+}
+
 /// Calls `visit` with each setting's name, value as JSON and the setting itself.
 template <typename Visit>
 void eachSetting(const ServeConfig& config, const Visit& visit) {
@@ -98,6 +130,12 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
           config.on_demand_wait_seconds);
     visit("images.insecureRegistries", Json(config.insecure_registries.value),
           config.insecure_registries);
+    visit("mirrors.pypi", Json(config.mirror_pypi.value), config.mirror_pypi);
+    visit("mirrors.npm", Json(config.mirror_npm.value), config.mirror_npm);
+    visit("mirrors.hosts", Json(config.mirror_hosts.value), config.mirror_hosts);
+    visit("mirrors.cache", Json(config.mirror_cache.value), config.mirror_cache);
+    visit("egress.deny", Json(config.egress_deny.value), config.egress_deny);
+    visit("egress.exempt", Json(config.egress_exempt.value), config.egress_exempt);
 }
 
 std::string cell(const Json& value) {
@@ -159,10 +197,18 @@ std::vector<Flag> serveFlags() {
         flag("on-demand-wait-seconds", "N", "How long a claim waits for its image", "300"),
         flag("insecure-registries", "HOST",
              "A registry that may speak HTTP or have an unknown certificate", ""),
+        flag("mirror-pypi", "URL", "The Python index that sandboxes install from", ""),
+        flag("mirror-npm", "URL", "The npm registry that sandboxes install from", ""),
+        flag("mirror-hosts", "HOST", "A further host of theirs, if it is an internal one", ""),
+        flag("mirror-cache", "SIZE", "How much of their files is kept", "4Gi"),
+        flag("egress-deny", "RANGE", "Addresses that no sandbox reaches: nodes, Pods, services", ""),
+        flag("egress-exempt", "RANGE",
+             "Internal addresses that pools may allow although they are no public ones", ""),
     };
     for (Flag& f : flags) {
         f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins" ||
-                    f.name == "on-demand-images" || f.name == "insecure-registries";
+                    f.name == "on-demand-images" || f.name == "insecure-registries" ||
+                    f.name == "mirror-hosts" || f.name == "egress-deny" || f.name == "egress-exempt";
     }
     return flags;
 }
@@ -203,7 +249,14 @@ ServeConfig loadServeConfig(const Options& options) {
     number("on-demand-keep-seconds", config.on_demand_keep_seconds, kOnDemandKeep);
     number("on-demand-wait-seconds", config.on_demand_wait_seconds, kOnDemandWait);
     overlayList(options, "insecure-registries", config.insecure_registries);
+    overlayText(options, "mirror-pypi", config.mirror_pypi);
+    overlayText(options, "mirror-npm", config.mirror_npm);
+    overlayList(options, "mirror-hosts", config.mirror_hosts);
+    overlayText(options, "mirror-cache", config.mirror_cache);
+    overlayList(options, "egress-deny", config.egress_deny);
+    overlayList(options, "egress-exempt", config.egress_exempt);
     checkImages(config);
+    checkOutside(config);
     checkAddress(config.listen, "listen");
     checkAddress(config.ops_listen, "opsListen");
     if (std::ranges::find(kKnownLevels, config.log_level.value) == std::end(kKnownLevels)) {

@@ -72,6 +72,16 @@ struct ServeConfig {
     Setting<std::uint32_t> on_demand_wait_seconds{300};
     /// Registries, "HOST[:PORT]", that may speak HTTP or have an unknown certificate.
     Setting<std::vector<std::string>> insecure_registries{{}};
+    /// Package indexes that sandboxes with a network find on their loopback; empty: none.
+    Setting<std::string> mirror_pypi{""};
+    Setting<std::string> mirror_npm{""};
+    /// Where else their files lie, as "HOST[:PORT]"; such hosts may be inside, like the indexes.
+    Setting<std::vector<std::string>> mirror_hosts{{}};
+    Setting<std::string> mirror_cache{"4Gi"};  ///< of their files on disk
+    /// Ranges of addresses that no sandbox reaches besides the built-in ones, and such that the
+    /// built-in ones do not hold for (broker::DenySet).
+    Setting<std::vector<std::string>> egress_deny{{}};
+    Setting<std::vector<std::string>> egress_exempt{{}};
 };
 
 /// The flags of `serve` and `config`.

@@ -3,7 +3,7 @@
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 #include "controller/TokenStore.h"
 
@@ -50,7 +50,7 @@ public:
     }
     std::vector<Json> list() override { return remote_.list("/v1/tokens"); }
     void remove(const std::string& id) override {
-        remote_.send("DELETE", "/v1/tokens/" + api::percentEncode(id));
+        remote_.send("DELETE", "/v1/tokens/" + percentEncode(id));
     }
 
 private:

@@ -17,7 +17,7 @@
 #include <memory>
 #include <system_error>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 
 namespace hearth::api {

@@ -9,7 +9,7 @@
 #include "api/http/DetachedStream.h"
 #include "api/http/Front.h"
 #include "api/http/Handler.h"
-#include "api/http/Head.h"
+#include "base/http/RequestHead.h"
 #include "base/Clock.h"
 #include "base/Fd.h"
 

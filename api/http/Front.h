@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/http/Handler.h"
-#include "api/http/Head.h"
+#include "base/http/RequestHead.h"
 #include "base/Clock.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/http/Head.h"
+#include "base/http/RequestHead.h"
 
 namespace hearth::api {
 

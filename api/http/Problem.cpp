@@ -3,7 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Json.h"
 
 namespace hearth::api {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "api/http/Problem.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
 namespace hearth::api {
 namespace {

@@ -9,8 +9,8 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "api/http/Head.h"
-#include "api/http/Url.h"
+#include "base/http/RequestHead.h"
+#include "base/http/Url.h"
 
 namespace hearth::api {
 namespace {

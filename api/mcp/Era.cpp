@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
 namespace hearth::mcp {
 namespace {
@@ -130,7 +130,7 @@ std::string_view negotiate(std::string_view requested) {
 
 Classified classify(const Json& body, const std::optional<std::string>& version_header) {
     if (body.is_array()) return classifyBatch(body);
-    const std::string header(api::trim(version_header.value_or("")));
+    const std::string header(trim(version_header.value_or("")));
     const bool header_modern = isModernDate(header);
     Message message = readMessage(body);
     switch (message.kind) {

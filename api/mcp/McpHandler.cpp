@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
 namespace hearth::mcp {
 namespace {
@@ -36,7 +36,7 @@ api::Response jsonOrEvents(const std::string& body, const std::string& events, b
 }
 
 std::string mediaType(std::string_view value) {
-    return api::toLower(api::trim(value.substr(0, value.find(';'))));
+    return toLower(trim(value.substr(0, value.find(';'))));
 }
 
 Json firstId(const Classified& classified) {
@@ -67,7 +67,7 @@ api::Response McpHandler::handle(api::Request& request) {
 
 McpHandler::Accepts McpHandler::accepted(const api::Request& request) {
     const std::optional<std::string> header = request.header("Accept");
-    if (!header || api::trim(*header).empty()) return Accepts::Json;
+    if (!header || trim(*header).empty()) return Accepts::Json;
     bool json = false;
     bool events = false;
     std::string_view rest = *header;
@@ -149,7 +149,7 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
         return refused(404, firstId(classified), rpc::kSessionNotFound, "Session not found");
     }
     const std::string version(
-        api::trim(request.header("MCP-Protocol-Version").value_or(std::string(*issued_for))));
+        trim(request.header("MCP-Protocol-Version").value_or(std::string(*issued_for))));
     if (!isLegacyVersion(version)) {
         return refused(400, firstId(classified), rpc::kTransport,
                        "Bad request: unsupported MCP-Protocol-Version");

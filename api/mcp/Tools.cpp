@@ -93,11 +93,11 @@ std::string poolFacts(const controller::PoolView& view, const std::vector<std::s
         text += (i == 0 ? "languages " : ", ") + languages[i];
     }
     if (!languages.empty()) text += "; ";
-    const bool offline = spec.network == "None";
+    const bool offline = spec.network == broker::NetworkMode::None;
     text += formatMilliCpu(spec.limits.milli_cpu) + " cpu, " +
             formatBytes(spec.limits.memory_bytes) + " memory, " +
             formatBytes(spec.limits.workspace_bytes) + " files, " +
-            (offline ? "no network" : "network " + spec.network) + "; ends after " +
+            (offline ? "no network" : "network " + std::string(networkModeName(spec.network))) + "; ends after " +
             formatDuration(spec.idle_timeout) + " idle or " + formatDuration(spec.max_lifetime);
     return text;
 }

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "api/mcp/Tools.h"
 #include "base/Ids.h"
 
@@ -142,7 +142,7 @@ ToolOutcome fileGet(const Services& services, const CallContext& call, const Arg
         bytes = readAll(services, call, id, path, 0, kBlobCap);
         ToolResult result;
         return result.text(path + ", binary, " + bytesText(stat.size))
-            .blob("workspace://" + id + "/files/" + api::percentEncode(path, true), bytes,
+            .blob("workspace://" + id + "/files/" + percentEncode(path, true), bytes,
                   "application/octet-stream");
     }
     return textResult(path + " is " + (image ? *image : "binary") + " of " + bytesText(stat.size) +
@@ -151,7 +151,7 @@ ToolOutcome fileGet(const Services& services, const CallContext& call, const Arg
                              : "Look at it with run; or fetch") +
                       " pages with encoding=base64 and offset, or all of it over REST: GET "
                       "/v1/workspaces/" +
-                      id + "/files/" + api::percentEncode(path, true));
+                      id + "/files/" + percentEncode(path, true));
 }
 
 }  // namespace

@@ -250,6 +250,26 @@ Schema usageSchema() {
         .named("Usage");
 }
 
+Schema egressSchema() {
+    const Schema entry =
+        Schema::object()
+            .required("at", time())
+            .required("kind", Schema::oneOf({"mirror", "http", "tunnel"}))
+            .required("destination", text().example("api.example.com:443"))
+            .required("decision", text().describe("allowed, hit, miss, or why it was refused"))
+            .required("status", Schema::integer().describe("0 where the outside answered"))
+            .required("sentBytes", Schema::integer())
+            .required("receivedBytes", Schema::integer())
+            .required("durationMs", Schema::number());
+    return Schema::object()
+        .required("requests", Schema::integer())
+        .required("refused", Schema::integer())
+        .required("sentBytes", Schema::integer())
+        .required("receivedBytes", Schema::integer())
+        .required("latest", Schema::array(entry).describe("Newest first, at most 200"))
+        .named("Egress");
+}
+
 Schema fileEntrySchema() {
     return Schema::object()
         .required("path", text())

@@ -16,6 +16,7 @@ Schema tokenSchema();
 /// A token as it is answered once, with the token itself.
 Schema newTokenSchema();
 Schema usageSchema();
+Schema egressSchema();
 Schema fileEntrySchema();
 Schema problemSchema();
 /// `{"ended": 3}`.

@@ -1,5 +1,5 @@
 #include "api/http/Problem.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "api/rest/Answers.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
@@ -36,9 +36,9 @@ void requireDirectory(const Services& services, const Call& call, const std::str
 std::optional<api::Response> refusePacked(const api::Request& request) {
     const std::string type = request.header("Content-Type").value_or("");
     const std::string media =
-        api::toLower(api::trim(std::string_view(type).substr(0, type.find(';'))));
+        toLower(trim(std::string_view(type).substr(0, type.find(';'))));
     const std::string coding =
-        api::toLower(api::trim(request.header("Content-Encoding").value_or("identity")));
+        toLower(trim(request.header("Content-Encoding").value_or("identity")));
     const bool plain = media.empty() || media == "application/x-tar" ||
                        media == "application/tar" || media == "application/octet-stream" ||
                        media == "application/x-www-form-urlencoded";  // what curl says unasked

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
 namespace hearth::rest {
 namespace {
@@ -22,14 +22,14 @@ ByteRange parseRange(std::string_view header, std::uint64_t size) {
     const ByteRange whole{ByteRange::Kind::Whole, 0, size};
     constexpr std::string_view kUnit = "bytes=";
     if (header.size() <= kUnit.size() ||
-        !api::equalsIgnoreCase(header.substr(0, kUnit.size()), kUnit)) {
+        !equalsIgnoreCase(header.substr(0, kUnit.size()), kUnit)) {
         return whole;
     }
-    const std::string_view range = api::trim(header.substr(kUnit.size()));
+    const std::string_view range = trim(header.substr(kUnit.size()));
     const std::size_t dash = range.find('-');
     if (dash == std::string_view::npos || range.find(',') != std::string_view::npos) return whole;
-    const std::string_view first_text = api::trim(range.substr(0, dash));
-    const std::string_view last_text = api::trim(range.substr(dash + 1));
+    const std::string_view first_text = trim(range.substr(0, dash));
+    const std::string_view last_text = trim(range.substr(dash + 1));
     const std::optional<std::uint64_t> first = number(first_text);
     const std::optional<std::uint64_t> last = number(last_text);
 
@@ -48,7 +48,7 @@ ByteRange parseRange(std::string_view header, std::uint64_t size) {
 bool etagMatches(std::string_view header, std::string_view etag) {
     while (!header.empty()) {
         const std::size_t comma = header.find(',');
-        std::string_view tag = api::trim(header.substr(0, comma));
+        std::string_view tag = trim(header.substr(0, comma));
         if (tag.starts_with("W/")) tag.remove_prefix(2);
         if (tag == "*" || tag == etag) return true;
         header = comma == std::string_view::npos ? std::string_view{} : header.substr(comma + 1);

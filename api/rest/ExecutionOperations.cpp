@@ -2,7 +2,7 @@
 #include <array>
 #include <charconv>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "api/rest/Answers.h"
 #include "api/rest/ExecutionPieces.h"
 #include "api/rest/ExecutionStream.h"
@@ -45,14 +45,14 @@ std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
     std::string_view rest = prefer;
     while (!rest.empty()) {
         const std::size_t end = rest.find_first_of(",;");
-        const std::string_view word = api::trim(rest.substr(0, end));
+        const std::string_view word = trim(rest.substr(0, end));
         rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
         const std::size_t equals = word.find('=');
         if (equals == std::string_view::npos ||
-            !api::equalsIgnoreCase(api::trim(word.substr(0, equals)), "wait")) {
+            !equalsIgnoreCase(trim(word.substr(0, equals)), "wait")) {
             continue;
         }
-        std::string_view number = api::trim(word.substr(equals + 1));
+        std::string_view number = trim(word.substr(equals + 1));
         if (number.size() >= 2 && number.front() == '"' && number.back() == '"') {
             number = number.substr(1, number.size() - 2);
         }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "api/http/Problem.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "api/rest/ByteRange.h"
 #include "api/rest/Views.h"
 
@@ -47,7 +47,7 @@ ByteRange rangeOf(const api::Request& request, const agent::FileStat& stat) {
     const ByteRange whole{ByteRange::Kind::Whole, 0, stat.size};
     if (!header) return whole;
     if (const std::optional<std::string> condition = request.header("If-Range")) {
-        if (api::trim(*condition) != quotedEtag(stat)) return whole;
+        if (trim(*condition) != quotedEtag(stat)) return whole;
     }
     return parseRange(*header, stat.size);
 }

@@ -1,4 +1,4 @@
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "api/rest/Answers.h"
 #include "api/rest/ByteRange.h"
 #include "api/rest/FileAnswer.h"
@@ -72,7 +72,7 @@ Operations contentOperations(const Services& services) {
         const std::string path = pathParam(call);
         std::optional<unsigned> mode;
         if (const std::optional<std::string> text = call.request.header("X-File-Mode")) {
-            mode = parseMode(api::trim(*text));
+            mode = parseMode(trim(*text));
             if (!mode) {
                 throw Error(ErrorCode::InvalidArgument, "X-File-Mode is not a file mode")
                     .hint("Send octal permission bits, for example 0644");

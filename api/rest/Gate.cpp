@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "api/rest/Views.h"
 #include "base/Ids.h"
 
@@ -76,14 +76,14 @@ Json parseQueryOf(const Operation& operation, const api::Request& request) {
 void checkContentType(const Operation& operation, const api::Request& request) {
     const std::string type = request.header("Content-Type").value_or("");
     const std::size_t semicolon = type.find(';');
-    const std::string media = api::toLower(api::trim(std::string_view(type).substr(0, semicolon)));
+    const std::string media = toLower(trim(std::string_view(type).substr(0, semicolon)));
     const bool merge = operation.method == "PATCH" && media == "application/merge-patch+json";
     if (media != "application/json" && !merge) {
         throw invalid("a JSON body needs Content-Type: application/json",
                       "Send the header \"Content-Type: application/json\"");
     }
     const std::string rest = semicolon == std::string::npos ? "" : type.substr(semicolon + 1);
-    const std::string parameters = api::toLower(rest);
+    const std::string parameters = toLower(rest);
     const std::size_t charset = parameters.find("charset=");
     if (charset != std::string::npos && parameters.find("utf-8", charset) == std::string::npos) {
         throw invalid("a JSON body must be UTF-8", "Send the body in UTF-8");

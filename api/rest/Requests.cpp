@@ -86,6 +86,10 @@ Schema placeSchema() {
                        "operator allows it, an image without a pool gets a cold sandbox"))
         .optional("network", Schema::oneOf({"None", "Mirror", "Egress"})
                                  .describe("Selects or narrows a pool, never widens it"))
+        .optional("allow", Schema::array(Schema::string().sizes(1, 300)).sizes(0, 256).describe(
+                               "With network Egress: what of the pool's allow-list this workspace "
+                               "may reach, as api.example.com, *.example.com:443 or "
+                               "203.0.113.0/24; left out: all of it"))
         .later("limits", "Choose a pool with the limits you need; see GET /v1/pools")
         .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
 }
@@ -219,6 +223,9 @@ controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
     request.name = textOf(body, "name");
     request.image = textOf(body, "image");
     request.network = textOf(body, "network");
+    if (const auto allow = body.find("allow"); allow != body.end()) {
+        request.allow = allow->get<std::vector<std::string>>();
+    }
     request.labels = textsOf(body, "labels");
     request.secrets = textsOf(body, "secrets");
     request.files = filesOf(body);

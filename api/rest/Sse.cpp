@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 
 namespace hearth::rest {
@@ -23,7 +23,7 @@ bool wantsEventStream(const api::Request& request) {
     while (!rest.empty()) {
         const std::size_t comma = rest.find(',');
         const std::string_view range = rest.substr(0, comma);
-        if (api::equalsIgnoreCase(api::trim(range.substr(0, range.find(';'))),
+        if (equalsIgnoreCase(trim(range.substr(0, range.find(';'))),
                                   "text/event-stream")) {
             return true;
         }

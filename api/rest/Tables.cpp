@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
 namespace hearth::rest {
 
@@ -44,7 +44,7 @@ Parameter idempotencyKeyParameter() {
 std::optional<std::int64_t> ifMatch(const api::Request& request) {
     const std::optional<std::string> header = request.header("If-Match");
     if (!header) return std::nullopt;
-    std::string_view tag = api::trim(*header);
+    std::string_view tag = trim(*header);
     if (tag == "*") return std::nullopt;
     if (tag.size() >= 2 && tag.front() == '"' && tag.back() == '"') {
         tag = tag.substr(1, tag.size() - 2);

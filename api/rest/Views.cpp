@@ -209,6 +209,25 @@ Json usageJson(const controller::WorkspaceUsage& usage) {
             {"gpus", Json::array()}};
 }
 
+Json egressJson(const broker::EgressReport& report) {
+    Json latest = Json::array();
+    for (const broker::EgressEntry& entry : report.latest) {
+        latest.push_back({{"at", formatRfc3339(entry.at)},
+                          {"kind", entry.kind},
+                          {"destination", entry.destination},
+                          {"decision", entry.decision},
+                          {"status", entry.status},
+                          {"sentBytes", entry.sent},
+                          {"receivedBytes", entry.received},
+                          {"durationMs", entry.duration_ms}});
+    }
+    return {{"requests", report.requests},
+            {"refused", report.refused},
+            {"sentBytes", report.sent},
+            {"receivedBytes", report.received},
+            {"latest", std::move(latest)}};
+}
+
 Json fileJson(const agent::FileStat& stat) {
     constexpr const char* kDigits = "01234567";
     const unsigned mode = stat.mode & 07777U;

@@ -31,6 +31,7 @@ Json sandboxJson(const controller::SandboxView& view);
 Json eventJson(const controller::Event& event);
 Json tokenJson(const controller::TokenView& view);
 Json usageJson(const controller::WorkspaceUsage& usage);
+Json egressJson(const broker::EgressReport& report);
 Json fileJson(const agent::FileStat& stat);
 Json limitsJson(const pool::SandboxLimits& limits);
 

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "pool/agent/Ask.h"
+#include "pool/agent/BrokerStream.h"
 #include "pool/agent/ClockShift.h"
 #include "pool/agent/DataConnections.h"
 #include "pool/agent/ExecStream.h"
@@ -78,6 +79,35 @@ private:
 
     const std::shared_ptr<Connection> connection_;
     const std::shared_ptr<ExecStream> stream_;
+    const std::uint32_t number_;
+};
+
+class Grants final : public BrokerHandle {
+public:
+    Grants(std::shared_ptr<Connection> connection, std::shared_ptr<BrokerStream> stream,
+           std::uint32_t number)
+        : connection_(std::move(connection)), stream_(std::move(stream)), number_(number) {}
+
+    void grant(std::uint32_t connections) override {
+        if (stream_->over() || connection_->dead()) return;
+        stream_->granted(connections);
+        unsigned char payload[4];
+        putU32(payload, connections);
+        FrameHeader header;
+        header.length = sizeof(payload);
+        header.stream = number_;
+        header.type = FrameType::Credit;
+        try {
+            connection_->send(header, {reinterpret_cast<const char*>(payload), sizeof(payload)},
+                              Steady::now() + kSendPatience);
+        } catch (const AgentLost&) {
+            return;  // the sink hears of it
+        }
+    }
+
+private:
+    const std::shared_ptr<Connection> connection_;
+    const std::shared_ptr<BrokerStream> stream_;
     const std::uint32_t number_;
 };
 
@@ -213,6 +243,15 @@ std::shared_ptr<ExecHandle> AgentClient::attach(const std::string& id, std::uint
 void AgentClient::drive(const std::function<bool()>& done, std::chrono::milliseconds timeout) {
     const auto connection = impl_->control;
     connection->await(nullptr, done, Steady::now() + timeout);
+}
+
+std::shared_ptr<BrokerHandle> AgentClient::broker(std::uint16_t port,
+                                                  const std::shared_ptr<BrokerSink>& sink) {
+    const auto connection = impl_->control;
+    auto stream = std::make_shared<BrokerStream>(sink);
+    const std::uint32_t number =
+        connection->open(stream, dumpJson({{"op", "broker"}, {"port", port}}), impl_->deadline());
+    return std::make_shared<Grants>(connection, std::move(stream), number);
 }
 
 void AgentClient::signal(const std::string& id, std::string_view name) {

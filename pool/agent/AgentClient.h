@@ -207,6 +207,25 @@ public:
     virtual void closeStdin() = 0;
 };
 
+/// Receives what a sandbox sends out. Called as an ExecSink is: one call at a time, from whichever
+/// thread reads the connection; must not block and must not ask the same client.
+class BrokerSink {
+public:
+    virtual ~BrokerSink() = default;
+    /// A TCP connection that tenant code made to the agent's port, non-blocking.
+    virtual void connected(Fd connection) = 0;
+    /// No more will come: refused, replaced or the agent was lost. The last call.
+    virtual void closed(const std::string& why) = 0;
+};
+
+/// Lets more connections come. Thread-safe.
+class BrokerHandle {
+public:
+    virtual ~BrokerHandle() = default;
+    /// Of connections; goes nowhere when the agent is gone.
+    virtual void grant(std::uint32_t connections) = 0;
+};
+
 struct FileStat {
     std::string path;
     std::string type;  ///< file, directory, symlink, other
@@ -285,6 +304,11 @@ public:
     /// and must be cheap and thread-safe. Returns at the deadline too; throws AgentLost when the
     /// connection ended and `done` is still false.
     void drive(const std::function<bool()>& done, std::chrono::milliseconds timeout);
+    /// Has the agent listen on the sandbox's loopback and hand over what connects there, as many
+    /// as were granted. Before anything that is asked afterwards; returns when it has been sent.
+    /// The sink is not kept.
+    std::shared_ptr<BrokerHandle> broker(std::uint16_t port,
+                                         const std::shared_ptr<BrokerSink>& sink);
     void signal(const std::string& id, std::string_view name);
     void resize(const std::string& id, unsigned columns, unsigned rows);
     void forget(const std::string& id);

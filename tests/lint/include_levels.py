@@ -12,6 +12,7 @@ LEVELS = [
     ["pool/launcher"],
     ["pool/runtime"],
     ["pool"],
+    ["controller/broker"],
     ["controller"],
     ["api/http"],
     ["api/auth"],

@@ -53,6 +53,7 @@ struct Agent::Operation {
 Agent::Agent(const Settings& settings, Fd listener, Fd signals)
     : settings_(settings),
       executions_(loop_, settings, deadlines_),
+      broker_(loop_),
       listener_(std::move(listener)),
       signals_(std::move(signals)),
       accepting_(std::make_unique<Watch>(*this, &Agent::accept)),
@@ -212,6 +213,7 @@ void Agent::request(Connection& connection, std::uint32_t stream, const Value& b
         {"contextEnd", &Agent::contextEnd, false, true},
         {"contextRestart", &Agent::contextRestart, false, true},
         {"interrupt", &Agent::interrupt, false, true},
+        {"broker", &Agent::broker, false, true},
     };
     const std::string_view op = body["op"].text();
     const bool greeted = connection.kind != Connection::Kind::New;
@@ -443,6 +445,10 @@ void Agent::prewarm(Connection& connection, std::uint32_t stream, const Value& b
         return connection.fail(stream, "BAD_REQUEST", "prewarm is over: the sandbox is bound");
     }
     executions_.zygotes().prewarm(connection, stream, body);
+}
+
+void Agent::broker(Connection& connection, std::uint32_t stream, const Value& body) {
+    broker_.open(connection, stream, body);
 }
 
 void Agent::file(Connection& connection, std::uint32_t stream, std::string_view op,

@@ -7,6 +7,7 @@
 
 #include "pool/agent/BindLock.h"
 #include "pool/agent/Deadlines.h"
+#include "pool/agent/program/BrokerPort.h"
 #include "pool/agent/program/Connection.h"
 #include "pool/agent/program/Executions.h"
 #include "pool/agent/program/FileWorker.h"
@@ -63,6 +64,7 @@ private:
     void contextEnd(Connection& connection, std::uint32_t stream, const Value& body);
     void contextRestart(Connection& connection, std::uint32_t stream, const Value& body);
     void interrupt(Connection& connection, std::uint32_t stream, const Value& body);
+    void broker(Connection& connection, std::uint32_t stream, const Value& body);
     void file(Connection& connection, std::uint32_t stream, std::string_view op, const Value& body);
 
     bool admit(Connection& connection, std::uint32_t stream, const Value& body);
@@ -75,6 +77,7 @@ private:
     BindLock lock_;
     Deadlines deadlines_;
     Executions executions_;
+    BrokerPort broker_;
     Fd listener_;
     Fd signals_;
     std::unique_ptr<Watch> accepting_;

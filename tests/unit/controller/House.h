@@ -81,7 +81,7 @@ public:
 
     Recovery::Outcome recover() {
         const Recovery::Outcome outcome = Recovery(ground.runtime, warm, marks, sandboxes, specs,
-                                                   table, executions, journal, log, clock)
+                                                   table, executions, journal, log, broker, clock)
                                               .run();
         for (const PoolPtr& pool : specs.all()) work.add({"pool", pool->name});
         return outcome;
@@ -125,16 +125,17 @@ public:
     Breaker breaker{clock};
     ClaimQueue queue{warm, work, breaker, metrics, clock};
     WorkspaceTable table;
-    Endings endings{table, warm, work, journal, events, metrics, log, clock};
+    broker::Broker broker{{}, log, metrics, clock};
+    Endings endings{table, warm, work, journal, events, metrics, log, broker, clock};
     SandboxReconciler sandboxes{ground.runtime, warm, marks,  poller,  specs, endings, queue,
                                 breaker,        work, events, metrics, log,   clock};
     PoolReconciler pools{specs, warm, queue, breaker, endings, work, table, events, metrics, clock};
     Claims claims{table,   queue,  sandboxes, marks, endings, work,
-                  journal, events, metrics,   log,   clock};
+                  journal, events, metrics,   log,   broker,  clock};
     OnDemandPools on_demand{rules,  ground.runtime, specs, warm, queue, work,
                             events, metrics,        log,   "p",  clock};
     WorkspaceService workspaces{table, claims,         endings,   specs, journal, sandboxes,
-                                warm,  ground.runtime, on_demand, "p",   secret,  clock};
+                                warm,  ground.runtime, on_demand, broker, "p",   secret,  clock};
     ArtifactStore store{ground.dir.file("artifacts"), table, journal, log, clock};
     Artifacts artifacts{store, log, secret, clock};
     ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,

@@ -115,6 +115,9 @@ public:
     controller::WorkspaceUsage usage(const controller::Principal&, const std::string&) override {
         return {};
     }
+    broker::EgressReport egress(const controller::Principal&, const std::string&) override {
+        return {};
+    }
     std::vector<std::string> languages(const controller::Principal&, const std::string&) override {
         return {"python", "sh"};
     }

@@ -2,7 +2,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "api/mcp/McpHandler.h"
 #include "tests/unit/mcp/Fakes.h"
 
@@ -24,7 +24,7 @@ public:
     }
     std::optional<std::string> header(std::string_view name) const override {
         for (const auto& [key, value] : headers_) {
-            if (api::equalsIgnoreCase(key, name)) return value;
+            if (equalsIgnoreCase(key, name)) return value;
         }
         return std::nullopt;
     }

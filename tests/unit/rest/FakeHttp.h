@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/http/Handler.h"
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 #include "base/Error.h"
 
 namespace hearth::test {
@@ -21,8 +21,8 @@ public:
         : method_(std::move(method)), body_(std::move(body)) {
         const std::size_t mark = target.find('?');
         raw_path_ = target.substr(0, mark);
-        path_ = api::percentDecode(raw_path_).value();
-        if (mark != std::string::npos) query_ = api::parseQuery(target.substr(mark + 1)).value();
+        path_ = percentDecode(raw_path_).value();
+        if (mark != std::string::npos) query_ = parseQuery(target.substr(mark + 1)).value();
     }
     FakeRequest& with(std::string name, std::string value) {
         headers_.emplace_back(std::move(name), std::move(value));
@@ -49,7 +49,7 @@ public:
     }
     std::optional<std::string> header(std::string_view name) const override {
         for (const auto& [key, value] : headers_) {
-            if (api::equalsIgnoreCase(key, name)) return value;
+            if (equalsIgnoreCase(key, name)) return value;
         }
         return std::nullopt;
     }
@@ -169,7 +169,7 @@ private:
 /// The value of a response's header, "" where it has none.
 inline std::string headerOf(const api::Response& response, std::string_view name) {
     for (const auto& [key, value] : response.headers) {
-        if (api::equalsIgnoreCase(key, name)) return value;
+        if (equalsIgnoreCase(key, name)) return value;
     }
     return {};
 }

@@ -127,6 +127,7 @@ public:
     }
     void close(const Principal&, const std::string& id) override { closed = id; }
     controller::WorkspaceUsage usage(const Principal&, const std::string&) override { return {}; }
+    broker::EgressReport egress(const Principal&, const std::string&) override { return {}; }
     std::vector<std::string> languages(const Principal&, const std::string&) override {
         return {"python"};
     }

@@ -32,7 +32,7 @@ TEST_CASE("the document has every operation that is served and no other", "[unit
     for (const rest::Operation& op : house.rest.operations()) {
         std::string path = op.pattern;
         if (const auto dots = path.find("...}"); dots != std::string::npos) path.erase(dots, 3);
-        const std::string method = api::toLower(op.method);
+        const std::string method = toLower(op.method);
         const bool there =
             document.at("paths").contains(path) && document.at("paths").at(path).contains(method);
         INFO(op.method << " " << op.pattern);

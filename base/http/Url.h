@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace hearth::api {
+namespace hearth {
 
 /// Decodes %XX; with `plus`, also '+' to a blank. nullopt on a bad escape or on a decoded NUL.
 std::optional<std::string> percentDecode(std::string_view text, bool plus = false);
@@ -23,4 +23,4 @@ std::string toLower(std::string_view text);
 /// Without blanks and tabs at both ends.
 std::string_view trim(std::string_view text) noexcept;
 
-}  // namespace hearth::api
+}  // namespace hearth

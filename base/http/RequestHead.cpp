@@ -1,8 +1,9 @@
-#include "api/http/Head.h"
+#include "base/http/RequestHead.h"
 
+#include <algorithm>
 #include <charconv>
 
-namespace hearth::api {
+namespace hearth {
 namespace {
 
 constexpr std::size_t kMaxMethod = 24;
@@ -88,8 +89,10 @@ HeadScanner::Result HeadScanner::scan(std::string_view bytes, const HeadLimits& 
     return seen_ > limits.bytes ? Result::Bad : Result::Incomplete;
 }
 
-const char* RequestHead::parse(std::string_view bytes, const HeadLimits& limits) {
+const char* RequestHead::parse(std::string_view bytes, const HeadLimits& limits, Targets targets) {
     bytes_.assign(bytes);
+    authority.clear();
+    target.clear();
     fields.clear();
     query.clear();
     std::string_view rest = bytes_;
@@ -107,7 +110,7 @@ const char* RequestHead::parse(std::string_view bytes, const HeadLimits& limits)
         }
         if (first) {
             if (line.size() > limits.line) return "the request line is too long";
-            if (const char* wrong = parseLine(line)) return wrong;
+            if (const char* wrong = parseLine(line, targets)) return wrong;
             first = false;
             continue;
         }
@@ -119,29 +122,49 @@ const char* RequestHead::parse(std::string_view bytes, const HeadLimits& limits)
     return parseFraming();
 }
 
-const char* RequestHead::parseLine(std::string_view line) {
+const char* RequestHead::parseLine(std::string_view line, Targets targets) {
     const std::size_t first = line.find(' ');
     const std::size_t last = line.rfind(' ');
     if (first == std::string_view::npos || first == last) return "the request line is malformed";
     const std::string_view verb = line.substr(0, first);
-    const std::string_view target = line.substr(first + 1, last - first - 1);
+    const std::string_view asked = line.substr(first + 1, last - first - 1);
     const std::string_view version = line.substr(last + 1);
     if (!isToken(verb) || verb.size() > kMaxMethod) return "the method is not valid";
     if (version != "HTTP/1.1" && version != "HTTP/1.0") return "the HTTP version is not supported";
     http11 = version.back() == '1';
+    method = verb;
+    return parseTarget(asked, targets);
+}
+
+const char* RequestHead::parseTarget(std::string_view text, Targets targets) {
+    constexpr std::string_view kScheme = "http://";
+    if (targets == Targets::Proxied && method == "CONNECT") {
+        if (!hostOf(text)) return "CONNECT needs a host and a port";
+        authority = text;
+        return nullptr;
+    }
+    if (targets == Targets::Proxied && equalsIgnoreCase(text.substr(0, kScheme.size()), kScheme)) {
+        text.remove_prefix(kScheme.size());
+        const std::size_t end = std::min(text.find_first_of("/?"), text.size());
+        authority = text.substr(0, end);
+        if (!hostOf(authority)) return "the host of the request target is malformed";
+        text.remove_prefix(end);
+    }
+    // "http://host" and "http://host?query" mean the root.
+    if (!authority.empty() && !text.starts_with('/')) target = "/";
+    target += text;
     if (!target.starts_with('/')) return "the request target must be a path";
     for (const char c : target) {
         const auto byte = static_cast<unsigned char>(c);
         if (byte <= 0x20 || byte >= 0x7F || c == '#') return "the request target is malformed";
     }
     const std::size_t mark = target.find('?');
-    method = verb;
     raw_path = target.substr(0, mark);
     std::optional<std::string> decoded = percentDecode(raw_path);
     if (!decoded) return "the path holds a bad escape";
     path = std::move(*decoded);
-    if (mark == std::string_view::npos) return nullptr;
-    std::optional<QueryParams> params = parseQuery(target.substr(mark + 1));
+    if (mark == std::string::npos) return nullptr;
+    std::optional<QueryParams> params = parseQuery(std::string_view(target).substr(mark + 1));
     if (!params) return "the query holds a bad escape";
     query = std::move(*params);
     return nullptr;
@@ -158,8 +181,10 @@ const char* RequestHead::parseField(std::string_view line) {
 }
 
 const char* RequestHead::parseFraming() {
-    if (count("Host") != 1) return "there must be exactly one Host header";
-    std::optional<std::string> name = hostOf(find("Host")->value);
+    // Old clients leave it out of a CONNECT, which says it all anyway.
+    const bool tunnel = method == "CONNECT" && !authority.empty() && count("Host") == 0;
+    if (!tunnel && count("Host") != 1) return "there must be exactly one Host header";
+    std::optional<std::string> name = tunnel ? std::string() : hostOf(find("Host")->value);
     if (!name) return "the Host header is malformed";
     host = std::move(*name);
 
@@ -225,4 +250,4 @@ std::size_t RequestHead::count(std::string_view name) const {
     return found;
 }
 
-}  // namespace hearth::api
+}  // namespace hearth

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
-namespace hearth::api {
+namespace hearth {
 
 struct HeadLimits {
     std::size_t bytes = 16U << 10U;
@@ -47,17 +47,25 @@ public:
     RequestHead(const RequestHead&) = delete;
     RequestHead& operator=(const RequestHead&) = delete;
 
+    /// What may stand where the path does (RFC 9112 section 3.2).
+    enum class Targets {
+        Paths,    ///< "/path": what a server is asked
+        Proxied,  ///< also "http://host/path" and, with CONNECT, "host:port": what a proxy is asked
+    };
+
     /// Takes a whole head. Returns what is wrong with it, or nullptr.
-    const char* parse(std::string_view bytes, const HeadLimits& limits);
+    const char* parse(std::string_view bytes, const HeadLimits& limits,
+                      Targets targets = Targets::Paths);
 
     const Field* find(std::string_view name) const;
     std::size_t count(std::string_view name) const;
 
     std::string method;
-    std::string raw_path;
+    std::string authority;  ///< "host" or "host:port" of a proxied target, as it was written
+    std::string raw_path;   ///< empty with CONNECT
     std::string path;
     QueryParams query;
-    std::string host;  ///< without the port, lower case
+    std::string host;  ///< of the Host header, without the port, lower case; CONNECT may lack it
     std::vector<Field> fields;
     bool http11 = true;
     bool keep_alive = true;
@@ -65,9 +73,12 @@ public:
     bool expect_continue = false;
     bool expect_other = false;
     std::uint64_t content_length = 0;
+    /// "path?query" as it was written; for whoever sends the request on.
+    std::string target;
 
 private:
-    const char* parseLine(std::string_view line);
+    const char* parseLine(std::string_view line, Targets targets);
+    const char* parseTarget(std::string_view text, Targets targets);
     const char* parseField(std::string_view line);
     const char* parseFraming();
     void parseConnection();
@@ -81,4 +92,4 @@ std::optional<std::string> hostOf(std::string_view authority);
 /// Whether every character may stand in a method or a header name, and there is one.
 bool isToken(std::string_view text) noexcept;
 
-}  // namespace hearth::api
+}  // namespace hearth

@@ -1,6 +1,6 @@
-#include "api/http/Url.h"
+#include "base/http/Url.h"
 
-namespace hearth::api {
+namespace hearth {
 namespace {
 
 int hexValue(char c) noexcept {
@@ -96,4 +96,4 @@ std::string_view trim(std::string_view text) noexcept {
     return text;
 }
 
-}  // namespace hearth::api
+}  // namespace hearth

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <Poco/ThreadPool.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/Clock.h"
+#include "controller/broker/Dialer.h"
+#include "controller/broker/FileCache.h"
+#include "controller/broker/Mirror.h"
+#include "controller/broker/WorkspaceEgress.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+#include "pool/agent/AgentClient.h"
+
+namespace hearth::broker {
+
+/// The port of every sandbox's broker, on its own loopback.
+inline constexpr std::uint16_t kBrokerPort = 3128;
+
+struct BrokerOptions {
+    MirrorSources mirrors;
+    std::string cache_directory;
+    std::uint64_t cache_bytes = 4ULL << 30U;
+    DenySet deny;
+    EgressLimits limits;
+};
+
+/// The way out of all sandboxes: takes the connections that their agents hand over, and speaks with
+/// each in a thread of its own, at a lower priority than claims and executions have. Nothing of it
+/// exists in a workspace whose network is None. Thread-safe.
+class Broker {
+public:
+    Broker(BrokerOptions options, metrics::Log& log, metrics::Metrics& metrics, const Clock& clock);
+    /// Ends every connection and waits for the threads.
+    ~Broker();
+    Broker(const Broker&) = delete;
+    Broker& operator=(const Broker&) = delete;
+
+    /// What the environment of such a workspace holds, so that programs find the way out.
+    std::map<std::string, std::string> environment(NetworkMode mode) const;
+    /// Whether there is an index to mirror.
+    bool mirrors() const { return mirror_.has_value(); }
+
+    /// Opens a workspace's way out; the agent is asked before anything that is asked afterwards.
+    /// Nothing happens with mode None. Throws agent::AgentLost.
+    void open(const WorkspaceEgress::Facts& facts, const NetworkPolicy& policy,
+              agent::AgentClient& agent);
+    /// Ends it with all its connections. Idempotent.
+    void close(const std::string& workspace);
+    /// What the workspace sent out; empty if it has no way out.
+    EgressReport report(const std::string& workspace) const;
+
+private:
+    class Session;
+
+    /// False if there are too many threads.
+    bool start(std::function<void()> task);
+
+    const BrokerOptions options_;
+    metrics::Log& log_;
+    metrics::Metrics& metrics_;
+    const Clock& clock_;
+    const Dialer dialer_;
+    Poco::ThreadPool threads_;
+    std::optional<Fetcher> fetcher_;
+    std::optional<FileCache> cache_;
+    std::optional<Mirror> mirror_;
+    mutable std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<Session>> sessions_;  // guarded by mutex_: by workspace
+};
+
+}  // namespace hearth::broker

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+
+#include "base/Fd.h"
+
+namespace hearth::broker {
+
+/// The other side has gone, or took or sent nothing in time.
+class StreamBroken : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Bytes both ways over a connection, with a deadline for each call. Not thread-safe.
+class ByteStream {
+public:
+    virtual ~ByteStream() = default;
+    /// At least one byte, or 0 at the end. Throws StreamBroken.
+    virtual std::size_t read(char* into, std::size_t room, std::chrono::milliseconds patience) = 0;
+    /// All of it. Throws StreamBroken; `patience` is for each piece that the other side takes.
+    virtual void write(std::string_view bytes, std::chrono::milliseconds patience) = 0;
+};
+
+/// A socket, which it does not own; it must be non-blocking.
+class SocketStream final : public ByteStream {
+public:
+    explicit SocketStream(int fd) : fd_(fd) {}
+    std::size_t read(char* into, std::size_t room, std::chrono::milliseconds patience) override;
+    void write(std::string_view bytes, std::chrono::milliseconds patience) override;
+
+private:
+    int fd_;
+};
+
+/// How much went each way.
+struct Carried {
+    std::uint64_t sent = 0;      ///< from `inside` to `outside`
+    std::uint64_t received = 0;  ///< from `outside` to `inside`
+};
+
+struct RelayLimits {
+    std::uint64_t sent = UINT64_MAX;      ///< then nothing more is read from `inside`
+    std::uint64_t received = UINT64_MAX;  ///< then the relay ends
+    /// Whether the outside is told that no more comes. Some HTTP servers take that for a client
+    /// that has gone.
+    bool tell_end = true;
+    std::chrono::milliseconds idle = std::chrono::minutes(5);
+};
+
+/// Carries bytes between two non-blocking sockets until `outside` has ended and all of it was
+/// taken, either breaks, or nothing moves for `idle`. What it has carried is told in `carried`, also
+/// when it throws StreamBroken.
+void relay(int inside, int outside, const RelayLimits& limits, Carried& carried);
+
+}  // namespace hearth::broker

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::broker {
+
+/// What the first bytes of a TLS client say.
+struct ClientHello {
+    enum class State { Incomplete, NotTls, Complete };
+    State state = State::Incomplete;
+    std::string server_name;  ///< in lower case; empty if it names none
+};
+
+/// The most bytes a hello may take: one record's worth is ample, post-quantum key shares included.
+inline constexpr std::size_t kMaxClientHello = 16U << 10U;
+
+/// Reads a ClientHello (RFC 8446 section 4.1.2) and its server_name (RFC 6066 section 3) out of
+/// the first bytes of a connection, over as many records as it comes in. What is malformed, or
+/// longer than kMaxClientHello, is NotTls.
+ClientHello parseClientHello(std::string_view bytes);
+
+}  // namespace hearth::broker

@@ -1,0 +1,236 @@
+#include "controller/broker/Mirror.h"
+
+#include <algorithm>
+
+#include "base/http/Url.h"
+#include "controller/broker/Dialer.h"
+
+namespace hearth::broker {
+namespace {
+
+constexpr auto kFresh = std::chrono::minutes(10);
+/// A project that the index does not know is asked for again soon: it may just be published.
+constexpr auto kFreshAbsence = std::chrono::seconds(30);
+constexpr std::size_t kMostPages = 512;
+constexpr std::uint64_t kMaxPage = 64ULL << 20U;
+constexpr std::uint64_t kMaxFile = 8ULL << 30U;
+constexpr int kNotFound = 404;
+constexpr int kBadGateway = 502;
+constexpr const char* kPypiJson = "application/vnd.pypi.simple.v1+json";
+constexpr const char* kPypiHtml = "text/html; charset=utf-8";
+
+std::string withSlash(std::string url) {
+    if (!url.empty() && url.back() != '/') url += '/';
+    return url;
+}
+
+bool takePrefix(std::string_view& text, std::string_view prefix) {
+    if (!text.starts_with(prefix)) return false;
+    text.remove_prefix(prefix.size());
+    return true;
+}
+
+bool accepts(const RequestHead& head, std::string_view type) {
+    const RequestHead::Field* accept = head.find("Accept");
+    return accept != nullptr && accept->value.find(type) != std::string_view::npos;
+}
+
+[[noreturn]] void unknown(const std::string& what) {
+    throw Refused(kNotFound, "not_found", what);
+}
+
+}  // namespace
+
+Mirror::Mirror(MirrorSources sources, std::string base, Fetcher& fetcher, FileCache& cache,
+               const Clock& clock)
+    : sources_{withSlash(sources.pypi), withSlash(sources.npm), {}},
+      base_(std::move(base)),
+      fetcher_(fetcher),
+      cache_(cache),
+      clock_(clock) {}
+
+std::map<std::string, std::string> Mirror::environment() const {
+    std::map<std::string, std::string> env;
+    if (!sources_.pypi.empty()) {
+        const std::string index = base_ + "/pypi/simple/";
+        env["PIP_INDEX_URL"] = index;
+        env["UV_DEFAULT_INDEX"] = index;
+        env["UV_INDEX_URL"] = index;
+        // The cache is the mirror's: a second copy would only fill the workspace.
+        env["PIP_NO_CACHE_DIR"] = "1";
+        env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
+        // The image is read-only; what is installed is the workspace's own in any case.
+        env["PIP_BREAK_SYSTEM_PACKAGES"] = "1";
+    }
+    if (!sources_.npm.empty()) {
+        env["NPM_CONFIG_REGISTRY"] = base_ + "/npm/";
+        env["NPM_CONFIG_CACHE"] = "/tmp/.npm";
+        env["NPM_CONFIG_AUDIT"] = "false";
+        env["NPM_CONFIG_FUND"] = "false";
+        env["NPM_CONFIG_UPDATE_NOTIFIER"] = "false";
+    }
+    return env;
+}
+
+template <typename Content>
+std::shared_ptr<Mirror::Page<Content>> Mirror::Pages<Content>::get(const std::string& key) {
+    const std::lock_guard lock(mutex);
+    const auto found = all.find(key);
+    if (found != all.end()) {
+        by_use.remove(key);
+        by_use.push_back(key);
+        return found->second;
+    }
+    while (all.size() >= kMostPages) {
+        all.erase(by_use.front());
+        by_use.pop_front();
+    }
+    by_use.push_back(key);
+    return all[key] = std::make_shared<Page<Content>>();
+}
+
+template <typename Content, typename Parse>
+std::shared_ptr<const Content> Mirror::page(Pages<Content>& pages, const std::string& key,
+                                            const std::string& url, const std::string& accept,
+                                            std::uint64_t most, const Parse& parse) {
+    const std::shared_ptr<Page<Content>> page = pages.get(key);
+    const std::lock_guard lock(page->mutex);  // who comes meanwhile waits for the one request
+    if (clock_.now() < page->fresh_until) return page->content;
+    FetchRequest request{url, {"Accept: " + accept}, most};
+    if (page->content && !page->etag.empty()) {
+        request.headers.push_back("If-None-Match: " + page->etag);
+    }
+    try {
+        const auto [answer, body] = fetcher_.text(request);
+        constexpr int kNotModified = 304;
+        if (answer.status == 200) {
+            page->content = std::make_shared<const Content>(parse(answer, body));
+            page->etag = answer.etag;
+        } else if (answer.status == kNotFound || answer.status == 410) {
+            page->content = nullptr;
+            page->fresh_until = clock_.now() + kFreshAbsence;
+            return nullptr;
+        } else if (answer.status != kNotModified || !page->content) {
+            throw Refused(kBadGateway, "index_failed",
+                          "the index answers " + std::to_string(answer.status));
+        }
+        page->fresh_until = clock_.now() + kFresh;
+    } catch (const Refused&) {
+        if (!page->content) throw;
+        page->fresh_until = clock_.now() + kFreshAbsence;  // what it said last is better than nothing
+    }
+    return page->content;
+}
+
+std::shared_ptr<const PypiProject> Mirror::project(const std::string& name) {
+    return page(projects_, name, sources_.pypi + name + "/",
+                std::string(kPypiJson) + ", text/html;q=0.5", kMaxPage,
+                [&](const FetchAnswer& answer, const std::string& body) {
+                    return parsePypi(name, answer.url, answer.content_type, body);
+                });
+}
+
+std::shared_ptr<const NpmPackage> Mirror::package(const std::string& name) {
+    // The slash of a scope is part of the name, not of the path.
+    return page(packages_, name, sources_.npm + percentEncode(name),
+                "application/vnd.npm.install-v1+json, application/json;q=0.5", kMaxPage,
+                [&](const FetchAnswer& answer, const std::string& body) {
+                    return parseNpm(name, answer.url, body, base_ + "/npm");
+                });
+}
+
+void Mirror::file(const std::string& url, const ContentHash& hash, MirrorAnswer& answer) {
+    FileCache::Found found = cache_.open(hash, [this, url](const FileCache::Sink& sink) {
+        const FetchAnswer got = fetcher_.get(
+            {url, {}, kMaxFile}, [&](const FetchAnswer& head) { sink.begun(head.length); },
+            sink.bytes);
+        if (got.status != 200) {
+            throw Refused(kBadGateway, "index_failed",
+                          "the index answers " + std::to_string(got.status) + " for the file");
+        }
+    });
+    answer.file = std::move(found.file);
+    answer.content_type = "application/octet-stream";
+    answer.result = found.hit ? "hit" : "miss";
+}
+
+void Mirror::pypi(const RequestHead& head, std::string_view path, MirrorAnswer& answer) {
+    if (sources_.pypi.empty()) unknown("no Python index is mirrored here");
+    if (takePrefix(path, "simple/")) {
+        if (path.ends_with('/')) path.remove_suffix(1);
+        const std::optional<std::string> name = normalisedProject(path);
+        if (!name) unknown("there is no such project");
+        answer.what = "pypi:" + *name;
+        const std::shared_ptr<const PypiProject> found = project(*name);
+        if (!found) unknown("the index has no project " + *name);
+        const bool json = accepts(head, kPypiJson);
+        answer.content_type = json ? kPypiJson : kPypiHtml;
+        answer.text = json ? pypiJson(*found, "/pypi/files") : pypiHtml(*found, "/pypi/files");
+        return;
+    }
+    if (!takePrefix(path, "files/")) unknown("there is nothing here");
+    const std::size_t slash = path.find('/');
+    const std::optional<std::string> name = normalisedProject(path.substr(0, slash));
+    if (slash == std::string_view::npos || !name) unknown("there is no such file");
+    std::string_view filename = path.substr(slash + 1);
+    answer.what = "pypi:" + std::string(filename);
+    constexpr std::string_view kMetadata = ".metadata";
+    const bool metadata = filename.ends_with(kMetadata);
+    if (metadata) filename.remove_suffix(kMetadata.size());
+    const std::shared_ptr<const PypiProject> found = project(*name);
+    const PypiFile* const known = found ? found->find(filename) : nullptr;
+    if (known == nullptr || (metadata && !known->metadata_sha256)) unknown("there is no such file");
+    if (metadata) {
+        return file(known->url + std::string(kMetadata), {"sha256", *known->metadata_sha256},
+                    answer);
+    }
+    file(known->url, {"sha256", known->sha256}, answer);
+}
+
+void Mirror::npm(const RequestHead&, std::string_view path, MirrorAnswer& answer) {
+    if (sources_.npm.empty()) unknown("no npm registry is mirrored here");
+    constexpr std::string_view kSeparator = "/-/";
+    const std::size_t separator = path.find(kSeparator);
+    const std::optional<std::string> name = npmName(path.substr(0, separator));
+    if (!name) unknown("there is nothing here");
+    answer.what = "npm:" + *name;
+    const std::shared_ptr<const NpmPackage> found = package(*name);
+    if (!found) unknown("the registry has no package " + *name);
+    if (separator == std::string_view::npos) {
+        answer.content_type = "application/json";
+        answer.text = found->document;
+        return;
+    }
+    const std::string filename(path.substr(separator + kSeparator.size()));
+    answer.what = "npm:" + *name + "/" + filename;
+    const auto tarball = found->tarballs.find(filename);
+    if (tarball == found->tarballs.end()) unknown("there is no such file");
+    file(tarball->second.url, tarball->second.hash, answer);
+}
+
+void Mirror::dispatch(const RequestHead& head, MirrorAnswer& answer) {
+    if (head.method != "GET" && head.method != "HEAD") {
+        constexpr int kMethodNotAllowed = 405;
+        throw Refused(kMethodNotAllowed, "read_only", "the mirror is read-only");
+    }
+    std::string_view path = head.path;
+    if (takePrefix(path, "/pypi/")) return pypi(head, path, answer);
+    if (takePrefix(path, "/npm/")) return npm(head, path, answer);
+    unknown("the mirror has /pypi/simple/ and /npm/");
+}
+
+MirrorAnswer Mirror::answer(const RequestHead& head) {
+    MirrorAnswer answer;
+    try {
+        dispatch(head, answer);
+    } catch (const Refused& e) {
+        answer.file = nullptr;
+        answer.status = e.status();
+        answer.content_type = "text/plain; charset=utf-8";
+        answer.text = std::string(e.what()) + "\n";
+        answer.result = "error";
+    }
+    return answer;
+}
+
+}  // namespace hearth::broker

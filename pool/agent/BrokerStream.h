@@ -1,0 +1,34 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "pool/agent/AgentClient.h"
+#include "pool/agent/Connection.h"
+
+namespace hearth::agent {
+
+/// The client's end of one `broker`: checks that what the agent hands over are connections, and no
+/// more of them than were granted, and tells the sink. Does not keep the sink. Thread-safe.
+class BrokerStream final : public Stream {
+public:
+    explicit BrokerStream(const std::shared_ptr<BrokerSink>& sink) : sink_(sink) {}
+
+    bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
+    void lost() override;
+    bool listens() const override { return true; }
+
+    void granted(std::uint32_t connections) { room_ += connections; }
+    bool over() const { return over_; }
+
+private:
+    void end(const std::string& why);
+
+    const std::weak_ptr<BrokerSink> sink_;
+    std::atomic<std::uint32_t> room_{0};
+    std::atomic<bool> over_{false};
+};
+
+}  // namespace hearth::agent
