@@ -8,10 +8,10 @@
 #include "api/cli/Console.h"
 #include "base/Error.h"
 #include "base/Units.h"
-#include "controller/broker/Fetcher.h"
-#include "controller/broker/IpAddress.h"
 #include "controller/ImageAllowList.h"
 #include "controller/TokenStore.h"
+#include "controller/broker/AllowList.h"
+#include "controller/broker/Fetcher.h"
 
 namespace hearth::cli {
 namespace {

@@ -44,10 +44,17 @@ private:
     std::string_view text_;
 };
 
-/// The handshake message of the records; nullopt if these are no handshake records.
+/// Whether the message is there to the end that its header tells.
+bool isWhole(std::string_view message) {
+    if (message.size() < kMessageHeader) return false;
+    return message.size() - kMessageHeader >= Reader(message.substr(1)).number(3);
+}
+
+/// The first handshake message of the records, as far as it has come; nullopt if these are no
+/// handshake records. What follows it (early data, say) is not looked at.
 std::optional<std::string> handshake(std::string_view bytes) {
     std::string message;
-    while (bytes.size() >= kRecordHeader) {
+    while (!isWhole(message) && bytes.size() >= kRecordHeader) {
         Reader record(bytes);
         const std::size_t type = record.number(1);
         const std::size_t major = record.number(1);
@@ -60,9 +67,8 @@ std::optional<std::string> handshake(std::string_view bytes) {
         message.append(bytes.substr(kRecordHeader, there));
         bytes.remove_prefix(kRecordHeader + there);
     }
-    if (!bytes.empty() && static_cast<std::uint8_t>(bytes.front()) != kHandshake) {
-        return std::nullopt;
-    }
+    const bool other = !bytes.empty() && static_cast<std::uint8_t>(bytes.front()) != kHandshake;
+    if (other && !isWhole(message)) return std::nullopt;
     return message;
 }
 

@@ -1,0 +1,195 @@
+#include "controller/Packages.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.h"
+#include "base/Json.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr const char* kProgram = "/.hearth/packages/packages.py";
+constexpr std::size_t kMaxSpec = 300;
+constexpr std::uint64_t kOutput = 1U << 20U;
+constexpr JsonLimits kOutcome{.bytes = 512U << 10U, .depth = 8, .values = 50'000, .members = 5'000};
+
+bool isNameChar(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '_' || c == '-';
+}
+
+bool isAlphanumeric(char c) {
+    return isNameChar(c) && c != '.' && c != '_' && c != '-';
+}
+
+std::size_t endOfName(std::string_view text) {
+    std::size_t end = 0;
+    while (end < text.size() && isNameChar(text[end])) ++end;
+    return end;
+}
+
+bool onlyOf(std::string_view text, std::string_view more) {
+    return std::all_of(text.begin(), text.end(), [&](char c) {
+        return isAlphanumeric(c) || more.find(c) != std::string_view::npos;
+    });
+}
+
+/// name [extras] version-clauses [; marker], as PEP 508 has it, without its "@ URL".
+bool isPipSpec(std::string_view spec) {
+    if (spec.empty() || !isAlphanumeric(spec.front())) return false;
+    const std::size_t end = endOfName(spec);
+    if (!isAlphanumeric(spec[end - 1])) return false;
+    std::string_view rest = spec.substr(end);
+    if (rest.starts_with('[')) {
+        const std::size_t close = rest.find(']');
+        if (close == std::string_view::npos || !onlyOf(rest.substr(1, close - 1), "._-, ")) {
+            return false;
+        }
+        rest.remove_prefix(close + 1);
+    }
+    const std::size_t semicolon = rest.find(';');
+    const std::string_view marker =
+        semicolon == std::string_view::npos ? std::string_view{} : rest.substr(semicolon + 1);
+    const std::string_view versions = rest.substr(0, semicolon);
+    const std::size_t first = versions.find_first_not_of(' ');
+    if (first != std::string_view::npos &&
+        std::string_view("<>=!~(").find(versions[first]) == std::string_view::npos) {
+        return false;
+    }
+    return onlyOf(versions, " <>=!~(),.*+-_") && onlyOf(marker, " <>=!~()'\".*+-_");
+}
+
+/// [@scope/]name[@range], a range of an index: no URL, path or repository.
+bool isNpmSpec(std::string_view spec) {
+    if (spec.starts_with('@')) {
+        const std::size_t slash = spec.find('/');
+        if (slash == std::string_view::npos || endOfName(spec.substr(1)) + 1 != slash) return false;
+        spec.remove_prefix(slash + 1);
+    }
+    const std::size_t end = endOfName(spec);
+    if (end == 0 || spec.front() == '.' || spec.front() == '-' || spec.front() == '_') return false;
+    const std::string_view rest = spec.substr(end);
+    return rest.empty() || (rest.front() == '@' && rest.size() > 1 &&
+                            onlyOf(rest.substr(1), " .<>=^~*|-+x"));
+}
+
+std::string textOf(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// The last line of what the program said.
+std::string lastLine(std::string text) {
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text.substr(text.rfind('\n') + 1);
+}
+
+}  // namespace
+
+std::optional<std::string> wrongSpec(const std::string& spec, const std::string& manager) {
+    const bool sound = spec.size() <= kMaxSpec && ((manager != "npm" && isPipSpec(spec)) ||
+                                                   (manager != "pip" && isNpmSpec(spec)));
+    if (sound) return std::nullopt;
+    return "is no package of an index: write a name and versions, as numpy==2.1 or @scope/name@^1; "
+           "options, URLs, paths and repositories are not taken";
+}
+
+std::string packageName(const std::string& spec) {
+    const std::size_t begin = spec.starts_with('@') ? spec.find('/') + 1 : 0;
+    return spec.substr(0, begin + endOfName(std::string_view(spec).substr(begin)));
+}
+
+PackagesView Packages::viewOf(Execution& execution, const std::vector<std::string>& names) {
+    const ExecutionView seen = execution.view();
+    PackagesView view;
+    view.execution_id = seen.id;
+    if (seen.status == "running") {
+        view.status = "running";
+        for (const std::string& name : names) view.packages[name].state = "installing";
+        return view;
+    }
+    view.status = seen.status == "ok" ? "done" : "failed";
+    if (seen.status == "timeout") view.error = "it took too long and was ended";
+    if (seen.status == "oom") view.error = "the workspace's memory is used up";
+    try {
+        const Json outcome = parseJson(lastLine(seen.stdout_bytes), kOutcome);
+        if (view.error.empty()) view.error = textOf(outcome, "error");
+        const auto packages = outcome.find("packages");
+        if (packages != outcome.end() && packages->is_object()) {
+            for (const auto& [name, told] : packages->items()) {
+                if (!told.is_object()) continue;
+                view.packages[name] = {textOf(told, "state"), textOf(told, "version"),
+                                       textOf(told, "error")};
+            }
+        }
+    } catch (const Error&) {
+        // It was ended before it could tell, or has never begun.
+        view.status = "failed";
+        if (view.error.empty()) {
+            view.error = seen.exit_code == 127 || seen.exit_code == 126
+                             ? "the image has no python3, which manages packages"
+                             : "the package manager ended without telling how it went";
+        }
+    }
+    if (view.status == "failed" && view.packages.empty()) {
+        for (const std::string& name : names) {
+            view.packages[name] = {"failed", "", view.error};
+        }
+    }
+    return view;
+}
+
+PackagesView Packages::manage(const Principal& who, const std::string& workspace,
+                              const PackagesRequest& request) {
+    Error wrong(ErrorCode::InvalidArgument, "not every package is named rightly");
+    for (std::size_t i = 0; i < request.install.size(); ++i) {
+        if (const auto why = wrongSpec(request.install[i], request.manager)) {
+            wrong.field("/install/" + std::to_string(i), *why);
+        }
+    }
+    for (std::size_t i = 0; i < request.check.size(); ++i) {
+        const std::string& name = request.check[i];
+        if (wrongSpec(name, request.manager) || packageName(name) != name) {
+            wrong.field("/check/" + std::to_string(i), "is no package's name");
+        }
+    }
+    if (!wrong.fields().empty()) throw wrong;
+    const bool installs = !request.install.empty() || request.from;
+    if (!installs && request.check.empty() && !request.list) {
+        throw Error(ErrorCode::InvalidArgument, "there is nothing to do")
+            .hint("name packages in `install` or `check`, a file in `from`, or set `list`");
+    }
+    if (request.from && !request.install.empty()) {
+        throw Error(ErrorCode::InvalidArgument, "`install` and `from` exclude each other");
+    }
+    if (installs && workspaces_.get(who, workspace).network == "None") {
+        throw Error(ErrorCode::Unsupported, "this workspace has no way to a package index")
+            .hint("open one with network Mirror, in a pool that offers it; check needs none");
+    }
+    Json task{{"manager", request.manager},
+              {"install", request.install},
+              {"check", request.check},
+              {"from", request.from ? Json(*request.from) : Json()},
+              {"list", request.list}};
+    ExecutionRequest work;
+    work.argv = {"python3", kProgram};
+    work.stdin_bytes = dumpJson(task);
+    work.timeout = request.timeout;
+    work.output_limit = kOutput;
+    work.background = true;
+    const std::shared_ptr<Execution> execution = executions_.start(who, workspace, work);
+    execution->wait(request.wait);
+    std::vector<std::string> names;
+    for (const std::string& spec : request.install) names.push_back(packageName(spec));
+    return viewOf(*execution, names);
+}
+
+PackagesView Packages::result(const Principal& who, const std::string& id,
+                              std::chrono::milliseconds wait) {
+    const std::shared_ptr<Execution> execution = executions_.find(who, id);
+    execution->wait(wait);
+    return viewOf(*execution, {});
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/Executions.h"
+
+namespace hearth::controller {
+
+/// What `POST …/packages` and the tool `packages` parse into.
+struct PackagesRequest {
+    std::string manager = "auto";            ///< auto, pip, npm
+    std::vector<std::string> install;        ///< specifiers: "numpy==2.1", "@scope/name@^1"
+    std::optional<std::string> from;         ///< a file of the workspace that names them
+    std::vector<std::string> check;          ///< names
+    bool list = false;                       ///< tell of all that is installed
+    std::chrono::milliseconds wait = std::chrono::seconds(5);
+    std::chrono::milliseconds timeout = std::chrono::minutes(10);
+};
+
+struct PackageState {
+    std::string state;  ///< installed, installing, failed, absent
+    std::string version;
+    std::string error;  ///< in words for whoever asked; untrusted text
+};
+
+struct PackagesView {
+    std::string status;  ///< done, running, failed
+    std::map<std::string, PackageState> packages;
+    std::string error;  ///< why nothing could be done at all; untrusted text
+    std::string execution_id;
+};
+
+/// What is wrong with a specifier, or nullopt. Only names and versions of an index: no options, no
+/// URLs, no paths, no version control (PEP 508; npm's name@range). `manager` is auto, pip or npm.
+std::optional<std::string> wrongSpec(const std::string& spec, const std::string& manager);
+/// The name in a specifier that is right: "numpy" of "numpy[extra]>=2".
+std::string packageName(const std::string& spec);
+
+/// Installs and looks up packages in a workspace, as an execution in it: bounded, killed and
+/// accounted like every other one. Thread-safe.
+class Packages {
+public:
+    Packages(Executions& executions, Workspaces& workspaces)
+        : executions_(executions), workspaces_(workspaces) {}
+
+    /// Returns when all is done or `wait` is over; then the work goes on, and is asked for with
+    /// result(). Errors: InvalidArgument (specifiers), Unsupported (an install without a network),
+    /// those of Executions::start.
+    PackagesView manage(const Principal& who, const std::string& workspace,
+                        const PackagesRequest& request);
+    /// How a managing execution has come along.
+    PackagesView result(const Principal& who, const std::string& execution,
+                        std::chrono::milliseconds wait);
+
+private:
+    static PackagesView viewOf(Execution& execution, const std::vector<std::string>& names);
+
+    Executions& executions_;
+    Workspaces& workspaces_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,208 @@
+"""Installs and looks up packages in a workspace: `python3 packages.py`, told what to do by JSON on its standard input.
+
+    {"manager": "auto|pip|npm", "install": [spec], "check": [name], "from": path or null, "list": bool}
+
+What the package manager says goes to stderr as it comes; the last line of stdout is the outcome:
+
+    {"manager": "pip", "packages": {name: {"state": "installed|failed|absent", "version", "error"}}}
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TAIL = 16_384
+
+
+def fail(message):
+    print(json.dumps({"error": message}))
+    sys.exit(1)
+
+
+def run(argv):
+    """The exit status and the end of what was said, which goes on to stderr as it comes."""
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    tail = b""
+    while piece := process.stdout.read1(65_536):
+        sys.stderr.buffer.write(piece)
+        sys.stderr.buffer.flush()
+        tail = (tail + piece)[-TAIL:]
+    return process.wait(), tail.decode("utf-8", "replace")
+
+
+# What package managers say, and what it means to whoever asked. The first that fits counts.
+MEANINGS = [
+    (r"([^\s']+:\d+ is not on the allow-list[^\n)'\"]*)", r"\1"),
+    (r"No space left on device|Disk quota exceeded|ENOSPC", "the workspace's disk is full"),
+    (r"Cannot allocate memory|MemoryError|ENOMEM", "the workspace's memory is used up"),
+    (r"conflicting dependencies|ResolutionImpossible|ERESOLVE",
+     "what was asked for contradicts itself or what it needs: loosen the versions"),
+    (r"metadata-generation-failed|Failed building wheel|subprocess-exited-with-error",
+     "there is no wheel of it for this Python and platform, and it cannot be built here"),
+    (r"the index has no project|No matching distribution found|the registry has no package|E404|ETARGET|notarget",
+     "the index has no such package, or no release of it that fits"),
+    (r"no Python index is mirrored|no npm registry is mirrored|mirrors no package index",
+     "the operator has named no index of this kind"),
+    (r"is unreachable|Max retries exceeded|Connection refused|NewConnectionError|ECONNREFUSED|HTTP error 50\d|E50\d",
+     "the index is unreachable"),
+    (r"THESE PACKAGES DO NOT MATCH THE HASHES|EINTEGRITY", "the file is not what the index says it is"),
+]
+
+
+def meaning(said):
+    for pattern, text in MEANINGS:
+        if found := re.search(pattern, said):
+            return found.expand(text) if found.groups() else text
+    lines = [line for line in said.splitlines() if re.match(r"\s*(npm )?err(or)?\b", line, re.IGNORECASE)]
+    return (lines or said.strip().splitlines() or ["it failed without a word"])[-1][:300]
+
+
+class Pip:
+    name = "pip"
+
+    @staticmethod
+    def normalised(name):
+        return re.sub(r"[-_.]+", "-", name).lower()
+
+    @staticmethod
+    def named(spec):
+        return re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", spec.strip()).group(0)
+
+    def installed(self):
+        import importlib.metadata
+        found = {}
+        for each in importlib.metadata.distributions():
+            if name := each.metadata["Name"]:
+                found.setdefault(self.normalised(name), each.version)
+        return found
+
+    def wanted(self, path):
+        """Specs and further arguments out of a file of the workspace."""
+        if path.endswith(".toml"):
+            import tomllib
+            with open(path, "rb") as f:
+                return tomllib.load(f).get("project", {}).get("dependencies", []), []
+        if path.endswith(".py"):
+            return self.inline(path), []
+        with open(path, encoding="utf-8") as f:
+            lines = [line.split(" #")[0].strip() for line in f]
+        specs = [line for line in lines if line and re.match(r"[A-Za-z0-9]", line)]
+        return specs, ["--requirement", path]
+
+    @staticmethod
+    def inline(path):
+        """PEP 723: the block `# /// script` of a program."""
+        import tomllib
+        with open(path, encoding="utf-8") as f:
+            found = re.search(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$", f.read())
+        if not found:
+            fail(f"{path} has no block `# /// script`")
+        text = "".join(line[2:] if line.startswith("# ") else line[1:] for line in found["content"].splitlines(True))
+        return tomllib.loads(text).get("dependencies", [])
+
+    def install(self, specs, arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            return run([sys.executable, "-m", "pip", "install", "--no-input", "--progress-bar", "off", "--no-warn-script-location",
+                        "--disable-pip-version-check", "--cache-dir", folder, *arguments, *([] if arguments else ["--", *specs])])
+
+    @staticmethod
+    def blamed(said):
+        """Of whom pip says that there is nothing."""
+        return {Pip.normalised(Pip.named(spec)) for spec in re.findall(r"No matching distribution found for ([A-Za-z0-9][^\s(]*)", said)}
+
+
+class Npm:
+    name = "npm"
+
+    @staticmethod
+    def normalised(name):
+        return name
+
+    @staticmethod
+    def named(spec):
+        return re.match(r"(@[^/@]+/)?[^@/]+", spec.strip()).group(0)
+
+    def installed(self):
+        found = {}
+        for folder in ["node_modules"] + [os.path.join("node_modules", each) for each in os.listdir("node_modules")
+                                          if each.startswith("@")] if os.path.isdir("node_modules") else []:
+            for each in os.listdir(folder):
+                try:
+                    with open(os.path.join(folder, each, "package.json"), encoding="utf-8") as f:
+                        manifest = json.load(f)
+                    found[manifest["name"]] = manifest["version"]
+                except (OSError, ValueError, KeyError, TypeError):
+                    continue
+        return found
+
+    @staticmethod
+    def wanted(path):
+        with open(path, encoding="utf-8") as f:
+            manifest = json.load(f)
+        return [*manifest.get("dependencies", {}), *manifest.get("devDependencies", {})], ["--prefix", os.path.dirname(path) or "."]
+
+    @staticmethod
+    def install(specs, arguments):
+        return run(["npm", "install", "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error",
+                    *arguments, *([] if arguments else ["--", *specs])])
+
+    @staticmethod
+    def blamed(said):
+        return {Npm.named(spec) for spec in re.findall(r"'((?:@[^/'\s]+/)?[^@'\s]+)@[^']*' is not in this registry", said)}
+
+
+def manager_of(task):
+    wanted = task["manager"]
+    path = task.get("from") or ""
+    if wanted == "auto":
+        wanted = "npm" if path.endswith(".json") or any(s.startswith("@") for s in task["install"] + task["check"]) else "pip"
+    if wanted == "npm" and not shutil.which("npm"):
+        fail("this image has no npm")
+    return Npm() if wanted == "npm" else Pip()
+
+
+def outcome(manager, name, installed, error=None):
+    version = installed.get(manager.normalised(name))
+    if error:
+        return {"state": "failed", "version": version, "error": error}
+    return {"state": "installed" if version else "absent", "version": version, "error": None}
+
+
+def main():
+    task = json.load(sys.stdin)
+    manager = manager_of(task)
+    specs, arguments = list(task["install"]), []
+    if path := task.get("from"):
+        try:
+            specs, arguments = manager.wanted(path)
+        except (OSError, ValueError) as e:
+            fail(f"{path} cannot be read: {e}")
+    failed, error, blamed = False, None, set()
+    if specs:
+        status, said = manager.install(specs, arguments)
+        failed = status != 0
+        error = meaning(said) if failed else None
+        blamed = manager.blamed(said) if failed else set()
+    installed = manager.installed()
+    packages = {}
+    for spec in specs:
+        name = manager.named(spec)
+        guilty = not blamed or manager.normalised(name) in blamed
+        packages[name] = outcome(manager, name, installed, (error if guilty else "not installed because others failed") if failed else None)
+        if not failed and packages[name]["state"] == "absent":
+            packages[name]["error"] = "not for this Python or platform"
+    for name in task["check"]:
+        packages.setdefault(name, outcome(manager, name, installed))
+    if task.get("list"):
+        for name in sorted(installed):
+            packages.setdefault(name, outcome(manager, name, installed))
+    print(json.dumps({"manager": manager.name, "packages": packages}))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""The one way out of a sandbox: packages through the mirror, an allow-list for the rest, and nothing else, whatever is
+tried from inside. Every refusal has a control in which the same attempt gets through."""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Server, main, pool_yaml, wait_for  # noqa: E402
+from index import Index, tarball, wheel  # noqa: E402
+
+
+def pool(name, mode, allow=(), warm=1, image="python"):
+    text = pool_yaml(name=name, image=image, warm=warm, memory="512Mi")
+    network = f"    network: {{mode: {mode}, allow: {json.dumps(list(allow))}}}\n"
+    return text.replace("    resources:", network + "    resources:")
+
+
+def server(*pools, args=()):
+    return Server(pools="---\n".join(pools), args=args, ready_within=300)
+
+
+def mirrored(index, *more):
+    return ("--mirror-pypi", index.pypi, "--mirror-npm", index.npm, *more)
+
+
+def python(s, workspace, code, **fields):
+    answer = s.post(f"/v1/workspaces/{workspace}/executions", dict(fields, code=code, language="python"), timeout=120)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+class Listener:
+    """Counts the connections that reach the host on a port of every address."""
+
+    def __init__(self):
+        self.socket = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        self.port, self.heard = self.socket.getsockname()[1], []
+        self.thread = threading.Thread(target=self.listen, daemon=True)
+        self.thread.start()
+
+    def listen(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(5)
+                with contextlib.suppress(OSError):
+                    self.heard.append(connection.recv(4096))
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\ncanary")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.thread.join()
+
+
+INSTALL = "pip install --quiet hearthfoo && python3 -c 'import hearthfoo, hearthbar; print(hearthfoo.version, hearthbar.version)'"
+
+
+def pip_installs():
+    """pip install works unchanged in a Mirror pool; the second sandbox downloads nothing, and a raw socket nowhere"""
+    wheels = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5")]
+    for as_json in (False, True):
+        with Index(wheels, as_json=as_json) as index, server(pool("m", "Mirror", warm=2), args=mirrored(index)) as s:
+            first, second = (s.open_workspace(pool="m") for _ in range(2))
+            assert first["network"] == "Mirror", first
+            for workspace in (first, second):
+                done = s.run(workspace["id"], INSTALL, timeoutSeconds=100)
+                assert done["stdout"].strip() == "1.0 2.5", done
+            assert sorted(index.downloads()) == ["/files/hearthbar-2.5-py3-none-any.whl", "/files/hearthfoo-1.0-py3-none-any.whl"]
+            assert len(index.asked) == 4, index.asked
+            seen = s.get(f"/v1/workspaces/{second['id']}/egress").json
+            assert [e["decision"] for e in seen["latest"]].count("hit") == 2 and seen["refused"] == 0, seen
+            assert all(e["kind"] == "mirror" for e in seen["latest"]), seen
+            raw = python(s, first["id"], f"""
+import socket
+for host in ("127.0.0.1", "1.1.1.1", "10.0.0.1", "169.254.169.254"):
+    try:
+        socket.create_connection((host, {index.port}), 2)
+        print("reached", host)
+    except OSError as e:
+        print(type(e).__name__)
+try:
+    socket.getaddrinfo("example.com", 80)
+    print("resolved")
+except OSError as e:
+    print("no name")
+""")
+            assert "reached" not in raw["stdout"] and "resolved" not in raw["stdout"], raw
+            text = s.ops("/metrics").body.decode()
+            assert 'hearth_egress_requests_total{decision="hit",kind="mirror",pool="m"} 2' in text
+            assert "egress.request" in s.log() and "pypi:hearthfoo" in s.log()
+
+
+def npm_installs():
+    """npm install works unchanged in a Mirror pool, dependencies and all"""
+    packages = [tarball("hearth-left", dependencies={"hearth-right": "^1.0.0"}),
+                tarball("hearth-right", "1.2.0", "module.exports = 'right'\n")]
+    with Index(tarballs=packages) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        done = s.run(workspace, "npm install hearth-left 2>&1 && node -e \"console.log(require('hearth-left'), require('hearth-right'))\"",
+                     timeoutSeconds=100)
+        assert done["stdout"].strip().endswith("42 right"), done
+        assert len(index.downloads()) == 2, index.asked
+
+
+def one_download():
+    """many sandboxes that install the same at once cause one download"""
+    with Index([wheel("hearthfoo", size=3_000_000)], delay=1.0) as index:
+        with server(pool("m", "Mirror", warm=5), args=mirrored(index)) as s:
+            workspaces = [s.open_workspace(pool="m")["id"] for _ in range(5)]
+            install = "pip install --quiet hearthfoo && python3 -c 'import hearthfoo; print(1)'"
+            with concurrent.futures.ThreadPoolExecutor(5) as threads:
+                done = list(threads.map(lambda w: s.run(w, install, timeoutSeconds=100), workspaces))
+            assert [d["stdout"].strip() for d in done] == ["1"] * 5, done
+            assert len(index.downloads()) == 1, index.asked
+
+
+def lying_index():
+    """a file that is not what its index says is given to nobody and kept for nobody"""
+    name, content = wheel("hearthfoo", size=100_000)
+    with Index([(name, content)]) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        index.lie_about(f"/files/{name}", content[:-200] + bytes(200))
+        workspace = s.open_workspace(pool="m")["id"]
+        install = "pip install --quiet --no-input --retries 0 hearthfoo; python3 -c 'import hearthfoo; print(1)'"
+        assert s.run(workspace, install, timeoutSeconds=100)["stdout"] == "", "poisoned"
+        assert os.listdir(os.path.join(s.data, "state", "mirror")) == []
+        index.lies.clear()
+        assert s.run(workspace, install, timeoutSeconds=100)["stdout"].strip() == "1"
+
+
+def says_why():
+    """what cannot be had is refused in words: an unknown package, an index that is away, a pool without a way out"""
+    with Index([wheel("hearthfoo")]) as index:
+        with server(pool("m", "Mirror"), pool("n", "None"), args=mirrored(index)) as s:
+            workspace = s.open_workspace(pool="m")["id"]
+            gone = s.run(workspace, "pip install hearth-nothing-here", timeoutSeconds=100)
+            assert gone["exitCode"] == 1 and "No matching distribution" in gone["stderr"], gone
+            proxied = s.run(workspace, "pip install --retries 0 --index-url https://index.example/simple/ x", timeoutSeconds=100)
+            assert "index.example:443 is not on the allow-list" in proxied["stderr"], proxied
+            none = s.open_workspace(pool="n")
+            assert none["network"] == "None"
+            assert s.run(none["id"], "env | grep -ic proxy")["stdout"].strip() == "0"
+            assert s.get(f"/v1/workspaces/{none['id']}/egress").json["requests"] == 0
+            refused = s.post("/v1/workspaces", {"pool": "n", "network": "Mirror"})
+            assert refused.status == 422 and "network" in json.dumps(refused.json), refused
+            assert s.open_workspace(network="Mirror")["pool"] == "m"
+            assert s.post("/v1/workspaces", {"network": "Egress"}).status == 422
+            narrowed = s.open_workspace(pool="m", network="None")
+            assert s.run(narrowed["id"], "env | grep -ic proxy")["stdout"].strip() == "0"
+            closed = python(s, narrowed["id"], "import socket; socket.create_connection(('127.0.0.1', 3128), 2)")
+            assert closed["error"]["name"] == "ConnectionRefusedError", closed
+            bad = s.call("PUT", "/v1/pools/bad", {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "metadata": {"name": "bad"},
+                                                 "spec": {"template": {"image": "python", "network": {"mode": "Egress", "allow": ["http://x"]}}}})
+            assert bad.status == 422 and "/spec/template/network/allow/0" in json.dumps(bad.json), bad
+
+
+# Every way to write an address of this machine, of a metadata service, or of a private network.
+SPELLINGS = """127.0.0.1 127.0.1.1 127.1 127.0.1 127.255.255.254 0 0.0.0.0 0.1 2130706433 017700000001 0x7f000001 0x7f.0.0.1
+0177.0.0.1 0x7f.1 0x7f.0x0.0x0.0x1 127.0.0.1. 127.00.00.01 localhost LOCALHOST localhost. ip6-localhost [::1] [::] [0:0:0:0:0:0:0:1]
+[::0001] [0000::1] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:127.0.0.1] [::127.0.0.1] [::7f00:1] [64:ff9b::127.0.0.1]
+[64:ff9b::7f00:1] [2002:7f00:1::] [2002:7f00:0001::1] [::1%25lo] [::1%lo] [fe80::1] [fe80::1%25eth0] [fc00::1] [fd00:ec2::254]
+169.254.169.254 0xa9fea9fe 2852039166 0251.0376.0251.0376 [::ffff:169.254.169.254] [::ffff:a9fe:a9fe] 169.254.170.2 100.100.100.200
+168.63.129.16 192.168.0.1 10.0.0.1 172.16.0.1 172.31.255.255 100.64.0.1 192.0.0.192 198.18.0.1 224.0.0.1 255.255.255.255 240.0.0.1
+user@127.0.0.1 example.com@127.0.0.1 127.0.0.1#example.com 127.0.0.1%00.example.com example.com:80@127.0.0.1""".split()
+
+KNOCK = """
+import socket, sys
+reached, refused = [], 0
+def ask(text):
+    with socket.create_connection(("127.0.0.1", 3128), 5) as s:
+        s.settimeout(30)
+        s.sendall(text.encode("latin-1"))
+        s.shutdown(socket.SHUT_WR)
+        out = b""
+        while piece := s.recv(65536):
+            out += piece
+        return out
+for host in HOSTS:
+    for text in (f"GET http://{host}:{PORT}/ HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\n",
+                 f"CONNECT {host}:{PORT} HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\n"):
+        answer = ask(text)
+        if b" 200 " in answer[:20]:
+            reached.append((host, text[:7]))
+        elif answer.startswith(b"HTTP/1.1 4") or answer.startswith(b"HTTP/1.1 502"):
+            refused += 1
+        else:
+            print("odd", host, answer[:80])
+print(refused, reached)
+"""
+
+
+def addresses_of_this_machine():
+    import subprocess
+    out = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
+    return [f"[{a}]" if ":" in a else a for a in out]
+
+
+def denied_addresses():
+    """no spelling of a denied address is reached by the widest allow-list; exempt by the operator, the same are"""
+    hosts = SPELLINGS + addresses_of_this_machine()
+    with Listener() as canary:
+        allow = ["*", f"*:{canary.port}", f"0.0.0.0/0:{canary.port}", f"[::/0]:{canary.port}", "10.0.0.0/8", "127.0.0.0/8"]
+        code = KNOCK.replace("HOSTS", repr(hosts)).replace("PORT", str(canary.port))
+        with server(pool("e", "Egress", allow)) as s:
+            workspace = s.open_workspace(pool="e")["id"]
+            done = python(s, workspace, code, timeoutSeconds=110)
+            assert done["stdout"].strip() == f"{2 * len(hosts)} []", done
+            assert canary.heard == []
+        with server(pool("e", "Egress", allow), args=("--egress-exempt", "127.0.0.0/8")) as s:
+            workspace = s.open_workspace(pool="e")["id"]
+            done = python(s, workspace, code, timeoutSeconds=110)
+            assert "('127.0.0.1', 'GET htt')" in done["stdout"], done
+            assert len(canary.heard) >= 2, "the canary hears what gets through"
+
+
+def allowed_service():
+    """a service on the allow-list is reached by urllib as it is, another is not; the claim may narrow the list"""
+    with Listener() as service, Listener() as other:
+        allow = [f"127.0.0.1:{service.port}", f"127.0.0.1:{other.port}"]
+        get = "import urllib.request; print(urllib.request.build_opener(urllib.request.ProxyHandler({'http': 'http://127.0.0.1:3128'}))" \
+              ".open('http://127.0.0.1:%d/').read())"
+        with server(pool("e", "Egress", allow), args=("--egress-exempt", "127.0.0.1")) as s:
+            workspace = s.open_workspace(pool="e", allow=[f"127.0.0.1:{service.port}"])["id"]
+            assert python(s, workspace, get % service.port)["stdout"].strip() == "b'canary'"
+            refused = python(s, workspace, get % other.port)
+            assert "403" in refused["error"]["message"], refused
+            assert other.heard == []
+            seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+            assert [(e["decision"], e["kind"]) for e in seen["latest"]] == [("not_allowed", "http"), ("allowed", "http")], seen
+            wide = s.open_workspace(pool="e")["id"]
+            assert python(s, wide, get % other.port)["stdout"].strip() == "b'canary'"
+            assert s.post("/v1/workspaces", {"pool": "e", "allow": ["http://nonsense"]}).status == 400
+
+
+def survives_restart():
+    """after kill -9 of the server a workspace has its way out, and its limits, again"""
+    with Index([wheel("hearthfoo")]) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        s.kill9()
+        s.start()
+        install = "pip install --quiet hearthfoo && python3 -c 'import hearthfoo; print(1)'"
+        assert s.run(workspace, install, timeoutSeconds=100)["stdout"].strip() == "1"
+        assert s.get(f"/v1/workspaces/{workspace}").json["network"] == "Mirror"
+
+
+def floods():
+    """a tenant that holds or floods connections to its port takes nothing from another's, and its end frees them"""
+    hold = """
+import socket, time
+held = []
+for _ in range(300):
+    s = socket.socket()
+    s.settimeout(0.2)
+    try:
+        s.connect(("127.0.0.1", 3128))
+        s.sendall(b"GET /pypi/simple/x/ HT")
+        held.append(s)
+    except OSError:
+        break
+print(len(held), flush=True)
+end = time.monotonic() + 5
+while time.monotonic() < end:
+    try:
+        s = socket.create_connection(("127.0.0.1", 3128), 0.1)
+        s.sendall(b"nonsense\\r\\n\\r\\n")
+        s.close()
+    except OSError:
+        pass
+"""
+    with Index([wheel("hearthfoo")]) as index, server(pool("m", "Mirror", warm=2), args=mirrored(index)) as s:
+        bad, good = (s.open_workspace(pool="m")["id"] for _ in range(2))
+        answer = s.post(f"/v1/workspaces/{bad}/executions", {"code": hold, "language": "python", "background": True})
+        assert answer.status == 202, answer
+        before = descriptors(s)
+        for _ in range(3):
+            install = "pip install --quiet --force-reinstall hearthfoo && python3 -c 'import hearthfoo; print(1)'"
+            assert s.run(good, install, timeoutSeconds=100)["stdout"].strip() == "1"
+        assert s.call("DELETE", f"/v1/workspaces/{bad}").status == 204
+        wait_for("the connections' end", lambda: descriptors(s) < before - 20, 20)
+
+
+def descriptors(s):
+    return len(os.listdir(f"/proc/{s.process.pid}/fd"))
+
+
+if __name__ == "__main__":
+    main("server", [pip_installs, npm_installs, one_download, lying_index, says_why, denied_addresses, allowed_service,
+                    survives_restart, floods])

@@ -1,0 +1,130 @@
+"""Package indexes of our own on loopback: a simple repository for pip and a registry for npm, with packages made on
+the spot. They count what is asked, and lie when they are told to. Standard library only."""
+
+import base64
+import hashlib
+import http.server
+import io
+import json
+import tarfile
+import threading
+import time
+import zipfile
+
+
+def wheel(name, version="1.0", code="", size=0, requires=()):
+    """A wheel with one module; `size` more bytes that do not compress."""
+    out = io.BytesIO()
+    info = f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(f"Requires-Dist: {r}\n" for r in requires)
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr(f"{name}/__init__.py", code or f"version = {version!r}\n")
+        if size:
+            z.writestr(f"{name}/data", hashlib.shake_128(name.encode()).digest(size))
+        z.writestr(f"{info}/METADATA", metadata)
+        z.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        z.writestr(f"{info}/RECORD", "")
+    return f"{name}-{version}-py3-none-any.whl", out.getvalue()
+
+
+def tarball(name, version="1.0.0", code="module.exports = 42\n", dependencies=None):
+    out = io.BytesIO()
+    manifest = {"name": name, "version": version, "main": "index.js", "dependencies": dependencies or {}}
+    with tarfile.open(fileobj=out, mode="w:gz") as t:
+        for path, text in (("package.json", json.dumps(manifest)), ("index.js", code)):
+            entry = tarfile.TarInfo("package/" + path)
+            entry.size = len(text)
+            t.addfile(entry, io.BytesIO(text.encode()))
+    return manifest, out.getvalue()
+
+
+class Index:
+    """Use as a context. `asked` holds each path in the order it was asked for."""
+
+    def __init__(self, wheels=(), tarballs=(), delay=0.0, as_json=False):
+        self.asked, self.delay, self.as_json = [], delay, as_json
+        self.files, self.projects, self.packages, self.lies = {}, {}, {}, {}
+        for filename, content in wheels:
+            self.files[f"/files/{filename}"] = content
+            self.projects.setdefault(filename.split("-")[0], []).append(filename)
+        for manifest, content in tarballs:
+            file = f"/npm/{manifest['name']}/-/{manifest['name']}-{manifest['version']}.tgz"
+            self.files[file] = content
+            self.packages.setdefault(manifest["name"], []).append((manifest, file, content))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
+        self.port = self.server.server_port
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    @property
+    def pypi(self):
+        return f"http://127.0.0.1:{self.port}/simple/"
+
+    @property
+    def npm(self):
+        return f"http://127.0.0.1:{self.port}/npm/"
+
+    def downloads(self):
+        return [path for path in self.asked if path in self.files]
+
+    def lie_about(self, path, content):
+        """Gives other bytes than the index tells the hash of."""
+        self.lies[path] = content
+
+    def project(self, name):
+        names = self.projects[name]
+        hashes = {n: hashlib.sha256(self.files[f"/files/{n}"]).hexdigest() for n in names}
+        if self.as_json:
+            return "application/vnd.pypi.simple.v1+json", json.dumps({"meta": {"api-version": "1.0"}, "name": name, "files": [
+                {"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": hashes[n]}} for n in names]})
+        return "text/html", "<!DOCTYPE html><body>" + "".join(
+            f'<a href="../../files/{n}#sha256={hashes[n]}">{n}</a>' for n in names)
+
+    def packument(self, name):
+        versions = {}
+        for manifest, file, content in self.packages[name]:
+            integrity = "sha512-" + base64.b64encode(hashlib.sha512(content).digest()).decode()
+            dist = {"tarball": f"http://127.0.0.1:{self.port}{file}", "integrity": integrity}
+            versions[manifest["version"]] = dict(manifest, dist=dist)
+        return "application/json", json.dumps({"name": name, "dist-tags": {"latest": list(versions)[-1]}, "versions": versions})
+
+    def answer(self, path):
+        if path in self.files:
+            time.sleep(self.delay)
+            return "application/octet-stream", self.lies.get(path, self.files[path])
+        parts = path.strip("/").split("/")
+        if parts[0] == "simple" and len(parts) == 2 and parts[1] in self.projects:
+            return self.project(parts[1])
+        if parts[0] == "npm" and len(parts) == 2 and parts[1] in self.packages:
+            return self.packument(parts[1])
+        return None
+
+    def handler(self):
+        index = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                index.asked.append(self.path)
+                found = index.answer(self.path)
+                kind, body = found or ("text/plain", "nothing here")
+                body = body.encode() if isinstance(body, str) else body
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
