@@ -63,8 +63,7 @@ Recovery::Outcome Recovery::run() {
     std::vector<pool::SandboxId> keep;
     for (const pool::SandboxInfo& info : found) {
         const auto agent = agents.find(info.id);
-        const Verdict verdict =
-            agent == agents.end() ? Verdict::Swept : place(info, std::move(agent->second));
+        const Verdict verdict = agent == agents.end() ? Verdict::Swept : place(info, agent->second);
         if (verdict == Verdict::Swept) {
             ++outcome.swept;
             continue;
@@ -129,7 +128,7 @@ std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id) {
 }
 
 Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
-                                  std::shared_ptr<agent::AgentClient> agent) {
+                                  const std::shared_ptr<agent::AgentClient>& agent) {
     const auto label = [&](const char* key) {
         const auto found = info.labels.find(key);
         return found == info.labels.end() ? std::string() : found->second;
@@ -148,6 +147,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     if (agent->hello().binding) {
         try {
             adoptWorkspace(std::move(member), agent);
+            sandboxes_.notice(info.id, *agent);
             return Verdict::Claimed;
         } catch (const Error& e) {
             log_.warn("recovery.bad_note", {{"sandbox", info.id}, {"error", e.what()}});
@@ -161,8 +161,9 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     member.limits = pool->spec.limits;
     member.phase = pool::Phase::Ready;
     member.ready = clock_.wall();
-    member.agent = std::move(agent);
+    member.agent = agent;
     warm_.adopt(std::move(member));
+    sandboxes_.notice(info.id, *agent);
     return Verdict::Warm;
 }
 
