@@ -233,7 +233,8 @@ def unread():
                 assert stalled.begin() == download.begin() == 200
                 for _ in range(200):
                     crowd.append(Reader(s, events, buffer=4096))
-                    assert crowd[-1].begin() == 200
+                    status = crowd[-1].begin()
+                    assert status == 200, (len(crowd), status)
                 while s.get(f"/v1/executions/{flooder}").json["status"] == "running":
                     neighbour.works()
                 assert growth.most() < ALLOWED, growth.most()
