@@ -112,7 +112,8 @@ ArtifactStore::ArtifactStore(std::string directory, WorkspaceTable& table, Journ
 void ArtifactStore::sweep() {
     for (const std::string& owner : foldersIn(directory_)) {
         for (const std::string& workspace : foldersIn(directory_ + "/" + owner)) {
-            sweepPlace(owner + "/" + workspace);
+            std::string place = owner;
+            sweepPlace(place.append("/").append(workspace));
         }
         ::rmdir((directory_ + "/" + owner).c_str());  // if it is empty
     }

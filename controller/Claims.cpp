@@ -175,7 +175,8 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
         const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
         crashPoint("claim.after_bind");
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
-        broker_.open({facts.id, facts.tenant, facts.pool}, networkPolicy(facts), *member.agent);
+        broker_.open(member.id, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
+                     *member.agent);
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") metrics_.doubleBindRefused();
         endings_.lost(member.id, "the bind was refused: " + e.code());

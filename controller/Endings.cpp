@@ -63,13 +63,13 @@ bool Endings::retire(const pool::Member& member, const std::string& reason) {
 void Endings::finish(const std::shared_ptr<Workspace>& workspace, const std::string& reason,
                      double lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
-    table_.erase(facts.id);
-    broker_.close(facts.id);
+    table_.erase(*workspace);
+    broker_.close(facts.sandbox);
     const std::size_t contexts = workspace->contexts().clear();
     if (contexts > 0) {
         metrics_.contextEnded(facts.pool, "workspace", static_cast<double>(contexts));
     }
-    journal_.ended(facts.id, toUnixMillis(clock_.wall()), reason);
+    journal_.ended(facts.id, toUnixMillis(clock_.wall()), reason, facts.sandbox);
     metrics_.reclaim(facts.pool, reason, lag_seconds);
     metrics_.workspaces(facts.pool, static_cast<double>(table_.countOf(facts.pool)));
     events_.publish({.type = "workspace.reclaimed",

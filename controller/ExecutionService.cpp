@@ -64,7 +64,7 @@ ExecutionService::ExecutionService(WorkspaceService& workspaces, WorkspaceTable&
 }
 
 ExecutionService::~ExecutionService() {
-    const std::lock_guard lock(gate_->mutex);
+    const std::lock_guard lock(gate_->mutex);  // after the calls that are under way
     gate_->service = nullptr;
 }
 
@@ -143,7 +143,7 @@ std::shared_ptr<LiveExecution> ExecutionService::remember(
     auto execution = std::make_shared<LiveExecution>(std::move(facts), workspace, clock_);
     execution->self(execution);
     execution->onEnded([gate = gate_](const std::shared_ptr<LiveExecution>& which) {
-        const std::lock_guard lock(gate->mutex);
+        const std::shared_lock lock(gate->mutex);
         if (gate->service != nullptr) gate->service->ended(which);
     });
     const std::lock_guard lock(mutex_);
@@ -193,7 +193,7 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
     }
     if (artifacts_ != nullptr && !request.collect.empty()) facts.collect = request.collect;
-    const std::shared_ptr<LiveExecution> execution = remember(std::move(facts), workspace);
+    std::shared_ptr<LiveExecution> execution = remember(std::move(facts), workspace);
     if (!execution) {  // the same key at the same time: the other one runs it
         workspace->workEnded(clock_.now());
         const std::lock_guard lock(mutex_);
@@ -248,9 +248,8 @@ void ExecutionService::collectAtEnd(LiveExecution& execution, TimePoint since) {
 void ExecutionService::ended(const std::shared_ptr<LiveExecution>& execution) {
     const std::shared_ptr<Workspace>& workspace = execution->workspace();
     const WorkspaceFacts& facts = workspace->facts();
-    if (execution->mayHaveMetOom(facts.limits.memory_bytes)) {
-        const std::optional<pool::SandboxUsage> usage = runtime_.usage(facts.sandbox);
-        if (usage && workspace->sawOom(usage->oom_kills)) execution->oomSeen();
+    if (execution->mayHaveMetOom(facts.limits.memory_bytes) && sawOom(*workspace)) {
+        execution->oomSeen();
     }
     workspace->workEnded(clock_.now());
     if (const std::string context = execution->context(); !context.empty()) {
@@ -269,6 +268,18 @@ void ExecutionService::ended(const std::shared_ptr<LiveExecution>& execution) {
     // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
     // answer is on its way.
     work_.addAfter({"execution", execution->id()}, kBehindAnswer);
+}
+
+bool ExecutionService::sawOom(Workspace& workspace) {
+    const pool::SandboxId& sandbox = workspace.facts().sandbox;
+    try {
+        const std::optional<pool::SandboxUsage> usage = runtime_.usage(sandbox);
+        return usage && workspace.sawOom(usage->oom_kills);
+    } catch (const std::exception& e) {
+        // The execution ends all the same: nobody would tell it again.
+        log_.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
+        return false;
+    }
 }
 
 ReconcileResult ExecutionService::settle(const std::string& id) {
@@ -312,7 +323,7 @@ ReconcileResult ExecutionService::settle(const std::string& id) {
             if (durable && record.output == kOutputApart) {
                 execution->keptBy(storedExecution(record, journal));
             }
-            const std::lock_guard lock(gate->mutex);
+            const std::shared_lock lock(gate->mutex);
             if (gate->service == nullptr) return;
             gate->service->recorded(execution->id(), execution->workspace(), durable, kept);
         },
@@ -391,7 +402,12 @@ void ExecutionService::adopt(const std::shared_ptr<Workspace>& workspace,
     if (!execution) return workspace->workEnded(clock_.now());
     // Whether it wants any is in its note, which the agent tells before all else.
     if (artifacts_ != nullptr) collectAtEnd(*execution, known.started_at);
-    execution->handle(workspace->agent().attach(known.id, 0, execution, kAdoptedOutputLimit));
+    try {
+        execution->handle(workspace->agent().attach(known.id, 0, execution, kAdoptedOutputLimit));
+    } catch (const agent::AgentLost& e) {  // since it told what it runs
+        endings_.lost(workspace->facts().sandbox, e.what());
+        execution->endLost();
+    }
 }
 
 std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const std::string& id) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "controller/Artifacts.h"
@@ -66,6 +67,9 @@ private:
                                             const std::shared_ptr<Workspace>& workspace);
     void collectAtEnd(LiveExecution& execution, TimePoint since);
     void ended(const std::shared_ptr<LiveExecution>& execution);
+    /// Whether the kernel has killed for memory since this was last asked; false if the runtime
+    /// cannot tell.
+    bool sawOom(Workspace& workspace);
     void recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace, bool durable,
                   std::size_t kept_bytes);
     std::shared_ptr<LiveExecution> running(const Principal& who, const std::string& id);
@@ -87,7 +91,7 @@ private:
     Artifacts* artifacts_ = nullptr;
     /// What the ends of executions and the journal's callbacks come through: they may outlive us.
     struct Gate {
-        std::mutex mutex;
+        std::shared_mutex mutex;
         ExecutionService* service = nullptr;  // guarded by mutex; null once we have gone
     };
     const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();

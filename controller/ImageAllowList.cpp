@@ -45,6 +45,13 @@ bool isUpper(char c) {
     return c >= 'A' && c <= 'Z';
 }
 
+[[noreturn]] void refusePattern(const std::string& written, const std::string& why) {
+    throw Error(ErrorCode::InvalidArgument, "\"" + written + "\" is no pattern of images: " + why)
+        .hint(
+            "write it as python:*, registry.example/team/*:* or "
+            "registry.example/team/*@sha256:*");
+}
+
 }  // namespace
 
 std::string registryOf(std::string_view repository) {
@@ -57,13 +64,7 @@ std::string registryOf(std::string_view repository) {
 
 ImageAllowList::ImageAllowList(const std::vector<std::string>& patterns) {
     for (const std::string& written : patterns) {
-        const auto refuse = [&](const std::string& why) {
-            throw Error(ErrorCode::InvalidArgument,
-                        "\"" + written + "\" is no pattern of images: " + why)
-                .hint(
-                    "write it as python:*, registry.example/team/*:* or "
-                    "registry.example/team/*@sha256:*");
-        };
+        const auto refuse = [&](const char* why) { refusePattern(written, why); };
         std::string_view rest = written;
         Pattern pattern;
         if (const std::size_t at = rest.find('@'); at != std::string_view::npos) {

@@ -227,9 +227,11 @@ void Journal::record(const WorkspaceRecord& r) {
     });
 }
 
-void Journal::ended(const std::string& workspace, std::int64_t ended_ms,
-                    const std::string& reason) {
-    write([workspace, ended_ms, reason](Database& database) {
+void Journal::ended(const std::string& workspace, std::int64_t ended_ms, const std::string& reason,
+                    const std::string& sandbox) {
+    write([workspace, ended_ms, reason, sandbox](Database& database) {
+        Statement other(database, "SELECT 1 FROM workspaces WHERE id = ? AND sandbox <> ?");
+        if (!sandbox.empty() && other.bind(workspace).bind(sandbox).step()) return;
         Statement(
             database,
             "UPDATE workspaces SET ended_ms = ?, reason = ? WHERE id = ? AND ended_ms IS NULL")

@@ -91,8 +91,10 @@ public:
     void flush(std::chrono::milliseconds timeout);
 
     void record(const WorkspaceRecord& record);
-    /// Its contexts end with it.
-    void ended(const std::string& workspace, std::int64_t ended_ms, const std::string& reason);
+    /// Its contexts end with it. With a sandbox only if that is its: a later attempt of the same
+    /// claim has the same id.
+    void ended(const std::string& workspace, std::int64_t ended_ms, const std::string& reason,
+               const std::string& sandbox = {});
     void record(const ContextRecord& record);
     void contextEnded(const std::string& context, std::int64_t ended_ms, const std::string& reason);
     enum class Piece { Output, Result };

@@ -182,6 +182,7 @@ bool LiveExecution::finished() const {
 
 bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     if (finished()) return true;
+    const auto until = std::chrono::steady_clock::now() + timeout;
     try {
         workspace_->agent().drive(
             [this] {
@@ -194,7 +195,7 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     }
     {  // Artifacts come from another thread than the agent's frames.
         std::unique_lock lock(mutex_);
-        if (collecting_) concluded_.wait_for(lock, timeout, [this] { return finished_; });
+        if (collecting_) concluded_.wait_until(lock, until, [this] { return finished_; });
     }
     const bool done = finished();
     if (const std::optional<agent::AgentError> refused = refusal()) {

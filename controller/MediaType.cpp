@@ -63,8 +63,8 @@ constexpr std::array<Pair, 3> kOffice{
      {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
      {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"}}};
 
-template <std::size_t n>
-std::string_view lookUp(const std::array<Pair, n>& table, std::string_view key) {
+template <std::size_t N>
+std::string_view lookUp(const std::array<Pair, N>& table, std::string_view key) {
     for (const auto& [name, type] : table) {
         if (name == key) return type;
     }

@@ -61,7 +61,6 @@ private:
     /// The making ready of one image; claims that want it meanwhile share it.
     struct Job {
         bool done = false;
-        bool running = false;
         std::exception_ptr failure;
         pool::ImageStages stages;
         std::string pool;

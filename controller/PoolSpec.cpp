@@ -43,11 +43,11 @@ public:
     }
 
     const Json& child(const std::string& key) {
-        static const Json kNull;
+        static const Json null;
         known_.push_back(key);
-        if (object_ == nullptr) return kNull;
+        if (object_ == nullptr) return null;
         const auto found = object_->find(key);
-        return found == object_->end() ? kNull : *found;
+        return found == object_->end() ? null : *found;
     }
 
     FieldReader object(const std::string& key) {
@@ -97,7 +97,7 @@ public:
         if (value.is_string()) parsed = parseMilliCpu(value.get<std::string>());
         if (value.is_number()) parsed = parseMilliCpu(value.dump());
         if (!parsed || *parsed < 10 || *parsed > 1'000'000) {
-            return complain("/" + key, "must be cores, such as \"1\", \"0.5\" or \"500m\"");
+            return complain("/" + key, R"(must be cores, such as "1", "0.5" or "500m")");
         }
         out = *parsed;
     }
@@ -110,7 +110,7 @@ public:
         if (value.is_number_unsigned() && value.get<std::uint64_t>() == 0) {
             parsed = std::chrono::milliseconds(0);
         }
-        if (!parsed) return complain("/" + key, "must be a duration, such as \"90s\" or \"10m\"");
+        if (!parsed) return complain("/" + key, R"(must be a duration, such as "90s" or "10m")");
         out = *parsed;
     }
 
@@ -412,7 +412,7 @@ Json storedDocument(const Pool& pool) {
 }
 
 Json poolDocument(const std::string& name, const PoolSpec& spec) {
-    const auto nameOf = [](const auto& names, auto value) -> const char* {
+    const auto name_of = [](const auto& names, auto value) -> const char* {
         for (const auto& [text, meaning] : names) {
             if (meaning == value) return text;
         }
@@ -431,8 +431,9 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                   {"pids", spec.limits.pids},
                   {"workspace", formatBytes(spec.limits.workspace_bytes)},
                   {"tmp", formatBytes(spec.limits.tmp_bytes)}}},
-                {"storage", nameOf(kStorage, spec.storage)},
-                {"network", {{"mode", nameOf(kNetworks, spec.network)}, {"allow", spec.network_allow}}},
+                {"storage", name_of(kStorage, spec.storage)},
+                {"network",
+                 {{"mode", name_of(kNetworks, spec.network)}, {"allow", spec.network_allow}}},
                 {"prewarm",
                  {{"languages", spec.prewarm_languages},
                   {"imports", spec.prewarm_imports},
@@ -445,7 +446,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                 {"maxAge", formatDuration(spec.max_age)}}},
               {"sizing", {{"mode", "Static"}}},
               {"onEmpty",
-               {{"action", nameOf(kOnEmpty, spec.on_empty)},
+               {{"action", name_of(kOnEmpty, spec.on_empty)},
                 {"maxWait", formatDuration(spec.max_wait)},
                 {"maxQueue", spec.max_queue}}},
               {"lifecycle",

@@ -64,8 +64,7 @@ Recovery::Outcome Recovery::run() {
     std::vector<pool::SandboxId> keep;
     for (const pool::SandboxInfo& info : found) {
         const auto agent = agents.find(info.id);
-        const Verdict verdict =
-            agent == agents.end() ? Verdict::Swept : place(info, std::move(agent->second));
+        const Verdict verdict = agent == agents.end() ? Verdict::Swept : place(info, agent->second);
         if (verdict == Verdict::Swept) {
             ++outcome.swept;
             continue;
@@ -130,7 +129,7 @@ std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id) {
 }
 
 Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
-                                  std::shared_ptr<agent::AgentClient> agent) {
+                                  const std::shared_ptr<agent::AgentClient>& agent) {
     const auto label = [&](const char* key) {
         const auto found = info.labels.find(key);
         return found == info.labels.end() ? std::string() : found->second;
@@ -149,6 +148,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     if (agent->hello().binding) {
         try {
             adoptWorkspace(std::move(member), agent);
+            sandboxes_.notice(info.id, *agent);
             return Verdict::Claimed;
         } catch (const Error& e) {
             log_.warn("recovery.bad_note", {{"sandbox", info.id}, {"error", e.what()}});
@@ -162,8 +162,9 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     member.limits = pool->spec.limits;
     member.phase = pool::Phase::Ready;
     member.ready = clock_.wall();
-    member.agent = std::move(agent);
+    member.agent = agent;
     warm_.adopt(std::move(member));
+    sandboxes_.notice(info.id, *agent);
     return Verdict::Warm;
 }
 
@@ -185,7 +186,7 @@ void Recovery::adoptWorkspace(pool::Member member,
         hello.last_activity);
     table_.insert(workspace);
     // What it sent out before is in the log; the connections went with the server that had them.
-    broker_.open({facts.id, facts.tenant, facts.pool}, networkPolicy(facts), *agent);
+    broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts), *agent);
     if (!journal_.workspace(facts.id)) {  // the data file was lost, or the crash came before it
         journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
                                         facts.claim_id, facts.fingerprint, facts.name,

@@ -34,7 +34,7 @@ private:
     std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> askAll(
         const std::vector<pool::SandboxInfo>& found);
     std::shared_ptr<agent::AgentClient> ask(const pool::SandboxId& id);
-    Verdict place(const pool::SandboxInfo& info, std::shared_ptr<agent::AgentClient> agent);
+    Verdict place(const pool::SandboxInfo& info, const std::shared_ptr<agent::AgentClient>& agent);
     void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent);
     void adoptContexts(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello);
     void closeHistory();

@@ -49,6 +49,10 @@ public:
     /// A control connection to a sandbox's agent that reports its loss.
     std::shared_ptr<agent::AgentClient> connect(const pool::SandboxId& id,
                                                 std::chrono::milliseconds timeout);
+    /// Recovery: an agent that was lost before its sandbox was a member has been heard by nobody.
+    void notice(const pool::SandboxId& id, const agent::AgentClient& agent) {
+        if (agent.lost()) endings_.lost(id, "its agent was lost while the server started");
+    }
 
 private:
     /// What a client keeps instead of `this`: it is told of losses by the thread that reads, when

@@ -374,7 +374,7 @@ WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& 
 }
 
 broker::EgressReport WorkspaceService::egress(const Principal& who, const std::string& id) {
-    return broker_.report(require(who, id)->facts().id);
+    return broker_.report(require(who, id)->facts().sandbox);
 }
 
 std::vector<std::string> WorkspaceService::languages(const Principal& who, const std::string& id) {

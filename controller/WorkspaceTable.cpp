@@ -46,19 +46,24 @@ void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) 
     by_id_[facts.id] = std::move(workspace);
 }
 
-void WorkspaceTable::erase(const std::string& id) {
+void WorkspaceTable::erase(const Workspace& workspace) {
+    const WorkspaceFacts& facts = workspace.facts();
     std::shared_ptr<Workspace> last;  // ends outside the lock
     {
         const std::lock_guard lock(mutex_);
-        const auto found = by_id_.find(id);
-        if (found == by_id_.end()) return;
+        const auto found = by_sandbox_.find(facts.sandbox);
+        if (found == by_sandbox_.end()) return;
         last = std::move(found->second);
-        by_id_.erase(found);
-        by_claim_.erase(last->facts().claim_id);
-        by_sandbox_.erase(last->facts().sandbox);
-        --of_pool_[last->facts().pool];
+        by_sandbox_.erase(found);
+        const auto forget = [&](auto& map, const std::string& key) {
+            const auto entry = map.find(key);
+            if (entry != map.end() && entry->second == last) map.erase(entry);
+        };
+        forget(by_id_, facts.id);
+        forget(by_claim_, facts.claim_id);
+        --of_pool_[facts.pool];
     }
-    giveBack(quotaKey(last->facts().tenant, last->facts().pool));
+    giveBack(quotaKey(facts.tenant, facts.pool));
 }
 
 std::shared_ptr<Workspace> WorkspaceTable::find(const std::string& id) const {

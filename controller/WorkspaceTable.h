@@ -39,7 +39,8 @@ public:
     /// With a `place` of the same tenant and pool the workspace takes that over, so that it never
     /// counts twice; without one (recovery) it counts in addition.
     void insert(std::shared_ptr<Workspace> workspace, Place* place = nullptr);
-    void erase(const std::string& id);
+    /// This very one: a claim's later attempt has the same id and claim, and stays.
+    void erase(const Workspace& workspace);
 
     std::shared_ptr<Workspace> find(const std::string& id) const;
     std::shared_ptr<Workspace> byClaim(const std::string& claim_id) const;

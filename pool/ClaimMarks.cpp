@@ -65,7 +65,7 @@ void ClaimMarks::set(const SandboxId& id) {
     const std::size_t index = free_.back();
     char* text = slot(index);
     std::memset(text, 0, kSlotSize);
-    std::memcpy(text, id.data(), id.size());
+    id.copy(text, id.size());  // shorter than the slot, which is empty
     // The caller sends the bind next: the mark must not be moved behind it.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     free_.pop_back();

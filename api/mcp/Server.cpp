@@ -115,6 +115,9 @@ Server::Reply Server::callTool(const Caller& caller, const Message& message) {
                    finish = pending->finish] {
         return toolAnswer(tool->name, request_id, id, finish);
     };
+    slow.refusal = [this, tool, id = message.id](const Error& error) {
+        return refusal(tool->name, id, error);
+    };
     call->onCancel(pending->cancel);
     slow.pending = std::move(*pending);
     return slow;
@@ -129,8 +132,7 @@ Json Server::toolAnswer(const std::string& tool, const std::string& request_id, 
         }
         return resultMessage(id, result.message());
     } catch (const Error& error) {
-        services_.metrics.mcp("tools/call", tool, "tool_error");
-        return resultMessage(id, errorResult(error).message());
+        return refusal(tool, id, error);
     } catch (const std::exception& error) {
         services_.log.error("mcp_tool_failed",
                             {{"tool", tool}, {"request", request_id}, {"error", error.what()}});
@@ -141,11 +143,20 @@ Json Server::toolAnswer(const std::string& tool, const std::string& request_id, 
     }
 }
 
+Json Server::refusal(const std::string& tool, const Json& id, const Error& error) const {
+    services_.metrics.mcp("tools/call", tool, "tool_error");
+    return resultMessage(id, errorResult(error).message());
+}
+
 std::optional<Json> Server::settle(SlowCall& slow, const Clock& clock, TimePoint deadline) {
     const PendingCall& pending = slow.pending;
     const TimePoint last = pending.until ? std::min(deadline, *pending.until) : deadline;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(last - clock.now());
-    if (!pending.execution->finished() && left.count() > 0) pending.execution->wait(left);
+    try {
+        if (!pending.execution->finished() && left.count() > 0) pending.execution->wait(left);
+    } catch (const Error& error) {
+        return slow.refusal(error);
+    }
     if (slow.call->cancelled()) return Json();
     if (!pending.ready(clock.now())) return std::nullopt;
     return slow.answer();

@@ -44,6 +44,8 @@ private:
     Reply callTool(const Caller& caller, const Message& message);
     Json toolAnswer(const std::string& tool, const std::string& request_id, const Json& id,
                     const std::function<ToolResult()>& make) const;
+    /// What a tool that failed answers, so that the model can act on it.
+    Json refusal(const std::string& tool, const Json& id, const Error& error) const;
 
     const controller::Services& services_;
     Toolbox tools_;

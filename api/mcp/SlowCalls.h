@@ -30,6 +30,8 @@ struct SlowCall {
     TimePoint started_at{};
     /// Makes the answering message; called at most once, never after a cancellation.
     std::function<Json()> answer;
+    /// The same, where the agent turned out not to run it.
+    std::function<Json(const Error&)> refusal;
 };
 
 /// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by the

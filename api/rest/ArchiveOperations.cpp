@@ -64,7 +64,7 @@ Operations archiveOperations(const Services& services) {
         "be finished.";
     get.answers = {{200, "The archive, GNU tar", {}, "application/x-tar"}};
     get.handle = [&services](Call& call) {
-        const std::string path = call.queryOr<std::string>("path", ".");
+        const auto path = call.queryOr<std::string>("path", ".");
         requireDirectory(services, call, path);
         api::Response response;
         response.headers = {{"Content-Type", "application/x-tar"},

@@ -11,8 +11,8 @@ namespace {
 
 // Where output and results are left out of the document. Inside of a string its quotes would be
 // escaped, so the first one is the field's.
-constexpr std::string_view kStdout = "\"stdout\":\"";
-constexpr std::string_view kStderr = "\",\"stderr\":\"";
+constexpr std::string_view kStdout = R"("stdout":")";
+constexpr std::string_view kStderr = R"(","stderr":")";
 constexpr std::string_view kResults = "\"results\":[";
 
 /// A piece is made of so many reads at most: a program that writes to both channels by turns makes

@@ -10,7 +10,8 @@ namespace {
 
 using controller::Services;
 
-Operation operation(std::string method, std::string pattern, std::string id, std::string summary) {
+Operation operation(std::string method, const std::string& pattern, std::string id,
+                    std::string summary) {
     Operation op(std::move(method), "/v1/workspaces/{workspace}/files" + pattern, std::move(id),
                  std::move(summary), "Files");
     op.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::Gone, ErrorCode::Forbidden,

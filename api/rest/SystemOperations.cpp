@@ -46,7 +46,7 @@ Operation eventsOperation(const Services& services) {
                     EventStream::start(services.events, who, query, std::move(stream));
                 });
         }
-        const std::string cursor = call.queryOr<std::string>("cursor", "");
+        const auto cursor = call.queryOr<std::string>("cursor", "");
         query.since = decimal(cursor.empty() ? call.queryOr<std::string>("since", "0") : cursor);
         Json items = Json::array();
         const std::vector<controller::Event> events = services.events.list(call.who, query);

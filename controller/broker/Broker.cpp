@@ -184,22 +184,22 @@ std::map<std::string, std::string> Broker::environment(NetworkMode mode) const {
     return env;
 }
 
-void Broker::open(const WorkspaceEgress::Facts& facts, const NetworkPolicy& policy,
-                  agent::AgentClient& agent) {
+void Broker::open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
+                  const NetworkPolicy& policy, agent::AgentClient& agent) {
     if (policy.mode == NetworkMode::None) return;
     const auto session = std::make_shared<Session>(*this, facts, policy);
     {
         const std::lock_guard lock(mutex_);
-        sessions_[facts.workspace] = session;
+        sessions_[sandbox] = session;
     }
     session->begin(agent.broker(kBrokerPort, session));
 }
 
-void Broker::close(const std::string& workspace) {
+void Broker::close(const std::string& sandbox) {
     std::shared_ptr<Session> session;
     {
         const std::lock_guard lock(mutex_);
-        const auto found = sessions_.find(workspace);
+        const auto found = sessions_.find(sandbox);
         if (found == sessions_.end()) return;
         session = std::move(found->second);
         sessions_.erase(found);
@@ -207,11 +207,11 @@ void Broker::close(const std::string& workspace) {
     session->end();
 }
 
-EgressReport Broker::report(const std::string& workspace) const {
+EgressReport Broker::report(const std::string& sandbox) const {
     std::shared_ptr<Session> session;
     {
         const std::lock_guard lock(mutex_);
-        const auto found = sessions_.find(workspace);
+        const auto found = sessions_.find(sandbox);
         if (found == sessions_.end()) return {};
         session = found->second;
     }

@@ -47,14 +47,15 @@ public:
     /// Whether there is an index to mirror.
     bool mirrors() const { return mirror_.has_value(); }
 
-    /// Opens a workspace's way out; the agent is asked before anything that is asked afterwards.
-    /// Nothing happens with mode None. Throws agent::AgentLost.
-    void open(const WorkspaceEgress::Facts& facts, const NetworkPolicy& policy,
-              agent::AgentClient& agent);
+    /// Opens the way out of a workspace and its sandbox, by which it is known here: two attempts of
+    /// one claim have one workspace's name. The agent is asked before anything that is asked
+    /// afterwards. Nothing happens with mode None. Throws agent::AgentLost.
+    void open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
+              const NetworkPolicy& policy, agent::AgentClient& agent);
     /// Ends it with all its connections. Idempotent.
-    void close(const std::string& workspace);
-    /// What the workspace sent out; empty if it has no way out.
-    EgressReport report(const std::string& workspace) const;
+    void close(const std::string& sandbox);
+    /// What was sent out; empty if there is no way out.
+    EgressReport report(const std::string& sandbox) const;
 
 private:
     class Session;
@@ -72,7 +73,7 @@ private:
     std::optional<FileCache> cache_;
     std::optional<Mirror> mirror_;
     mutable std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<Session>> sessions_;  // guarded by mutex_: by workspace
+    std::map<std::string, std::shared_ptr<Session>> sessions_;  // guarded by mutex_: by sandbox
 };
 
 }  // namespace hearth::broker

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -155,7 +156,7 @@ void Launcher::run() {
 
 void Launcher::receive() {
     static std::array<char, kMaxPacket> packet;
-    std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
     iovec part{packet.data(), packet.size()};
     msghdr message{};
     message.msg_iov = &part;
@@ -171,13 +172,20 @@ void Launcher::receive() {
     }
     Job job;
     job.accepted = std::chrono::steady_clock::now();
+    bool one_too_many = false;
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-        int fd = -1;
-        std::copy_n(CMSG_DATA(c), sizeof fd, reinterpret_cast<unsigned char*>(&fd));
-        job.listen = Fd(fd);
+        // The space for one is, for its alignment, large enough for two.
+        const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+            one_too_many = one_too_many || job.listen;
+            job.listen = Fd(fd);
+        }
     }
     try {
+        if (one_too_many) throw BadRequest(0, "one descriptor at most comes with a request");
         if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
             throw BadRequest(0, "the packet is too long");
         }

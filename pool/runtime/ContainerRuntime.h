@@ -103,7 +103,7 @@ public:
     /// Set once, before the first create(); called from threads of the runtime, perhaps too often.
     /// Only a runtime that sees its sandboxes from afar needs it: the end of a sandbox on this
     /// machine is the end of its agent's connection.
-    virtual void onNews(std::function<void(const SandboxId&)> news) { static_cast<void>(news); }
+    virtual void onNews(const std::function<void(const SandboxId&)>& /*news*/) {}
     /// A new stream connection to the sandbox's agent, whoever carries it (a Unix socket, TCP); the
     /// runtime vouches for the peer. Throws if it is not there.
     virtual Fd connect(const SandboxId& id) = 0;

@@ -122,8 +122,8 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
     if (peer.kind == FakePeer::Kind::Unknown && op != "hello") {
         refuse("BAD_REQUEST", "a connection begins with hello");
     }
-    static const std::array kData{"list",    "stat",  "mkdir", "move",  "remove",
-                                  "changes", "usage", "read",  "write", "attach"};
+    static constexpr std::array kData{"list",    "stat",  "mkdir", "move",  "remove",
+                                      "changes", "usage", "read",  "write", "attach"};
     const bool is_data = std::find(kData.begin(), kData.end(), op) != kData.end();
     if (peer.kind == FakePeer::Kind::Data && !is_data) {
         refuse("BAD_REQUEST", "not on a data connection");
@@ -154,7 +154,7 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
 }
 
 Json FakeAgent::simple(FakePeer& peer, const std::string& op, const Json& json) {
-    const Json done = Json::object();
+    Json done = Json::object();
     if (op == "hello") return hello(peer, json);
     if (op == "prewarm") return prewarm(json);
     if (std::optional<Json> answer = contextual(op, json)) return *std::move(answer);

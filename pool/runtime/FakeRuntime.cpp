@@ -72,9 +72,9 @@ std::shared_ptr<FakeAgent> FakeRuntime::findAgent(const SandboxId& id) const {
     return it == agents_.end() ? nullptr : it->second;
 }
 
-void FakeRuntime::onNews(std::function<void(const SandboxId&)> news) {
+void FakeRuntime::onNews(const std::function<void(const SandboxId&)>& news) {
     const std::lock_guard lock(mutex_);
-    news_ = std::move(news);
+    news_ = news;
 }
 
 void FakeRuntime::acceptOnly() {
@@ -103,6 +103,10 @@ Fd FakeRuntime::connect(const SandboxId& id) {
 }
 
 std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (blind_) throw std::runtime_error("the fake runtime was told to fail");
+    }
     const auto agent = findAgent(id);
     if (!agent) return std::nullopt;
     return loop_->quiet([&]() -> std::optional<SandboxUsage> {
@@ -192,6 +196,11 @@ RuntimeFacts FakeRuntime::facts() {
 void FakeRuntime::failCreates(unsigned count) {
     const std::lock_guard lock(mutex_);
     failing_ = count;
+}
+
+void FakeRuntime::failUsage() {
+    const std::lock_guard lock(mutex_);
+    blind_ = true;
 }
 
 void FakeRuntime::slowCreates(std::chrono::milliseconds by) {

@@ -37,7 +37,7 @@ public:
     Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
     std::vector<SandboxInfo> list() override;
-    void onNews(std::function<void(const SandboxId&)> news) override;
+    void onNews(const std::function<void(const SandboxId&)>& news) override;
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
@@ -50,6 +50,8 @@ public:
 
     /// The next `count` calls of create() throw.
     void failCreates(unsigned count);
+    /// usage() throws from now on.
+    void failUsage();
     /// create() only accepts sandboxes from now on; they listen when letListen() is called.
     void acceptOnly();
     /// Every sandbox that was only accepted listens, and the news are told.
@@ -79,6 +81,7 @@ private:
     std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;  // guarded by mutex_
     std::map<SandboxId, SandboxInfo> infos_;                  // guarded by mutex_
     unsigned failing_ = 0;                                    // guarded by mutex_
+    bool blind_ = false;                                      // guarded by mutex_
     bool accept_only_ = false;                                // guarded by mutex_
     std::function<void(const SandboxId&)> news_;              // guarded by mutex_
     std::chrono::milliseconds slow_{0};                       // guarded by mutex_

@@ -6,6 +6,7 @@ import contextlib
 import glob
 import http.client
 import json
+import math
 import os
 import re
 import secrets
@@ -548,6 +549,11 @@ def resident(pid, what="VmRSS"):
     """Resident memory of a process in bytes: what it has now, or with VmHWM its peak."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
         return next(int(line.split()[1]) << 10 for line in f if line.startswith(what + ":"))
+
+
+def growth_allowed(amount):
+    """What a server may grow by. A sanitizer keeps what was freed and shadows all memory: with one there is no bound."""
+    return math.inf if SANITIZER else amount
 
 
 class Growth:

@@ -45,7 +45,8 @@ bool staysInside(std::string_view directory, std::string_view target) {
 /// it; `code` and `message` say which.
 class Unpacker final : public TarSink {
 public:
-    Unpacker(Fd staging, std::string below) : staging_(std::move(staging)), below_(below) {}
+    Unpacker(Fd staging, std::string below)
+        : staging_(std::move(staging)), below_(std::move(below)) {}
 
     bool member(const TarMember& member) override {
         if (++entries > kMaxEntries) return refuse("it has more than 100000 entries");

@@ -87,7 +87,7 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
     read(extra, env);
     std::vector<std::string> out;
     out.reserve(env.size());
-    for (const auto& [name, value] : env) out.push_back(name + "=" + value);
+    for (const auto& [name, value] : env) out.emplace_back(name).append("=").append(value);
     return out;
 }
 

@@ -34,30 +34,30 @@ struct RawHeader {
 };
 static_assert(sizeof(RawHeader) == TarReader::kBlock);
 
-template <std::size_t n>
-std::string_view textOf(const char (&field)[n]) {
-    return {field, strnlen(field, n)};
+template <std::size_t N>
+std::string_view textOf(const char (&field)[N]) {
+    return {field, strnlen(field, N)};
 }
 
 /// Octal, or base 256 as GNU writes it. False if it is neither, negative or too large.
-template <std::size_t n>
-bool numberOf(const char (&field)[n], std::uint64_t& out) {
+template <std::size_t N>
+bool numberOf(const char (&field)[N], std::uint64_t& out) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(field);
     out = 0;
     if ((bytes[0] & 0x80U) != 0) {
         if (bytes[0] != 0x80U) return false;  // 0xff: negative; others: more than 64 bits
-        for (std::size_t i = 1; i < n; ++i) {
+        for (std::size_t i = 1; i < N; ++i) {
             if (out > (kMaxSize >> 8U)) return false;
             out = out << 8U | bytes[i];
         }
         return out <= kMaxSize;
     }
     std::size_t at = 0;
-    while (at < n && field[at] == ' ') ++at;
-    for (; at < n && field[at] >= '0' && field[at] <= '7'; ++at) {
+    while (at < N && field[at] == ' ') ++at;
+    for (; at < N && field[at] >= '0' && field[at] <= '7'; ++at) {
         out = out << 3U | static_cast<unsigned>(field[at] - '0');
     }
-    for (; at < n; ++at) {
+    for (; at < N; ++at) {
         if (field[at] != ' ' && field[at] != '\0') return false;
     }
     return true;
@@ -279,7 +279,7 @@ bool TarReader::meta() {
         // "LENGTH KEY=VALUE\n", where LENGTH counts all of it.
         const std::size_t space = rest.find(' ');
         std::uint64_t length = 0;
-        if (space == std::string_view::npos || space > 8 ||
+        if (space > 8 ||  // or not there
             !decimalOf(rest.substr(0, space), length) || length > rest.size() ||
             length < space + 4 || rest[length - 1] != '\n') {
             return fail("an extended header is malformed");
@@ -323,12 +323,12 @@ bool TarReader::paxRecord(std::string_view key, std::string_view value) {
 
 namespace {
 
-template <std::size_t n>
-void putOctal(char (&field)[n], std::uint64_t value) {
+template <std::size_t N>
+void putOctal(char (&field)[N], std::uint64_t value) {
     char text[24];
-    std::snprintf(text, sizeof(text), "%0*llo", static_cast<int>(n - 1),
+    std::snprintf(text, sizeof(text), "%0*llo", static_cast<int>(N - 1),
                   static_cast<unsigned long long>(value));
-    std::memcpy(field, text, n - 1);
+    std::memcpy(field, text, N - 1);
 }
 
 void appendBlock(std::string& out, const std::string& name, const std::string& target, char type,

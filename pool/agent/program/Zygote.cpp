@@ -139,7 +139,7 @@ std::unique_ptr<Parked> Zygote::takeComing() {
     return take(parked_.begin());  // the oldest comes first
 }
 
-std::unique_ptr<Parked> Zygote::take(std::deque<std::unique_ptr<Parked>>::iterator found) {
+std::unique_ptr<Parked> Zygote::take(const Queue::iterator& found) {
     std::unique_ptr<Parked> parked = std::move(*found);
     parked_.erase(found);
     refill_at_ns_ = nowNs() + kAnywayNs;

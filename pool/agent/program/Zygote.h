@@ -82,13 +82,14 @@ public:
     void tick(std::int64_t now_ns);
 
 private:
+    using Queue = std::deque<std::unique_ptr<Parked>>;
     static constexpr int kMaxFailures = 5;
 
     void driverSaid(DriverChannel& channel, std::string_view kind,
                     std::string_view payload) override;
     void driverClosed(DriverChannel& channel) override;
     void child(std::string_view payload);
-    std::unique_ptr<Parked> take(std::deque<std::unique_ptr<Parked>>::iterator found);
+    std::unique_ptr<Parked> take(const Queue::iterator& found);
     void dead(std::string_view payload);
     void childSaid(DriverChannel& channel, std::string_view kind);
     bool fork(std::int64_t now_ns);
@@ -109,8 +110,7 @@ private:
     pid_t pid_ = -1;
     Spawned process_;  ///< its pipes, kept open: the children's stand in their place
     std::unique_ptr<DriverChannel> channel_;
-    std::deque<std::unique_ptr<Parked>>
-        parked_;                 ///< oldest first; those without a pid are asked for
+    Queue parked_;               ///< oldest first; those without a pid are asked for
     std::deque<gid_t> asked_;    ///< labels of the forks that are not answered, oldest first
     std::int64_t asked_ns_ = 0;  ///< when the oldest of them was asked for, or the last answered
     std::int64_t short_ns_ = 0;  ///< when there were too few last

@@ -127,3 +127,15 @@ TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
     CHECK(codeOf([&] { house.executions.start(house.who, open.workspace, command("echo")); }) !=
           std::nullopt);
 }
+
+TEST_CASE("an execution that was killed ends although its runtime cannot tell why",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    open.runtime.failUsage();
+    const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    house.executions.kill(house.who, execution->id());
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status == "killed");
+    CHECK(house.workspaces.get(house.who, open.workspace).phase == "Active");
+}

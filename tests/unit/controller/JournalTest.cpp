@@ -40,7 +40,8 @@ TEST_CASE("what was recorded is read at once and after a restart", "[unit][contr
         journal.record(workspaceRecord("1"));
         REQUIRE(journal.workspace("ws_1"));  // it waits for what was queued before
         CHECK_FALSE(journal.workspace("ws_1")->ended_ms);
-        journal.ended("ws_1", 2000, "idle");
+        journal.ended("ws_1", 1900, "lost", "sb_0");  // the end of its claim's first attempt
+        journal.ended("ws_1", 2000, "idle", "sb_1");
         journal.ended("ws_1", 3000, "deleted");  // the first end stays
         journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", bytes, 1500}, {});
         journal.record(ExecutionRecord{"ex_2", "ws_1", "t", "f", "{}", "", 1600}, {});

@@ -174,3 +174,42 @@ TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[un
     CHECK(gone.code() == ErrorCode::Gone);
     CHECK(gone.endedReason() == "lost");
 }
+
+TEST_CASE("an agent that is lost after its hello costs its workspace, not the server's start",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const auto workspace = house.table.find(view.id);
+    ground.runtime.kill(view.sandbox_id);
+    REQUIRE(house.settleUntil([&] { return workspace->agent().lost(); }));
+
+    agent::KnownExecution known;
+    known.id = newId("ex_");
+    known.running = true;
+    house.executions.adopt(workspace, known);
+    CHECK(house.executions.find(house.who, known.id)->view().status == "lost");
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(known.id).has_value(); }));
+    CHECK(codeOf([&] { house.workspaces.get(house.who, view.id); }) == ErrorCode::Gone);
+}
+
+TEST_CASE("an agent that was lost before its sandbox was a member is noticed",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    ground.runtime.create("sb_a", {});
+    const auto agent = house.sandboxes.connect("sb_a", 5s);
+    ground.runtime.kill("sb_a");
+    REQUIRE(eventually([&] { return agent->lost(); }));
+    pool::Member member;
+    member.id = "sb_a";
+    member.pool = "p";
+    member.phase = pool::Phase::Ready;
+    member.agent = agent;
+    house.warm.adopt(std::move(member));
+    CHECK(house.warm.counts("p").ready == 1);
+    house.sandboxes.notice("sb_a", *agent);
+    CHECK(house.warm.counts("p").ready == 0);
+}

@@ -9,12 +9,13 @@ using namespace hearth::test;
 
 namespace {
 
-std::shared_ptr<Workspace> workspace(const std::string& n, const std::string& tenant = "t") {
+std::shared_ptr<Workspace> workspace(const std::string& n, const std::string& tenant = "t",
+                                     const std::string& sandbox = {}) {
     WorkspaceFacts facts;
     facts.id = "ws_" + n;
     facts.tenant = tenant;
     facts.pool = "p";
-    facts.sandbox = "sb_" + n;
+    facts.sandbox = sandbox.empty() ? "sb_" + n : sandbox;
     facts.claim_id = "cl_" + n;
     return std::make_shared<Workspace>(facts, nullptr, std::map<std::string, std::string>{},
                                        agent::Deadlines{}, TimePoint{});
@@ -32,13 +33,31 @@ TEST_CASE("a workspace is found by its id, claim and sandbox until it is erased"
     CHECK(table.bySandbox("sb_2") == table.find("ws_2"));
     CHECK(table.countOf("p") == 2);
     CHECK(table.all().size() == 2);
-    table.erase("ws_1");
-    table.erase("ws_1");
+    const std::shared_ptr<Workspace> first = table.find("ws_1");
+    table.erase(*first);
+    table.erase(*first);
     CHECK_FALSE(table.find("ws_1"));
     CHECK_FALSE(table.byClaim("cl_1"));
     CHECK_FALSE(table.bySandbox("sb_1"));
     CHECK(table.countOf("p") == 1);
     CHECK(table.countOf("q") == 0);
+}
+
+TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][controller]") {
+    WorkspaceTable table;
+    const auto lost = workspace("1", "t", "sb_a");
+    const auto bound = workspace("1", "t", "sb_b");
+    table.insert(lost);
+    table.insert(bound);
+    table.erase(*lost);
+    CHECK(table.find("ws_1") == bound);
+    CHECK(table.byClaim("cl_1") == bound);
+    CHECK(table.bySandbox("sb_b") == bound);
+    CHECK_FALSE(table.bySandbox("sb_a"));
+    CHECK(table.countOf("p") == 1);
+    CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
+    table.erase(*bound);
+    CHECK_NOTHROW(table.reserve("t", "p", 1));
 }
 
 TEST_CASE("a place that did not become a workspace is given back", "[unit][controller]") {
@@ -60,7 +79,7 @@ TEST_CASE("active workspaces count against their tenant's quota", "[unit][contro
     WorkspaceTable table;
     table.insert(workspace("1"));
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
-    table.erase("ws_1");
+    table.erase(*table.find("ws_1"));
     CHECK_NOTHROW(table.reserve("t", "p", 1));
 }
 
@@ -73,7 +92,7 @@ TEST_CASE("a workspace takes over its place, so that it is not counted twice",
         const auto second = table.reserve("t", "p", 2);
         CHECK(codeOf([&] { auto third = table.reserve("t", "p", 2); }) == ErrorCode::QuotaExceeded);
     }
-    table.erase("ws_1");
+    table.erase(*table.find("ws_1"));
     CHECK_FALSE(place.held());
     const auto a = table.reserve("t", "p", 2);
     const auto b = table.reserve("t", "p", 2);

@@ -217,6 +217,9 @@ private:
 /// An execution that a test ends by hand.
 class FakeExecution final : public controller::Execution {
 public:
+    /// What wait() tells instead.
+    std::optional<Error> refusal;
+
     explicit FakeExecution(std::string workspace) {
         view_.id = newId("ex_");
         view_.workspace_id = std::move(workspace);
@@ -229,6 +232,7 @@ public:
     }
     bool finished() const override { return view().status != "running"; }
     bool wait(std::chrono::milliseconds timeout) override {
+        if (refusal) throw Error(*refusal);
         std::unique_lock lock(mutex_);
         return ended_.wait_for(lock, timeout, [this] { return view_.status != "running"; });
     }

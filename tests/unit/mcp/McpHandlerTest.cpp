@@ -248,6 +248,18 @@ TEST_CASE("a quick call is answered as JSON", "[unit][mcp]") {
     CHECK_FALSE(result.contains("structuredContent"));
 }
 
+TEST_CASE("a run that its agent refuses is a result that says why", "[unit][mcp]") {
+    Scene scene(std::chrono::seconds(5));
+    scene.house.executions.behave = [](const auto&, const auto& execution) {
+        execution->refusal = Error(ErrorCode::Conflict, "the sandbox has too many processes");
+    };
+    scene.open();
+    const Json result = scene.postJson(runMessage(7))["result"];
+    CHECK(result["isError"] == true);
+    CHECK(result["content"][0]["text"].get<std::string>().find("too many processes") !=
+          std::string::npos);
+}
+
 TEST_CASE("a slow call becomes a stream with progress and one result", "[unit][mcp]") {
     Scene scene;
     scene.keepRunning();

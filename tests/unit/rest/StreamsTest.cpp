@@ -274,6 +274,8 @@ TEST_CASE("a long result comes whole in its event, and is not queued at once", "
     REQUIRE(all.size() == 2);
     CHECK(all[1].name == "result");
     CHECK(all[1].data.at("mime").at("image/svg+xml").get<std::string>().size() == 1U << 20U);
+    stream->close();
+    CHECK(execution.use_count() == 1);
 }
 
 TEST_CASE("a client that hangs up frees the pump and leaves the execution alone", "[unit][rest]") {
