@@ -88,7 +88,8 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             const pool::Member member =
                 queue_.acquire(*wanted.pool, {wanted.workspace_id, wanted.tenant});
             const TimePoint picked = clock_.now();
-            const std::shared_ptr<Workspace> workspace = bind(wanted, network, member, attempt, *place);
+            const std::shared_ptr<Workspace> workspace =
+                bind(wanted, network, member, attempt, *place);
             work_.addAfter({"pool", pool}, kRefillDelay);
             if (!workspace && attempt < kMostAttempts) continue;
             if (!workspace) {

@@ -20,8 +20,8 @@ class Claims {
 public:
     Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
            pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
-           EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
-           broker::Broker& broker, const Clock& clock);
+           EventLog& events, metrics::Metrics& metrics, metrics::Log& log, broker::Broker& broker,
+           const Clock& clock);
 
     struct Wanted {
         PoolPtr pool;
@@ -49,8 +49,8 @@ private:
     static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
 
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const Network& network,
-                                    const pool::Member& member,
-                                    std::uint32_t attempt, WorkspaceTable::Place& place);
+                                    const pool::Member& member, std::uint32_t attempt,
+                                    WorkspaceTable::Place& place);
 
     WorkspaceTable& table_;
     ClaimQueue& queue_;

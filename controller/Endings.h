@@ -19,8 +19,8 @@ namespace hearth::controller {
 class Endings {
 public:
     Endings(WorkspaceTable& table, pool::WarmPool& warm, WorkQueue& work, Journal& journal,
-            EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
-            broker::Broker& broker, const Clock& clock);
+            EventLog& events, metrics::Metrics& metrics, metrics::Log& log, broker::Broker& broker,
+            const Clock& clock);
 
     /// Reasons as in API.md: deleted, idle, lifetime, lost, failed, drain. False if it had begun.
     bool end(const std::shared_ptr<Workspace>& workspace, const std::string& reason);

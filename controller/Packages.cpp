@@ -70,8 +70,8 @@ bool isNpmSpec(std::string_view spec) {
     const std::size_t end = endOfName(spec);
     if (end == 0 || spec.front() == '.' || spec.front() == '-' || spec.front() == '_') return false;
     const std::string_view rest = spec.substr(end);
-    return rest.empty() || (rest.front() == '@' && rest.size() > 1 &&
-                            onlyOf(rest.substr(1), " .<>=^~*|-+x"));
+    return rest.empty() ||
+           (rest.front() == '@' && rest.size() > 1 && onlyOf(rest.substr(1), " .<>=^~*|-+x"));
 }
 
 std::string textOf(const Json& object, const char* key) {

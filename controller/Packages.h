@@ -13,11 +13,11 @@ namespace hearth::controller {
 
 /// What `POST …/packages` and the tool `packages` parse into.
 struct PackagesRequest {
-    std::string manager = "auto";            ///< auto, pip, npm
-    std::vector<std::string> install;        ///< specifiers: "numpy==2.1", "@scope/name@^1"
-    std::optional<std::string> from;         ///< a file of the workspace that names them
-    std::vector<std::string> check;          ///< names
-    bool list = false;                       ///< tell of all that is installed
+    std::string manager = "auto";      ///< auto, pip, npm
+    std::vector<std::string> install;  ///< specifiers: "numpy==2.1", "@scope/name@^1"
+    std::optional<std::string> from;   ///< a file of the workspace that names them
+    std::vector<std::string> check;    ///< names
+    bool list = false;                 ///< tell of all that is installed
     std::chrono::milliseconds wait = std::chrono::seconds(5);
     std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };

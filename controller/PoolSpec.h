@@ -75,7 +75,8 @@ using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that DESIGN names and this
-/// version cannot honour yet (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are Error(Unsupported) unless they hold their default.
+/// version cannot honour yet (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are
+/// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 
 /// What the journal holds of a pool. A manifest that parsePool() refuses becomes a pool of that

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "controller/broker/Broker.h"
 #include "controller/ExecutionService.h"
 #include "controller/PoolService.h"
 #include "controller/SandboxReconciler.h"
+#include "controller/broker/Broker.h"
 #include "pool/ClaimMarks.h"
 
 namespace hearth::controller {

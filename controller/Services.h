@@ -8,6 +8,7 @@
 #include "controller/Contexts.h"
 #include "controller/Events.h"
 #include "controller/Executions.h"
+#include "controller/Packages.h"
 #include "controller/Pools.h"
 #include "controller/SignedLink.h"
 #include "controller/Tokens.h"
@@ -24,6 +25,7 @@ struct Services {
     Workspaces& workspaces;
     Executions& executions;
     Contexts& contexts;
+    Packages& packages;
     Events& events;
     Tokens& tokens;
     metrics::Metrics& metrics;

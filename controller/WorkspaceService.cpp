@@ -47,8 +47,9 @@ private:
 WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings,
                                    SpecStore& specs, Journal& journal, SandboxReconciler& sandboxes,
                                    const pool::WarmPool& warm, pool::ContainerRuntime& runtime,
-                                   OnDemandPools& on_demand, broker::Broker& broker, std::string default_pool,
-                                   const std::string& secret_key, const Clock& clock)
+                                   OnDemandPools& on_demand, broker::Broker& broker,
+                                   std::string default_pool, const std::string& secret_key,
+                                   const Clock& clock)
     : table_(table),
       claims_(claims),
       endings_(endings),

@@ -18,8 +18,9 @@ class WorkspaceService final : public Workspaces {
 public:
     WorkspaceService(WorkspaceTable& table, Claims& claims, Endings& endings, SpecStore& specs,
                      Journal& journal, SandboxReconciler& sandboxes, const pool::WarmPool& warm,
-                     pool::ContainerRuntime& runtime, OnDemandPools& on_demand, broker::Broker& broker,
-                     std::string default_pool, const std::string& secret_key, const Clock& clock);
+                     pool::ContainerRuntime& runtime, OnDemandPools& on_demand,
+                     broker::Broker& broker, std::string default_pool,
+                     const std::string& secret_key, const Clock& clock);
 
     WorkspaceView create(const Principal& who, const WorkspaceRequest& request) override;
     WorkspaceView get(const Principal& who, const std::string& id) override;

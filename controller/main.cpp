@@ -27,6 +27,7 @@
 #include "controller/ContextService.h"
 #include "controller/Database.h"
 #include "controller/ExecutionService.h"
+#include "controller/Packages.h"
 #include "controller/PoolService.h"
 #include "controller/Privileges.h"
 #include "controller/Reclaimer.h"
@@ -164,6 +165,7 @@ public:
                     workspaces_,
                     executions_,
                     contexts_,
+                    packages_,
                     events_,
                     tokens_,
                     metrics_,
@@ -434,6 +436,7 @@ private:
     controller::Artifacts artifacts_;
     controller::ExecutionService executions_;
     controller::ContextService contexts_;
+    controller::Packages packages_{executions_, workspaces_};
     controller::PoolService pools_;
     controller::ReconcileLoop loop_;
     controller::Reclaimer reclaimer_;

@@ -265,11 +265,9 @@ void Metrics::mcp(std::string_view method, std::string_view tool, std::string_vi
 
 void Metrics::egress(const std::string& pool, std::string_view kind, std::string_view decision,
                      std::uint64_t sent, std::uint64_t received) {
-    egress_
-        .Add({{"pool", pool}, {"kind", std::string(kind)}, {"decision", std::string(decision)}})
+    egress_.Add({{"pool", pool}, {"kind", std::string(kind)}, {"decision", std::string(decision)}})
         .Increment();
-    egress_bytes_.Add({{"pool", pool}, {"direction", "sent"}})
-        .Increment(static_cast<double>(sent));
+    egress_bytes_.Add({{"pool", pool}, {"direction", "sent"}}).Increment(static_cast<double>(sent));
     egress_bytes_.Add({{"pool", pool}, {"direction", "received"}})
         .Increment(static_cast<double>(received));
 }

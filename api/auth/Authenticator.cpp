@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/http/Url.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::auth {
 namespace {
@@ -23,8 +23,7 @@ bool isTokenCharacter(char c) {
 /// The token of an Authorization header; its lifetime is the header's.
 std::string_view bearerToken(std::string_view header) {
     const std::size_t blank = header.find(' ');
-    if (!equalsIgnoreCase(header.substr(0, blank), "Bearer") ||
-        blank == std::string_view::npos) {
+    if (!equalsIgnoreCase(header.substr(0, blank), "Bearer") || blank == std::string_view::npos) {
         refuse("the Authorization header is not a bearer token",
                "Send \"Authorization: Bearer <token>\"");
     }

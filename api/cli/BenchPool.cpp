@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "api/cli/BenchStop.h"
-#include "base/http/Url.h"
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {

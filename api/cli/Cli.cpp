@@ -148,9 +148,9 @@ int runCommand(int argc, char** argv, const std::function<int(const ServeConfig&
 }
 
 std::vector<Command> allCommands() {
-    return {makeServe(),     makeRun(),    makeOpen(),   makeGet(),   makeApply(),
-            makeDelete(),    makeDrain(),  makeImage(),  makeToken(), makeMcp(),
-            makeMcpConfig(), makeConfig(), makeDoctor(), makeBench()};
+    return {makeServe(),  makeRun(),       makeOpen(),   makeGet(),      makeApply(),
+            makeDelete(), makeDrain(),     makeImage(),  makePackages(), makeToken(),
+            makeMcp(),    makeMcpConfig(), makeConfig(), makeDoctor(),   makeBench()};
 }
 
 }  // namespace hearth::cli

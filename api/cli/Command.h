@@ -51,6 +51,7 @@ Command makeDelete();
 Command makeDrain();
 Command makeImage();
 Command makeToken();
+Command makePackages();
 Command makeMcpConfig();
 Command makeDoctor();
 Command makeBench();

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "api/cli/TextFile.h"
-#include "base/http/Url.h"
 #include "base/Ids.h"
+#include "base/http/Url.h"
 #include "controller/TokenStore.h"
 
 namespace hearth::cli {

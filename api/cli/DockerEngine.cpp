@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "base/http/Url.h"
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {
@@ -147,8 +147,8 @@ void DockerEngine::importImage(const std::string& directory, const std::string& 
     TarProcess tar(directory);
     api::ClientRequest request;
     request.method = "POST";
-    request.target = prefix() + "/images/create?fromSrc=-&repo=" +
-                     percentEncode(reference.substr(0, colon)) +
+    request.target = prefix() +
+                     "/images/create?fromSrc=-&repo=" + percentEncode(reference.substr(0, colon)) +
                      "&tag=" + percentEncode(reference.substr(colon + 1));
     request.headers.emplace_back("Content-Type", "application/x-tar");
     request.source = [&](char* out, std::size_t size) { return tar.read(out, size); };
@@ -229,8 +229,7 @@ void DockerEngine::putArchive(const std::string& id, const std::string& director
                               std::string archive) {
     api::ClientRequest request;
     request.method = "PUT";
-    request.target =
-        prefix() + "/containers/" + id + "/archive?path=" + percentEncode(directory);
+    request.target = prefix() + "/containers/" + id + "/archive?path=" + percentEncode(directory);
     request.headers.emplace_back("Content-Type", "application/x-tar");
     request.body = std::move(archive);
     const api::ClientResponse response = kept_.request(request);

@@ -3,8 +3,8 @@
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
 #include "api/cli/TextFile.h"
-#include "base/http/Url.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 #include "controller/PoolSpec.h"
 
 namespace hearth::cli {

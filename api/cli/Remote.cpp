@@ -1,7 +1,7 @@
 #include "api/cli/Remote.h"
 
-#include "base/http/Url.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "api/cli/TextFile.h"
-#include "base/http/Url.h"
 #include "base/Ids.h"
+#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {
@@ -76,9 +76,8 @@ void scriptWithArguments(const Options& options, const std::string& script, RunR
     request.body["argv"] = Json::array({language->interpreter, name});
     for (const std::string& argument : options.rest()) request.body["argv"].push_back(argument);
     if (const auto workspace = options.get("workspace")) {
-        request.uploads.emplace_back("/v1/workspaces/" + percentEncode(*workspace) +
-                                         "/files/" + percentEncode(name),
-                                     bytes);
+        request.uploads.emplace_back(
+            "/v1/workspaces/" + percentEncode(*workspace) + "/files/" + percentEncode(name), bytes);
     } else {
         request.body["files"] = Json::array({inlineFile(name, bytes)});
     }

@@ -201,14 +201,16 @@ std::vector<Flag> serveFlags() {
         flag("mirror-npm", "URL", "The npm registry that sandboxes install from", ""),
         flag("mirror-hosts", "HOST", "A further host of theirs, if it is an internal one", ""),
         flag("mirror-cache", "SIZE", "How much of their files is kept", "4Gi"),
-        flag("egress-deny", "RANGE", "Addresses that no sandbox reaches: nodes, Pods, services", ""),
+        flag("egress-deny", "RANGE", "Addresses that no sandbox reaches: nodes, Pods, services",
+             ""),
         flag("egress-exempt", "RANGE",
              "Internal addresses that pools may allow although they are no public ones", ""),
     };
     for (Flag& f : flags) {
         f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins" ||
                     f.name == "on-demand-images" || f.name == "insecure-registries" ||
-                    f.name == "mirror-hosts" || f.name == "egress-deny" || f.name == "egress-exempt";
+                    f.name == "mirror-hosts" || f.name == "egress-deny" ||
+                    f.name == "egress-exempt";
     }
     return flags;
 }

@@ -3,8 +3,8 @@
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
-#include "base/http/Url.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 #include "controller/TokenStore.h"
 
 namespace hearth::cli {

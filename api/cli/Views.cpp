@@ -176,6 +176,14 @@ std::string tokenTable(const std::vector<Json>& items, WallTime now) {
     return table.text();
 }
 
+std::string packageTable(const Json& packages) {
+    Table table({"PACKAGE", "STATE", "VERSION", "WHY"});
+    for (const auto& [name, p] : packages.items()) {
+        table.add({name, at(p, {"state"}), at(p, {"version"}), at(p, {"error"})});
+    }
+    return table.text();
+}
+
 std::string eventLine(const Json& event) {
     std::string line;
     for (const char* key : {"time", "type", "resource", "pool", "reason", "message"}) {

@@ -19,6 +19,8 @@ std::string executionTable(const std::vector<Json>& items, WallTime now);
 std::string contextTable(const std::vector<Json>& items, WallTime now);
 std::string fileTable(const std::vector<Json>& items, WallTime now);
 std::string eventTable(const std::vector<Json>& items, WallTime now);
+/// Of the answer of `packages`.
+std::string packageTable(const Json& packages);
 std::string tokenTable(const std::vector<Json>& items, WallTime now);
 
 /// One event as one line.

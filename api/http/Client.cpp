@@ -17,8 +17,8 @@
 #include <memory>
 #include <system_error>
 
-#include "base/http/Url.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::api {
 namespace {

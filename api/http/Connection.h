@@ -9,9 +9,9 @@
 #include "api/http/DetachedStream.h"
 #include "api/http/Front.h"
 #include "api/http/Handler.h"
-#include "base/http/RequestHead.h"
 #include "base/Clock.h"
 #include "base/Fd.h"
+#include "base/http/RequestHead.h"
 
 namespace hearth::api {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "api/http/Handler.h"
-#include "base/http/RequestHead.h"
 #include "base/Clock.h"
+#include "base/http/RequestHead.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/http/Url.h"
 #include "base/Json.h"
+#include "base/http/Url.h"
 
 namespace hearth::api {
 namespace {

@@ -33,6 +33,7 @@ std::vector<std::string> textsOf(const Json& array) {
 Toolbox::Toolbox(const controller::Services& services) : services_(services) {
     addTo(tools_, workspaceTools(services));
     addTo(tools_, runTools(services));
+    addTo(tools_, packageTools(services));
     addTo(tools_, fileTools(services));
 }
 
@@ -97,8 +98,9 @@ std::string poolFacts(const controller::PoolView& view, const std::vector<std::s
     text += formatMilliCpu(spec.limits.milli_cpu) + " cpu, " +
             formatBytes(spec.limits.memory_bytes) + " memory, " +
             formatBytes(spec.limits.workspace_bytes) + " files, " +
-            (offline ? "no network" : "network " + std::string(networkModeName(spec.network))) + "; ends after " +
-            formatDuration(spec.idle_timeout) + " idle or " + formatDuration(spec.max_lifetime);
+            (offline ? "no network" : "network " + std::string(networkModeName(spec.network))) +
+            "; ends after " + formatDuration(spec.idle_timeout) + " idle or " +
+            formatDuration(spec.max_lifetime);
     return text;
 }
 

@@ -70,6 +70,7 @@ private:
 // The groups that make up the table, one file each.
 std::vector<Tool> workspaceTools(const controller::Services& services);
 std::vector<Tool> runTools(const controller::Services& services);
+std::vector<Tool> packageTools(const controller::Services& services);
 std::vector<Tool> fileTools(const controller::Services& services);
 
 /// "python: languages python, sh; 1 cpu, 512Mi memory, …": what a pool really gives.

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "base/http/Url.h"
 #include "api/mcp/Tools.h"
 #include "base/Ids.h"
+#include "base/http/Url.h"
 
 namespace hearth::mcp {
 namespace {

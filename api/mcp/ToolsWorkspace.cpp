@@ -71,6 +71,7 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
     request.name = arguments.text("name");
     request.image = arguments.text("image");
     request.language = arguments.text("language");
+    request.network = arguments.text("network");
     request.env = arguments.textMap("env");
     request.secrets = arguments.textMap("secrets");
     request.files = inlineFiles(arguments);
@@ -166,6 +167,13 @@ std::vector<Tool> workspaceTools(const Services& services) {
                                              "pool_list tells which; one that must be fetched "
                                              "first may take minutes: if the call times out, "
                                              "repeat it.")},
+                       {"network",
+                        {{"type", "string"},
+                         {"enum", {"None", "Mirror", "Egress"}},
+                         {"description",
+                          "Picks a pool that offers it: Mirror to "
+                          "install packages, Egress to reach what the "
+                          "operator allows; None to have less."}}},
                        {"name", stringParam("A name for your own use, shown in lists.")},
                        {"env", textMapParam("Environment variables for everything run in it.")},
                        {"secrets", textMapParam("The same, but never shown or logged.")},

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/http/Url.h"
 #include "api/mcp/Era.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::mcp {
 namespace {
@@ -111,8 +111,7 @@ std::string fileTarget(const Json& arguments) {
     if (!workspace || workspace->empty() || !path || path->empty()) {
         throw Error(ErrorCode::InvalidArgument, "workspace_id and path are required strings");
     }
-    return "/v1/workspaces/" + percentEncode(*workspace) + "/files/" +
-           percentEncode(*path, true);
+    return "/v1/workspaces/" + percentEncode(*workspace) + "/files/" + percentEncode(*path, true);
 }
 
 std::string lastName(const std::string& path) {

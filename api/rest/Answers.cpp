@@ -270,6 +270,20 @@ Schema egressSchema() {
         .named("Egress");
 }
 
+Schema packagesSchema() {
+    const Schema package =
+        Schema::object()
+            .required("state", Schema::oneOf({"installed", "installing", "failed", "absent"}))
+            .required("version", textOrNull())
+            .required("error", textOrNull().describe("Why, in words"));
+    return Schema::object()
+        .required("status", Schema::oneOf({"done", "running", "failed"}))
+        .required("packages", Schema::map(kDisplayName, package))
+        .required("error", textOrNull().describe("Why nothing could be done at all"))
+        .required("executionId", text().describe("What the package manager says is its output"))
+        .named("Packages");
+}
+
 Schema fileEntrySchema() {
     return Schema::object()
         .required("path", text())

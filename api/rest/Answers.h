@@ -17,6 +17,7 @@ Schema tokenSchema();
 Schema newTokenSchema();
 Schema usageSchema();
 Schema egressSchema();
+Schema packagesSchema();
 Schema fileEntrySchema();
 Schema problemSchema();
 /// `{"ended": 3}`.

@@ -21,8 +21,7 @@ std::optional<std::uint64_t> number(std::string_view text, int base = 10) {
 ByteRange parseRange(std::string_view header, std::uint64_t size) {
     const ByteRange whole{ByteRange::Kind::Whole, 0, size};
     constexpr std::string_view kUnit = "bytes=";
-    if (header.size() <= kUnit.size() ||
-        !equalsIgnoreCase(header.substr(0, kUnit.size()), kUnit)) {
+    if (header.size() <= kUnit.size() || !equalsIgnoreCase(header.substr(0, kUnit.size()), kUnit)) {
         return whole;
     }
     const std::string_view range = trim(header.substr(kUnit.size()));

@@ -2,7 +2,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/http/Url.h"
 #include "api/rest/Answers.h"
 #include "api/rest/ExecutionPieces.h"
 #include "api/rest/ExecutionStream.h"
@@ -10,6 +9,7 @@
 #include "api/rest/Sse.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
+#include "base/http/Url.h"
 
 namespace hearth::rest {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "api/http/Problem.h"
-#include "base/http/Url.h"
 #include "api/rest/ByteRange.h"
 #include "api/rest/Views.h"
+#include "base/http/Url.h"
 
 namespace hearth::rest {
 namespace {

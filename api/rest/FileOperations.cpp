@@ -1,9 +1,9 @@
-#include "base/http/Url.h"
 #include "api/rest/Answers.h"
 #include "api/rest/ByteRange.h"
 #include "api/rest/FileAnswer.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
+#include "base/http/Url.h"
 
 namespace hearth::rest {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/http/Url.h"
 #include "api/rest/Views.h"
 #include "base/Ids.h"
+#include "base/http/Url.h"
 
 namespace hearth::rest {
 namespace {

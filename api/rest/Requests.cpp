@@ -86,10 +86,12 @@ Schema placeSchema() {
                        "operator allows it, an image without a pool gets a cold sandbox"))
         .optional("network", Schema::oneOf({"None", "Mirror", "Egress"})
                                  .describe("Selects or narrows a pool, never widens it"))
-        .optional("allow", Schema::array(Schema::string().sizes(1, 300)).sizes(0, 256).describe(
-                               "With network Egress: what of the pool's allow-list this workspace "
-                               "may reach, as api.example.com, *.example.com:443 or "
-                               "203.0.113.0/24; left out: all of it"))
+        .optional("allow",
+                  Schema::array(Schema::string().sizes(1, 300))
+                      .sizes(0, 256)
+                      .describe("With network Egress: what of the pool's allow-list this workspace "
+                                "may reach, as api.example.com, *.example.com:443 or "
+                                "203.0.113.0/24; left out: all of it"))
         .later("limits", "Choose a pool with the limits you need; see GET /v1/pools")
         .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
 }
@@ -192,6 +194,28 @@ Schema executionRequestSchema() {
         .named("ExecutionRequest");
 }
 
+Schema packagesRequestSchema() {
+    const Schema specs = Schema::array(Schema::string().sizes(1, 300)).sizes(0, 64);
+    return Schema::object()
+        .optional("manager", Schema::oneOf({"auto", "pip", "npm"})
+                                 .describe("auto: npm for scoped names and package.json, else pip")
+                                 .fallback("auto"))
+        .optional("install", Schema(specs)
+                                 .describe("Names of an index, with versions or without: "
+                                           "numpy==2.1, @scope/name@^1. No options, URLs or paths")
+                                 .example(Json::array({"numpy>=2"})))
+        .optional("from", text(kPath,
+                               "Instead of `install`: requirements.txt, pyproject.toml, a "
+                               "program with a PEP 723 block, or package.json"))
+        .optional("check", Schema(specs).describe("Names to tell the state of"))
+        .optional("list", Schema::boolean().describe("Tells of all that is installed"))
+        .optional("waitSeconds",
+                  seconds(0, 60, "Answers with status running afterwards").fallback(5))
+        .optional("timeoutSeconds", seconds(1, 3600, "Ends it then").fallback(600))
+        .example({{"install", {"six"}}})
+        .named("PackagesRequest");
+}
+
 Schema contextRequestSchema() {
     return Schema::object()
         .optional("language", text(kLanguage, "Without it python, or the image's own"))
@@ -231,6 +255,18 @@ controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
     request.files = filesOf(body);
     request.idle_timeout = durationOf(body, "idleTimeoutSeconds");
     request.max_lifetime = durationOf(body, "maxLifetimeSeconds");
+    return request;
+}
+
+controller::PackagesRequest readPackagesRequest(const Json& body) {
+    controller::PackagesRequest request;
+    request.manager = textOf(body, "manager").value_or(request.manager);
+    request.from = textOf(body, "from");
+    request.list = body.value("list", false);
+    request.install = body.value("install", std::vector<std::string>{});
+    request.check = body.value("check", std::vector<std::string>{});
+    request.wait = durationOf(body, "waitSeconds").value_or(request.wait);
+    request.timeout = durationOf(body, "timeoutSeconds").value_or(request.timeout);
     return request;
 }
 

@@ -5,6 +5,7 @@
 #include "api/rest/Schema.h"
 #include "controller/Contexts.h"
 #include "controller/Executions.h"
+#include "controller/Packages.h"
 #include "controller/Workspaces.h"
 
 namespace hearth::rest {
@@ -28,9 +29,11 @@ Schema oneShotRequestSchema();
 
 /// Fields of POST /v1/workspaces/{workspace}/contexts.
 Schema contextRequestSchema();
+Schema packagesRequestSchema();
 
 controller::ContextRequest readContextRequest(const Json& body);
 controller::WorkspaceRequest readWorkspaceRequest(const Json& body);
+controller::PackagesRequest readPackagesRequest(const Json& body);
 controller::WorkspacePatch readWorkspacePatch(const Json& body);
 controller::ExecutionRequest readExecutionRequest(const Json& body);
 /// The workspace's part of a one shot's body.

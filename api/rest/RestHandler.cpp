@@ -71,13 +71,13 @@ RestHandler::RestHandler(const controller::Services& services,
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services, answers_));
     append(operations_, contextOperations(services));
+    append(operations_, packageOperations(services));
     append(operations_, fileOperations(services));
     append(operations_, archiveOperations(services));
     append(operations_, linkOperations(services));
     append(operations_, poolOperations(services));
     append(operations_, systemOperations(services));
     append(operations_, pages(open_api_, docs_));
-    append(operations_, laterOperations());
 
     const Json document = openApiDocument(operations_);
     open_api_ = dumpJson(document);

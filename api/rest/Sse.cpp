@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "base/http/Url.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::rest {
 
@@ -23,8 +23,7 @@ bool wantsEventStream(const api::Request& request) {
     while (!rest.empty()) {
         const std::size_t comma = rest.find(',');
         const std::string_view range = rest.substr(0, comma);
-        if (equalsIgnoreCase(trim(range.substr(0, range.find(';'))),
-                                  "text/event-stream")) {
+        if (equalsIgnoreCase(trim(range.substr(0, range.find(';'))), "text/event-stream")) {
             return true;
         }
         rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);

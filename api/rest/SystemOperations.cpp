@@ -144,30 +144,4 @@ Operations systemOperations(const Services& services) {
     return all;
 }
 
-Operations laterOperations() {
-    struct Line {
-        const char* method;
-        const char* pattern;
-        const char* what;
-        const char* hint;
-    };
-    constexpr const char* kPackageHint = "Use a pool whose image has the packages";
-    const Line lines[] = {
-        {"POST", "/v1/workspaces/{workspace}/packages", "Packages are", kPackageHint},
-    };
-    Operations all;
-    for (const Line& line : lines) {
-        Operation op;
-        op.method = line.method;
-        op.pattern = line.pattern;
-        op.hidden = true;
-        op.handle = [what = line.what, hint = line.hint](Call&) -> api::Response {
-            throw Error(ErrorCode::Unsupported, std::string(what) + " not in this version")
-                .hint(hint);
-        };
-        all.push_back(std::move(op));
-    }
-    return all;
-}
-
 }  // namespace hearth::rest

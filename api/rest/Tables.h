@@ -14,13 +14,12 @@ Operations workspaceOperations(const controller::Services& services);
 /// `answers` carry what is long; they must outlive the handlers too.
 Operations executionOperations(const controller::Services& services, LongAnswers& answers);
 Operations contextOperations(const controller::Services& services);
+Operations packageOperations(const controller::Services& services);
 Operations fileOperations(const controller::Services& services);
 Operations archiveOperations(const controller::Services& services);
 Operations linkOperations(const controller::Services& services);
 /// Events, capabilities, tokens, the way in.
 Operations systemOperations(const controller::Services& services);
-/// What the contract has and this version has not: each answers 501 and says what to do instead.
-Operations laterOperations();
 
 /// A 200 with this document, or another status.
 api::Response jsonResponse(const Json& document, int status = 200);

@@ -209,6 +209,19 @@ Json usageJson(const controller::WorkspaceUsage& usage) {
             {"gpus", Json::array()}};
 }
 
+Json packagesJson(const controller::PackagesView& view) {
+    Json packages = Json::object();
+    for (const auto& [name, package] : view.packages) {
+        packages[name] = {{"state", package.state},
+                          {"version", orNull(package.version)},
+                          {"error", orNull(package.error)}};
+    }
+    return {{"status", view.status},
+            {"packages", std::move(packages)},
+            {"error", orNull(view.error)},
+            {"executionId", view.execution_id}};
+}
+
 Json egressJson(const broker::EgressReport& report) {
     Json latest = Json::array();
     for (const broker::EgressEntry& entry : report.latest) {

@@ -7,6 +7,7 @@
 #include "controller/Contexts.h"
 #include "controller/Events.h"
 #include "controller/Executions.h"
+#include "controller/Packages.h"
 #include "controller/Pools.h"
 #include "controller/Tokens.h"
 #include "controller/Workspaces.h"
@@ -31,6 +32,7 @@ Json sandboxJson(const controller::SandboxView& view);
 Json eventJson(const controller::Event& event);
 Json tokenJson(const controller::TokenView& view);
 Json usageJson(const controller::WorkspaceUsage& usage);
+Json packagesJson(const controller::PackagesView& view);
 Json egressJson(const broker::EgressReport& report);
 Json fileJson(const agent::FileStat& stat);
 Json limitsJson(const pool::SandboxLimits& limits);

@@ -133,10 +133,10 @@ Operations workspaceOperations(const Services& services) {
     };
     all.push_back(std::move(usage));
 
-    Operation egress = operation("GET", one + "/egress", "getWorkspaceEgress",
-                                 "What it has sent to the outside");
-    egress.answers = {{200, "Requests by destination and decision, never their content",
-                       egressSchema(), {}}};
+    Operation egress =
+        operation("GET", one + "/egress", "getWorkspaceEgress", "What it has sent to the outside");
+    egress.answers = {
+        {200, "Requests by destination and decision, never their content", egressSchema(), {}}};
     egress.handle = [&services](Call& call) {
         return jsonResponse(
             egressJson(services.workspaces.egress(call.who, call.param("workspace"))));

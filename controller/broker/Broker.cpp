@@ -157,6 +157,7 @@ Broker::~Broker() {
         const std::lock_guard lock(mutex_);
         left.swap(sessions_);
     }
+    if (fetcher_) fetcher_->stop();
     for (const auto& [id, session] : left) session->end();
     threads_.joinAll();
 }
@@ -192,7 +193,12 @@ void Broker::open(const std::string& sandbox, const WorkspaceEgress::Facts& fact
         const std::lock_guard lock(mutex_);
         sessions_[sandbox] = session;
     }
-    session->begin(agent.broker(kBrokerPort, session));
+    try {
+        session->begin(agent.broker(kBrokerPort, session));
+    } catch (const agent::AgentLost&) {
+        close(sandbox);
+        throw;
+    }
 }
 
 void Broker::close(const std::string& sandbox) {

@@ -61,8 +61,8 @@ private:
     }
 
     void flush() {
-        const ssize_t n = ::send(to_, buffer_.data() + begin_, end_ - begin_,
-                                 MSG_DONTWAIT | MSG_NOSIGNAL);
+        const ssize_t n =
+            ::send(to_, buffer_.data() + begin_, end_ - begin_, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && again()) return;
         if (n < 0) throw StreamBroken("the connection broke");
         begin_ += static_cast<std::size_t>(n);

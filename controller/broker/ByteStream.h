@@ -53,8 +53,8 @@ struct RelayLimits {
 };
 
 /// Carries bytes between two non-blocking sockets until `outside` has ended and all of it was
-/// taken, either breaks, or nothing moves for `idle`. What it has carried is told in `carried`, also
-/// when it throws StreamBroken.
+/// taken, either breaks, or nothing moves for `idle`. What it has carried is told in `carried`,
+/// also when it throws StreamBroken.
 void relay(int inside, int outside, const RelayLimits& limits, Carried& carried);
 
 }  // namespace hearth::broker

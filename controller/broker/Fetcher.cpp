@@ -95,6 +95,11 @@ struct Fetcher::Transfer {
         return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
     }
 
+    /// Called some times a second.
+    static int progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+        return static_cast<Transfer*>(self)->fetcher.stopped_ ? 1 : 0;
+    }
+
     static std::size_t header(char* bytes, std::size_t size, std::size_t count, void* self) {
         auto& transfer = *static_cast<Transfer*>(self);
         const std::string_view line = trim(std::string_view(bytes, size * count));
@@ -181,8 +186,8 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     const bool trusted = std::find(trusted_.begin(), trusted_.end(), *host) != trusted_.end();
     std::unique_ptr<Handle> handle = take();
     CURL* const curl = handle->curl;
-    Transfer transfer{*this, begun, chunk, request.max_bytes, trusted, {}, {}, 0, false,
-                      false, false, nullptr, curl};
+    Transfer transfer{*this, begun, chunk, request.max_bytes, trusted, {}, {}, 0,
+                      false, false, false, nullptr,           curl};
     std::unique_ptr<curl_slist, FreeList> headers;
     for (const std::string& header : request.headers) {
         curl_slist* longer = ::curl_slist_append(headers.get(), header.c_str());
@@ -202,6 +207,9 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     set(curl, CURLOPT_HTTPHEADER, headers.get());
     set(curl, CURLOPT_OPENSOCKETFUNCTION, &Transfer::openSocket);
     set(curl, CURLOPT_OPENSOCKETDATA, &transfer);
+    set(curl, CURLOPT_NOPROGRESS, 0L);
+    set(curl, CURLOPT_XFERINFOFUNCTION, &Transfer::progress);
+    set(curl, CURLOPT_XFERINFODATA, &transfer);
     set(curl, CURLOPT_HEADERFUNCTION, &Transfer::header);
     set(curl, CURLOPT_HEADERDATA, &transfer);
     set(curl, CURLOPT_WRITEFUNCTION, &Transfer::body);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,6 +49,8 @@ public:
     FetchAnswer get(const FetchRequest& request, const Begun& begun, const Chunk& chunk);
     /// The same, whole.
     std::pair<FetchAnswer, std::string> text(const FetchRequest& request);
+    /// Ends what is under way, and all that is asked afterwards, as Refused.
+    void stop() noexcept { stopped_ = true; }
 
 private:
     struct Handle;
@@ -60,6 +63,7 @@ private:
 
     const DenySet deny_;
     const std::vector<std::string> trusted_;
+    std::atomic<bool> stopped_{false};
     std::mutex mutex_;
     std::vector<std::unique_ptr<Handle>> idle_;  // guarded by mutex_: with their connections
 };

@@ -66,10 +66,10 @@ bool writeAll(int fd, std::string_view bytes) {
 
 std::string ContentHash::key() const {
     const std::size_t digits = algorithm == "sha256" ? 64 : algorithm == "sha512" ? 128 : 0;
-    const bool sound = digits > 0 && hex.size() == digits &&
-                       std::all_of(hex.begin(), hex.end(), [](char c) {
-                           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-                       });
+    const bool sound =
+        digits > 0 && hex.size() == digits && std::all_of(hex.begin(), hex.end(), [](char c) {
+            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+        });
     return sound ? algorithm + "-" + hex : std::string();
 }
 
@@ -250,7 +250,8 @@ void FileCache::fetch(const ContentHash& hash, const std::string& key, Fd out,
                   return true;
               }});
         if (hasher.hex() != hash.hex) {
-            throw Refused(kBadGateway, "hash_mismatch", "the file is not what the index says it is");
+            throw Refused(kBadGateway, "hash_mismatch",
+                          "the file is not what the index says it is");
         }
         const std::lock_guard lock(mutex_);
         if (::rename(partial.c_str(), pathOf(key).c_str()) != 0) {

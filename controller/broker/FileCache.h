@@ -93,9 +93,8 @@ private:
 
     std::string pathOf(const std::string& key) const;
     std::shared_ptr<CachedFile> openStored(const std::string& key);
-    void fetch(const ContentHash& hash, const std::string& key, Fd out,
-               const std::string& partial, const std::shared_ptr<CachedFile>& file,
-               const Fetch& from);
+    void fetch(const ContentHash& hash, const std::string& key, Fd out, const std::string& partial,
+               const std::shared_ptr<CachedFile>& file, const Fetch& from);
     void add(const std::string& key, std::uint64_t size);  // mutex_ held
     void evict();                                          // mutex_ held
 
@@ -103,8 +102,8 @@ private:
     const std::uint64_t max_bytes_;
     const Run run_;
     mutable std::mutex mutex_;
-    std::map<std::string, Entry> stored_;                            // guarded by mutex_
-    std::list<std::string> by_use_;                                  // guarded by mutex_: oldest first
+    std::map<std::string, Entry> stored_;  // guarded by mutex_
+    std::list<std::string> by_use_;        // guarded by mutex_: oldest first
     std::map<std::string, std::shared_ptr<CachedFile>> on_the_way_;  // guarded by mutex_
     std::uint64_t bytes_ = 0;                                        // guarded by mutex_
     std::uint64_t partials_ = 0;                                     // guarded by mutex_: a counter

@@ -117,7 +117,8 @@ std::shared_ptr<const Content> Mirror::page(Pages<Content>& pages, const std::st
         page->fresh_until = clock_.now() + kFresh;
     } catch (const Refused&) {
         if (!page->content) throw;
-        page->fresh_until = clock_.now() + kFreshAbsence;  // what it said last is better than nothing
+        page->fresh_until =
+            clock_.now() + kFreshAbsence;  // what it said last is better than nothing
     }
     return page->content;
 }

@@ -22,8 +22,8 @@ namespace hearth::broker {
 /// The indexes that the operator named; empty: none of that kind. Where a sandbox finds them is
 /// always its own loopback.
 struct MirrorSources {
-    std::string pypi;  ///< of a simple repository, "https://…/simple/"
-    std::string npm;   ///< of a registry, "https://…/"
+    std::string pypi;                ///< of a simple repository, "https://…/simple/"
+    std::string npm;                 ///< of a registry, "https://…/"
     std::vector<std::string> hosts;  ///< "host[:port]" where else their files lie
 
     bool any() const { return !pypi.empty() || !npm.empty(); }
@@ -35,7 +35,7 @@ struct MirrorAnswer {
     std::string content_type = "text/plain; charset=utf-8";
     std::string text;
     std::shared_ptr<CachedFile> file;
-    std::string what;          ///< "pypi:numpy", for the log
+    std::string what;         ///< "pypi:numpy", for the log
     std::string result = "";  ///< hit, miss, error
 };
 

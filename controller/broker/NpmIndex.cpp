@@ -66,8 +66,7 @@ NpmPackage parseNpm(const std::string& name, const std::string& base, const std:
         if (!entry.is_object() || !entry.contains("dist") || !entry["dist"].is_object()) continue;
         Json& dist = entry["dist"];
         if (!dist.contains("tarball") || !dist["tarball"].is_string()) continue;
-        const std::optional<std::string> url =
-            resolveUrl(base, dist["tarball"].get<std::string>());
+        const std::optional<std::string> url = resolveUrl(base, dist["tarball"].get<std::string>());
         if (!url) continue;
         const std::string path = url->substr(0, url->find('?'));
         const std::string file = path.substr(path.rfind('/') + 1);

@@ -17,7 +17,7 @@ struct NpmTarball {
 /// What a registry tells of a package ("packument").
 struct NpmPackage {
     std::string name;
-    std::string document;                         ///< as clients get it: with the mirror's addresses
+    std::string document;                        ///< as clients get it: with the mirror's addresses
     std::map<std::string, NpmTarball> tarballs;  ///< by file name
 };
 

@@ -19,9 +19,17 @@ constexpr int kBadRequest = 400;
 constexpr int kForbidden = 403;
 
 /// What a proxy keeps to itself (RFC 9110 section 7.6.1), and what only we write.
-constexpr std::array<std::string_view, 11> kNotForwarded{
-    "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
-    "Proxy-Connection", "TE", "Trailer", "Upgrade", "Host", "Forwarded", "Via"};
+constexpr std::array<std::string_view, 11> kNotForwarded{"Connection",
+                                                         "Keep-Alive",
+                                                         "Proxy-Authenticate",
+                                                         "Proxy-Authorization",
+                                                         "Proxy-Connection",
+                                                         "TE",
+                                                         "Trailer",
+                                                         "Upgrade",
+                                                         "Host",
+                                                         "Forwarded",
+                                                         "Via"};
 
 bool forwarded(const RequestHead& head, std::string_view name) {
     for (const std::string_view known : kNotForwarded) {
@@ -41,8 +49,8 @@ bool forwarded(const RequestHead& head, std::string_view name) {
 
 /// The head as the destination gets it: one request, one connection.
 std::string forwardedHead(const RequestHead& head) {
-    std::string out = head.method + " " + head.target + " HTTP/1.1\r\nHost: " + head.authority +
-                      "\r\n";
+    std::string out =
+        head.method + " " + head.target + " HTTP/1.1\r\nHost: " + head.authority + "\r\n";
     for (const RequestHead::Field& field : head.fields) {
         if (!forwarded(head, field.name)) continue;
         out.append(field.name).append(": ").append(field.value).append("\r\n");
@@ -155,7 +163,8 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
         sendFile(*reply.file, head_.keep_alive, head_only, entry);
         return head_.keep_alive;
     }
-    if (reply.result == "error") entry.decision = reply.status == 404 ? "not_found" : "index_failed";
+    if (reply.result == "error")
+        entry.decision = reply.status == 404 ? "not_found" : "index_failed";
     entry.received = reply.text.size();
     answer(reply.status, reply.content_type, reply.text, head_.keep_alive);
     return head_.keep_alive;
@@ -201,8 +210,8 @@ void ProxyConnection::forward(EgressEntry& entry) {
     }
     entry.sent = head.size();
     // What follows this request's body is not for this destination.
-    const std::size_t ahead = static_cast<std::size_t>(
-        std::min<std::uint64_t>(buffer_.size(), head_.content_length));
+    const std::size_t ahead =
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size(), head_.content_length));
     carry(outside, std::string_view(buffer_).substr(0, ahead), head_.content_length, entry);
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/http/Url.h"
 #include "controller/broker/Dialer.h"
-#include "controller/broker/FileCache.h"
 #include "controller/broker/Fetcher.h"
+#include "controller/broker/FileCache.h"
 
 namespace hearth::broker {
 namespace {
@@ -31,9 +31,9 @@ std::string soundHash(std::string hex) {
 
 /// The few entities that indexes write.
 std::string unescaped(std::string_view text) {
-    static const std::map<std::string_view, char> known{{"amp", '&'},  {"lt", '<'},   {"gt", '>'},
-                                                        {"quot", '"'}, {"#39", '\''}, {"#x27", '\''},
-                                                        {"apos", '\''}};
+    static const std::map<std::string_view, char> known{
+        {"amp", '&'},  {"lt", '<'},    {"gt", '>'},   {"quot", '"'},
+        {"#39", '\''}, {"#x27", '\''}, {"apos", '\''}};
     std::string out;
     while (!text.empty()) {
         const std::size_t semicolon = text.front() == '&' ? text.find(';') : std::string_view::npos;
@@ -132,8 +132,7 @@ void addHtmlFile(PypiProject& project, const std::string& base,
     if (href == tag.end()) return;
     PypiFile file;
     const std::size_t mark = href->second.find('#');
-    const std::string fragment =
-        mark == std::string::npos ? "" : href->second.substr(mark + 1);
+    const std::string fragment = mark == std::string::npos ? "" : href->second.substr(mark + 1);
     const std::optional<std::string> url = resolveUrl(base, href->second.substr(0, mark));
     if (!url) return;
     file.url = *url;
@@ -234,7 +233,8 @@ std::optional<std::string> normalisedProject(std::string_view name) {
     std::string out;
     for (const char c : name) {
         const bool separator = c == '-' || c == '_' || c == '.';
-        const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        const bool plain =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         if (!separator && !plain) return std::nullopt;
         if (!separator) {
             out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -262,9 +262,10 @@ PypiProject parsePypi(const std::string& name, const std::string& base,
 }
 
 std::string pypiHtml(const PypiProject& project, const std::string& files) {
-    std::string out = "<!DOCTYPE html>\n<html><head><meta name=\"pypi:repository-version\" "
-                      "content=\"1.0\"><title>Links for " +
-                      escaped(project.name) + "</title></head><body>\n";
+    std::string out =
+        "<!DOCTYPE html>\n<html><head><meta name=\"pypi:repository-version\" "
+        "content=\"1.0\"><title>Links for " +
+        escaped(project.name) + "</title></head><body>\n";
     for (const PypiFile& file : project.files) {
         out += "<a href=\"" + files + "/" + project.name + "/" + percentEncode(file.filename);
         if (!file.sha256.empty()) out += "#sha256=" + file.sha256;

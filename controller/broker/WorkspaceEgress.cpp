@@ -31,8 +31,8 @@ WorkspaceEgress::WorkspaceEgress(Facts facts, NetworkPolicy policy, EgressLimits
 void WorkspaceEgress::admit() {
     const std::lock_guard lock(mutex_);
     const TimePoint now = clock_.now();
-    tokens_ = std::min(limits_.burst,
-                       tokens_ + toSeconds(now - refilled_) * limits_.requests_per_second);
+    tokens_ =
+        std::min(limits_.burst, tokens_ + toSeconds(now - refilled_) * limits_.requests_per_second);
     refilled_ = now;
     if (tokens_ < 1) {
         throw Refused(kTooMany, "rate", "this workspace asks too often; wait a second");

@@ -37,7 +37,7 @@ struct EgressReport {
 /// How much a workspace may send out.
 struct EgressLimits {
     double requests_per_second = 50;
-    double burst = 500;  ///< npm asks for some hundred packages at once
+    double burst = 500;                 ///< npm asks for some hundred packages at once
     std::uint64_t bytes = 8ULL << 30U;  ///< both ways, in its whole life
     std::uint32_t connections = 32;     ///< at a time
 };
@@ -75,10 +75,10 @@ private:
     metrics::Metrics& metrics_;
     const Clock& clock_;
     mutable std::mutex mutex_;
-    double tokens_;                    // guarded by mutex_
-    TimePoint refilled_;               // guarded by mutex_
-    EgressReport totals_;              // guarded by mutex_: without the latest
-    std::deque<EgressEntry> latest_;   // guarded by mutex_: newest last
+    double tokens_;                   // guarded by mutex_
+    TimePoint refilled_;              // guarded by mutex_
+    EgressReport totals_;             // guarded by mutex_: without the latest
+    std::deque<EgressEntry> latest_;  // guarded by mutex_: newest last
 };
 
 }  // namespace hearth::broker

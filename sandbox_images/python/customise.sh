@@ -27,6 +27,12 @@ find /usr/lib/python3 /usr/lib/python3.* -depth -type d \
     -not -path '*/numpy/testing*' -not -path '*/pandas/_testing*' -exec rm -rf {} +
 find /usr/lib/python3 -depth -type d -name sphinxext -exec rm -rf {} +
 
+# Debian's npm depends on compilers and linters for the browser that it never runs.
+(cd /usr/share/nodejs && rm -rf @types @babel @webassemblyjs @jridgewell webpack webpack-sources watchpack eslint* terser \
+    caniuse-lite browserslist electron-to-chromium es-abstract core-js core-js-pure core-js-compat handlebars web-streams-polyfill \
+    lodash-es regenerate-unicode-properties neo-async webassemblyjs loader-* serialize-javascript schema-utils typescript jest* ts-*)
+find /usr/share/nodejs \( -name '*.map' -o -name '*.d.ts' -o -name '*.md' -o -name test -o -name tests \) -prune -exec rm -rf {} +
+
 # Where the packages came from says something of the machine that built the image.
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d /etc/dpkg/dpkg.cfg.d/99mmdebstrap \
     /etc/apt/apt.conf.d/99mmdebstrap /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb \

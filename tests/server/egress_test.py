@@ -296,6 +296,55 @@ def descriptors(s):
     return len(os.listdir(f"/proc/{s.process.pid}/fd"))
 
 
+def packages():
+    """packages are installed, checked and listed by name, from files and in the background, and fail in words"""
+    wheels = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5"), wheel("hearthslow", size=50_000)]
+    with Index(wheels, [tarball("hearth-left")]) as index, server(pool("m", "Mirror"), pool("n", "None"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+
+        def manage(**fields):
+            answer = s.post(f"/v1/workspaces/{workspace}/packages", dict({"waitSeconds": 60}, **fields), timeout=100)
+            assert answer.status == 200, answer
+            return answer.json
+
+        before = python(s, workspace, "import hearthfoo")
+        assert before["error"]["name"] == "ModuleNotFoundError", before
+        done = manage(install=["hearthfoo>=1.0"], check=["hearthbar", "hearthslow"])
+        assert done["status"] == "done", done
+        assert done["packages"]["hearthfoo"] == {"state": "installed", "version": "1.0", "error": None}, done
+        assert done["packages"]["hearthbar"]["version"] == "2.5" and done["packages"]["hearthslow"]["state"] == "absent", done
+        after = python(s, workspace, "import hearthfoo; print(hearthfoo.version)")
+        assert after["stdout"].strip() == "1.0" and after["interpreter"] == "zygote", after
+        assert manage(list=True)["packages"]["numpy"]["state"] == "installed"
+        assert manage(install=["hearth-left"], manager="npm")["packages"]["hearth-left"]["version"] == "1.0.0"
+
+        failed = manage(install=["hearthslow", "hearth-nothing"])
+        assert failed["status"] == "failed" and "no such package" in failed["packages"]["hearth-nothing"]["error"], failed
+        assert failed["packages"]["hearthslow"]["error"] == "not installed because others failed", failed
+        for spec in ("--index-url=http://x", "./x", "git+https://x/y", "x @ https://y/z.whl", "a b"):
+            answer = s.post(f"/v1/workspaces/{workspace}/packages", {"install": [spec]})
+            assert answer.status == 400 and "/install/0" in json.dumps(answer.json), answer
+
+        index.delay = 3
+        begun = manage(install=["hearthslow"], waitSeconds=0.1)
+        assert begun["status"] == "running" and begun["packages"]["hearthslow"]["state"] == "installing", begun
+        wait_for("the install", lambda: s.get(f"/v1/executions/{begun['executionId']}").json["status"] != "running", 60)
+        assert manage(check=["hearthslow"])["packages"]["hearthslow"]["state"] == "installed"
+
+        for name, text in (("requirements.txt", "hearthbar\n# no\nhearthfoo==1.0  # yes\n"),
+                           ("pyproject.toml", "[project]\nname='x'\ndependencies=['hearthbar>=2']\n"),
+                           ("main.py", "# /// script\n# dependencies = ['hearthbar']\n# ///\nimport hearthbar\n")):
+            assert s.call("PUT", f"/v1/workspaces/{workspace}/files/{name}", raw=text.encode()).status in (200, 201, 204)
+            read = manage(**{"from": name})
+            assert read["status"] == "done" and read["packages"]["hearthbar"]["state"] == "installed", (name, read)
+        assert "cannot be read" in manage(**{"from": "nothing.txt"})["error"]
+
+        offline = s.open_workspace(pool="n")["id"]
+        refused = s.post(f"/v1/workspaces/{offline}/packages", {"install": ["hearthfoo"]})
+        assert refused.status == 501 and "Mirror" in refused.json["hint"], refused
+        assert s.post(f"/v1/workspaces/{offline}/packages", {"check": ["numpy"], "waitSeconds": 30}).json["packages"]["numpy"]["state"] == "installed"
+
+
 if __name__ == "__main__":
     main("server", [pip_installs, npm_installs, one_download, lying_index, says_why, denied_addresses, allowed_service,
-                    survives_restart, floods])
+                    packages, survives_restart, floods])

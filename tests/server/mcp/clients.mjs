@@ -21,7 +21,7 @@ const kept = Object.fromEntries(
 const headers = token ? {Authorization: `Bearer ${token}`} : {};
 const info = {name: 'hearth-tests', version: '1'};
 const tools = ['pool_list', 'workspace_open', 'workspace_list', 'workspace_extend', 'workspace_close',
-    'run', 'run_status', 'file_put', 'file_get'];
+    'run', 'run_status', 'packages', 'file_put', 'file_get'];
 const bytes = Buffer.from([0, 1, 2, 255]);
 
 class Skip extends Error {}
@@ -109,7 +109,7 @@ print("saved")
 for (const [kind, make] of Object.entries(overHttp)) {
     const client = (sentence, body) => test(`mcp ${kind}: ${sentence}`, () => withClient(make, body));
 
-    await client('connects and lists the nine tools in order', async (c) => {
+    await client('connects and lists the ten tools in order', async (c) => {
         const list = (await c.listTools()).tools;
         check(list.map((t) => t.name).join() === tools.join(), `tools are ${list.map((t) => t.name)}`);
         check(list.every((t) => t.description && t.inputSchema.type === 'object'), 'a tool lacks something');

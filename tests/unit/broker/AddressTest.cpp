@@ -55,17 +55,46 @@ std::string refusal(const Dialer& dialer, const NetworkPolicy& policy, const std
     }
 }
 
-const std::vector<std::string> kDenied{
-    "0.0.0.0",         "10.0.0.1",          "10.255.255.255",   "100.64.0.1",
-    "100.100.100.200", "127.0.0.1",         "127.255.0.3",      "169.254.169.254",
-    "169.254.170.2",   "172.16.0.1",        "172.31.255.254",   "192.0.0.192",
-    "192.0.2.1",       "192.168.1.1",       "198.18.0.1",       "198.51.100.7",
-    "203.0.113.9",     "224.0.0.1",         "239.255.255.255",  "240.0.0.1",
-    "255.255.255.255", "168.63.129.16",     "::",               "::1",
-    "::ffff:127.0.0.1", "::ffff:10.0.0.1",  "::127.0.0.1",      "64:ff9b::7f00:1",
-    "64:ff9b:1::a00:1", "2002:7f00:1::",    "2002:a00:1::1",    "2001::1",
-    "2001:db8::1",     "fe80::1",           "fc00::1",          "fd00:ec2::254",
-    "ff02::1",         "100::1",            "fec0::1",          "5f00::1"};
+const std::vector<std::string> kDenied{"0.0.0.0",
+                                       "10.0.0.1",
+                                       "10.255.255.255",
+                                       "100.64.0.1",
+                                       "100.100.100.200",
+                                       "127.0.0.1",
+                                       "127.255.0.3",
+                                       "169.254.169.254",
+                                       "169.254.170.2",
+                                       "172.16.0.1",
+                                       "172.31.255.254",
+                                       "192.0.0.192",
+                                       "192.0.2.1",
+                                       "192.168.1.1",
+                                       "198.18.0.1",
+                                       "198.51.100.7",
+                                       "203.0.113.9",
+                                       "224.0.0.1",
+                                       "239.255.255.255",
+                                       "240.0.0.1",
+                                       "255.255.255.255",
+                                       "168.63.129.16",
+                                       "::",
+                                       "::1",
+                                       "::ffff:127.0.0.1",
+                                       "::ffff:10.0.0.1",
+                                       "::127.0.0.1",
+                                       "64:ff9b::7f00:1",
+                                       "64:ff9b:1::a00:1",
+                                       "2002:7f00:1::",
+                                       "2002:a00:1::1",
+                                       "2001::1",
+                                       "2001:db8::1",
+                                       "fe80::1",
+                                       "fc00::1",
+                                       "fd00:ec2::254",
+                                       "ff02::1",
+                                       "100::1",
+                                       "fec0::1",
+                                       "5f00::1"};
 
 }  // namespace
 
@@ -86,13 +115,38 @@ TEST_CASE("what is not the public Internet is denied in every spelling", "[unit]
 
 TEST_CASE("a host is a name or an address in its usual spelling, and nothing else",
           "[unit][broker]") {
-    for (const char* odd :
-         {"127.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "017700000001",
-          "127.0.0.1.", "127.0.0.01", "1.2.3.4.5", "[127.0.0.1]", "[::1", "::1]", "::1",
-          "[fe80::1%25eth0]", "[fe80::1%eth0]", "example.com:0", "example.com:65536",
-          "example.com:", "example.com:80:90", "exa mple.com", "example..com", ".example.com",
-          "-x.example", "user@example.com", "example.com/path", "ex\xC3\xA4mple.com", "", ":80",
-          "[::ffff:127.0.0.1", "localhost:8o", "a.0x7f", "1.2.3.0x4"}) {
+    for (const char* odd : {"127.1",
+                            "2130706433",
+                            "0x7f000001",
+                            "0x7f.0.0.1",
+                            "0177.0.0.1",
+                            "017700000001",
+                            "127.0.0.1.",
+                            "127.0.0.01",
+                            "1.2.3.4.5",
+                            "[127.0.0.1]",
+                            "[::1",
+                            "::1]",
+                            "::1",
+                            "[fe80::1%25eth0]",
+                            "[fe80::1%eth0]",
+                            "example.com:0",
+                            "example.com:65536",
+                            "example.com:",
+                            "example.com:80:90",
+                            "exa mple.com",
+                            "example..com",
+                            ".example.com",
+                            "-x.example",
+                            "user@example.com",
+                            "example.com/path",
+                            "ex\xC3\xA4mple.com",
+                            "",
+                            ":80",
+                            "[::ffff:127.0.0.1",
+                            "localhost:8o",
+                            "a.0x7f",
+                            "1.2.3.0x4"}) {
         INFO(odd);
         CHECK_FALSE(Destination::parse(odd, 80).has_value());
     }
@@ -156,8 +210,7 @@ TEST_CASE("a name that resolves to a denied address is refused, alone or among o
           "[unit][broker]") {
     for (const std::string& text : kDenied) {
         INFO(text);
-        CHECK(refusal(ScriptedDialer({text}), egress({"*"}), "rebind.example") ==
-              "denied_address");
+        CHECK(refusal(ScriptedDialer({text}), egress({"*"}), "rebind.example") == "denied_address");
         CHECK(refusal(ScriptedDialer({"8.8.8.8", text}), egress({"*"}), "rebind.example") ==
               "denied_address");
     }

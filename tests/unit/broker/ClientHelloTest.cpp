@@ -20,8 +20,9 @@ std::string hello(const char* name) {
     BIO* in = ::BIO_new(::BIO_s_mem());
     BIO* out = ::BIO_new(::BIO_s_mem());
     ::SSL_set_bio(ssl.get(), in, out);
-    if (name != nullptr) ::SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME,
-                                    TLSEXT_NAMETYPE_host_name, const_cast<char*>(name));
+    if (name != nullptr)
+        ::SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                   const_cast<char*>(name));
     ::SSL_connect(ssl.get());
     char* bytes = nullptr;
     const long size = ::BIO_get_mem_data(out, &bytes);
@@ -67,8 +68,9 @@ TEST_CASE("a hello that has not all come is waited for", "[unit][broker]") {
 TEST_CASE("what is no hello is refused, however it begins", "[unit][broker]") {
     for (const std::string& text :
          {std::string("GET / HTTP/1.1\r\n"), std::string("SSH-2.0-OpenSSH_9.2\r\n"),
-          std::string("\x15\x03\x01\x00\x02\x01\x00", 7), std::string("\x16\x02\x01\x00\x05xxxxx", 10),
-          std::string("\x16\x03\x01\x00\x00", 5), std::string("\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9),
+          std::string("\x15\x03\x01\x00\x02\x01\x00", 7),
+          std::string("\x16\x02\x01\x00\x05xxxxx", 10), std::string("\x16\x03\x01\x00\x00", 5),
+          std::string("\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9),
           std::string("\x16\x03\x01\x00\x04\x01\xFF\xFF\xFF", 9)}) {
         CHECK(parseClientHello(text).state == State::NotTls);
     }
@@ -91,7 +93,10 @@ TEST_CASE("every hello with one byte changed is read without harm", "[unit][brok
 TEST_CASE("a hello that names two servers is refused", "[unit][broker]") {
     // The extension appended once more; all three lengths around it grow.
     std::string bytes = hello("api.example.com");
-    const std::string name("\x00\x00\x00\x0C\x00\x0A\x00\x00\x07" "evil.io", 16);
+    const std::string name(
+        "\x00\x00\x00\x0C\x00\x0A\x00\x00\x07"
+        "evil.io",
+        16);
     bytes += name;
     const auto grow = [&](std::size_t at, std::size_t count) {
         std::size_t value = 0;
@@ -107,7 +112,8 @@ TEST_CASE("a hello that names two servers is refused", "[unit][broker]") {
     grow(6, 3);
     std::size_t at = 5 + 4 + 34;
     at += 1 + static_cast<unsigned char>(bytes[at]);
-    at += 2 + (static_cast<unsigned char>(bytes[at]) << 8U | static_cast<unsigned char>(bytes[at + 1]));
+    at += 2 +
+          (static_cast<unsigned char>(bytes[at]) << 8U | static_cast<unsigned char>(bytes[at + 1]));
     at += 1 + static_cast<unsigned char>(bytes[at]);
     grow(at, 2);
     CHECK(parseClientHello(bytes).state == State::NotTls);

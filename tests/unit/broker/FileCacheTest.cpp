@@ -58,7 +58,8 @@ FileCache::Fetch giving(const std::string& bytes, std::atomic<int>& count) {
     return [bytes, &count](const FileCache::Sink& sink) {
         ++count;
         sink.begun(bytes.size());
-        for (std::size_t at = 0; at < bytes.size(); at += 1'000) sink.bytes(bytes.substr(at, 1'000));
+        for (std::size_t at = 0; at < bytes.size(); at += 1'000)
+            sink.bytes(bytes.substr(at, 1'000));
     };
 }
 
@@ -114,7 +115,8 @@ TEST_CASE("many who ask at once cause one download", "[unit][broker]") {
     std::vector<std::thread> readers;
     std::atomic<int> right = 0;
     for (auto& one : found) {
-        readers.emplace_back([&right, &bytes, file = one.file] { right += readAll(*file) == bytes; });
+        readers.emplace_back(
+            [&right, &bytes, file = one.file] { right += readAll(*file) == bytes; });
     }
     later.all();
     for (std::thread& reader : readers) reader.join();
@@ -144,7 +146,9 @@ TEST_CASE("a download that fails is told to all who wait, and tried again by the
     Later later;
     FileCache cache(folder.path, 1U << 30U, later.run());
     const std::string bytes = "content";
-    const auto failing = [](const FileCache::Sink&) { throw Refused(502, "index_unreachable", "x"); };
+    const auto failing = [](const FileCache::Sink&) {
+        throw Refused(502, "index_unreachable", "x");
+    };
     const auto one = cache.open(hashOf(bytes), failing);
     const auto two = cache.open(hashOf(bytes), failing);
     later.all();

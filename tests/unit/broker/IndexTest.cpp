@@ -19,8 +19,8 @@ const std::string kBase = "https://index.example/simple/foo/";
 TEST_CASE("a project's HTML page is read", "[unit][broker]") {
     const std::string html =
         "<!DOCTYPE html><html><head><title>Links for foo</title></head><body><h1>foo</h1>\n"
-        "<a href=\"https://files.example/ab/foo-1.0-py3-none-any.whl#sha256=" + kHash +
-        "\" data-requires-python=\"&gt;=3.8\" data-core-metadata=\"sha256=" + kHash +
+        "<a href=\"https://files.example/ab/foo-1.0-py3-none-any.whl#sha256=" +
+        kHash + "\" data-requires-python=\"&gt;=3.8\" data-core-metadata=\"sha256=" + kHash +
         "\">foo-1.0-py3-none-any.whl</a><br/>\n"
         "<A HREF='../../packages/foo%2B1-2.0.tar.gz' data-yanked='broken &amp; old'>foo</A>\n"
         "<a data-x=\"a > b\" href=foo-3.0.zip#md5=0123>foo-3.0.zip</a>\n"
@@ -112,17 +112,18 @@ TEST_CASE("a project's name has one spelling", "[unit][broker]") {
 TEST_CASE("a packument is rewritten to the mirror's addresses, its files known by their sha512",
           "[unit][broker]") {
     const std::string integrity =
-        "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==";
-    const Json document{
-        {"name", "@a/b"},
-        {"dist-tags", {{"latest", "1.0.0"}}},
-        {"versions",
-         {{"1.0.0",
-           {{"name", "@a/b"},
-            {"dist", {{"tarball", "https://r.example/@a/b/-/b-1.0.0.tgz"},
-                      {"integrity", "sha1-xxx " + integrity}}}}},
-          {"0.1.0", {{"dist", {{"tarball", "../b-0.1.0.tgz"}, {"shasum", "abc"}}}}},
-          {"0.0.1", "nonsense"}}}};
+        "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/"
+        "SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==";
+    const Json document{{"name", "@a/b"},
+                        {"dist-tags", {{"latest", "1.0.0"}}},
+                        {"versions",
+                         {{"1.0.0",
+                           {{"name", "@a/b"},
+                            {"dist",
+                             {{"tarball", "https://r.example/@a/b/-/b-1.0.0.tgz"},
+                              {"integrity", "sha1-xxx " + integrity}}}}},
+                          {"0.1.0", {{"dist", {{"tarball", "../b-0.1.0.tgz"}, {"shasum", "abc"}}}}},
+                          {"0.0.1", "nonsense"}}}};
     const NpmPackage package = parseNpm("@a/b", "https://r.example/@a%2fb", dumpJson(document),
                                         "http://127.0.0.1:3128/npm");
     REQUIRE(package.tarballs.size() == 2);

@@ -74,8 +74,8 @@ void say(int fd, std::string_view text) {
 struct Inside {
     explicit Inside(const std::vector<std::string>& allow, EgressLimits limits = {},
                     const char* exempt = "127.0.0.0/8")
-        : dialer(DenySet({}, exempt == nullptr ? std::vector<IpRange>{}
-                                               : parseRanges({exempt}, "exempt"))),
+        : dialer(DenySet(
+              {}, exempt == nullptr ? std::vector<IpRange>{} : parseRanges({exempt}, "exempt"))),
           egress({"ws_1", "default", "p"}, policy(allow), limits, log, metrics, clock) {}
 
     static NetworkPolicy policy(const std::vector<std::string>& allow) {
@@ -119,11 +119,12 @@ std::string hello(const std::string& name) {
     };
     std::string extensions;
     if (!name.empty()) {
-        extensions = std::string("\0\0", 2) + counted(counted(std::string("\0", 1) + counted(name, 2), 2), 2);
+        extensions = std::string("\0\0", 2) +
+                     counted(counted(std::string("\0", 1) + counted(name, 2), 2), 2);
     }
     const std::string body = std::string("\x03\x03", 2) + std::string(32, 'r') + counted("", 1) +
-                             counted(std::string("\x13\x01", 2), 2) + counted(std::string("\0", 1), 1) +
-                             counted(extensions, 2);
+                             counted(std::string("\x13\x01", 2), 2) +
+                             counted(std::string("\0", 1), 1) + counted(extensions, 2);
     return std::string("\x16\x03\x01", 3) + counted(std::string("\x01", 1) + counted(body, 3), 2);
 }
 
@@ -138,9 +139,11 @@ TEST_CASE("a plain request goes on as one of the destination's, and nothing behi
     });
     Inside inside({outside.authority()});
     const std::string answer = inside.ask(
-        "POST http://" + outside.authority() + "/path?q=1 HTTP/1.1\r\nHost: other.example\r\n"
+        "POST http://" + outside.authority() +
+        "/path?q=1 HTTP/1.1\r\nHost: other.example\r\n"
         "Proxy-Authorization: Basic c2VjcmV0\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\n"
-        "X-Kept: yes\r\nContent-Length: 5\r\n\r\nbody!GET / HTTP/1.1\r\nHost: smuggled.example\r\n\r\n");
+        "X-Kept: yes\r\nContent-Length: 5\r\n\r\nbody!GET / HTTP/1.1\r\nHost: "
+        "smuggled.example\r\n\r\n");
     CHECK(answer == "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok");
     CHECK(seen == "POST /path?q=1 HTTP/1.1\r\nHost: " + outside.authority() +
                       "\r\nX-Kept: yes\r\nContent-Length: 5\r\nConnection: close\r\n\r\nbody!");
@@ -185,15 +188,16 @@ TEST_CASE("what is not allowed or denied is refused in words, and no connection 
     CHECK(answer.starts_with("HTTP/1.1 403 "));
 
     Inside denied({"*", outside.authority(), "0.0.0.0/0"}, {}, nullptr);
-    for (const std::string& host : {std::string("127.0.0.1"), std::string("localhost"),
-                                    std::string("[::1]"), std::string("[::ffff:127.0.0.1]"),
-                                    std::string("0.0.0.0"), std::string("0x7f.1"),
-                                    std::string("2130706433"), std::string("127.1")}) {
+    for (const std::string& host :
+         {std::string("127.0.0.1"), std::string("localhost"), std::string("[::1]"),
+          std::string("[::ffff:127.0.0.1]"), std::string("0.0.0.0"), std::string("0x7f.1"),
+          std::string("2130706433"), std::string("127.1")}) {
         INFO(host);
         const std::string to = host + ":" + std::to_string(outside.port);
         for (const char* port_rule : {"*"}) {
             Inside every({port_rule + std::string(":") + std::to_string(outside.port),
-                          "0.0.0.0/0:" + std::to_string(outside.port)}, {}, nullptr);
+                          "0.0.0.0/0:" + std::to_string(outside.port)},
+                         {}, nullptr);
             CHECK(every.ask("GET http://" + to + "/ HTTP/1.1\r\nHost: x\r\n\r\n")
                       .starts_with("HTTP/1.1 40"));
             CHECK(every.ask("CONNECT " + to + " HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -203,7 +207,8 @@ TEST_CASE("what is not allowed or denied is refused in words, and no connection 
     CHECK(outside.connections == 0);
 }
 
-TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else", "[unit][broker]") {
+TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else",
+          "[unit][broker]") {
     Outside outside([](int fd) {
         const std::string first = receiveUntil(fd, "more");
         say(fd, "got " + std::to_string(first.size()));
@@ -265,16 +270,21 @@ TEST_CASE("what is no request of a proxy is answered and ended", "[unit][broker]
           "GET http:///x HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT / HTTP/1.1\r\nHost: x\r\n\r\n",
           "GET ftp://x.example/ HTTP/1.1\r\nHost: x\r\n\r\n",
           "GET http://x.example/ HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
-          "GET http://x.example/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+          "GET http://x.example/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: "
+          "chunked\r\n\r\n",
           "GET http://x.example/ HTTP/1.1\r\nX : y\r\nHost: x\r\n\r\n", "\r\n\r\n"}) {
         INFO(text);
         CHECK(inside.ask(text).starts_with("HTTP/1.1 400 "));
     }
     CHECK(inside.ask("CONNECT x.example HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 403 "));
-    CHECK(inside.ask("GET /pypi/simple/x/ HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404 "));
-    CHECK(inside.ask("POST http://x.example/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-              .starts_with("HTTP/1.1 411 "));
-    CHECK(inside.ask("GET http://x.example/ HTTP/1.1\r\n" + std::string(40'000, 'a')).starts_with("HTTP/1.1 400 "));
+    CHECK(
+        inside.ask("GET /pypi/simple/x/ HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    CHECK(
+        inside
+            .ask("POST http://x.example/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            .starts_with("HTTP/1.1 411 "));
+    CHECK(inside.ask("GET http://x.example/ HTTP/1.1\r\n" + std::string(40'000, 'a'))
+              .starts_with("HTTP/1.1 400 "));
     CHECK(inside.ask("").empty());
 }
 

@@ -134,8 +134,8 @@ public:
                   journal, events, metrics,   log,   broker,  clock};
     OnDemandPools on_demand{rules,  ground.runtime, specs, warm, queue, work,
                             events, metrics,        log,   "p",  clock};
-    WorkspaceService workspaces{table, claims,         endings,   specs, journal, sandboxes,
-                                warm,  ground.runtime, on_demand, broker, "p",   secret,  clock};
+    WorkspaceService workspaces{table,          claims,    endings, specs, journal, sandboxes, warm,
+                                ground.runtime, on_demand, broker,  "p",   secret,  clock};
     ArtifactStore store{ground.dir.file("artifacts"), table, journal, log, clock};
     Artifacts artifacts{store, log, secret, clock};
     ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,

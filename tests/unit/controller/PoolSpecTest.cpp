@@ -142,10 +142,28 @@ TEST_CASE("all mistakes are told at once", "[unit][controller]") {
     CHECK(errorOf([&] { parsePool(document); }).fields().size() == 3);
 }
 
+TEST_CASE("a network is None, Mirror, or Egress with what it may reach", "[unit][controller]") {
+    const auto invalid = ErrorCode::InvalidSpec;
+    CHECK(refusedWith("/spec/template/network/mode", "Internet", invalid));
+    CHECK(refusedWith("/spec/template/network/mode", "Egress", invalid));  // nothing is allowed
+    Json document = manifest();
+    document["spec"]["template"]["network"] = {{"mode", "Mirror"}, {"allow", {"example.com"}}};
+    CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer ==
+          "/spec/template/network/allow");
+    document["spec"]["template"]["network"] = {
+        {"mode", "Egress"}, {"allow", {"example.com", "http://x", "10.0.0.0/8"}}};
+    CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer ==
+          "/spec/template/network/allow/1");
+    document["spec"]["template"]["network"]["allow"] = {"*.example.com:443", "203.0.113.0/24"};
+    const Pool pool = parsePool(document);
+    CHECK(pool.spec.network == broker::NetworkMode::Egress);
+    CHECK(pool.spec.network_allow.size() == 2);
+    CHECK(parsePool(poolDocument(pool.name, pool.spec)).spec == pool.spec);
+}
+
 TEST_CASE("features of later versions are taken at their default only", "[unit][controller]") {
     const auto unsupported = ErrorCode::Unsupported;
     CHECK(refusedWith("/spec/template/gpu/count", 1, unsupported));
-    CHECK(refusedWith("/spec/template/network/mode", "Internet", unsupported));
     CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", unsupported));
     CHECK(refusedWith("/spec/sizing/mode", "Predictive", unsupported));
     CHECK(refusedWith("/spec/schedules", Json::array({"x"}), unsupported));

@@ -434,11 +434,13 @@ struct House {
     metrics::Log log;
     SystemClock clock;
     std::string secret_key = std::string(32, 'k');
+    controller::Packages packages{executions, workspaces};
     controller::Services services{
         pools,
         workspaces,
         executions,
         contexts,
+        packages,
         events,
         tokens,
         metrics,

@@ -2,8 +2,8 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/http/Url.h"
 #include "api/mcp/McpHandler.h"
+#include "base/http/Url.h"
 #include "tests/unit/mcp/Fakes.h"
 
 namespace hearth::mcp {

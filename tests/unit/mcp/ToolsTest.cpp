@@ -45,10 +45,10 @@ void checkPortable(const Json& schema) {
 
 }  // namespace
 
-TEST_CASE("nine tools are listed in a fixed order with portable schemas", "[unit][mcp]") {
+TEST_CASE("ten tools are listed in a fixed order with portable schemas", "[unit][mcp]") {
     House house;
     const Json tools = Toolbox(house.services).list({})["tools"];
-    REQUIRE(tools.size() == 9);
+    REQUIRE(tools.size() == 10);
     CHECK(tools.front()["name"] == "pool_list");
     CHECK(tools.back()["name"] == "file_get");
     for (const Json& tool : tools) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "api/http/Handler.h"
-#include "base/http/Url.h"
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::test {
 

@@ -434,10 +434,21 @@ struct House {
     metrics::Log log{-1};
     ManualClock clock;
     std::string secret = std::string(32, 'k');
-    controller::Services services{
-        pools,  workspaces, executions, contexts, events,
-        tokens, metrics,    log,        clock,    [] { return Json{{"runtime", "oci"}}; },
-        secret};
+    controller::Packages packages{executions, workspaces};
+    controller::Services services{pools,
+                                  workspaces,
+                                  executions,
+                                  contexts,
+                                  packages,
+                                  events,
+                                  tokens,
+                                  metrics,
+                                  log,
+                                  clock,
+                                  [] {
+                                      return Json{{"runtime", "oci"}};
+                                  },
+                                  secret};
     auth::Authenticator authenticator{tokens};
     auth::WorkerShares shares{8};
     rest::RestHandler rest{services, authenticator, shares};

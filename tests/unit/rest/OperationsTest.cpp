@@ -42,6 +42,8 @@ std::vector<Happy> happyPaths() {
         {"deleteWorkspace", "DELETE", ws, "", 204},
         {"touchWorkspace", "POST", ws + "/touch", "", 200},
         {"getWorkspaceUsage", "GET", ws + "/usage", "", 200},
+        {"getWorkspaceEgress", "GET", ws + "/egress", "", 200},
+        {"managePackages", "POST", ws + "/packages", R"({"check":["numpy"]})", 200},
         {"execute", "POST", ws + "/executions", R"({"command":"true"})", 200},
         {"executeOnce", "POST", "/v1/executions", R"({"code":"1","pool":"python"})", 200},
         {"listExecutions", "GET", ws + "/executions", "", 200},
@@ -225,7 +227,6 @@ TEST_CASE("what later versions bring is refused with a hint, not ignored", "[uni
         {"/v1/workspaces", R"({"gpu":{"count":1}})"},
         {"/v1/workspaces", R"({"limits":{"memoryBytes":1}})"},
         {"/v1/executions", R"({"code":"1","packages":["numpy"]})"},
-        {"/v1/workspaces/" + kWorkspace + "/packages", R"({})"},
     };
     for (const auto& [target, body] : bodies) {
         INFO(target << " " << body);
