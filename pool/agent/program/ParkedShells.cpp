@@ -9,7 +9,6 @@
 #include <csignal>
 #include <utility>
 
-#include "pool/agent/program/Pipe.h"
 #include "pool/agent/program/ShellScript.h"
 
 namespace hearth::agent {
@@ -27,11 +26,13 @@ constexpr std::int64_t kBurstNs = 10'000 * kMs;
 constexpr int kMaxFailures = 5;
 
 /// The pipe of a script. The shell opens its end by its path, as the tenant: so it is the tenant's.
+/// With O_DIRECT a read takes one write: pipe(2).
 bool makeScriptPipe(const Settings& settings, Fd& theirs, HandedScript& ours) {
     const TenantFiles as_tenant(settings);
-    Fd write_end;
-    if (!makePipe(theirs, write_end)) return false;
-    setNonBlocking(write_end);
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC | O_DIRECT | O_NONBLOCK) != 0) return false;
+    theirs = Fd(fds[0]);
+    Fd write_end(fds[1]);
     // Not a copy of theirs: whether that blocks is the tenant's to say.
     const std::string path = "/proc/self/fd/" + std::to_string(theirs.get());
     Fd unread(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -51,7 +52,10 @@ bool HandedScript::send(std::string_view text) {
 }
 
 bool HandedScript::finish(std::string_view text) {
-    const bool whole = send(text);
+    // The end comes by a read of its own: who is being killed or stopped while it waits in a read
+    // takes what has come meanwhile with it, and never runs it.
+    const std::size_t most = text.size() - 1;
+    const bool whole = send(text.substr(0, most)) && send(text.substr(most));
     write_end_.reset();
     return whole;
 }

@@ -33,7 +33,8 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(unread_); }
     /// Sends more while the shell waits. False if the pipe does not take all of it.
     bool send(std::string_view text);
-    /// Sends the rest. False if the pipe does not take all of it: the shell can run none of it.
+    /// Sends the rest, of which any part without the last byte does nothing. False if the pipe does
+    /// not take all of it: the shell can run none of it.
     bool finish(std::string_view text);
     /// True if some of it lay unread: it is gone now, and the command will not run.
     bool takeBack();

@@ -13,8 +13,8 @@ namespace hearth::agent::shell {
 namespace {
 
 constexpr const char* kShell = "/bin/sh";
-/// A pipe holds 64 KiB; a shorter write than this is not cut in two.
-constexpr std::size_t kMaxScript = 60 * 1'024;
+/// A pipe holds 64 KiB, and each write of it a page at least.
+constexpr std::size_t kMaxScript = 56 * 1'024;
 
 /// By name, or where it ends with '*' by what it begins with: what a loader, a C library or the
 /// shell itself reads when it starts, and does not read again or not in the same way.
