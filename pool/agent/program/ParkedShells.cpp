@@ -144,20 +144,45 @@ std::unique_ptr<ParkedShell> ParkedShells::take(const std::vector<std::string>& 
                                                 std::string_view command, std::string& script) {
     if (!asked_ || hopeless()) return nullptr;
     const std::int64_t now = nowNs();
-    const auto found =
-        std::find_if(parked_.begin(), parked_.end(), [](const auto& w) { return w->isReady(); });
-    if (found != parked_.end() && !shell::script((*found)->shell->env, env, command, script)) {
+    if (!hasReady()) short_ns_ = now;
+    const auto fits = [&](const auto& waiting) {
+        return waiting->isReady() && shell::script(waiting->shell->env, env, command, script);
+    };
+    const auto found = std::find_if(parked_.begin(), parked_.end(), fits);
+    if (found == parked_.end()) {
+        retireStale();
         return nullptr;
     }
     if (refill_at_ns_ == 0) refill_at_ns_ = now + kAnywayNs;
-    if (found == parked_.end()) {
-        short_ns_ = now;
-        return nullptr;
-    }
     std::unique_ptr<ParkedShell> shell = std::move((*found)->shell);
     loop_.bury(std::move(*found));
     parked_.erase(found);
     return shell;
+}
+
+void ParkedShells::retireStale() {
+    const std::vector<std::string> env = startEnv();
+    for (std::size_t i = 0; i < parked_.size();) {
+        if (parked_[i]->shell->env == env) {
+            ++i;
+            continue;
+        }
+        kill(parked_[i]->shell->pid, SIGKILL);
+        remove(*parked_[i]);
+    }
+    const std::int64_t now = nowNs();
+    if (refill_at_ns_ == 0 && parked_.size() < wanted(now)) refill_at_ns_ = now + kAnywayNs;
+}
+
+std::vector<std::string> ParkedShells::startEnv() const {
+    std::vector<std::string> env = environment_.plain();
+    // It forgets both when it opens; what is wanted of them is then always exported.
+    env.erase(std::remove_if(env.begin(), env.end(),
+                             [](const std::string& entry) {
+                                 return entry.rfind("ENV=", 0) == 0 || entry.rfind("_=", 0) == 0;
+                             }),
+              env.end());
+    return env;
 }
 
 void ParkedShells::answered() {
@@ -169,14 +194,7 @@ bool ParkedShells::park() {
     ParkedShell& shell = *waiting->shell;
     Fd script;
     if (!makeScriptPipe(settings_, script, shell.script)) return false;
-    shell.env = environment_.plain();
-    // It forgets both when it opens; what is wanted of them is then always exported.
-    shell.env.erase(std::remove_if(shell.env.begin(), shell.env.end(),
-                                   [](const std::string& entry) {
-                                       return entry.rfind("ENV=", 0) == 0 ||
-                                              entry.rfind("_=", 0) == 0;
-                                   }),
-                    shell.env.end());
+    shell.env = startEnv();
     SpawnRequest request;
     request.argv = shell::parkedCommand();
     request.env = shell.env;

@@ -99,6 +99,10 @@ private:
     class Waiting;
 
     bool park();
+    /// The environment with which one starts now, but for ENV.
+    std::vector<std::string> startEnv() const;
+    /// Ends those that were parked before the bind, whose variables they cannot take over.
+    void retireStale();
     /// One has said something: that it is ready, or what it should not.
     void spoke(Waiting& waiting);
     void remove(Waiting& waiting);

@@ -8,11 +8,11 @@ namespace hearth::agent {
 
 /// How a shell is parked, and what it is sent to run a command as `/bin/sh -c COMMAND` would.
 ///
-/// A parked shell is `/bin/sh -i +m -c ALIAS`. An interactive shell first reads the file that ENV
-/// names, here a pipe, and only then parses its command, so that an alias defined in that file
-/// stands for it: what the alias holds is the text of `-c`, with its line numbers, its `$0`, and
-/// its last command in the shell's own place. The opening makes it a shell like any other (not
-/// interactive, no ENV, no descriptor of ours) and says that it is ready.
+/// A parked shell is `/bin/sh -i +m -c hearth` (PROTOCOL.md). An interactive shell first reads the
+/// file that ENV names, here a pipe, and only then parses its command, so that an alias defined in
+/// that file stands for it: what the alias holds is the text of `-c`, with its line numbers, its
+/// `$0`, and its last command in the shell's own place. The opening makes it a shell like any other
+/// (not interactive, no ENV, no descriptor of ours) and says that it is ready.
 namespace shell {
 
 /// The environment of a parked shell, but for ENV, and its command.

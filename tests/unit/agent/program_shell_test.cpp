@@ -197,6 +197,17 @@ TEST_CASE("variables and secrets of the bind are there, and what a request asks 
     CHECK(s.parked("echo $A$NEW").out == "1\n");
 }
 
+TEST_CASE("shells that cannot take over the bind's variables make place for others that have them",
+          "[unit][agent][program]") {
+    Json bind = bindRequest();
+    bind["env"]["LANG"] = "C";
+    Shells s({}, bind);
+    const Outcome first = s.run("echo $LANG");
+    CHECK(first.out == "C\n");
+    CHECK(first.result()["interpreter"] == "");
+    CHECK(s.parked("echo $LANG").out == "C\n");
+}
+
 TEST_CASE("what a parked shell would not do exactly is spawned", "[unit][agent][program]") {
     Shells s;
     std::vector<Json> bodies;
