@@ -96,6 +96,7 @@ public:
 
     std::unique_ptr<ParkedShell> shell;
     std::string said;
+    bool proving = false;
     const std::int64_t late_at_ns;  ///< it should be ready by then
 
 private:
@@ -137,6 +138,7 @@ bool ParkedShells::hopeless() const noexcept {
 
 std::size_t ParkedShells::wanted(std::int64_t now_ns) const noexcept {
     if (!asked_ || hopeless()) return 0;
+    if (!proven_) return 1;
     return short_ns_ > 0 && now_ns - short_ns_ < kBurstNs ? kParkedInBursts : kParked;
 }
 
@@ -218,16 +220,38 @@ void ParkedShells::spoke(Waiting& waiting) {
     const ssize_t n = read(waiting.shell->pipes.output.get(), text, sizeof(text));
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) waiting.said.append(text, static_cast<std::size_t>(n));
-    if (waiting.said == shell::ready()) {
-        waiting.setReady();
-        failures_ = 0;
-        served_ = true;
-        owner_.changed();
-    } else if (n <= 0 || waiting.said.size() >= shell::ready().size()) {
-        kill(waiting.shell->pid, SIGKILL);
-        remove(waiting);
-        failed(nowNs());
+    const std::string_view expected = waiting.proving ? shell::proven() : shell::ready();
+    if (waiting.said == expected) {
+        if (waiting.proving) {
+            proven_ = true;
+            remove(waiting);
+            refill_at_ns_ = nowNs();
+        } else if (proven_) {
+            waiting.setReady();
+            failures_ = 0;
+            served_ = true;
+            owner_.changed();
+        } else if (!startProof(waiting)) {
+            drop(waiting);
+        }
+    } else if (n <= 0 || expected.substr(0, waiting.said.size()) != waiting.said) {
+        if (waiting.proving && n > 0) complaints_ = "this dash does not run commands as sh -c does";
+        drop(waiting);
     }
+}
+
+bool ParkedShells::startProof(Waiting& waiting) {
+    std::string script;
+    waiting.said.clear();
+    waiting.proving = true;
+    return shell::script(waiting.shell->env, waiting.shell->env, shell::proof(), script) &&
+           waiting.shell->script.finish(script);
+}
+
+void ParkedShells::drop(Waiting& waiting) {
+    kill(waiting.shell->pid, SIGKILL);
+    remove(waiting);
+    failed(nowNs());
 }
 
 void ParkedShells::remove(Waiting& waiting) {
@@ -273,9 +297,7 @@ void ParkedShells::tick(std::int64_t now_ns) {
             ++i;
             continue;
         }
-        kill(waiting.shell->pid, SIGKILL);
-        remove(waiting);
-        failed(now_ns);
+        drop(waiting);
     }
     if (refill_at_ns_ == 0 || now_ns < refill_at_ns_) return;
     refill_at_ns_ = 0;

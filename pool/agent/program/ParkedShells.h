@@ -103,9 +103,13 @@ private:
     std::vector<std::string> startEnv() const;
     /// Ends those that were parked before the bind, whose variables they cannot take over.
     void retireStale();
-    /// One has said something: that it is ready, or what it should not.
+    /// One has said something: that it is ready, that the proof went well, or what it should not.
     void spoke(Waiting& waiting);
+    /// The first of all runs the proof and goes: other versions of a known shell may differ.
+    bool startProof(Waiting& waiting);
     void remove(Waiting& waiting);
+    /// Kills one that never was ready.
+    void drop(Waiting& waiting);
     void failed(std::int64_t now_ns);
     std::size_t wanted(std::int64_t now_ns) const noexcept;
 
@@ -116,6 +120,7 @@ private:
     std::deque<std::unique_ptr<Waiting>> parked_;  ///< oldest first
     std::string complaints_;
     bool asked_ = false;
+    bool proven_ = false;            ///< one has run the proof as it should
     bool served_ = false;            ///< one has been ready
     int failures_ = 0;               ///< of those that never were ready, since one was
     std::int64_t short_ns_ = 0;      ///< when there were too few last

@@ -82,6 +82,14 @@ std::string_view ready() {
     return "ready\n";
 }
 
+std::string_view proof() {
+    return R"~(echo $0 $# "$-" "$(alias)" "${ENV-none}")~";
+}
+
+std::string_view proven() {
+    return "/bin/sh 0   none\n";
+}
+
 bool script(const std::vector<std::string>& before, const std::vector<std::string>& wanted,
             std::string_view command, std::string& out) {
     if (command.find('\0') != std::string_view::npos) return false;

@@ -31,6 +31,10 @@ std::string_view ready();
 bool script(const std::vector<std::string>& before, const std::vector<std::string>& wanted,
             std::string_view command, std::string& out);
 
+/// A command that shows whether a parked shell is what it should be, and what it then prints.
+std::string_view proof();
+std::string_view proven();
+
 /// Whether `/bin/sh` is the shell of which all this is known: dash.
 bool isKnown();
 
