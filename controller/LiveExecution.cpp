@@ -298,7 +298,10 @@ void LiveExecution::exited(const agent::ExecResult& result) {
         if (finished_ || has_result_) return;
         result_ = result;
         has_result_ = true;
-        if (!result.interpreter.empty()) interpreter_ = result.interpreter;
+        // A command that lost its parked shell has run in one of its own, and that has no name.
+        if (!result.interpreter.empty() || facts_.language.empty()) {
+            interpreter_ = result.interpreter;
+        }
         started_ = std::min(result.started_at, clock_.now());
     }
     finish(result.status);

@@ -35,6 +35,28 @@ bool onlyOf(std::string_view text, std::string_view more) {
     });
 }
 
+std::string_view trimmed(std::string_view text) {
+    const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+    return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+/// ">=2, <3" or "(>=2)": an operator and one version in each.
+bool areVersions(std::string_view text) {
+    text = trimmed(text);
+    if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+    while (!text.empty()) {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        const std::string_view clause = trimmed(text.substr(0, comma));
+        text.remove_prefix(std::min(comma + 1, text.size()));
+        const std::size_t version = std::min(clause.find_first_not_of("<>=!~"), clause.size());
+        if (version == 0 || version > 3 || !onlyOf(trimmed(clause.substr(version)), ".*+!_-") ||
+            version == clause.size()) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// name [extras] version-clauses [; marker], as PEP 508 has it, without its "@ URL".
 bool isPipSpec(std::string_view spec) {
     if (spec.empty() || !isAlphanumeric(spec.front())) return false;
@@ -51,13 +73,7 @@ bool isPipSpec(std::string_view spec) {
     const std::size_t semicolon = rest.find(';');
     const std::string_view marker =
         semicolon == std::string_view::npos ? std::string_view{} : rest.substr(semicolon + 1);
-    const std::string_view versions = rest.substr(0, semicolon);
-    const std::size_t first = versions.find_first_not_of(' ');
-    if (first != std::string_view::npos &&
-        std::string_view("<>=!~(").find(versions[first]) == std::string_view::npos) {
-        return false;
-    }
-    return onlyOf(versions, " <>=!~(),.*+-_") && onlyOf(marker, " <>=!~()'\".*+-_");
+    return areVersions(rest.substr(0, semicolon)) && onlyOf(marker, " <>=!~()'\".*+-_");
 }
 
 /// [@scope/]name[@range], a range of an index: no URL, path or repository.

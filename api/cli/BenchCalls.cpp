@@ -32,6 +32,10 @@ Json shellWork() {
     return {{"argv", {"sh", "-c", "echo hi"}}};
 }
 
+Json commandWork() {
+    return {{"command", "echo hi"}};
+}
+
 Json echoWork() {
     return {{"argv", {"echo", "hi"}}};
 }

@@ -23,7 +23,8 @@ Json benchExecute(Remote& remote, const std::string& target, const Json& body,
 
 /// What the operations of the benchmark run, and what they must print.
 Json shellWork();
-Json echoWork();  ///< a program without a shell; a fake sandbox knows it too
+Json commandWork();  ///< the same as a command, which a parked shell may take
+Json echoWork();     ///< a program without a shell; a fake sandbox knows it too
 Json pythonWork();
 Json coldPythonWork();  ///< its environment acts only at an interpreter's start
 Json numpyWork();

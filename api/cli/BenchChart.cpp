@@ -69,6 +69,7 @@ std::string titleOf(const std::string& series) {
         {"close", "release it"},
         {"one shot", "one shot: claim, run, release"},
         {"shell", "shell command"},
+        {"shell parked", "… in a parked shell"},
         {"python", "Python, fresh interpreter"},
         {"numpy", "… that has imported numpy"},
         {"context", "Python, kept context"},

@@ -130,10 +130,17 @@ private:
         } else if (plan_.names.contains("numpy")) {
             if (const std::string why = server.prepareNumpy(); !why.empty()) leaveOut(why);
         }
-        std::vector<BenchOperation> operations = server.operations(plan_.names);
+        std::set<std::string> names = plan_.names;
+        if (names.contains("parked")) {
+            if (const std::string why = server.prepareShells(); !why.empty()) {
+                leaveOut(why);
+                names.erase("parked");
+            }
+        }
+        std::vector<BenchOperation> operations = server.operations(names);
         if (docker) {
             explain(*docker, server.hasPython());
-            for (BenchOperation& o : docker->operations(plan_.names)) {
+            for (BenchOperation& o : docker->operations(names)) {
                 operations.push_back(std::move(o));
             }
         }
@@ -278,9 +285,11 @@ Command makeBench() {
                  "Rounds: each does every operation once, in an order of its own, with a pause of\n"
                  "0.3 to 4 ms before each; every answer is verified; three rounds warm up. Each\n"
                  "waits, unmeasured, until the pool is full and at rest: what a refill costs is\n"
-                 "measured by --pools. `no-op` asks for the workspace. `python` is a fresh\n"
-                 "interpreter for each run, `numpy` one that has imported it (in a pool made for\n"
-                 "the run), `context` one that stays, `cold` one started for its environment.\n\n"
+                 "measured by --pools. `no-op` asks for the workspace. `shell` starts a shell\n"
+                 "for each run, `parked` takes one that was started ahead, `python` is a fresh\n"
+                 "interpreter for each run, `numpy` one that has imported it, `context` one that\n"
+                 "stays, `cold` one started for its environment. For `numpy`, and for `parked`\n"
+                 "where the pool keeps no shells, a pool is made for the run.\n\n"
                  "With --against docker the same work is done beside it, in the same rounds,\n"
                  "through the Engine API (DOCKER_HOST): `docker exec` for commands, `docker cp`\n"
                  "for files, `docker run --rm` for one shots, its create and start for claims.\n"

@@ -136,9 +136,13 @@ std::vector<BenchOperation> BenchDocker::operations(const std::set<std::string>&
                            record(Side::Docker, "no-op", timed([&] { engine_.ping(); }));
                        }});
     }
-    if (names.contains("shell")) {
-        all.push_back(
-            {{}, [this](const Record& record) { exec(record, {"shell"}, shell(), kShellPrints); }});
+    std::vector<std::string> shells;
+    if (names.contains("shell")) shells.emplace_back("shell");
+    if (names.contains("parked")) shells.emplace_back("shell parked");
+    if (!shells.empty()) {
+        all.push_back({{}, [this, shells](const Record& record) {
+                           exec(record, shells, shell(), kShellPrints);
+                       }});
     }
     std::vector<std::string> rows;
     if (names.contains("python")) rows.emplace_back("python");

@@ -29,7 +29,7 @@ public:
     /// The operations of those names (BenchPlan::names); they refer to this object. What a claim is
     /// to Hearth is `create` and `start` here, `close` is `rm`, and a one shot is `docker run
     /// --rm`: create, start, wait, logs, rm. A fresh interpreter, a cold one and a context are one
-    /// command here, whose time stands in each of the three rows.
+    /// command here, whose time stands in each of the three rows, and so are both kinds of shell.
     std::vector<BenchOperation> operations(const std::set<std::string>& names);
     const std::string& version() const { return version_; }
     bool hasPython() const { return has_python_; }

@@ -49,8 +49,9 @@ std::vector<unsigned> listOf(const Options& options, const std::string& flag, un
 }  // namespace
 
 const std::vector<std::string>& benchNames() {
-    static const std::vector<std::string> kNames = {"noop",    "claim", "shell", "python", "numpy",
-                                                    "context", "cold",  "file",  "oneshot"};
+    static const std::vector<std::string> kNames = {"noop",   "claim",  "shell",   "parked",
+                                                    "python", "numpy",  "context", "cold",
+                                                    "file",   "oneshot"};
     return kNames;
 }
 

@@ -7,9 +7,9 @@ namespace hearth::cli {
 namespace {
 
 /// The order of the rows, whichever operation came first; others follow.
-constexpr std::array<std::string_view, 13> kOrder = {
-    "no-op",   "claim",       "close",       "one shot",   "shell",       "python",    "numpy",
-    "context", "python cold", "write 1 KiB", "read 1 KiB", "write 1 MiB", "read 1 MiB"};
+constexpr std::array<std::string_view, 14> kOrder = {
+    "no-op", "claim",   "close",       "one shot",    "shell",      "shell parked", "python",
+    "numpy", "context", "python cold", "write 1 KiB", "read 1 KiB", "write 1 MiB",  "read 1 MiB"};
 
 std::size_t rank(std::string_view series) {
     return static_cast<std::size_t>(std::ranges::find(kOrder, series) - kOrder.begin());

@@ -1,5 +1,7 @@
 #include "api/cli/BenchServer.h"
 
+#include <algorithm>
+
 #include "base/Clock.h"
 #include "base/Error.h"
 
@@ -74,6 +76,35 @@ std::string BenchServer::prepareNumpy() {
     return {};
 }
 
+std::string BenchServer::prepareShells() {
+    const Json like = poolManifest(remote_, pool_);
+    const Json wanted = like["spec"]["template"].value("prewarm", Json::object());
+    Json languages = wanted.value("languages", Json::array());
+    if (std::ranges::find(languages, Json("sh")) != languages.end()) {
+        parked_ = workspace_.executions();
+    } else {
+        languages.push_back("sh");
+        const Json patch = {{"prewarm", {{"languages", languages}, {"timeout", "2m"}}}};
+        try {
+            shell_pool_ = std::make_unique<BenchPool>(
+                remote_, like,
+                BenchPool::Shape{.warm = 1, .members = 2, .template_patch = dumpJson(patch)});
+        } catch (const RemoteError& e) {
+            if (e.status() != 403) throw;
+            return "a pool with parked shells can only be made with an operator's token";
+        }
+        shell_pool_->waitUntilWarm();
+        shells_ = std::make_unique<BenchWorkspace>(remote_, shell_pool_->name());
+        parked_ = shells_->executions();
+    }
+    const Json tried = remote_.send("POST", parked_, commandWork()).body;
+    if (tried.value("interpreter", Json()) == "parked") return {};
+    parked_.clear();
+    shells_.reset();
+    shell_pool_.reset();
+    return "no shell can be parked in the image of pool " + pool_;
+}
+
 void BenchServer::run(const Record& record, const std::string& series, const std::string& target,
                       const Json& work, const std::string& expected,
                       const std::string& interpreter) {
@@ -142,6 +173,8 @@ std::vector<BenchOperation> BenchServer::operations(const std::set<std::string>&
     if (names.contains("claim")) all.push_back({warm, [this](const Record& r) { claim(r); }});
     add("shell", true,
         [this, here](const Record& r) { run(r, "shell", here, shellWork(), kShellPrints); });
+    add("parked", !parked_.empty(),
+        [this](const Record& r) { run(r, "shell parked", parked_, commandWork(), kShellPrints); });
     add("python", has_python_,
         [this, here](const Record& r) { run(r, "python", here, pythonWork(), kPythonPrints); });
     add("numpy", numpy_ != nullptr, [this](const Record& r) {

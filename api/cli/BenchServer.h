@@ -13,8 +13,8 @@
 namespace hearth::cli {
 
 /// Hearth's side of the interleaved rounds: one client, one kept-alive connection, one workspace
-/// for what runs in a claimed one, and for numpy a pool and a workspace of its own. The destructor
-/// removes them. Not thread-safe.
+/// for what runs in a claimed one, and for numpy a pool and a workspace of its own, as for parked
+/// shells where the measured pool keeps none. The destructor removes them. Not thread-safe.
 class BenchServer {
 public:
     /// `pool` empty: the server's default. Opens the workspace and tries Python in it.
@@ -25,6 +25,9 @@ public:
     /// Makes the pool whose interpreters have imported numpy, or gives the reason why it cannot be
     /// had.
     std::string prepareNumpy();
+    /// Finds a workspace where shells are parked, or makes a pool for it; or gives the reason why
+    /// it cannot be had.
+    std::string prepareShells();
     /// The operations of those names (BenchPlan::names); they refer to this object.
     std::vector<BenchOperation> operations(const std::set<std::string>& names);
     /// Waits, for a while, until no sandbox of the pool is being made or removed.
@@ -36,7 +39,7 @@ public:
     std::uint64_t memoryBytes() const { return memory_bytes_; }
     /// How many of the claims, warm-up included, found which kind of sandbox ("warm", "cold").
     const BenchCounts& claims() const { return claims_; }
-    /// How often code of each series ran in which kind of interpreter.
+    /// How often work of each series ran in which kind of interpreter.
     const std::map<std::string, BenchCounts>& interpreters() const { return interpreters_; }
 
 private:
@@ -58,6 +61,9 @@ private:
     std::map<std::string, BenchCounts> interpreters_;
     std::unique_ptr<BenchPool> numpy_pool_;
     std::unique_ptr<BenchWorkspace> numpy_;  ///< goes before its pool
+    std::string parked_;                     ///< where commands run in parked shells; or empty
+    std::unique_ptr<BenchPool> shell_pool_;
+    std::unique_ptr<BenchWorkspace> shells_;  ///< goes before its pool
 };
 
 /// The contents that both sides write and read back.

@@ -145,7 +145,9 @@ Schema executionSchema() {
                                .required("peakMemoryBytes", Schema::integer()))
         .required("interpreter",
                   textOrNull().describe("How code was run: zygote (a fresh interpreter that was "
-                                        "forked ahead), cold (a process of its own), context"))
+                                        "forked ahead), cold (a process of its own), context; of "
+                                        "a command: parked (a shell that was started ahead), else "
+                                        "null"))
         .required("context", textOrNull().describe("The context it ran in"))
         .required("contextKept", Schema::boolean().nullable().describe(
                                      "Once it has ended: whether its context lives on"))

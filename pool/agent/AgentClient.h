@@ -138,7 +138,7 @@ struct ExecRequest {
 struct ExecStart {
     TimePoint at{};
     bool repeated = false;
-    std::string interpreter;     ///< zygote, context, cold; empty for argv and command
+    std::string interpreter;     ///< zygote, context, cold; of a command parked or empty
     std::string context;         ///< empty: none
     Json note = Json::object();  ///< of ExecRequest, where repeated: the agent's word
 };

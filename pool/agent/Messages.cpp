@@ -156,7 +156,7 @@ std::string languageName(const std::string& name, const char* field) {
 }
 
 std::string decodeInterpreter(const Fields& fields) {
-    static constexpr std::array kInterpreters{"", "zygote", "context", "cold"};
+    static constexpr std::array kInterpreters{"", "zygote", "context", "cold", "parked"};
     std::string interpreter = fields.textOr("interpreter", 16);
     if (std::find(kInterpreters.begin(), kInterpreters.end(), interpreter) == kInterpreters.end()) {
         Fields::wrong("interpreter");

@@ -38,7 +38,7 @@ def every_series():
     with Server(pools=python_pool()) as s, tempfile.TemporaryDirectory() as folder:
         chart = os.path.join(folder, "chart.svg")
         report, _ = bench(s, "--rounds", "4", "--svg", chart)
-        names = ["no-op", "claim", "close", "one shot", "shell", "python", "numpy", "context", "python cold", "write 1 KiB",
+        names = ["no-op", "claim", "close", "one shot", "shell", "shell parked", "python", "numpy", "context", "python cold", "write 1 KiB",
                  "read 1 KiB", "write 1 MiB", "read 1 MiB"]
         assert [o["name"] for o in report["operations"]] == names, report
         for operation in report["operations"]:
@@ -46,6 +46,8 @@ def every_series():
             assert times["samples"] == 4 and 0 < times["p50Ms"] <= times["p90Ms"] <= times["p99Ms"], operation
         assert set(report["interpreters"]["python cold"]) == {"cold"}, report["interpreters"]
         assert set(report["interpreters"]["context"]) == {"context"}, report["interpreters"]
+        assert report["interpreters"]["shell parked"].get("parked"), report["interpreters"]
+        assert "shell" not in report["interpreters"], report["interpreters"]
         assert report["interpreters"]["numpy"].get("zygote"), report["interpreters"]
         assert report["memory"]["perWarmSandbox"]["pssBytes"] > 1 << 20, report["memory"]
         assert report["memory"]["perWarmSandbox"]["cgroupBytes"] > 1 << 20, report["memory"]

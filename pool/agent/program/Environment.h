@@ -23,6 +23,8 @@ public:
 
     /// Without the bind's: what an interpreter that is started before it begins with.
     std::vector<std::string> unbound() const { return make({}, Value(), false); }
+    /// What an execution has that asks for nothing more.
+    std::vector<std::string> plain() const { return make(bound_, Value(), false); }
     /// `extra` is the request's object; false if a name or value cannot be in an environment.
     bool with(const Value& extra, bool pty, std::vector<std::string>& out) const;
 

@@ -28,7 +28,7 @@ constexpr std::size_t kMaxHeld = 4'096;
 char pipe_buffer[65'536];  // the loop's thread only
 
 const char* nameOf(Execution::Interpreter interpreter) {
-    static constexpr const char* kNames[] = {"", "cold", "zygote", "context"};
+    static constexpr const char* kNames[] = {"", "cold", "zygote", "context", "parked"};
     return kNames[static_cast<std::size_t>(interpreter)];
 }
 }  // namespace
@@ -79,6 +79,7 @@ Execution::~Execution() {
 const char* Execution::startCold(std::unique_ptr<Scratch> scratch) {
     Fd ours;
     Fd theirs;
+    interpreter_ = Interpreter::None;
     if (!request_.language.empty()) {
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return "no socket";
@@ -112,6 +113,22 @@ void Execution::startParked(std::unique_ptr<Parked> parked, std::string_view wor
     if (!request_.spawn.with_stdin) parked->pipes.input.reset();
     began(std::move(parked->pipes));
     begin_by_ns_ = started_ns_ + kBeginWithinNs;
+}
+
+bool Execution::startInShell(std::unique_ptr<ParkedShell> shell, std::string_view script) {
+    started_ns_ = nowNs();
+    if (!shell->script.finish(script)) {
+        kill(shell->pid, SIGKILL);
+        started_ns_ = 0;
+        return false;
+    }
+    interpreter_ = Interpreter::Parked;
+    script_ = std::move(shell->script);
+    label_ = shell->label;
+    pid_ = shell->pid;
+    began(std::move(shell->pipes));
+    begin_by_ns_ = started_ns_ + kBeginWithinNs;
+    return true;
 }
 
 void Execution::startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark) {
@@ -191,6 +208,11 @@ void Execution::hostDied(int status, const rusage& usage) {
     host_ = nullptr;
     host_lost_ = true;
     reaped(status, usage);
+}
+
+bool Execution::takeBack() {
+    if (script_) return script_.takeBack();
+    return !channel_ || !channel_->taken();
 }
 
 void Execution::retryCold() {
@@ -321,6 +343,10 @@ void Execution::reaped(int status, const rusage& usage) {
     const pid_t whose = pid_;
     if (channel_ && channel_->isOpen()) channel_->read();  // what it said last
     if (reaped_ || pid_ != whose) return;                  // that was how it ended, or another runs
+    if (script_ && script_.takeBack()) {                   // it was killed before it had begun
+        pid_ = -1;
+        return retryCold();
+    }
     reaped_ = true;
     begin_by_ns_ = 0;
     pid_ = -1;  // may be another's from here on
@@ -406,7 +432,7 @@ void Execution::tick(std::int64_t now_ns) {
     }
     if (begin_by_ns_ > 0 && now_ns >= begin_by_ns_) {
         begin_by_ns_ = 0;
-        if (!channel_ || !channel_->taken()) retryCold();
+        if (takeBack()) retryCold();
     }
     if (now_ns >= held_until_ns_) letGo();
     if (!reaped_ && deadline_ns_ > 0 && now_ns >= deadline_ns_) {

@@ -13,6 +13,7 @@
 #include "pool/agent/program/DriverChannel.h"
 #include "pool/agent/program/Loop.h"
 #include "pool/agent/program/OutputStream.h"
+#include "pool/agent/program/ParkedShells.h"
 #include "pool/agent/program/Processes.h"
 #include "pool/agent/program/ResultLog.h"
 #include "pool/agent/program/Scratch.h"
@@ -53,11 +54,12 @@ protected:
 
 /// One command or piece of code: its processes, pipes, output and result. It reads its pipes
 /// whether or not anybody listens, and ends when its first process does, not when the pipes close.
-/// Code runs in a process of its own, in a zygote's child, or in a context's process.
+/// Code runs in a process of its own, in a zygote's child, or in a context's process; a command in
+/// a process of its own or a parked shell.
 class Execution final : private DriverListener {
 public:
     /// Where code runs.
-    enum class Interpreter : std::uint8_t { None, Cold, Zygote, Context };
+    enum class Interpreter : std::uint8_t { None, Cold, Zygote, Context, Parked };
 
     struct Request {
         std::string id;
@@ -65,6 +67,7 @@ public:
         std::string language;  ///< of code; empty for a command
         std::string context;   ///< the id of the context it runs in, or empty
         std::string code;
+        bool command = false;  ///< asked for as a command line, not as an argument vector
         SpawnRequest spawn;
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
@@ -83,6 +86,9 @@ public:
     /// In an interpreter that was forked ahead.
     void startParked(std::unique_ptr<Parked> parked, std::string_view work,
                      std::unique_ptr<Scratch> scratch);
+    /// In a shell that was started ahead. False if it cannot be sent the script: nothing has run
+    /// or will, and the execution is as it was before.
+    bool startInShell(std::unique_ptr<ParkedShell> shell, std::string_view script);
     /// In the process of a context, which goes on afterwards. `pipes` are copies of its own; what
     /// it says on its channel is passed on to driver().
     void startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark);
@@ -131,6 +137,8 @@ private:
     void driverClosed(DriverChannel& channel) override;
     void began(Spawned spawned);
     void done(std::string_view payload);
+    /// Gives up the process that should have begun: true if it has not, and will not.
+    bool takeBack();
     void retryCold();
     void readable(Pipe& pipe);
     /// Output soon after the beginning is mostly followed by the end: the first waits for it a
@@ -156,6 +164,7 @@ private:
     ResultLog results_;
     Interpreter interpreter_ = Interpreter::None;
     std::unique_ptr<DriverChannel> channel_;
+    HandedScript script_;  ///< of a parked shell, until it is known to have been read
     ExecutionHost* host_ = nullptr;
     Mark mark_;
     gid_t label_ = 0;

@@ -72,8 +72,10 @@ Executions::Executions(Loop& loop, const Settings& settings, Deadlines& deadline
       deadlines_(deadlines),
       environment_(settings),
       languages_(settings.languages, environment_.image()["languages"]),
+      shells_(loop, settings, environment_,
+              {[this] { return nextLabel(); }, [this] { zygotes_.changed(); }}),
       zygotes_(
-          loop, settings, environment_, languages_,
+          loop, settings, environment_, languages_, shells_,
           {[this] { return nextLabel(); }, [this](gid_t label, pid_t pid) { forked(label, pid); },
            [this](pid_t pid, int status, const rusage& usage) {
                dead(pid, status, usage, Teller::Zygote);
@@ -101,6 +103,7 @@ bool Executions::readWork(Connection& connection, std::uint32_t stream, const Va
     }
     if (body["command"].isString() && spawn.argv.empty()) {
         if (hasNul(body["command"].text())) return refuse("command holds a NUL");
+        request.command = true;
         spawn.argv = {"/bin/sh", "-c", std::string(body["command"].text())};
     } else if (body["code"].isString() && spawn.argv.empty()) {
         request.language = body["language"].text();
@@ -152,7 +155,7 @@ void Executions::exec(Connection& connection, std::uint32_t stream, const Value&
         return connection.fail(stream, "UNSUPPORTED", "the image has no such language");
     ExecutionOwner& self = *this;
     auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request));
-    if (!code || !startFresh(*execution)) {
+    if (!(code ? startFresh(*execution) : startInShell(*execution))) {
         if (const char* why = startCold(*execution)) {
             return connection.fail(stream, "SPAWN_FAILED", why);
         }
@@ -165,6 +168,17 @@ Execution& Executions::keep(std::unique_ptr<Execution> execution) {
     Execution& started = *execution;
     all_[started.id()] = std::move(execution);
     return started;
+}
+
+bool Executions::startInShell(Execution& execution) {
+    const Execution::Request& request = execution.request();
+    const SpawnRequest& spawn = request.spawn;
+    if (!request.command || spawn.pty || spawn.with_stdin || spawn.cwd != settings_.root) {
+        return false;
+    }
+    std::string script;
+    std::unique_ptr<ParkedShell> shell = shells_.take(spawn.env, spawn.argv.back(), script);
+    return shell && execution.startInShell(std::move(shell), script);
 }
 
 bool Executions::startFresh(Execution& execution) {
@@ -299,7 +313,7 @@ Value Executions::list() const {
 }
 
 void Executions::reaped(pid_t pid, int status, const rusage& usage) {
-    if (!zygotes_.reaped(pid)) dead(pid, status, usage, Teller::Kernel);
+    if (!zygotes_.reaped(pid) && !shells_.reaped(pid)) dead(pid, status, usage, Teller::Kernel);
 }
 
 void Executions::dead(pid_t pid, int status, const rusage& usage, Teller teller) {
@@ -326,6 +340,7 @@ void Executions::zygoteGone() {
 void Executions::finished(Execution&) {
     deadlines_.ended(nowNs());
     zygotes_.answered();
+    shells_.answered();
 }
 
 void Executions::drain(Fd pipe) {
@@ -337,13 +352,14 @@ void Executions::drain(Fd pipe) {
 }
 
 std::int64_t Executions::nextTickNs() const noexcept {
-    std::int64_t next = zygotes_.nextTickNs();
+    std::int64_t next = std::min(zygotes_.nextTickNs(), shells_.nextTickNs());
     for (const auto& [id, e] : all_) next = std::min(next, e->nextTickNs());
     return next;
 }
 
 void Executions::tick(std::int64_t now_ns) {
     zygotes_.tick(now_ns);
+    shells_.tick(now_ns);
     for (auto it = contexts_.begin(); it != contexts_.end();) {
         it = it->second->alive() ? std::next(it) : contexts_.erase(it);
     }
@@ -361,6 +377,7 @@ void Executions::tick(std::int64_t now_ns) {
 
 void Executions::killAll() {
     zygotes_.killAll();
+    shells_.killAll();
     for (const auto& [id, context] : contexts_) context->end();
     for (const auto& [id, e] : all_) e->killAll();
 }

@@ -15,6 +15,7 @@
 #include "pool/agent/program/Execution.h"
 #include "pool/agent/program/Languages.h"
 #include "pool/agent/program/Loop.h"
+#include "pool/agent/program/ParkedShells.h"
 #include "pool/agent/program/Settings.h"
 #include "pool/agent/program/Zygotes.h"
 
@@ -71,6 +72,8 @@ private:
     /// Reads what is to run; false if it has answered why not.
     bool readWork(Connection& connection, std::uint32_t stream, const Value& body,
                   Execution::Request& request);
+    /// A command in a shell that was started ahead; false if there is none, or it would not do.
+    bool startInShell(Execution& execution);
     /// In an interpreter that was forked ahead; false if there is none that fits.
     bool startFresh(Execution& execution);
     const char* startContext(Context& context);
@@ -90,6 +93,7 @@ private:
     Deadlines& deadlines_;
     Environment environment_;
     Languages languages_;
+    ParkedShells shells_;
     Zygotes zygotes_;
     std::map<std::string, std::unique_ptr<Context>> contexts_;  ///< before what runs in them
     std::map<std::string, std::unique_ptr<Execution>> all_;

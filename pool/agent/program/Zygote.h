@@ -13,6 +13,7 @@
 #include "pool/agent/program/DriverChannel.h"
 #include "pool/agent/program/Settings.h"
 #include "pool/agent/program/Spawn.h"
+#include "pool/agent/program/Warming.h"
 
 namespace hearth::agent {
 
@@ -29,7 +30,7 @@ struct Parked {
 /// One language's zygote: its process, and the children it keeps parked. The tenant shares its
 /// user, so it may be killed, stopped or starved at any time: then it is started again, a few
 /// times, and what cannot be had is done cold by the caller. On the loop's thread.
-class Zygote final : private DriverListener {
+class Zygote final : public Warming, private DriverListener {
 public:
     /// How many children wait, once one has been used; and for a while after none was left.
     static constexpr std::size_t kParked = 2;
@@ -56,8 +57,7 @@ public:
 
     /// Modules to import, in force from the next start on.
     void setImports(std::vector<std::string> imports) { imports_ = std::move(imports); }
-    /// Starts it, if it is not running and has not failed too often.
-    void start();
+    void start() override;
     /// A child that is ready, or null; another is forked later, when the answer has gone out.
     std::unique_ptr<Parked> take();
     /// One that will be ready in a moment and can be sent its work: it is being forked, or asked
@@ -67,11 +67,9 @@ public:
     void refillSoon(std::int64_t now_ns);
     const std::vector<std::string>& environment() const noexcept { return env_; }
 
-    bool hasReady() const noexcept;
-    /// It will not come up any more.
-    bool hopeless() const noexcept { return failures_ > kMaxFailures; }
-    /// What it said it could not do, for prewarm.
-    const std::string& complaints() const noexcept { return complaints_; }
+    bool hasReady() const noexcept override;
+    bool hopeless() const noexcept override { return failures_ > kMaxFailures; }
+    const std::string& complaints() const noexcept override { return complaints_; }
 
     /// Ends it and every child that waits, also those that are stopped and would not hear of it.
     void killAll();

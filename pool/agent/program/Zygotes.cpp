@@ -48,19 +48,19 @@ public:
         Value ready = Value::array();
         Value failed = Value::object();
         for (const std::string& language : languages_) {
-            Zygote* const zygote = zygotes_.find(language);
-            const bool up = zygote != nullptr && zygote->hasReady();
+            const Warming* const warming = zygotes_.warming(language);
+            const bool up = warming != nullptr && warming->hasReady();
             if (up) ready.push(language);
-            if (zygote == nullptr) {
+            if (warming == nullptr) {
                 failed.set(language, "the image has no zygote for it");
-            } else if (!zygote->complaints().empty()) {
-                failed.set(language, zygote->complaints());
-            } else if (!up && zygote->hopeless()) {
+            } else if (!warming->complaints().empty()) {
+                failed.set(language, warming->complaints());
+            } else if (!up && warming->hopeless()) {
                 failed.set(language, "its zygote does not start");
             } else if (!up && late) {
                 failed.set(language, "not ready in time");
             }
-            if (zygote != nullptr && !up && !zygote->hopeless() && !late) return;
+            if (warming != nullptr && !up && !warming->hopeless() && !late) return;
         }
         Value reply = Value::object();
         reply.set("ready", std::move(ready)).set("failed", std::move(failed));
@@ -80,11 +80,12 @@ public:
 };
 
 Zygotes::Zygotes(Loop& loop, const Settings& settings, const Environment& environment,
-                 const Languages& languages, Owner owner)
+                 const Languages& languages, ParkedShells& shells, Owner owner)
     : loop_(loop),
       settings_(settings),
       environment_(environment),
       languages_(languages),
+      shells_(shells),
       owner_(std::move(owner)) {}
 
 Zygotes::~Zygotes() = default;
@@ -98,6 +99,11 @@ Zygote* Zygotes::find(std::string_view language) {
     auto zygote = std::make_unique<Zygote>(loop_, settings_, std::move(owner), std::move(command),
                                            environment_.unbound());
     return all_.emplace(language, std::move(zygote)).first->second.get();
+}
+
+Warming* Zygotes::warming(std::string_view language) {
+    if (language == ParkedShells::kLanguage) return &shells_;
+    return find(language);
 }
 
 std::unique_ptr<Parked> Zygotes::take(std::string_view language,
@@ -136,10 +142,10 @@ void Zygotes::prewarm(Connection& connection, std::uint32_t stream, const Value&
             imports.emplace_back(module.text());
         }
         languages.push_back(wanted.keys()[i]);
-        Zygote* const zygote = find(languages.back());
-        if (zygote == nullptr) continue;
-        zygote->setImports(std::move(imports));
-        zygote->start();
+        Warming* const wanted_ahead = warming(languages.back());
+        if (wanted_ahead == nullptr) continue;
+        if (wanted_ahead != &shells_) find(languages.back())->setImports(std::move(imports));
+        wanted_ahead->start();
     }
     const std::int64_t wait = std::clamp<std::int64_t>(body["waitMs"].integer(), 0, kMaxWaitMs);
     auto waiting = std::make_unique<Waiting>(*this, connection, stream, std::move(languages),

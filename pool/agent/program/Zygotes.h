@@ -11,12 +11,13 @@
 #include "pool/agent/program/Connection.h"
 #include "pool/agent/program/Environment.h"
 #include "pool/agent/program/Languages.h"
+#include "pool/agent/program/ParkedShells.h"
 #include "pool/agent/program/Zygote.h"
 
 namespace hearth::agent {
 
-/// The zygotes of the image's languages, and the `prewarm` that asks for them. On the loop's
-/// thread.
+/// The zygotes of the image's languages, and the `prewarm` that asks for them and for parked
+/// shells. On the loop's thread.
 class Zygotes {
 public:
     struct Owner {
@@ -27,7 +28,7 @@ public:
     };
 
     Zygotes(Loop& loop, const Settings& settings, const Environment& environment,
-            const Languages& languages, Owner owner);
+            const Languages& languages, ParkedShells& shells, Owner owner);
     ~Zygotes();
 
     /// A fresh interpreter in which code can run as in one that was started with `env`, or null.
@@ -39,6 +40,8 @@ public:
     /// Work that was taken up has been answered.
     void answered();
     void prewarm(Connection& connection, std::uint32_t stream, const Value& body);
+    /// Something a waiting prewarm asks about may have changed.
+    void changed();
     void killAll();
 
     /// True if the process was a zygote.
@@ -50,12 +53,14 @@ private:
     class Waiting;
 
     Zygote* find(std::string_view language);
-    void changed();
+    /// What is started ahead for it; null for nothing.
+    Warming* warming(std::string_view language);
 
     Loop& loop_;
     const Settings& settings_;
     const Environment& environment_;
     const Languages& languages_;
+    ParkedShells& shells_;
     const Owner owner_;
     std::map<std::string, std::unique_ptr<Zygote>, std::less<>> all_;  ///< by language
     std::vector<Waiting*> waiting_;
