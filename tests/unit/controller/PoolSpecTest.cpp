@@ -145,8 +145,10 @@ TEST_CASE("all mistakes are told at once", "[unit][controller]") {
 TEST_CASE("a network is None, Mirror, or Egress with what it may reach", "[unit][controller]") {
     const auto invalid = ErrorCode::InvalidSpec;
     CHECK(refusedWith("/spec/template/network/mode", "Internet", invalid));
-    CHECK(refusedWith("/spec/template/network/mode", "Egress", invalid));  // nothing is allowed
     Json document = manifest();
+    document["spec"]["template"]["network"] = {{"mode", "Egress"}};
+    CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer ==
+          "/spec/template/network/allow");
     document["spec"]["template"]["network"] = {{"mode", "Mirror"}, {"allow", {"example.com"}}};
     CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer ==
           "/spec/template/network/allow");

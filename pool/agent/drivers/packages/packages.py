@@ -74,8 +74,11 @@ class Pip:
 
     def installed(self):
         import importlib.metadata
+        import site
         found = {}
-        for each in importlib.metadata.distributions():
+        # What was the first to be installed for the user lies where nobody looked at the start.
+        places = sys.path if site.getusersitepackages() in sys.path else [site.getusersitepackages(), *sys.path]
+        for each in importlib.metadata.distributions(path=places):
             if name := each.metadata["Name"]:
                 found.setdefault(self.normalised(name), each.version)
         return found
