@@ -199,6 +199,7 @@ public:
         loop_.start(kReconcileWorkers);
         reclaimer_.start();
         prepareImages();
+        warnOfMissingMirrors();
         front_.start();
         started_at_ = clock_.now();
         serving_ = true;
@@ -252,6 +253,17 @@ private:
             } catch (const std::exception& e) {
                 log_.warn("image.not_ready", {{"image", pool->spec.image}, {"error", e.what()}});
             }
+        }
+    }
+
+    /// A pool that offers packages, and nowhere to get them from, is most likely a mistake.
+    void warnOfMissingMirrors() {
+        if (!broker_.mirrored().empty()) return;
+        for (const controller::PoolPtr& pool : specs_.all()) {
+            if (pool->spec.network != broker::NetworkMode::Mirror) continue;
+            log_.warn("pool.no_mirror",
+                      {{"pool", pool->name},
+                       {"hint", "start hearth serve with --mirror-pypi or --mirror-npm"}});
         }
     }
 
@@ -333,12 +345,14 @@ private:
                  {{"userNamespaces", facts.user_namespaces},
                   {"seccomp", facts.seccomp},
                   {"cgroup", facts.cgroup},
-                  {"network", "None"},
+                  {"network", "None"},  // of its own: what is allowed goes through the broker
                   {"knownHoles", facts.holes}}},
                 {"images", std::move(images)},
                 {"onDemand",
                  {{"allow", *config_.on_demand_allow},
                   {"maxSandboxes", *config_.on_demand_max_sandboxes}}},
+                {"networks", Json::array({"None", "Mirror", "Egress"})},
+                {"mirrors", broker_.mirrored()},
                 {"gpus", Json::array()},
                 {"protocols",
                  {{"rest", "v1"},

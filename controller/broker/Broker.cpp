@@ -93,9 +93,9 @@ public:
         ++owed_;  // this thread must not ask the agent: the next that ends does
     }
 
-    void closed(const std::string& why) override {
-        broker_.log_.debug("broker.closed",
-                           {{"workspace", egress_.facts().workspace}, {"why", why}});
+    void refused(const std::string& why) override {
+        broker_.log_.warn("broker.refused",
+                          {{"workspace", egress_.facts().workspace}, {"why", why}});
     }
 
     void end() {
@@ -183,6 +183,13 @@ std::map<std::string, std::string> Broker::environment(NetworkMode mode) const {
     }
     for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
     return env;
+}
+
+std::vector<std::string> Broker::mirrored() const {
+    std::vector<std::string> out;
+    if (!options_.mirrors.pypi.empty()) out.emplace_back("pypi");
+    if (!options_.mirrors.npm.empty()) out.emplace_back("npm");
+    return out;
 }
 
 void Broker::open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,

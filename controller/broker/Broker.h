@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/Clock.h"
 #include "controller/broker/Dialer.h"
@@ -44,8 +45,8 @@ public:
 
     /// What the environment of such a workspace holds, so that programs find the way out.
     std::map<std::string, std::string> environment(NetworkMode mode) const;
-    /// Whether there is an index to mirror.
-    bool mirrors() const { return mirror_.has_value(); }
+    /// The kinds of indexes that sandboxes find: "pypi", "npm".
+    std::vector<std::string> mirrored() const;
 
     /// Opens the way out of a workspace and its sandbox, by which it is known here: two attempts of
     /// one claim have one workspace's name. The agent is asked before anything that is asked

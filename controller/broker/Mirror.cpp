@@ -59,6 +59,7 @@ std::map<std::string, std::string> Mirror::environment() const {
         // The cache is the mirror's: a second copy would only fill the workspace.
         env["PIP_NO_CACHE_DIR"] = "1";
         env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
+        env["PIP_NO_WARN_SCRIPT_LOCATION"] = "1";
         // The image is read-only; what is installed is the workspace's own in any case.
         env["PIP_BREAK_SYSTEM_PACKAGES"] = "1";
     }

@@ -214,8 +214,8 @@ public:
     virtual ~BrokerSink() = default;
     /// A TCP connection that tenant code made to the agent's port, non-blocking.
     virtual void connected(Fd connection) = 0;
-    /// No more will come: refused, replaced or the agent was lost. The last call.
-    virtual void closed(const std::string& why) = 0;
+    /// The agent does not offer the port, or to somebody else now. The last call.
+    virtual void refused(const std::string& why) = 0;
 };
 
 /// Lets more connections come. Thread-safe.

@@ -20,7 +20,8 @@ bool isConnection(const Fd& fd) {
 
 bool BrokerStream::frame(Connection& from, const FrameHeader& header, std::string_view payload) {
     if (header.type == FrameType::Error) {
-        end(decodeError(payload).what());
+        over_ = true;
+        if (const auto sink = sink_.lock()) sink->refused(decodeError(payload).what());
         return true;
     }
     if (header.type != FrameType::Note) throw ProtocolError("the broker's stream only notes");
@@ -32,15 +33,6 @@ bool BrokerStream::frame(Connection& from, const FrameHeader& header, std::strin
     --room_;
     if (const auto sink = sink_.lock()) sink->connected(std::move(connection));
     return false;
-}
-
-void BrokerStream::lost() {
-    end("the agent is lost");
-}
-
-void BrokerStream::end(const std::string& why) {
-    over_ = true;
-    if (const auto sink = sink_.lock()) sink->closed(why);
 }
 
 }  // namespace hearth::agent

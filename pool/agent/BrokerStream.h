@@ -17,15 +17,13 @@ public:
     explicit BrokerStream(const std::shared_ptr<BrokerSink>& sink) : sink_(sink) {}
 
     bool frame(Connection& from, const FrameHeader& header, std::string_view payload) override;
-    void lost() override;
+    void lost() override { over_ = true; }
     bool listens() const override { return true; }
 
     void granted(std::uint32_t connections) { room_ += connections; }
     bool over() const { return over_; }
 
 private:
-    void end(const std::string& why);
-
     const std::weak_ptr<BrokerSink> sink_;
     std::atomic<std::uint32_t> room_{0};
     std::atomic<bool> over_{false};

@@ -73,6 +73,8 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
         if (equals == 0 || equals == std::string_view::npos) continue;
         env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
     }
+    // Where pip puts programs; last, so that nothing there is taken for another.
+    env["PATH"] += ":" + settings_.root + "/.local/bin";
     // Not where code runs: that is the workspace, because an image cannot be written to.
     if (image_["workdir"].isString() && !image_["workdir"].text().empty()) {
         env["HEARTH_IMAGE_WORKDIR"] = image_["workdir"].text();
