@@ -80,7 +80,8 @@ bool isPipSpec(std::string_view spec) {
 bool isNpmSpec(std::string_view spec) {
     if (spec.starts_with('@')) {
         const std::size_t slash = spec.find('/');
-        if (slash == std::string_view::npos || slash == 1 || endOfName(spec.substr(1)) + 1 != slash) return false;
+        if (slash == std::string_view::npos || slash == 1 || endOfName(spec.substr(1)) + 1 != slash)
+            return false;
         spec.remove_prefix(slash + 1);
     }
     const std::size_t end = endOfName(spec);

@@ -12,6 +12,15 @@
 namespace hearth::controller {
 namespace {
 
+/// What a sandbox may reach is told by its agent, which may have been taken over: never more than
+/// its pool offers now.
+void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
+    facts.network = std::min(facts.network, pool ? pool->spec.network : broker::NetworkMode::None);
+    if (facts.network == broker::NetworkMode::Egress) {
+        facts.allow.push_back(pool->spec.network_allow);
+    }
+}
+
 constexpr unsigned kAskers = 8;
 /// A sandbox that uses all of its CPU answers late; one that hangs must not hold up the others
 /// long.
@@ -172,6 +181,7 @@ void Recovery::adoptWorkspace(pool::Member member,
                               const std::shared_ptr<agent::AgentClient>& agent) {
     const agent::Hello& hello = agent->hello();
     WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
+    narrowToPool(facts, specs_.find(facts.pool));
     member.pool = facts.pool;
     member.limits = facts.limits;
     member.phase = pool::Phase::Claimed;

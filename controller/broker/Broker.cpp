@@ -1,8 +1,5 @@
 #include "controller/broker/Broker.h"
 
-#include <Poco/Exception.h>
-#include <Poco/Runnable.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <set>
@@ -15,11 +12,9 @@
 namespace hearth::broker {
 namespace {
 
-constexpr int kFewestThreads = 2;
-constexpr int kMostThreads = 512;
-constexpr int kIdleSeconds = 30;
-constexpr int kStack = 512 << 10;
-constexpr int kNice = 5;
+constexpr int kMostConnections = 512;
+constexpr int kMostConnectionsOfTenant = 128;
+constexpr int kMostFetches = 32;
 
 std::vector<std::string> trustedOf(const MirrorSources& sources) {
     std::vector<std::string> out;
@@ -39,25 +34,6 @@ std::vector<std::string> trustedOf(const MirrorSources& sources) {
 std::string brokerUrl() {
     return "http://127.0.0.1:" + std::to_string(kBrokerPort);
 }
-
-/// One task of the pool, which frees itself: Poco's pool does not own what it runs.
-class Task final : public Poco::Runnable {
-public:
-    Task(std::function<void()> work, metrics::Log& log) : work_(std::move(work)), log_(log) {}
-    void run() override {
-        const std::unique_ptr<Task> self(this);
-        ::setpriority(PRIO_PROCESS, 0, kNice);  // on Linux, of this thread
-        try {
-            work_();
-        } catch (const std::exception& e) {  // the thread's top
-            log_.error("broker.failed", {{"error", e.what()}});
-        }
-    }
-
-private:
-    std::function<void()> work_;
-    metrics::Log& log_;
-};
 
 }  // namespace
 
@@ -79,18 +55,10 @@ public:
     }
 
     void connected(Fd connection) override {
-        const auto fd = std::make_shared<Fd>(std::move(connection));
-        {
-            const std::lock_guard lock(mutex_);
-            if (ended_) return;
-            open_.insert(fd->get());
+        const auto open = std::make_shared<Open>(shared_from_this(), std::move(connection));
+        if (open->counted()) {
+            broker_.threads_.start(egress_.facts().tenant, [open] { open->serve(); });
         }
-        const bool runs = broker_.start([self = shared_from_this(), fd] { self->serve(*fd); });
-        if (runs) return;
-        broker_.log_.warn("broker.busy", {{"workspace", egress_.facts().workspace}});
-        const std::lock_guard lock(mutex_);
-        open_.erase(fd->get());
-        ++owed_;  // this thread must not ask the agent: the next that ends does
     }
 
     void refused(const std::string& why) override {
@@ -108,23 +76,50 @@ public:
     EgressReport report() const { return egress_.report(); }
 
 private:
-    void serve(Fd& fd) {
-        ProxyConnection(fd.get(), egress_, broker_.dialer_,
-                        broker_.mirror_ ? &*broker_.mirror_ : nullptr, broker_.clock_)
+    /// A connection while it is ours: known to its session, so that an end reaches it; when it
+    /// goes, served or not, its agent may hand over another.
+    class Open {
+    public:
+        Open(std::shared_ptr<Session> session, Fd fd)
+            : session_(std::move(session)), fd_(std::move(fd)) {
+            const std::lock_guard lock(session_->mutex_);
+            counted_ = !session_->ended_;
+            if (counted_) session_->open_.insert(fd_.get());
+        }
+        Open(const Open&) = delete;
+        Open& operator=(const Open&) = delete;
+        ~Open() {
+            if (!counted_) return;
+            std::shared_ptr<agent::BrokerHandle> handle;
+            {
+                const std::lock_guard lock(session_->mutex_);
+                session_->open_.erase(fd_.get());
+                fd_.reset();  // before its number may belong to another
+                handle = session_->handle_;
+            }
+            if (!handle) return;
+            try {
+                handle->grant(1);
+            } catch (const std::exception& e) {  // out of a destructor nothing is thrown
+                session_->broker_.log_.warn("broker.no_grant", {{"error", e.what()}});
+            }
+        }
+        bool counted() const { return counted_; }
+        void serve() { session_->serve(fd_.get()); }
+
+    private:
+        const std::shared_ptr<Session> session_;
+        Fd fd_;
+        bool counted_ = false;
+    };
+
+    void serve(int fd) {
+        ProxyConnection(fd, egress_, broker_.dialer_, broker_.mirror_ ? &*broker_.mirror_ : nullptr,
+                        broker_.clock_)
             .run();
         if (broker_.cache_) {
             broker_.metrics_.mirrorCacheBytes(static_cast<double>(broker_.cache_->bytes()));
         }
-        std::shared_ptr<agent::BrokerHandle> handle;
-        std::uint32_t again = 1;
-        {
-            const std::lock_guard lock(mutex_);
-            open_.erase(fd.get());
-            fd.reset();  // before its number may belong to another
-            handle = handle_;
-            again += std::exchange(owed_, 0);
-        }
-        if (handle) handle->grant(again);
     }
 
     Broker& broker_;
@@ -132,7 +127,6 @@ private:
     std::mutex mutex_;
     std::shared_ptr<agent::BrokerHandle> handle_;  // guarded by mutex_
     std::set<int> open_;                           // guarded by mutex_
-    std::uint32_t owed_ = 0;                       // guarded by mutex_
     bool ended_ = false;                           // guarded by mutex_
 };
 
@@ -143,11 +137,13 @@ Broker::Broker(BrokerOptions options, metrics::Log& log, metrics::Metrics& metri
       metrics_(metrics),
       clock_(clock),
       dialer_(options_.deny),
-      threads_(kFewestThreads, kMostThreads, kIdleSeconds, kStack) {
+      threads_(kMostConnections, kMostConnectionsOfTenant, log),
+      fetches_(kMostFetches, kMostFetches, log) {
     if (!options_.mirrors.any()) return;
     fetcher_.emplace(options_.deny, trustedOf(options_.mirrors));
-    cache_.emplace(options_.cache_directory, options_.cache_bytes,
-                   [this](std::function<void()> task) { return start(std::move(task)); });
+    cache_.emplace(
+        options_.cache_directory, options_.cache_bytes,
+        [this](std::function<void()> task) { return fetches_.start("", std::move(task)); });
     mirror_.emplace(options_.mirrors, brokerUrl(), *fetcher_, *cache_, clock_);
 }
 
@@ -159,18 +155,9 @@ Broker::~Broker() {
     }
     if (fetcher_) fetcher_->stop();
     for (const auto& [id, session] : left) session->end();
-    threads_.joinAll();
-}
-
-bool Broker::start(std::function<void()> task) {
-    auto owned = std::make_unique<Task>(std::move(task), log_);
-    try {
-        threads_.start(*owned);
-    } catch (const Poco::NoThreadAvailableException&) {
-        return false;
-    }
-    owned.release();  // it frees itself
-    return true;
+    // What is fetched ends first: connections wait for it.
+    fetches_.stop();
+    threads_.stop();
 }
 
 std::map<std::string, std::string> Broker::environment(NetworkMode mode) const {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <Poco/ThreadPool.h>
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "base/Clock.h"
+#include "controller/broker/ConnectionThreads.h"
 #include "controller/broker/Dialer.h"
 #include "controller/broker/FileCache.h"
 #include "controller/broker/Mirror.h"
@@ -61,15 +60,13 @@ public:
 private:
     class Session;
 
-    /// False if there are too many threads.
-    bool start(std::function<void()> task);
-
     const BrokerOptions options_;
     metrics::Log& log_;
     metrics::Metrics& metrics_;
     const Clock& clock_;
     const Dialer dialer_;
-    Poco::ThreadPool threads_;
+    ConnectionThreads threads_;
+    ConnectionThreads fetches_;
     std::optional<Fetcher> fetcher_;
     std::optional<FileCache> cache_;
     std::optional<Mirror> mirror_;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/Error.h"
 #include "base/http/Url.h"
 #include "controller/broker/Dialer.h"
 
@@ -217,15 +219,17 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     const CURLcode result = ::curl_easy_perform(curl);
     if (transfer.thrown) std::rethrow_exception(transfer.thrown);
     if (transfer.denied) {
-        throw Refused(kBadGateway, "denied_address",
-                      *host + ", to which the index points, is at an address that is denied");
+        throw Refused(
+            kBadGateway, "denied_address",
+            "the index points to an address that is denied; an operator may name its host "
+            "in mirrors.hosts");
     }
     if (transfer.too_much) {
         throw Refused(kBadGateway, "too_large", "the index sends more than is taken");
     }
     if (result != CURLE_OK) {
         throw Refused(kBadGateway, "index_unreachable",
-                      "the index " + *host + " is unreachable: " + ::curl_easy_strerror(result));
+                      std::string("the index is unreachable: ") + ::curl_easy_strerror(result));
     }
     if (transfer.status() == kOk) transfer.tell();
     transfer.answer.status = static_cast<int>(transfer.status());
@@ -261,6 +265,16 @@ std::pair<FetchAnswer, std::string> Fetcher::text(const FetchRequest& request) {
             return true;
         });
     return {std::move(answer), std::move(body)};
+}
+
+Json parsePage(const std::string& body) {
+    constexpr JsonLimits kPage{
+        .bytes = 64U << 20U, .depth = 32, .values = 4'000'000, .members = 100'000};
+    try {
+        return parseJson(body, kPage);
+    } catch (const Error& e) {
+        throw Refused(kBadGateway, "bad_index", std::string("the index's page: ") + e.what());
+    }
 }
 
 std::optional<std::string> resolveUrl(const std::string& base, const std::string& reference) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/Json.h"
 #include "controller/broker/DenySet.h"
 
 namespace hearth::broker {
@@ -68,6 +69,8 @@ private:
     std::vector<std::unique_ptr<Handle>> idle_;  // guarded by mutex_: with their connections
 };
 
+/// A JSON page of an index, which is a stranger: bounded in size, depth and width. Throws Refused.
+Json parsePage(const std::string& body);
 /// `reference` as seen from `base` (RFC 3986 section 5); nullopt unless it is http or https.
 std::optional<std::string> resolveUrl(const std::string& base, const std::string& reference);
 /// "host:port" of a URL, as Destination::text(); nullopt if there is none.

@@ -155,7 +155,7 @@ std::string FileCache::pathOf(const std::string& key) const {
 
 std::uint64_t FileCache::bytes() const {
     const std::lock_guard lock(mutex_);
-    return bytes_;
+    return bytes_ + arriving_;
 }
 
 void FileCache::add(const std::string& key, std::uint64_t size) {
@@ -214,9 +214,14 @@ FileCache::Found FileCache::open(const ContentHash& hash, const Fetch& from) {
         on_the_way_[key] = file;
     }
     auto owned = std::make_shared<Fd>(std::move(out));
-    const bool runs = run_([this, hash, key, owned, partial, file, from] {
-        fetch(hash, key, std::move(*owned), partial, file, from);
-    });
+    bool runs = false;
+    try {
+        runs = run_([this, hash, key, owned, partial, file, from] {
+            fetch(hash, key, std::move(*owned), partial, file, from);
+        });
+    } catch (const std::exception&) {
+        runs = false;  // told below: whoever waits must hear of it
+    }
     if (!runs) {
         ::unlink(partial.c_str());
         const std::lock_guard lock(mutex_);
@@ -230,6 +235,7 @@ void FileCache::fetch(const ContentHash& hash, const std::string& key, Fd out,
                       const std::string& partial, const std::shared_ptr<CachedFile>& file,
                       const Fetch& from) {
     std::uint64_t size = 0;
+    std::uint64_t counted = 0;  // in arriving_
     std::string reason;
     std::string message;
     try {
@@ -241,6 +247,20 @@ void FileCache::fetch(const ContentHash& hash, const std::string& key, Fd out,
                   file->begun(told);
               },
               [&](std::string_view bytes) {
+                  // Ours and that of the table: nobody else reads it any more.
+                  constexpr long kNobody = 2;
+                  if (file.use_count() <= kNobody) {
+                      throw Refused(kBadGateway, "abandoned", "nobody waited for the file");
+                  }
+                  {
+                      const std::lock_guard lock(mutex_);
+                      arriving_ += bytes.size();
+                      counted += bytes.size();
+                      if (arriving_ > max_bytes_) {
+                          throw Refused(kBadGateway, "cache_full",
+                                        "more is being fetched than the mirror may keep");
+                      }
+                  }
                   if (!writeAll(out.get(), bytes)) {
                       throw Refused(kBadGateway, "cache_full", "the mirror's disk is full");
                   }
@@ -257,6 +277,7 @@ void FileCache::fetch(const ContentHash& hash, const std::string& key, Fd out,
         if (::rename(partial.c_str(), pathOf(key).c_str()) != 0) {
             throw Refused(kBadGateway, "cache_broken", "the mirror's cache cannot be written to");
         }
+        arriving_ -= counted;
         add(key, size);
         evict();
         on_the_way_.erase(key);
@@ -272,6 +293,7 @@ void FileCache::fetch(const ContentHash& hash, const std::string& key, Fd out,
     ::unlink(partial.c_str());
     {
         const std::lock_guard lock(mutex_);
+        arriving_ -= counted;
         on_the_way_.erase(key);
     }
     file->failed(std::move(reason), std::move(message));

@@ -64,7 +64,7 @@ private:
 class FileCache {
 public:
     /// Fetches into the sink: `begun` with the size if it is known, then the bytes. Runs in the
-    /// thread of `Run`; throws Refused.
+    /// thread of `Run`; throws Refused, and lets through what the sink throws.
     struct Sink {
         std::function<void(std::optional<std::uint64_t>)> begun;
         std::function<bool(std::string_view)> bytes;
@@ -83,6 +83,7 @@ public:
     /// `fetch` is called at most once however many ask.
     Found open(const ContentHash& hash, const Fetch& fetch);
 
+    /// On disk, with what is on its way.
     std::uint64_t bytes() const;
 
 private:
@@ -106,7 +107,8 @@ private:
     std::list<std::string> by_use_;        // guarded by mutex_: oldest first
     std::map<std::string, std::shared_ptr<CachedFile>> on_the_way_;  // guarded by mutex_
     std::uint64_t bytes_ = 0;                                        // guarded by mutex_
-    std::uint64_t partials_ = 0;                                     // guarded by mutex_: a counter
+    std::uint64_t arriving_ = 0;  // guarded by mutex_: bytes on their way
+    std::uint64_t partials_ = 0;  // guarded by mutex_: a counter
 };
 
 }  // namespace hearth::broker

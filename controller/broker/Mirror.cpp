@@ -11,7 +11,9 @@ namespace {
 constexpr auto kFresh = std::chrono::minutes(10);
 /// A project that the index does not know is asked for again soon: it may just be published.
 constexpr auto kFreshAbsence = std::chrono::seconds(30);
-constexpr std::size_t kMostPages = 512;
+constexpr auto kFreshFailure = std::chrono::seconds(5);
+constexpr std::size_t kMostPages = 4'096;
+constexpr std::size_t kMostBytes = 128U << 20U;
 constexpr std::uint64_t kMaxPage = 64ULL << 20U;
 constexpr std::uint64_t kMaxFile = 8ULL << 30U;
 constexpr int kNotFound = 404;
@@ -73,6 +75,20 @@ std::map<std::string, std::string> Mirror::environment() const {
     return env;
 }
 
+std::size_t PypiPage::bytes() const {
+    constexpr std::size_t kOfFile = 600;
+    return html->size() + json->size() + project.files.size() * kOfFile;
+}
+
+template <typename Content>
+void Mirror::Pages<Content>::drop(const std::string& key) {
+    all.erase(key);
+    if (const auto size = sizes.find(key); size != sizes.end()) {
+        bytes -= size->second;
+        sizes.erase(size);
+    }
+}
+
 template <typename Content>
 std::shared_ptr<Mirror::Page<Content>> Mirror::Pages<Content>::get(const std::string& key) {
     const std::lock_guard lock(mutex);
@@ -83,11 +99,25 @@ std::shared_ptr<Mirror::Page<Content>> Mirror::Pages<Content>::get(const std::st
         return found->second;
     }
     while (all.size() >= kMostPages) {
-        all.erase(by_use.front());
+        drop(by_use.front());
         by_use.pop_front();
     }
     by_use.push_back(key);
     return all[key] = std::make_shared<Page<Content>>();
+}
+
+template <typename Content>
+void Mirror::Pages<Content>::sized(const std::string& key, std::size_t size) {
+    const std::lock_guard lock(mutex);
+    if (all.count(key) == 0) return;  // it has made place already
+    std::size_t& known = sizes[key];
+    bytes += size - known;
+    known = size;
+    while (bytes > kMostBytes && by_use.size() > 1) {
+        const std::string oldest = by_use.front();
+        by_use.pop_front();
+        drop(oldest);
+    }
 }
 
 template <typename Content, typename Parse>
@@ -96,7 +126,11 @@ std::shared_ptr<const Content> Mirror::page(Pages<Content>& pages, const std::st
                                             std::uint64_t most, const Parse& parse) {
     const std::shared_ptr<Page<Content>> page = pages.get(key);
     const std::lock_guard lock(page->mutex);  // who comes meanwhile waits for the one request
-    if (clock_.now() < page->fresh_until) return page->content;
+    if (clock_.now() < page->fresh_until) {
+        if (!page->failure.empty()) throw Refused(kBadGateway, "index_failed", page->failure);
+        return page->content;
+    }
+    page->failure.clear();
     FetchRequest request{url, {"Accept: " + accept}, most};
     if (page->content && !page->etag.empty()) {
         request.headers.push_back("If-None-Match: " + page->etag);
@@ -104,10 +138,14 @@ std::shared_ptr<const Content> Mirror::page(Pages<Content>& pages, const std::st
     try {
         const auto [answer, body] = fetcher_.text(request);
         constexpr int kNotModified = 304;
+        constexpr int kGone = 410;
         if (answer.status == 200) {
+            parsers_.acquire();
+            const std::shared_ptr<void> leave(nullptr, [this](void*) { parsers_.release(); });
             page->content = std::make_shared<const Content>(parse(answer, body));
             page->etag = answer.etag;
-        } else if (answer.status == kNotFound || answer.status == 410) {
+            pages.sized(key, page->content->bytes());
+        } else if (answer.status == kNotFound || answer.status == kGone) {
             page->content = nullptr;
             page->fresh_until = clock_.now() + kFreshAbsence;
             return nullptr;
@@ -116,20 +154,27 @@ std::shared_ptr<const Content> Mirror::page(Pages<Content>& pages, const std::st
                           "the index answers " + std::to_string(answer.status));
         }
         page->fresh_until = clock_.now() + kFresh;
-    } catch (const Refused&) {
-        if (!page->content) throw;
-        page->fresh_until =
-            clock_.now() + kFreshAbsence;  // what it said last is better than nothing
+    } catch (const Refused& e) {
+        // What it said last is better than nothing; and who waited behind us need not wait for the
+        // same again.
+        page->fresh_until = clock_.now() + (page->content ? kFreshAbsence : kFreshFailure);
+        if (page->content) return page->content;
+        page->failure = e.what();
+        throw;
     }
     return page->content;
 }
 
-std::shared_ptr<const PypiProject> Mirror::project(const std::string& name) {
-    return page(projects_, name, sources_.pypi + name + "/",
-                std::string(kPypiJson) + ", text/html;q=0.5", kMaxPage,
-                [&](const FetchAnswer& answer, const std::string& body) {
-                    return parsePypi(name, answer.url, answer.content_type, body);
-                });
+std::shared_ptr<const PypiPage> Mirror::project(const std::string& name) {
+    return page(
+        projects_, name, sources_.pypi + name + "/", std::string(kPypiJson) + ", text/html;q=0.5",
+        kMaxPage, [&](const FetchAnswer& answer, const std::string& body) {
+            PypiPage page;
+            page.project = parsePypi(name, answer.url, answer.content_type, body);
+            page.html = std::make_shared<const std::string>(pypiHtml(page.project, "/pypi/files"));
+            page.json = std::make_shared<const std::string>(pypiJson(page.project, "/pypi/files"));
+            return page;
+        });
 }
 
 std::shared_ptr<const NpmPackage> Mirror::package(const std::string& name) {
@@ -141,10 +186,17 @@ std::shared_ptr<const NpmPackage> Mirror::package(const std::string& name) {
                 });
 }
 
-void Mirror::file(const std::string& url, const ContentHash& hash, MirrorAnswer& answer) {
+void Mirror::file(const RequestHead& head, const std::string& url, const ContentHash& hash,
+                  MirrorAnswer& answer) {
+    if (head.method == "HEAD") {  // that it is there is known; nothing is fetched for it
+        answer.content_type = "application/octet-stream";
+        answer.text = std::make_shared<const std::string>();
+        answer.result = "hit";
+        return;
+    }
     FileCache::Found found = cache_.open(hash, [this, url](const FileCache::Sink& sink) {
         const FetchAnswer got = fetcher_.get(
-            {url, {}, kMaxFile}, [&](const FetchAnswer& head) { sink.begun(head.length); },
+            {url, {}, kMaxFile}, [&](const FetchAnswer& begun) { sink.begun(begun.length); },
             sink.bytes);
         if (got.status != 200) {
             throw Refused(kBadGateway, "index_failed",
@@ -163,11 +215,11 @@ void Mirror::pypi(const RequestHead& head, std::string_view path, MirrorAnswer& 
         const std::optional<std::string> name = normalisedProject(path);
         if (!name) unknown("there is no such project");
         answer.what = "pypi:" + *name;
-        const std::shared_ptr<const PypiProject> found = project(*name);
+        const std::shared_ptr<const PypiPage> found = project(*name);
         if (!found) unknown("the index has no project " + *name);
         const bool json = accepts(head, kPypiJson);
         answer.content_type = json ? kPypiJson : kPypiHtml;
-        answer.text = json ? pypiJson(*found, "/pypi/files") : pypiHtml(*found, "/pypi/files");
+        answer.text = json ? found->json : found->html;
         return;
     }
     if (!takePrefix(path, "files/")) unknown("there is nothing here");
@@ -179,17 +231,17 @@ void Mirror::pypi(const RequestHead& head, std::string_view path, MirrorAnswer& 
     constexpr std::string_view kMetadata = ".metadata";
     const bool metadata = filename.ends_with(kMetadata);
     if (metadata) filename.remove_suffix(kMetadata.size());
-    const std::shared_ptr<const PypiProject> found = project(*name);
-    const PypiFile* const known = found ? found->find(filename) : nullptr;
+    const std::shared_ptr<const PypiPage> found = project(*name);
+    const PypiFile* const known = found ? found->project.find(filename) : nullptr;
     if (known == nullptr || (metadata && !known->metadata_sha256)) unknown("there is no such file");
     if (metadata) {
-        return file(known->url + std::string(kMetadata), {"sha256", *known->metadata_sha256},
+        return file(head, known->url + std::string(kMetadata), {"sha256", *known->metadata_sha256},
                     answer);
     }
-    file(known->url, {"sha256", known->sha256}, answer);
+    file(head, known->url, {"sha256", known->sha256}, answer);
 }
 
-void Mirror::npm(const RequestHead&, std::string_view path, MirrorAnswer& answer) {
+void Mirror::npm(const RequestHead& head, std::string_view path, MirrorAnswer& answer) {
     if (sources_.npm.empty()) unknown("no npm registry is mirrored here");
     constexpr std::string_view kSeparator = "/-/";
     const std::size_t separator = path.find(kSeparator);
@@ -207,7 +259,7 @@ void Mirror::npm(const RequestHead&, std::string_view path, MirrorAnswer& answer
     answer.what = "npm:" + *name + "/" + filename;
     const auto tarball = found->tarballs.find(filename);
     if (tarball == found->tarballs.end()) unknown("there is no such file");
-    file(tarball->second.url, tarball->second.hash, answer);
+    file(head, tarball->second.url, tarball->second.hash, answer);
 }
 
 void Mirror::dispatch(const RequestHead& head, MirrorAnswer& answer) {
@@ -229,7 +281,7 @@ MirrorAnswer Mirror::answer(const RequestHead& head) {
         answer.file = nullptr;
         answer.status = e.status();
         answer.content_type = "text/plain; charset=utf-8";
-        answer.text = std::string(e.what()) + "\n";
+        answer.text = std::make_shared<const std::string>(std::string(e.what()) + "\n");
         answer.result = "error";
     }
     return answer;

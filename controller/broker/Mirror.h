@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 
 #include "base/Clock.h"
@@ -33,10 +34,18 @@ struct MirrorSources {
 struct MirrorAnswer {
     int status = 200;
     std::string content_type = "text/plain; charset=utf-8";
-    std::string text;
+    std::shared_ptr<const std::string> text;
     std::shared_ptr<CachedFile> file;
     std::string what;         ///< "pypi:numpy", for the log
     std::string result = "";  ///< hit, miss, error
+};
+
+/// A project's page, read and written anew once, however often it is asked for.
+struct PypiPage {
+    PypiProject project;
+    std::shared_ptr<const std::string> html;
+    std::shared_ptr<const std::string> json;
+    std::size_t bytes() const;
 };
 
 /// Package indexes as sandboxes see them, under /pypi/ and /npm/ of their broker's port: read-only,
@@ -61,16 +70,21 @@ private:
         std::mutex mutex;
         TimePoint fresh_until{};                 // guarded by mutex
         std::string etag;                        // guarded by mutex
-        std::shared_ptr<const Content> content;  // guarded by mutex; null: not yet asked
-        int status = 0;                          // guarded by mutex: of the index's last answer
+        std::shared_ptr<const Content> content;  // guarded by mutex; null: not yet asked, or absent
+        std::string failure;                     // guarded by mutex: why it could not be had
     };
-    /// The pages used last; the others are asked for again.
+    /// The pages used last, as many as fit; the others are asked for again.
     template <typename Content>
     struct Pages {
         std::mutex mutex;
         std::map<std::string, std::shared_ptr<Page<Content>>> all;  // guarded by mutex
         std::list<std::string> by_use;                              // guarded by mutex
+        std::map<std::string, std::size_t> sizes;                   // guarded by mutex: of content
+        std::size_t bytes = 0;                                      // guarded by mutex
         std::shared_ptr<Page<Content>> get(const std::string& key);
+        /// The page takes so many bytes now: others make place.
+        void sized(const std::string& key, std::size_t size);
+        void drop(const std::string& key);  // mutex held
     };
     template <typename Content, typename Parse>
     std::shared_ptr<const Content> page(Pages<Content>& pages, const std::string& key,
@@ -80,16 +94,18 @@ private:
     void dispatch(const RequestHead& head, MirrorAnswer& answer);
     void pypi(const RequestHead& head, std::string_view path, MirrorAnswer& answer);
     void npm(const RequestHead& head, std::string_view path, MirrorAnswer& answer);
-    std::shared_ptr<const PypiProject> project(const std::string& name);
+    std::shared_ptr<const PypiPage> project(const std::string& name);
     std::shared_ptr<const NpmPackage> package(const std::string& name);
-    void file(const std::string& url, const ContentHash& hash, MirrorAnswer& answer);
+    void file(const RequestHead& head, const std::string& url, const ContentHash& hash,
+              MirrorAnswer& answer);
 
     const MirrorSources sources_;
     const std::string base_;
     Fetcher& fetcher_;
     FileCache& cache_;
     const Clock& clock_;
-    Pages<PypiProject> projects_;
+    std::counting_semaphore<> parsers_{2};  ///< pages that are being read at a time
+    Pages<PypiPage> projects_;
     Pages<NpmPackage> packages_;
 };
 

@@ -53,9 +53,14 @@ std::optional<std::string> npmName(std::string_view path) {
     return isPart(path) ? std::optional(std::string(path)) : std::nullopt;
 }
 
+std::size_t NpmPackage::bytes() const {
+    constexpr std::size_t kOfTarball = 400;
+    return document->size() + tarballs.size() * kOfTarball;
+}
+
 NpmPackage parseNpm(const std::string& name, const std::string& base, const std::string& body,
                     const std::string& mirror) {
-    Json document = Json::parse(body, nullptr, false);
+    Json document = parsePage(body);
     if (!document.is_object() || !document.contains("versions") ||
         !document["versions"].is_object()) {
         throw Refused(kBadGateway, "bad_index", "the registry sends no package document");
@@ -67,10 +72,16 @@ NpmPackage parseNpm(const std::string& name, const std::string& base, const std:
         Json& dist = entry["dist"];
         if (!dist.contains("tarball") || !dist["tarball"].is_string()) continue;
         const std::optional<std::string> url = resolveUrl(base, dist["tarball"].get<std::string>());
-        if (!url) continue;
+        if (!url) {
+            dist.erase("tarball");
+            continue;
+        }
         const std::string path = url->substr(0, url->find('?'));
         const std::string file = path.substr(path.rfind('/') + 1);
-        if (!isPart(file)) continue;
+        if (!isPart(file)) {
+            dist.erase("tarball");  // it cannot be had by a name of ours
+            continue;
+        }
         NpmTarball tarball{*url, {}};
         if (dist.contains("integrity") && dist["integrity"].is_string()) {
             tarball.hash = sha512Of(dist["integrity"].get<std::string>());
@@ -78,7 +89,7 @@ NpmPackage parseNpm(const std::string& name, const std::string& base, const std:
         out.tarballs[file] = std::move(tarball);
         dist["tarball"] = mirror + "/" + name + "/-/" + file;
     }
-    out.document = dumpJson(document);
+    out.document = std::make_shared<const std::string>(dumpJson(document));
     return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,8 +18,10 @@ struct NpmTarball {
 /// What a registry tells of a package ("packument").
 struct NpmPackage {
     std::string name;
-    std::string document;                        ///< as clients get it: with the mirror's addresses
+    /// As clients get it: with the mirror's addresses.
+    std::shared_ptr<const std::string> document;
     std::map<std::string, NpmTarball> tarballs;  ///< by file name
+    std::size_t bytes() const;
 };
 
 /// "name" or "@scope/name"; nullopt if it is no package's name.

@@ -1,7 +1,10 @@
 #include "controller/broker/ProxyConnection.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "base/http/Url.h"
 #include "controller/broker/ClientHello.h"
@@ -9,7 +12,9 @@
 namespace hearth::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kIdle = std::chrono::seconds(60);
+constexpr std::chrono::milliseconds kIdle = std::chrono::seconds(30);
+constexpr std::chrono::milliseconds kHeadWithin = std::chrono::seconds(15);
+constexpr std::chrono::milliseconds kPause = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kHelloWithin = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kTakeWithin = std::chrono::seconds(60);
 constexpr HeadLimits kHeadLimits{.bytes = 32U << 10U, .line = 8U << 10U, .fields = 100};
@@ -17,9 +22,11 @@ constexpr std::size_t kPiece = 64U << 10U;
 constexpr std::uint16_t kHttp = 80;
 constexpr int kBadRequest = 400;
 constexpr int kForbidden = 403;
+constexpr int kTooMany = 429;
+constexpr std::size_t kMaxShown = 200;
 
 /// What a proxy keeps to itself (RFC 9110 section 7.6.1), and what only we write.
-constexpr std::array<std::string_view, 11> kNotForwarded{"Connection",
+constexpr std::array<std::string_view, 13> kNotForwarded{"Connection",
                                                          "Keep-Alive",
                                                          "Proxy-Authenticate",
                                                          "Proxy-Authorization",
@@ -27,6 +34,8 @@ constexpr std::array<std::string_view, 11> kNotForwarded{"Connection",
                                                          "TE",
                                                          "Trailer",
                                                          "Upgrade",
+                                                         "Content-Length",
+                                                         "Transfer-Encoding",
                                                          "Host",
                                                          "Forwarded",
                                                          "Via"};
@@ -55,14 +64,18 @@ std::string forwardedHead(const RequestHead& head) {
         if (!forwarded(head, field.name)) continue;
         out.append(field.name).append(": ").append(field.value).append("\r\n");
     }
+    // The length is the one that the body is carried by, whatever Connection says of the field.
+    if (head.count("Content-Length") > 0) {
+        out += "Content-Length: " + std::to_string(head.content_length) + "\r\n";
+    }
     return out + "Connection: close\r\n\r\n";
 }
 
 /// One line of plain characters, whatever is said: it becomes a reason phrase.
 std::string oneLine(std::string_view text) {
-    std::string out(text.substr(0, text.find('\n')));
+    std::string out(text.substr(0, std::min(text.find('\n'), kMaxShown)));
     std::replace_if(
-        out.begin(), out.end(), [](char c) { return c < 0x20 || c == 0x7F; }, ' ');
+        out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
     return out;
 }
 
@@ -90,26 +103,37 @@ void ProxyConnection::run() {
     }
 }
 
+std::chrono::milliseconds ProxyConnection::patience(TimePoint until) const {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock_.now());
+    if (left.count() <= 0) throw StreamBroken("it took too long");
+    return left;
+}
+
 bool ProxyConnection::readHead() {
     HeadScanner scanner;
+    TimePoint until = clock_.now() + kIdle;
     std::array<char, 8'192> piece;
     while (true) {
         const HeadScanner::Result result = scanner.scan(buffer_, kHeadLimits);
         if (result == HeadScanner::Result::Complete) break;
         const std::size_t n = result == HeadScanner::Result::Bad
                                   ? 0
-                                  : stream_.read(piece.data(), piece.size(), kIdle);
+                                  : stream_.read(piece.data(), piece.size(), patience(until));
         if (n == 0) {
             if (buffer_.empty()) return false;
+            std::this_thread::sleep_for(kPause);
             answer(kBadRequest, "text/plain", "this is not HTTP\n", false);
             return false;
         }
+        // From its first byte on a head has so long to come, however it trickles.
+        if (buffer_.empty()) until = clock_.now() + kHeadWithin;
         buffer_.append(piece.data(), n);
     }
     const std::string_view bytes = std::string_view(buffer_).substr(0, scanner.end());
     const char* const wrong = head_.parse(bytes, kHeadLimits, RequestHead::Targets::Proxied);
     buffer_.erase(0, scanner.end());
     if (wrong == nullptr) return true;
+    std::this_thread::sleep_for(kPause);
     answer(kBadRequest, "text/plain", std::string(wrong) + "\n", false);
     return false;
 }
@@ -136,6 +160,8 @@ bool ProxyConnection::serve() {
         entry.status = e.status();
         entry.duration_ms = toMillis(clock_.now() - begin);
         egress_.record(entry);
+        // Who is refused for asking too often is not answered at once, or it only asks more often.
+        if (e.status() == kTooMany) std::this_thread::sleep_for(kPause);
         answer(e.status(), "text/plain; charset=utf-8", std::string(e.what()) + "\n", false,
                e.what());
         return false;
@@ -156,7 +182,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     }
     MirrorAnswer reply = mirror_->answer(head_);
     entry.status = reply.status;
-    if (!reply.what.empty()) entry.destination = reply.what;
+    if (!reply.what.empty()) entry.destination = oneLine(reply.what);
     if (!reply.result.empty()) entry.decision = reply.result;
     const bool head_only = head_.method == "HEAD";
     if (reply.file) {
@@ -165,8 +191,8 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     }
     if (reply.result == "error")
         entry.decision = reply.status == 404 ? "not_found" : "index_failed";
-    entry.received = reply.text.size();
-    answer(reply.status, reply.content_type, reply.text, head_.keep_alive);
+    entry.received = reply.text->size();
+    answer(reply.status, reply.content_type, *reply.text, head_.keep_alive);
     return head_.keep_alive;
 }
 
@@ -187,8 +213,10 @@ void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, bool head_only
             offset += n;
             entry.received = offset;
         }
-    } catch (const Refused& e) {  // the answer has begun: only its end can tell
+    } catch (const Refused& e) {  // the answer has begun: only a broken connection can tell
         entry.decision = e.reason();
+        const linger at_once{1, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
         throw StreamBroken(e.what());
     }
     if (!size) throw StreamBroken("told by its end");
@@ -222,8 +250,9 @@ void ProxyConnection::tunnel(EgressEntry& entry) {
     stream_.write("HTTP/1.1 200 Connection established\r\n\r\n", kTakeWithin);
     std::array<char, 8'192> piece;
     ClientHello hello = parseClientHello(buffer_);
+    const TimePoint until = clock_.now() + kHelloWithin;
     while (hello.state == ClientHello::State::Incomplete) {
-        const std::size_t n = stream_.read(piece.data(), piece.size(), kHelloWithin);
+        const std::size_t n = stream_.read(piece.data(), piece.size(), patience(until));
         if (n == 0) {
             entry.decision = "no_hello";
             return;

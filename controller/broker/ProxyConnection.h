@@ -26,6 +26,8 @@ public:
     void run();
 
 private:
+    /// What is left until then. Throws StreamBroken when nothing is.
+    std::chrono::milliseconds patience(TimePoint until) const;
     /// The next request's head; false at the end of the connection.
     bool readHead();
     /// Answers what has been read; true if another may follow.

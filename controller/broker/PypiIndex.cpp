@@ -121,9 +121,9 @@ std::size_t endOfTag(std::string_view html, std::size_t at) {
 
 std::optional<std::string> metadataOf(std::string_view told) {
     constexpr std::string_view kPrefix = "sha256=";
-    if (told == "false") return std::nullopt;
-    return told.starts_with(kPrefix) ? soundHash(std::string(told.substr(kPrefix.size())))
-                                     : std::string();
+    if (!told.starts_with(kPrefix)) return std::nullopt;  // it could not be checked
+    const std::string hash = soundHash(std::string(told.substr(kPrefix.size())));
+    return hash.empty() ? std::nullopt : std::optional(hash);
 }
 
 void addHtmlFile(PypiProject& project, const std::string& base,
@@ -187,14 +187,14 @@ std::optional<std::string> jsonMetadata(const Json& item) {
     for (const char* key : {"core-metadata", "dist-info-metadata"}) {
         const auto told = item.find(key);
         if (told == item.end()) continue;
-        if (told->is_boolean()) return told->get<bool>() ? std::optional("") : std::nullopt;
-        if (told->is_object()) return soundHash(textOf(*told, "sha256"));
+        const std::string hash = told->is_object() ? soundHash(textOf(*told, "sha256")) : "";
+        return hash.empty() ? std::nullopt : std::optional(hash);
     }
     return std::nullopt;
 }
 
 void parseDocument(PypiProject& project, const std::string& base, const std::string& body) {
-    const Json document = Json::parse(body, nullptr, false);
+    const Json document = parsePage(body);
     if (!document.is_object() || !document.contains("files") || !document["files"].is_array()) {
         throw Refused(kBadGateway, "bad_index", "the index sends no project page");
     }
@@ -275,8 +275,7 @@ std::string pypiHtml(const PypiProject& project, const std::string& files) {
         }
         if (file.yanked) out += " data-yanked=\"" + escaped(*file.yanked) + '"';
         if (file.metadata_sha256) {
-            const std::string told =
-                file.metadata_sha256->empty() ? "true" : "sha256=" + *file.metadata_sha256;
+            const std::string told = "sha256=" + *file.metadata_sha256;
             out += " data-dist-info-metadata=\"" + told + "\" data-core-metadata=\"" + told + '"';
         }
         out += ">" + escaped(file.filename) + "</a><br>\n";
@@ -296,9 +295,7 @@ std::string pypiJson(const PypiProject& project, const std::string& files) {
             item["yanked"] = file.yanked->empty() ? Json(true) : Json(*file.yanked);
         }
         if (file.metadata_sha256) {
-            const Json told = file.metadata_sha256->empty()
-                                  ? Json(true)
-                                  : Json{{"sha256", *file.metadata_sha256}};
+            const Json told{{"sha256", *file.metadata_sha256}};
             item["core-metadata"] = told;
             item["dist-info-metadata"] = told;
         }

@@ -15,8 +15,9 @@ struct PypiFile {
     std::string url;     ///< absolute, without its fragment
     std::string sha256;  ///< lower-case hex; empty if the index tells none
     std::string requires_python;
-    std::optional<std::string> yanked;           ///< the reason, maybe empty; none: not yanked
-    std::optional<std::string> metadata_sha256;  ///< there is a metadata file; maybe without hash
+    std::optional<std::string> yanked;  ///< the reason, maybe empty; none: not yanked
+    std::optional<std::string>
+        metadata_sha256;  ///< of its metadata file, if there is one that can be checked
     std::optional<std::uint64_t> size;
 };
 

@@ -297,8 +297,16 @@ bool Connection::waitReadable(Deadline deadline, bool answer_is_near) const {
     return pollFor(POLLIN, deadline);
 }
 
-/// As recv(). A descriptor is kept for the frame that it came with; more than that one, or none of
-/// those that were sent, is a broken protocol.
+Fd Connection::takePassed() {
+    if (passed_.empty()) return {};
+    Fd first = std::move(passed_.front());
+    passed_.pop_front();
+    return first;
+}
+
+/// As recv(). A descriptor is kept for the frame that it came with. There may be two: that of a
+/// frame of which only the beginning has come, and that of the next. More, or none of those that
+/// were sent, is a broken protocol.
 ssize_t Connection::receive(char* into, std::size_t room) {
     iovec part{into, room};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
@@ -318,8 +326,8 @@ ssize_t Connection::receive(char* into, std::size_t room) {
         for (std::size_t i = 0; i < count; ++i) {
             int fd = -1;
             std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
-            one_too_many = one_too_many || passed_;
-            passed_ = Fd(fd);
+            passed_.emplace_back(fd);
+            one_too_many = one_too_many || i > 0 || passed_.size() > 2;
         }
     }
     if (one_too_many) kill(End::Violation, "the agent passed descriptors that nobody asked for");

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -102,7 +103,7 @@ public:
     void wantTick(Steady::time_point at);
 
     /// The descriptor that came with the frame at hand, if any; for Stream::frame().
-    Fd takePassed() { return std::move(passed_); }
+    Fd takePassed();
 
     /// For the Poller.
     void readable();
@@ -148,7 +149,7 @@ private:
     // Owned by whoever has the reader role: a frame that has come in part.
     std::vector<char> buffer_;
     std::size_t filled_ = 0;
-    Fd passed_;
+    std::deque<Fd> passed_;  ///< in the order of the frames that carry them
 
     mutable std::mutex mutex_;
     // All below: guarded by mutex_.

@@ -12,6 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
 from harness import Server, main, pool_yaml, wait_for  # noqa: E402
 from index import Index, tarball, wheel  # noqa: E402
 
@@ -292,6 +293,57 @@ while time.monotonic() < end:
         wait_for("the connections' end", lambda: descriptors(s) <= before + 10, 20)
 
 
+def beside_output():
+    """a program that prints much while its children connect loses neither output nor workspace"""
+    code = """
+import os, socket, subprocess, sys
+child = "import socket, time\\nend = time.monotonic() + 6\\nwhile time.monotonic() < end:\\n  all = [socket.create_connection(('127.0.0.1', 3128)) for _ in range(8)]\\n  [s.close() for s in all]\\n"
+children = [subprocess.Popen([sys.executable, "-c", child]) for _ in range(3)]
+for i in range(600):
+    os.write(1, b"x" * (16_000 + 29 * i))
+for c in children:
+    c.wait()
+"""
+    with Index([wheel("hearthfoo")]) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        for _ in range(3):
+            done = python(s, workspace, code, outputLimitBytes=16 << 20)
+            assert done["status"] == "ok" and len(done["stdout"]) + done["droppedBytes"] == sum(16_000 + 29 * i for i in range(600)), done["status"]
+
+
+def held_heads():
+    """HEADs cause no downloads; a server that is told to stop ends though tenants hold downloads"""
+    many = [wheel("hearthmany", f"1.{i}", size=200_000) for i in range(40)]
+    heads = """
+import socket
+held = []
+for i in range(40):
+    s = socket.create_connection(("127.0.0.1", 3128))
+    s.sendall(f"HEAD /pypi/files/hearthmany/hearthmany-1.{i}-py3-none-any.whl HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n".encode())
+    s.settimeout(20)
+    assert s.recv(100).startswith(b"HTTP/1.1 200 "), i
+    s.close()
+for i in range(20):
+    s = socket.create_connection(("127.0.0.1", 3128))
+    s.sendall(f"GET /pypi/files/hearthmany/hearthmany-1.{i}-py3-none-any.whl HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n".encode())
+    held.append(s)
+import time
+time.sleep(60)
+"""
+    with Index(many, delay=5) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        answer = s.post(f"/v1/workspaces/{workspace}/executions", {"code": heads, "language": "python", "background": True})
+        assert answer.status == 202, answer
+        wait_for("the downloads", lambda: len(index.downloads()) >= 10, 40)
+        assert len(index.downloads()) <= 20, "a HEAD was fetched"
+        begin = time.monotonic()
+        assert s.stop() == 0
+        assert time.monotonic() - begin < 20 * harness.SLOWER, "the stop waited for tenants"
+        assert not [f for f in os.listdir(os.path.join(s.data, "state", "mirror")) if not f.startswith(("sha256-", "partial."))]
+        s.start()
+        assert s.run(workspace, "echo here")["stdout"] == "here\n"
+
+
 def descriptors(s):
     return len(os.listdir(f"/proc/{s.process.pid}/fd"))
 
@@ -347,4 +399,5 @@ def packages():
 
 if __name__ == "__main__":
     main("server", [pip_installs, npm_installs, one_download, lying_index, says_why, denied_addresses, allowed_service,
-                    packages, survives_restart, floods])
+                    packages, survives_restart, floods,
+                    beside_output, held_heads])

@@ -183,6 +183,29 @@ TEST_CASE("what was not used for the longest time makes place, and is read on by
     CHECK(reasonOf(*cache.open(hashOf(large), giving(large, fetched)).file) == "too_large");
 }
 
+TEST_CASE("a download that nobody waits for any more ends, and what arrives is bounded, too",
+          "[unit][broker]") {
+    const Folder folder;
+    Later later;
+    FileCache cache(folder.path, 50'000, later.run());
+    const std::string bytes(40'000, 'x');
+    std::atomic<int> fetched = 0;
+    cache.open(hashOf(bytes), giving(bytes, fetched));  // and lets go at once
+    later.all();
+    CHECK(cache.bytes() == 0);
+    CHECK(fs::is_empty(folder.path));
+    // Without a length only the bytes themselves can tell that they are too many.
+    const std::string large(80'000, 'y');
+    const auto endless = cache.open(hashOf(large), [&](const FileCache::Sink& sink) {
+        sink.begun(std::nullopt);
+        for (int i = 0; i < 80; ++i) sink.bytes(std::string(1'000, 'y'));
+    });
+    later.all();
+    CHECK(reasonOf(*endless.file) == "cache_full");
+    CHECK(fs::is_empty(folder.path));
+    CHECK(cache.bytes() == 0);
+}
+
 TEST_CASE("a hash that cannot be checked is no key", "[unit][broker]") {
     const Folder folder;
     FileCache cache(folder.path, 1'000, atOnce());

@@ -63,7 +63,7 @@ TEST_CASE("a project's JSON page is read, and what makes no sense is left out", 
     REQUIRE(project.files.size() == 1);
     CHECK(project.files[0].url == "https://index.example/packages/foo-1.0.tar.gz");
     CHECK(project.files[0].sha256 == std::string(64, 'b'));
-    CHECK(project.files[0].metadata_sha256 == "");
+    CHECK_FALSE(project.files[0].metadata_sha256);  // nothing tells what it must be
     CHECK(project.files[0].size == 1234);
     CHECK_THROWS_AS(parsePypi("foo", kBase, "application/json", "{\"files\": 3}"), Refused);
     CHECK_THROWS_AS(parsePypi("foo", kBase, "application/json", "{broken"), Refused);
@@ -109,6 +109,16 @@ TEST_CASE("a project's name has one spelling", "[unit][broker]") {
     }
 }
 
+TEST_CASE("a page that is made to harm its reader is refused", "[unit][broker]") {
+    const std::string deep =
+        "{\"versions\":{},\"x\":" + std::string(6'000, '[') + std::string(6'000, ']') + "}";
+    CHECK_THROWS_AS(parseNpm("x", "https://r.example/x", deep, ""), Refused);
+    std::string wide = "{\"versions\":{\"0\":1";
+    for (int i = 1; i < 150'000; ++i) wide += ",\"" + std::to_string(i) + "\":1";
+    CHECK_THROWS_AS(parseNpm("x", "https://r.example/x", wide + "}}", ""), Refused);
+    CHECK_THROWS_AS(parsePypi("x", kBase, "application/json", deep), Refused);
+}
+
 TEST_CASE("a packument is rewritten to the mirror's addresses, its files known by their sha512",
           "[unit][broker]") {
     const std::string integrity =
@@ -130,7 +140,7 @@ TEST_CASE("a packument is rewritten to the mirror's addresses, its files known b
     CHECK(package.tarballs.at("b-1.0.0.tgz").url == "https://r.example/@a/b/-/b-1.0.0.tgz");
     CHECK(package.tarballs.at("b-1.0.0.tgz").hash.key().starts_with("sha512-cf83e1357eefb8bd"));
     CHECK(package.tarballs.at("b-0.1.0.tgz").hash.key().empty());
-    const Json served = parseJson(package.document);
+    const Json served = parseJson(*package.document);
     CHECK(served["versions"]["1.0.0"]["dist"]["tarball"] ==
           "http://127.0.0.1:3128/npm/@a/b/-/b-1.0.0.tgz");
     CHECK(served["dist-tags"]["latest"] == "1.0.0");

@@ -154,6 +154,19 @@ TEST_CASE("a plain request goes on as one of the destination's, and nothing behi
     CHECK(inside.latest().sent == seen.size());
 }
 
+TEST_CASE("the length of a body cannot be kept from its destination", "[unit][broker]") {
+    std::string seen;
+    Outside outside([&](int fd) {
+        seen = receiveUntil(fd, "body!");
+        say(fd, "HTTP/1.1 200 OK\r\n\r\n");
+    });
+    Inside inside({outside.authority()});
+    inside.ask("POST http://" + outside.authority() +
+               "/ HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Content-Length\r\n"
+               "Content-Length: 5\r\n\r\nbody!");
+    CHECK(seen.find("\r\nContent-Length: 5\r\n") != std::string::npos);
+}
+
 TEST_CASE("a large body and a large answer pass, and are counted", "[unit][broker]") {
     const std::string body(3'000'000, 'b');
     Outside outside([&](int fd) {
