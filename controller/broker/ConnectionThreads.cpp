@@ -47,7 +47,8 @@ ConnectionThreads::ConnectionThreads(int most, int most_of_tenant, metrics::Log&
     : most_(most),
       most_of_tenant_(most_of_tenant),
       log_(log),
-      threads_(std::min(kFewest, most), most, kIdleSeconds, kStack) {}
+      // Of its own threads Poco counts those that are just ending, too: we count what runs.
+      threads_(kFewest, 2 * most + kFewest, kIdleSeconds, kStack) {}
 
 ConnectionThreads::~ConnectionThreads() {
     stop();
@@ -91,7 +92,7 @@ bool ConnectionThreads::start(const std::string& tenant, std::function<void()> w
     try {
         threads_.start(*worker);
     } catch (const Poco::Exception&) {
-        // A thread that is just ending still counts, or the machine has none left.
+        // The machine has no thread left: it waits for one of ours.
         waiting_.push_back(std::move(task));
         return true;
     }

@@ -52,6 +52,22 @@ bool isKey(const std::string& name) {
            !ContentHash{name.substr(0, dash), name.substr(dash + 1)}.key().empty();
 }
 
+/// Whoever waits for a file hears of it even where nobody ever begins to fetch it.
+class Promise {
+public:
+    explicit Promise(std::shared_ptr<CachedFile> file) : file_(std::move(file)) {}
+    Promise(const Promise&) = delete;
+    Promise& operator=(const Promise&) = delete;
+    ~Promise() {
+        if (!kept_) file_->failed("stopped", "the server is stopping");
+    }
+    void keep() noexcept { kept_ = true; }
+
+private:
+    const std::shared_ptr<CachedFile> file_;
+    bool kept_ = false;
+};
+
 bool writeAll(int fd, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -216,7 +232,9 @@ FileCache::Found FileCache::open(const ContentHash& hash, const Fetch& from) {
     auto owned = std::make_shared<Fd>(std::move(out));
     bool runs = false;
     try {
-        runs = run_([this, hash, key, owned, partial, file, from] {
+        auto promise = std::make_shared<Promise>(file);
+        runs = run_([this, hash, key, owned, partial, file, from, promise] {
+            promise->keep();
             fetch(hash, key, std::move(*owned), partial, file, from);
         });
     } catch (const std::exception&) {
@@ -247,8 +265,8 @@ void FileCache::fetch(const ContentHash& hash, const std::string& key, Fd out,
                   file->begun(told);
               },
               [&](std::string_view bytes) {
-                  // Ours and that of the table: nobody else reads it any more.
-                  constexpr long kNobody = 2;
+                  // Those of the task, its promise and the table: nobody else reads it any more.
+                  constexpr long kNobody = 3;
                   if (file.use_count() <= kNobody) {
                       throw Refused(kBadGateway, "abandoned", "nobody waited for the file");
                   }

@@ -206,6 +206,17 @@ TEST_CASE("a download that nobody waits for any more ends, and what arrives is b
     CHECK(cache.bytes() == 0);
 }
 
+TEST_CASE("a download that is never begun is told to whoever waits", "[unit][broker]") {
+    const Folder folder;
+    Later later;
+    FileCache cache(folder.path, 50'000, later.run());
+    std::atomic<int> fetched = 0;
+    const auto found = cache.open(hashOf("x"), giving("x", fetched));
+    later.tasks.clear();  // as a server that stops
+    CHECK(reasonOf(*found.file) == "stopped");
+    CHECK(fetched == 0);
+}
+
 TEST_CASE("a hash that cannot be checked is no key", "[unit][broker]") {
     const Folder folder;
     FileCache cache(folder.path, 1'000, atOnce());
