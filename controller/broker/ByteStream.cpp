@@ -106,6 +106,7 @@ void SocketStream::write(std::string_view bytes, std::chrono::milliseconds patie
 void relay(int inside, int outside, const RelayLimits& limits, Carried& carried) {
     Way up(inside, outside, limits.sent, limits.tell_end, carried.sent);
     Way down(outside, inside, limits.received, true, carried.received);
+    Carried told;
     while (!down.done()) {
         std::array<pollfd, 2> waits{{{inside, 0, 0}, {outside, 0, 0}}};
         if (up.wantsRead()) waits[0].events |= POLLIN;
@@ -123,6 +124,9 @@ void relay(int inside, int outside, const RelayLimits& limits, Carried& carried)
         }
         up.move(waits[0].revents & (POLLIN | POLLHUP | POLLERR), waits[1].revents & POLLOUT);
         down.move(waits[1].revents & (POLLIN | POLLHUP | POLLERR), waits[0].revents & POLLOUT);
+        const Carried more{carried.sent - told.sent, carried.received - told.received};
+        told = carried;
+        if (limits.booked && !limits.booked(more)) throw StreamBroken("no more may be carried");
     }
 }
 

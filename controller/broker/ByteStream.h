@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string_view>
 
@@ -50,6 +51,8 @@ struct RelayLimits {
     /// that has gone.
     bool tell_end = true;
     std::chrono::milliseconds idle = std::chrono::minutes(5);
+    /// Hears of what was carried as it is; gives false to end the relay. May be empty.
+    std::function<bool(const Carried& more)> booked = {};
 };
 
 /// Carries bytes between two non-blocking sockets until `outside` has ended and all of it was

@@ -192,6 +192,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     if (reply.result == "error")
         entry.decision = reply.status == 404 ? "not_found" : "index_failed";
     entry.received = reply.text->size();
+    egress_.book(0, entry.received);
     answer(reply.status, reply.content_type, *reply.text, head_.keep_alive);
     return head_.keep_alive;
 }
@@ -212,6 +213,7 @@ void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, bool head_only
             stream_.write({piece.data(), n}, kTakeWithin);
             offset += n;
             entry.received = offset;
+            if (!egress_.book(0, n)) throw StreamBroken("no more may be carried");
         }
     } catch (const Refused& e) {  // the answer has begun: only a broken connection can tell
         entry.decision = e.reason();
@@ -278,11 +280,13 @@ void ProxyConnection::carry(const Fd& outside, std::string_view first, std::uint
                             EgressEntry& entry) {
     SocketStream out(outside.get());
     out.write(first, kTakeWithin);
-    const std::uint64_t left = egress_.bytesLeft();
+    egress_.book(entry.sent + first.size(), 0);
     RelayLimits limits;
-    limits.sent = std::min(most_sent == UINT64_MAX ? most_sent : most_sent - first.size(), left);
-    limits.received = left;
-    limits.tell_end = most_sent == UINT64_MAX;
+    if (most_sent != UINT64_MAX) {
+        limits.sent = most_sent - first.size();
+        limits.tell_end = false;
+    }
+    limits.booked = [this](const Carried& more) { return egress_.book(more.sent, more.received); };
     Carried carried;
     const auto count = [&] {
         entry.sent += first.size() + carried.sent;

@@ -43,10 +43,11 @@ void WorkspaceEgress::admit() {
     }
 }
 
-std::uint64_t WorkspaceEgress::bytesLeft() const {
+bool WorkspaceEgress::book(std::uint64_t sent, std::uint64_t received) {
     const std::lock_guard lock(mutex_);
-    const std::uint64_t carried = totals_.sent + totals_.received;
-    return carried >= limits_.bytes ? 0 : limits_.bytes - carried;
+    totals_.sent += sent;
+    totals_.received += received;
+    return totals_.sent + totals_.received < limits_.bytes;
 }
 
 void WorkspaceEgress::record(EgressEntry entry) {
@@ -66,8 +67,6 @@ void WorkspaceEgress::record(EgressEntry entry) {
     const std::lock_guard lock(mutex_);
     ++totals_.requests;
     if (refused) ++totals_.refused;
-    totals_.sent += entry.sent;
-    totals_.received += entry.received;
     latest_.push_back(std::move(entry));
     if (latest_.size() > kKept) latest_.pop_front();
 }

@@ -61,9 +61,10 @@ public:
     /// Takes a request's place in the rate. Throws Refused (429) when it is used up, or (403) when
     /// the workspace has carried all the bytes it may.
     void admit();
-    /// How many bytes may still be carried.
-    std::uint64_t bytesLeft() const;
-    /// Writes the audit line, counts, and keeps the entry among the latest.
+    /// Books what a connection carries, as it does; false when the workspace may carry no more.
+    bool book(std::uint64_t sent, std::uint64_t received);
+    /// Writes the audit line, counts, and keeps the entry among the latest. Its bytes are booked
+    /// already.
     void record(EgressEntry entry);
     EgressReport report() const;
 
