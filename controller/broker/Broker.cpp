@@ -55,10 +55,10 @@ public:
     }
 
     void connected(Fd connection) override {
-        const auto open = std::make_shared<Open>(shared_from_this(), std::move(connection));
-        if (open->counted()) {
-            broker_.threads_.start(egress_.facts().tenant, [open] { open->serve(); });
-        }
+        auto open = std::make_shared<Open>(shared_from_this(), std::move(connection));
+        if (!open->counted()) return;
+        // Moved: it ends in another thread, since this one must not ask the agent for anything.
+        broker_.threads_.start(egress_.facts().tenant, [open = std::move(open)] { open->serve(); });
     }
 
     void refused(const std::string& why) override {

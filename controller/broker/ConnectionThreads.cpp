@@ -24,6 +24,9 @@ class ConnectionThreads::Worker final : public Poco::Runnable {
 public:
     Worker(ConnectionThreads& threads, Task task) : threads_(threads), task_(std::move(task)) {}
 
+    /// Of one that could not be started.
+    Task giveBack() { return std::move(task_); }
+
     void run() override {
         const std::unique_ptr<Worker> self(this);
         ::setpriority(PRIO_PROCESS, 0, kNice);  // on Linux, of this thread
@@ -88,12 +91,13 @@ bool ConnectionThreads::start(const std::string& tenant, std::function<void()> w
         waiting_.push_back(std::move(task));
         return true;
     }
-    auto worker = std::make_unique<Worker>(*this, task);
+    // The work is moved, never copied: its last owner is the thread that has done it.
+    auto worker = std::make_unique<Worker>(*this, std::move(task));
     try {
         threads_.start(*worker);
     } catch (const Poco::Exception&) {
         // The machine has no thread left: it waits for one of ours.
-        waiting_.push_back(std::move(task));
+        waiting_.push_back(worker->giveBack());
         return true;
     }
     worker.release();  // it frees itself

@@ -305,8 +305,11 @@ void ProxyConnection::answer(int status, const std::string& type, const std::str
                              bool keep_alive, const std::string& note) {
     std::string head = "HTTP/1.1 " + std::to_string(status) + " " +
                        (note.empty() ? (status == 200 ? "OK" : "Refused") : oneLine(note)) +
-                       "\r\nContent-Type: " + type +
-                       "\r\nContent-Length: " + std::to_string(text.size()) + "\r\n";
+                       "\r\nContent-Type: " + type + "\r\n";
+    // Of what is only asked about the length is not known yet.
+    if (head_.method != "HEAD") {
+        head += "Content-Length: " + std::to_string(text.size()) + "\r\n";
+    }
     if (status == 429) head += "Retry-After: 1\r\n";
     if (!keep_alive) head += "Connection: close\r\n";
     head += "\r\n";
