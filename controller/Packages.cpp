@@ -202,11 +202,4 @@ PackagesView Packages::manage(const Principal& who, const std::string& workspace
     return viewOf(*execution, names);
 }
 
-PackagesView Packages::result(const Principal& who, const std::string& id,
-                              std::chrono::milliseconds wait) {
-    const std::shared_ptr<Execution> execution = executions_.find(who, id);
-    execution->wait(wait);
-    return viewOf(*execution, {});
-}
-
 }  // namespace hearth::controller

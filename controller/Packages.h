@@ -48,14 +48,11 @@ public:
     Packages(Executions& executions, Workspaces& workspaces)
         : executions_(executions), workspaces_(workspaces) {}
 
-    /// Returns when all is done or `wait` is over; then the work goes on, and is asked for with
-    /// result(). Errors: InvalidArgument (specifiers), Unsupported (an install without a network),
-    /// those of Executions::start.
+    /// Returns when all is done or `wait` is over; then the work goes on, and
+    /// `check` tells how it came along. Errors: InvalidArgument (specifiers), Unsupported (an
+    /// install without a network), those of Executions::start.
     PackagesView manage(const Principal& who, const std::string& workspace,
                         const PackagesRequest& request);
-    /// How a managing execution has come along.
-    PackagesView result(const Principal& who, const std::string& execution,
-                        std::chrono::milliseconds wait);
 
 private:
     static PackagesView viewOf(Execution& execution, const std::vector<std::string>& names);

@@ -184,9 +184,8 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     entry.status = reply.status;
     if (!reply.what.empty()) entry.destination = oneLine(reply.what);
     if (!reply.result.empty()) entry.decision = reply.result;
-    const bool head_only = head_.method == "HEAD";
     if (reply.file) {
-        sendFile(*reply.file, head_.keep_alive, head_only, entry);
+        sendFile(*reply.file, head_.keep_alive, entry);
         return head_.keep_alive;
     }
     if (reply.result == "error")
@@ -197,15 +196,13 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     return head_.keep_alive;
 }
 
-void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, bool head_only,
-                               EgressEntry& entry) {
+void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry) {
     const std::optional<std::uint64_t> size = file.size();
     // Without a length only the end of the connection tells the end of the file.
     std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n";
     if (size) head += "Content-Length: " + std::to_string(*size) + "\r\n";
     if (!size || !keep_alive) head += "Connection: close\r\n";
     stream_.write(head + "\r\n", kTakeWithin);
-    if (head_only) return;
     std::string piece(kPiece, '\0');
     std::uint64_t offset = 0;
     try {

@@ -40,7 +40,7 @@ private:
                EgressEntry& entry);
     void answer(int status, const std::string& type, const std::string& text, bool keep_alive,
                 const std::string& note = {});
-    void sendFile(CachedFile& file, bool keep_alive, bool head_only, EgressEntry& entry);
+    void sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry);
 
     const int fd_;
     SocketStream stream_;
