@@ -43,7 +43,8 @@ Claims::Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sand
       clock_(clock) {}
 
 Claims::Network Claims::networkFor(const PoolSpec& spec, const WorkspaceRequest& request) {
-    Network out{spec.network, {}};
+    Network out;
+    out.mode = spec.network;
     if (request.network) {
         const auto asked = broker::parseNetworkMode(*request.network);
         if (!asked || *asked > spec.network) {
@@ -71,13 +72,47 @@ Claims::Network Claims::networkFor(const PoolSpec& spec, const WorkspaceRequest&
     return out;
 }
 
+/// The pool's credentials, and the claim's for where the workspace may go.
+void Claims::addKeys(const Wanted& wanted, Network& network) const {
+    std::vector<broker::Credential> of_claim;
+    if (!wanted.request->credentials.is_null()) {
+        of_claim = broker::readClaimCredentials(wanted.request->credentials, wanted.tenant,
+                                                "/credentials");
+    }
+    if (network.mode != broker::NetworkMode::Egress) {
+        if (of_claim.empty()) return;
+        throw Error(ErrorCode::InvalidSpec, "credentials need network Egress")
+            .field("/credentials", "needs network Egress");
+    }
+    const std::vector<broker::Credential>& of_pool = wanted.pool->spec.network_credentials;
+    WorkspaceFacts reach;
+    reach.network = network.mode;
+    reach.allow = network.allow;
+    const broker::NetworkPolicy policy = networkPolicy(reach);
+    for (std::size_t i = 0; i < of_claim.size(); ++i) {
+        const std::string pointer = "/credentials/" + std::to_string(i);
+        if (!policy.allows(of_claim[i].destination)) {
+            throw Error(ErrorCode::InvalidSpec, of_claim[i].destination.text() +
+                                                    " is not on the allow-list of this workspace")
+                .field(pointer + "/host", "is not allowed");
+        }
+        for (const broker::Credential& credential : of_pool) {
+            if (!broker::collide(credential, of_claim[i])) continue;
+            throw Error(ErrorCode::InvalidSpec, "the pool has a credential for this already")
+                .field(pointer, "is the pool's");
+        }
+    }
+    network.keys = broker_.keyrings().make(of_pool, of_claim, wanted.claim_id);
+}
+
 Claims::Claimed Claims::claim(const Wanted& wanted) {
     const std::string& pool = wanted.pool->name;
     const TimePoint begin =
         wanted.request->started_at == TimePoint{} ? clock_.now() : wanted.request->started_at;
     ClaimLedger ledger;
     try {
-        const Network network = networkFor(wanted.pool->spec, *wanted.request);
+        Network network = networkFor(wanted.pool->spec, *wanted.request);
+        addKeys(wanted, network);
         std::optional<WorkspaceTable::Place> place;
         for (std::uint32_t attempt = 1;; ++attempt) {
             // Taken over by a workspace that was lost at once, it has to be had again.
@@ -152,6 +187,8 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
     facts.one_shot = wanted.one_shot;
     facts.network = network.mode;
     facts.allow = network.allow;
+    facts.keyring = network.keys.keyring;
+    facts.sealed_keys = network.keys.sealed;
 
     agent::BindRequest bind;
     bind.epoch = sandboxes_.epoch();
@@ -162,7 +199,10 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
     bind.fingerprint = facts.fingerprint;
     bind.labels = request.labels;
     bind.note = bindNote(facts);
-    bind.env = broker_.environment(facts.network);
+    bind.env = broker_.environment(facts.network, facts.keyring.get());
+    if (facts.keyring && facts.keyring->authority() != nullptr) {
+        bind.trust = facts.keyring->authority()->certificatePem();
+    }
     for (const auto& [name, value] : request.env) bind.env[name] = value;
     bind.secrets = request.secrets;
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
@@ -177,7 +217,7 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
         crashPoint("claim.after_bind");
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
         broker_.open(member.id, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
-                     *member.agent);
+                     facts.keyring, *member.agent);
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") metrics_.doubleBindRefused();
         endings_.lost(member.id, "the bind was refused: " + e.code());
@@ -216,18 +256,20 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
 }
 
 Json bindNote(const WorkspaceFacts& facts) {
-    return {{"pool", facts.pool},
-            {"name", facts.name},
-            {"createdMs", toUnixMillis(facts.created)},
-            {"maxLifetimeMs", facts.max_lifetime.count()},
-            {"oneShot", facts.one_shot},
-            {"milliCpu", facts.limits.milli_cpu},
-            {"memory", facts.limits.memory_bytes},
-            {"pids", facts.limits.pids},
-            {"workspace", facts.limits.workspace_bytes},
-            {"tmp", facts.limits.tmp_bytes},
-            {"network", broker::networkModeName(facts.network)},
-            {"allow", facts.allow}};
+    Json note{{"pool", facts.pool},
+              {"name", facts.name},
+              {"createdMs", toUnixMillis(facts.created)},
+              {"maxLifetimeMs", facts.max_lifetime.count()},
+              {"oneShot", facts.one_shot},
+              {"milliCpu", facts.limits.milli_cpu},
+              {"memory", facts.limits.memory_bytes},
+              {"pids", facts.limits.pids},
+              {"workspace", facts.limits.workspace_bytes},
+              {"tmp", facts.limits.tmp_bytes},
+              {"network", broker::networkModeName(facts.network)},
+              {"allow", facts.allow}};
+    if (!facts.sealed_keys.empty()) note["keys"] = facts.sealed_keys;
+    return note;
 }
 
 WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox) {
@@ -256,6 +298,7 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
         if (note.contains("allow")) {
             facts.allow = note.at("allow").get<std::vector<std::vector<std::string>>>();
         }
+        facts.sealed_keys = note.value("keys", "");
         return facts;
     } catch (const Json::exception&) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note is none of ours");

@@ -45,8 +45,10 @@ private:
     struct Network {
         broker::NetworkMode mode = broker::NetworkMode::None;
         std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
+        broker::Keyrings::Made keys;
     };
     static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
+    void addKeys(const Wanted& wanted, Network& network) const;
 
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const Network& network,
                                     const pool::Member& member, std::uint32_t attempt,

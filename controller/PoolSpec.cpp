@@ -130,6 +130,19 @@ public:
         }
     }
 
+    /// Calls `read` with each item of a list, where it stands, and the list of what is wrong.
+    template <typename Read>
+    void items(const std::string& key, std::size_t most, const Read& read) {
+        const Json& value = child(key);
+        if (value.is_null()) return;
+        if (!value.is_array() || value.size() > most) {
+            return complain("/" + key, "must be a list of at most " + std::to_string(most));
+        }
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            read(value[i], pointer_ + "/" + key + "/" + std::to_string(i), errors_);
+        }
+    }
+
     template <typename Enum, std::size_t N>
     void choice(const std::string& key, Enum& out,
                 const std::array<std::pair<const char*, Enum>, N>& names) {
@@ -173,6 +186,7 @@ constexpr std::array<std::pair<const char*, broker::NetworkMode>, 3> kNetworks{
      {"Mirror", broker::NetworkMode::Mirror},
      {"Egress", broker::NetworkMode::Egress}}};
 constexpr std::size_t kMostAllowed = 256;
+constexpr std::size_t kMostCredentials = 32;
 
 /// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
 /// its registry makes of it (SECURITY T34).
@@ -216,6 +230,26 @@ bool isAllowed(const std::string& entry) {
     return !broker::AllowList::wrong(entry);
 }
 
+void readCredentials(FieldReader& network, PoolSpec& out) {
+    const broker::NetworkPolicy policy{out.network, {broker::AllowList(out.network_allow)}};
+    network.items(
+        "credentials", kMostCredentials,
+        [&](const Json& json, const std::string& at, std::vector<FieldError>& errors) {
+            const std::size_t before = errors.size();
+            broker::Credential one =
+                broker::readCredential(json, broker::CredentialSource::Pool, at, errors);
+            if (errors.size() > before) return;
+            if (!policy.allows(one.destination)) {
+                errors.push_back({at + "/host", one.destination.text() + " is not in `allow`"});
+            }
+            for (const broker::Credential& other : out.network_credentials) {
+                if (broker::collide(one, other))
+                    errors.push_back({at, "sets what another one sets"});
+            }
+            out.network_credentials.push_back(std::move(one));
+        });
+}
+
 void readNetwork(FieldReader network, PoolSpec& out) {
     network.choice("mode", out.network, kNetworks);
     network.texts("allow", out.network_allow, kMostAllowed, isAllowed,
@@ -228,6 +262,7 @@ void readNetwork(FieldReader network, PoolSpec& out) {
     if (!egress && !out.network_allow.empty()) {
         network.complain("/allow", "needs mode Egress");
     }
+    readCredentials(network, out);
     network.finish();
 }
 
@@ -418,6 +453,10 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
         }
         return "";
     };
+    Json credentials = Json::array();
+    for (const broker::Credential& credential : spec.network_credentials) {
+        credentials.push_back(broker::credentialJson(credential));
+    }
     return {{"apiVersion", kApiVersion},
             {"kind", kKind},
             {"metadata", {{"name", name}}},
@@ -433,7 +472,9 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                   {"tmp", formatBytes(spec.limits.tmp_bytes)}}},
                 {"storage", name_of(kStorage, spec.storage)},
                 {"network",
-                 {{"mode", name_of(kNetworks, spec.network)}, {"allow", spec.network_allow}}},
+                 {{"mode", name_of(kNetworks, spec.network)},
+                  {"allow", spec.network_allow},
+                  {"credentials", std::move(credentials)}}},
                 {"prewarm",
                  {{"languages", spec.prewarm_languages},
                   {"imports", spec.prewarm_imports},

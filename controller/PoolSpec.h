@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/Json.h"
+#include "controller/broker/Credential.h"
 #include "controller/broker/NetworkPolicy.h"
 #include "pool/spec/SandboxSpec.h"
 
@@ -25,6 +26,7 @@ struct PoolSpec {
     pool::Storage storage = pool::Storage::Disk;
     broker::NetworkMode network = broker::NetworkMode::None;
     std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
+    std::vector<broker::Credential> network_credentials;  ///< what requests to there carry
     // template.prewarm: what a sandbox does before it is Ready
     std::vector<std::string> prewarm_languages;  ///< whose interpreters are kept ready
     std::vector<std::string> prewarm_imports;    ///< Python modules they have imported

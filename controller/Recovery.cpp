@@ -181,7 +181,12 @@ void Recovery::adoptWorkspace(pool::Member member,
                               const std::shared_ptr<agent::AgentClient>& agent) {
     const agent::Hello& hello = agent->hello();
     WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
-    narrowToPool(facts, specs_.find(facts.pool));
+    const PoolPtr pool = specs_.find(facts.pool);
+    narrowToPool(facts, pool);
+    if (facts.network == broker::NetworkMode::Egress) {
+        facts.keyring = broker_.keyrings().opened(pool->spec.network_credentials, facts.sealed_keys,
+                                                  facts.claim_id);
+    }
     member.pool = facts.pool;
     member.limits = facts.limits;
     member.phase = pool::Phase::Claimed;
@@ -196,7 +201,8 @@ void Recovery::adoptWorkspace(pool::Member member,
         hello.last_activity);
     table_.insert(workspace);
     // What it sent out before is in the log; the connections went with the server that had them.
-    broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts), *agent);
+    broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
+                 facts.keyring, *agent);
     if (!journal_.workspace(facts.id)) {  // the data file was lost, or the crash came before it
         journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
                                         facts.claim_id, facts.fingerprint, facts.name,

@@ -123,6 +123,11 @@ WorkspaceView Workspace::view() const {
     view.pool = facts_.pool;
     view.sandbox_id = facts_.sandbox;
     view.network = broker::networkModeName(facts_.network);
+    if (facts_.keyring) {
+        for (const broker::Credential& credential : facts_.keyring->credentials()) {
+            view.credentials.push_back(broker::credentialJson(credential));
+        }
+    }
     view.tenant = facts_.tenant;
     if (!facts_.name.empty()) view.name = facts_.name;
     view.limits = facts_.limits;

@@ -12,6 +12,7 @@
 #include "base/Clock.h"
 #include "controller/ContextSet.h"
 #include "controller/Workspaces.h"
+#include "controller/broker/Keyring.h"
 #include "controller/broker/NetworkPolicy.h"
 #include "pool/agent/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
@@ -36,6 +37,9 @@ struct WorkspaceFacts {
     broker::NetworkMode network = broker::NetworkMode::None;
     /// Each list must allow a destination: the pool's, and the claim's if it brought one.
     std::vector<std::vector<std::string>> allow;
+    /// What its requests to the outside carry; null: nothing. Of it the agent has the sealed part.
+    std::shared_ptr<const broker::Keyring> keyring = {};
+    std::string sealed_keys = {};  ///< broker::Keyrings::Made::sealed
 };
 
 /// What the workspace may reach.

@@ -32,6 +32,9 @@ struct WorkspaceRequest {
     std::optional<std::string> network;   ///< None, Mirror or Egress: at most the pool's
     /// With Egress: what of the pool's list the workspace may reach; none: all of it.
     std::optional<std::vector<std::string>> allow;
+    /// What requests to the outside carry (broker::readClaimCredentials); null: none. Values in it
+    /// are never logged, shown, or stored in the clear.
+    Json credentials;
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;  ///< never logged, stored or shown
@@ -73,6 +76,7 @@ struct WorkspaceView {
     std::optional<std::string> idle_expires_at;  ///< none while something runs
     std::optional<std::string> expires_at;
     std::string network = "None";
+    std::vector<Json> credentials;  ///< what requests to the outside carry, without values
     pool::SandboxLimits limits;
     std::optional<ClaimLedger> claim;  ///< in the answer to create only
     bool replayed = false;             ///< the answer of an earlier request with the same key

@@ -83,7 +83,8 @@ controller::OnDemandRules onDemandRules(const cli::ServeConfig& config) {
     return rules;
 }
 
-broker::BrokerOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance) {
+broker::BrokerOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance,
+                                    const std::string& secret_key) {
     broker::BrokerOptions options;
     options.mirrors.pypi = *config.mirror_pypi;
     options.mirrors.npm = *config.mirror_npm;
@@ -92,6 +93,18 @@ broker::BrokerOptions brokerOptions(const cli::ServeConfig& config, const Instan
     options.cache_bytes = parseBytes(*config.mirror_cache).value();
     options.deny = broker::DenySet(broker::parseRanges(*config.egress_deny, "egress.deny"),
                                    broker::parseRanges(*config.egress_exempt, "egress.exempt"));
+    // Told now, in words: a request would only find that there is no such secret.
+    const auto readable = [](const auto& setting, int how) {
+        if (setting.value.empty() || ::access(setting.value.c_str(), how) == 0) return;
+        throw cli::UsageError(
+            setting.origin + ": " + setting.value + " cannot be read: " + std::strerror(errno),
+            "the user that the server runs as must be able to read it");
+    };
+    readable(config.egress_secrets, R_OK | X_OK);
+    readable(config.egress_ca, R_OK);
+    options.secrets_directory = *config.egress_secrets;
+    options.ca_file = *config.egress_ca;
+    options.seal_key = secret_key;
     return options;
 }
 
@@ -138,7 +151,7 @@ public:
           work_(clock_, metrics_),
           breaker_(clock_),
           claim_queue_(warm_, work_, breaker_, metrics_, clock_),
-          broker_(brokerOptions(config, ground_.instance), log_, metrics_, clock_),
+          broker_(brokerOptions(config, ground_.instance, secret_key_), log_, metrics_, clock_),
           endings_(table_, warm_, work_, journal_, events_, metrics_, log_, broker_, clock_),
           sandboxes_(*runtime_, warm_, marks_, poller_, specs_, endings_, claim_queue_, breaker_,
                      work_, events_, metrics_, log_, clock_),

@@ -156,10 +156,12 @@ private:
                 });
     }
     void egress(const YAML::Node& node, const std::string& key) {
-        eachKey(node, {"deny", "exempt"}, key,
+        eachKey(node, {"deny", "exempt", "secrets", "ca"}, key,
                 [this](const std::string& inner, const YAML::Node& value) {
                     if (inner == "deny") list(config_.egress_deny)(value, inner);
                     if (inner == "exempt") list(config_.egress_exempt)(value, inner);
+                    if (inner == "secrets") path(config_.egress_secrets)(value, inner);
+                    if (inner == "ca") path(config_.egress_ca)(value, inner);
                 });
     }
     void onDemand(const YAML::Node& node, const std::string& key) {

@@ -136,6 +136,8 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
     visit("mirrors.cache", Json(config.mirror_cache.value), config.mirror_cache);
     visit("egress.deny", Json(config.egress_deny.value), config.egress_deny);
     visit("egress.exempt", Json(config.egress_exempt.value), config.egress_exempt);
+    visit("egress.secrets", Json(config.egress_secrets.value), config.egress_secrets);
+    visit("egress.ca", Json(config.egress_ca.value), config.egress_ca);
 }
 
 std::string cell(const Json& value) {
@@ -205,6 +207,10 @@ std::vector<Flag> serveFlags() {
              ""),
         flag("egress-exempt", "RANGE",
              "Internal addresses that pools may allow although they are no public ones", ""),
+        flag("egress-secrets", "DIR",
+             "A file for each secret that credentials of pools name; tenants/NAME/: a tenant's own",
+             ""),
+        flag("egress-ca", "FILE", "Authorities that hosts with credentials may have (PEM)", ""),
     };
     for (Flag& f : flags) {
         f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins" ||
@@ -257,6 +263,8 @@ ServeConfig loadServeConfig(const Options& options) {
     overlayText(options, "mirror-cache", config.mirror_cache);
     overlayList(options, "egress-deny", config.egress_deny);
     overlayList(options, "egress-exempt", config.egress_exempt);
+    overlayText(options, "egress-secrets", config.egress_secrets);
+    overlayText(options, "egress-ca", config.egress_ca);
     checkImages(config);
     checkOutside(config);
     checkAddress(config.listen, "listen");

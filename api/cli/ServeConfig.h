@@ -82,6 +82,10 @@ struct ServeConfig {
     /// built-in ones do not hold for (broker::DenySet).
     Setting<std::vector<std::string>> egress_deny{{}};
     Setting<std::vector<std::string>> egress_exempt{{}};
+    /// What pools and claims name as secrets (broker::SecretDirectory); empty: none.
+    Setting<std::string> egress_secrets{""};
+    /// Certificates of authorities that hosts with credentials may have; empty: the system's.
+    Setting<std::string> egress_ca{""};
 };
 
 /// The flags of `serve` and `config`.

@@ -64,6 +64,16 @@ ToolOutcome poolList(const Services& services, const CallContext& call) {
     return textResult(text);
 }
 
+/// What code need not bring along, and cannot read.
+std::string credentialsText(const WorkspaceView& view) {
+    std::string out;
+    for (const Json& credential : view.credentials) {
+        out += "requests to " + credential["scheme"].get<std::string>() + "://" +
+               credential["host"].get<std::string>() + " get their credentials on the way out\n";
+    }
+    return out;
+}
+
 ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
                           const Arguments& arguments) {
     controller::WorkspaceRequest request;
@@ -90,7 +100,8 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
         "\nlanguages: " + listed(services.workspaces.languages(call.who, view.id)) +
         "\nlimits: " + limitsText(view.limits) + "; " +
         (view.network == "None" ? std::string("no network") : "network " + view.network) + "\n" +
-        deadlines(view) + "\nPass workspace_id to run, file_put and file_get; close it when done.");
+        credentialsText(view) + deadlines(view) +
+        "\nPass workspace_id to run, file_put and file_get; close it when done.");
 }
 
 ToolOutcome workspaceList(const Services& services, const CallContext& call,

@@ -80,6 +80,9 @@ Schema workspaceSchema() {
         .required("expiresAt", timeOrNull())
         .required("gpus", Schema::array(text()))
         .required("network", text())
+        .optional("credentials",
+                  Schema::array(Schema::object().open())
+                      .describe("What requests to the outside carry; without the secrets"))
         .required("limits", limitsSchema())
         .optional("claim", ledgerSchema())
         .optional("traceId", text())

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/http/Html.h"
+
 namespace hearth::rest {
 namespace {
 
@@ -160,33 +162,6 @@ std::string tagSections(const Json& document) {
 }
 
 }  // namespace
-
-std::string escapeHtml(std::string_view text) {
-    std::string out;
-    out.reserve(text.size());
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            case '\'':
-                out += "&#39;";
-                break;
-            default:
-                out.push_back(c);
-        }
-    }
-    return out;
-}
 
 std::string docsPage(const Json& document) {
     const Json& info = document.at("info");

@@ -10,7 +10,4 @@ namespace hearth::rest {
 /// text is escaped. Pure.
 std::string docsPage(const Json& open_api);
 
-/// `text` with the characters that mean something in HTML escaped, also in attributes.
-std::string escapeHtml(std::string_view text);
-
 }  // namespace hearth::rest

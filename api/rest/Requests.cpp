@@ -65,6 +65,33 @@ Schema fileSchema() {
         .named("InlineFile");
 }
 
+Schema credentialSchema() {
+    return Schema::object()
+        .required("host", Schema::string().sizes(1, 300).describe(
+                              "Which requests get it: api.example.com, with :port unless it is the "
+                              "usual one; must be allowed to this workspace"))
+        .optional("scheme", Schema::oneOf({"https", "http"})
+                                .describe("http only for a service that has no TLS; default https"))
+        .optional("header", Schema::string().sizes(1, 128).describe(
+                                "The header it goes into; without header, basic and query it is "
+                                "Authorization"))
+        .optional("template", Schema::string().sizes(2, 128).describe(
+                                  "The header's value around {}; for Authorization \"Bearer {}\""))
+        .optional("basic", Schema::string().sizes(0, 128).describe(
+                               "The user's name, for Basic authentication"))
+        .optional("query",
+                  Schema::string().sizes(1, 128).describe("The parameter of the URL it goes into"))
+        .optional("secret", Schema::string().sizes(1, 128).describe(
+                                "The name of a secret that the operator keeps for your tenant"))
+        .optional("value", Schema::string().sizes(8, 4096).describe(
+                               "The secret itself; never logged or shown"))
+        .exactlyOne({"secret", "value"})
+        .named("Credential")
+        .describe(
+            "A secret that requests from the workspace to one host carry, and that nothing "
+            "inside can read");
+}
+
 /// Where to run: what a workspace and a one shot have in common.
 Schema placeSchema() {
     return Schema::object()
@@ -92,6 +119,7 @@ Schema placeSchema() {
                       .describe("With network Egress: what of the pool's allow-list this workspace "
                                 "may reach, as api.example.com, *.example.com:443 or "
                                 "203.0.113.0/24; left out: all of it"))
+        .optional("credentials", Schema::array(credentialSchema()).sizes(0, 16))
         .later("limits", "Choose a pool with the limits you need; see GET /v1/pools")
         .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
 }
@@ -249,6 +277,9 @@ controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
     request.network = textOf(body, "network");
     if (const auto allow = body.find("allow"); allow != body.end()) {
         request.allow = allow->get<std::vector<std::string>>();
+    }
+    if (const auto found = body.find("credentials"); found != body.end()) {
+        request.credentials = *found;
     }
     request.labels = textsOf(body, "labels");
     request.secrets = textsOf(body, "secrets");

@@ -74,6 +74,7 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
                 {"gpus", Json::array()},
                 {"network", view.network},
                 {"limits", limitsJson(view.limits)}};
+    if (!view.credentials.empty()) out["credentials"] = view.credentials;
     if (view.claim) out["claim"] = ledgerJson(*view.claim);
     if (!trace_id.empty()) out["traceId"] = trace_id;
     return out;

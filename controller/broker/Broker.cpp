@@ -8,6 +8,7 @@
 
 #include "base/Error.h"
 #include "controller/broker/ProxyConnection.h"
+#include "pool/agent/Frame.h"
 
 namespace hearth::broker {
 namespace {
@@ -41,10 +42,18 @@ std::string brokerUrl() {
 class Broker::Session final : public agent::BrokerSink,
                               public std::enable_shared_from_this<Session> {
 public:
-    Session(Broker& broker, const WorkspaceEgress::Facts& facts, const NetworkPolicy& policy)
+    Session(Broker& broker, const WorkspaceEgress::Facts& facts, const NetworkPolicy& policy,
+            std::shared_ptr<const Keyring> keyring)
         : broker_(broker),
+          keyring_(std::move(keyring)),
           egress_(facts, policy, broker.options_.limits, broker.log_, broker.metrics_,
-                  broker.clock_) {}
+                  broker.clock_),
+          proxy_{.egress = egress_,
+                 .dialer = broker.dialer_,
+                 .mirror = broker.mirror_ ? &*broker.mirror_ : nullptr,
+                 .keyring = keyring_.get(),
+                 .ca_file = broker.options_.ca_file,
+                 .clock = broker.clock_} {}
 
     void begin(std::shared_ptr<agent::BrokerHandle> handle) {
         {
@@ -114,16 +123,16 @@ private:
     };
 
     void serve(int fd) {
-        ProxyConnection(fd, egress_, broker_.dialer_, broker_.mirror_ ? &*broker_.mirror_ : nullptr,
-                        broker_.clock_)
-            .run();
+        ProxyConnection(fd, proxy_).run();
         if (broker_.cache_) {
             broker_.metrics_.mirrorCacheBytes(static_cast<double>(broker_.cache_->bytes()));
         }
     }
 
     Broker& broker_;
+    const std::shared_ptr<const Keyring> keyring_;
     WorkspaceEgress egress_;
+    const ProxyFacts proxy_;
     std::mutex mutex_;
     std::shared_ptr<agent::BrokerHandle> handle_;  // guarded by mutex_
     std::set<int> open_;                           // guarded by mutex_
@@ -136,6 +145,7 @@ Broker::Broker(BrokerOptions options, metrics::Log& log, metrics::Metrics& metri
       log_(log),
       metrics_(metrics),
       clock_(clock),
+      keyrings_(options_.secrets_directory, options_.seal_key),
       dialer_(options_.deny),
       threads_(kMostConnections, kMostConnectionsOfTenant, log),
       fetches_(kMostFetches, kMostFetches, log) {
@@ -160,7 +170,8 @@ Broker::~Broker() {
     threads_.stop();
 }
 
-std::map<std::string, std::string> Broker::environment(NetworkMode mode) const {
+std::map<std::string, std::string> Broker::environment(NetworkMode mode,
+                                                       const Keyring* keyring) const {
     if (mode == NetworkMode::None) return {};
     std::map<std::string, std::string> env;
     if (mirror_) env = mirror_->environment();
@@ -169,6 +180,13 @@ std::map<std::string, std::string> Broker::environment(NetworkMode mode) const {
         env[name] = brokerUrl();
     }
     for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
+    if (keyring == nullptr || keyring->authority() == nullptr) return env;
+    // OpenSSL and what is made with it, Python's and AWS's clients, curl, git, pip; Node adds it.
+    for (const char* name :
+         {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE",
+          "GIT_SSL_CAINFO", "PIP_CERT", "NODE_EXTRA_CA_CERTS"}) {
+        env[name] = agent::kTrustFile;
+    }
     return env;
 }
 
@@ -180,9 +198,10 @@ std::vector<std::string> Broker::mirrored() const {
 }
 
 void Broker::open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
-                  const NetworkPolicy& policy, agent::AgentClient& agent) {
+                  const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
+                  agent::AgentClient& agent) {
     if (policy.mode == NetworkMode::None) return;
-    const auto session = std::make_shared<Session>(*this, facts, policy);
+    const auto session = std::make_shared<Session>(*this, facts, policy, std::move(keyring));
     {
         const std::lock_guard lock(mutex_);
         sessions_[sandbox] = session;

@@ -12,6 +12,7 @@
 #include "controller/broker/ConnectionThreads.h"
 #include "controller/broker/Dialer.h"
 #include "controller/broker/FileCache.h"
+#include "controller/broker/Keyrings.h"
 #include "controller/broker/Mirror.h"
 #include "controller/broker/WorkspaceEgress.h"
 #include "metrics/Log.h"
@@ -29,6 +30,9 @@ struct BrokerOptions {
     std::uint64_t cache_bytes = 4ULL << 30U;
     DenySet deny;
     EgressLimits limits;
+    std::string secrets_directory;  ///< of SecretDirectory; empty: none
+    std::string seal_key;           ///< the server's secret, for Keyrings
+    std::string ca_file;  ///< authorities that hosts with credentials may have; empty: the system's
 };
 
 /// The way out of all sandboxes: takes the connections that their agents hand over, and speaks with
@@ -42,16 +46,20 @@ public:
     Broker(const Broker&) = delete;
     Broker& operator=(const Broker&) = delete;
 
-    /// What the environment of such a workspace holds, so that programs find the way out.
-    std::map<std::string, std::string> environment(NetworkMode mode) const;
+    /// What the environment of such a workspace holds, so that programs find the way out, and
+    /// trust it. `keyring` may be null.
+    std::map<std::string, std::string> environment(NetworkMode mode, const Keyring* keyring) const;
     /// The kinds of indexes that sandboxes find: "pypi", "npm".
     std::vector<std::string> mirrored() const;
 
+    const Keyrings& keyrings() const noexcept { return keyrings_; }
+
     /// Opens the way out of a workspace and its sandbox, by which it is known here: two attempts of
     /// one claim have one workspace's name. The agent is asked before anything that is asked
-    /// afterwards. Nothing happens with mode None. Throws agent::AgentLost.
+    /// afterwards. Nothing happens with mode None. `keyring` may be null. Throws agent::AgentLost.
     void open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
-              const NetworkPolicy& policy, agent::AgentClient& agent);
+              const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
+              agent::AgentClient& agent);
     /// Ends it with all its connections. Idempotent.
     void close(const std::string& sandbox);
     /// What was sent out; empty if there is no way out.
@@ -64,6 +72,7 @@ private:
     metrics::Log& log_;
     metrics::Metrics& metrics_;
     const Clock& clock_;
+    const Keyrings keyrings_;
     const Dialer dialer_;
     ConnectionThreads threads_;
     ConnectionThreads fetches_;

@@ -1,7 +1,5 @@
 #include "controller/broker/Fetcher.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 
 #include "base/Error.h"
 #include "base/http/Url.h"
+#include "controller/broker/Curl.h"
 #include "controller/broker/Dialer.h"
 
 namespace hearth::broker {
@@ -20,17 +19,6 @@ constexpr long kConnectSeconds = 15;
 constexpr long kStallSeconds = 30;
 constexpr std::size_t kMostIdle = 16;
 constexpr long kOk = 200;
-
-struct FreeList {
-    void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
-};
-
-template <typename Value>
-void set(CURL* curl, CURLoption option, Value value) {
-    if (::curl_easy_setopt(curl, option, value) != CURLE_OK) {
-        throw std::logic_error("libcurl refuses an option");
-    }
-}
 
 struct Url {
     Url() : handle(::curl_url()) {}
@@ -54,23 +42,7 @@ bool isRedirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// Once for the process, before the first handle; libcurl is never taken down again.
-void initialise() {
-    static const CURLcode done = ::curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (done != CURLE_OK) throw std::runtime_error("libcurl cannot be initialised");
-}
-
 }  // namespace
-
-struct Fetcher::Handle {
-    Handle() : curl(::curl_easy_init()) {
-        if (curl == nullptr) throw std::bad_alloc();
-    }
-    Handle(const Handle&) = delete;
-    Handle& operator=(const Handle&) = delete;
-    ~Handle() { ::curl_easy_cleanup(curl); }
-    CURL* curl;
-};
 
 /// One request on its way; libcurl's callbacks come to it in the thread that asked.
 struct Fetcher::Transfer {
@@ -104,7 +76,7 @@ struct Fetcher::Transfer {
 
     static std::size_t header(char* bytes, std::size_t size, std::size_t count, void* self) {
         auto& transfer = *static_cast<Transfer*>(self);
-        const std::string_view line = trim(std::string_view(bytes, size * count));
+        const std::string_view line = headLine(bytes, size * count);
         if (line.starts_with("HTTP/")) {  // an interim answer's head may stand before
             transfer.answer = {};
             transfer.location.clear();
@@ -158,25 +130,25 @@ struct Fetcher::Transfer {
 
 Fetcher::Fetcher(DenySet deny, std::vector<std::string> trusted)
     : deny_(std::move(deny)), trusted_(std::move(trusted)) {
-    initialise();
+    initialiseCurl();
 }
 
 Fetcher::~Fetcher() = default;
 
-std::unique_ptr<Fetcher::Handle> Fetcher::take() {
+std::unique_ptr<CurlHandle> Fetcher::take() {
     {
         const std::lock_guard lock(mutex_);
         if (!idle_.empty()) {
-            std::unique_ptr<Handle> handle = std::move(idle_.back());
+            std::unique_ptr<CurlHandle> handle = std::move(idle_.back());
             idle_.pop_back();
             return handle;
         }
     }
-    return std::make_unique<Handle>();
+    return std::make_unique<CurlHandle>();
 }
 
-void Fetcher::giveBack(std::unique_ptr<Handle> handle) {
-    ::curl_easy_reset(handle->curl);  // keeps its connections
+void Fetcher::giveBack(std::unique_ptr<CurlHandle> handle) {
+    handle->reset();
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(handle));
 }
@@ -186,36 +158,31 @@ FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
     const std::optional<std::string> host = hostAndPort(url);
     if (!host) throw Refused(kBadGateway, "bad_url", "the index names what is no URL");
     const bool trusted = std::find(trusted_.begin(), trusted_.end(), *host) != trusted_.end();
-    std::unique_ptr<Handle> handle = take();
-    CURL* const curl = handle->curl;
+    std::unique_ptr<CurlHandle> handle = take();
+    CURL* const curl = handle->get();
     Transfer transfer{*this, begun, chunk, request.max_bytes, trusted, {}, {}, 0,
                       false, false, false, nullptr,           curl};
-    std::unique_ptr<curl_slist, FreeList> headers;
-    for (const std::string& header : request.headers) {
-        curl_slist* longer = ::curl_slist_append(headers.get(), header.c_str());
-        if (longer == nullptr) throw std::bad_alloc();
-        headers.release();
-        headers.reset(longer);
-    }
-    set(curl, CURLOPT_URL, url.c_str());
-    set(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    set(curl, CURLOPT_PROXY, "");  // the address that is checked must be the one it goes to
-    set(curl, CURLOPT_NOSIGNAL, 1L);
-    set(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    set(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-    set(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    set(curl, CURLOPT_LOW_SPEED_TIME, kStallSeconds);
-    set(curl, CURLOPT_USERAGENT, "hearth/" HEARTH_VERSION);
-    set(curl, CURLOPT_HTTPHEADER, headers.get());
-    set(curl, CURLOPT_OPENSOCKETFUNCTION, &Transfer::openSocket);
-    set(curl, CURLOPT_OPENSOCKETDATA, &transfer);
-    set(curl, CURLOPT_NOPROGRESS, 0L);
-    set(curl, CURLOPT_XFERINFOFUNCTION, &Transfer::progress);
-    set(curl, CURLOPT_XFERINFODATA, &transfer);
-    set(curl, CURLOPT_HEADERFUNCTION, &Transfer::header);
-    set(curl, CURLOPT_HEADERDATA, &transfer);
-    set(curl, CURLOPT_WRITEFUNCTION, &Transfer::body);
-    set(curl, CURLOPT_WRITEDATA, &transfer);
+    CurlList headers;
+    for (const std::string& header : request.headers) headers.add(header);
+    handle->set(CURLOPT_URL, url.c_str());
+    handle->set(CURLOPT_PROTOCOLS_STR, "http,https");
+    handle->set(CURLOPT_PROXY, "");  // the address that is checked must be the one it goes to
+    handle->set(CURLOPT_NOSIGNAL, 1L);
+    handle->set(CURLOPT_FOLLOWLOCATION, 0L);
+    handle->set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    handle->set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    handle->set(CURLOPT_LOW_SPEED_TIME, kStallSeconds);
+    handle->set(CURLOPT_USERAGENT, "hearth/" HEARTH_VERSION);
+    handle->set(CURLOPT_HTTPHEADER, headers.get());
+    handle->set(CURLOPT_OPENSOCKETFUNCTION, &Transfer::openSocket);
+    handle->set(CURLOPT_OPENSOCKETDATA, &transfer);
+    handle->set(CURLOPT_NOPROGRESS, 0L);
+    handle->set(CURLOPT_XFERINFOFUNCTION, &Transfer::progress);
+    handle->set(CURLOPT_XFERINFODATA, &transfer);
+    handle->set(CURLOPT_HEADERFUNCTION, &Transfer::header);
+    handle->set(CURLOPT_HEADERDATA, &transfer);
+    handle->set(CURLOPT_WRITEFUNCTION, &Transfer::body);
+    handle->set(CURLOPT_WRITEDATA, &transfer);
     const CURLcode result = ::curl_easy_perform(curl);
     if (transfer.thrown) std::rethrow_exception(transfer.thrown);
     if (transfer.denied) {
@@ -278,7 +245,7 @@ Json parsePage(const std::string& body) {
 }
 
 std::optional<std::string> resolveUrl(const std::string& base, const std::string& reference) {
-    initialise();
+    initialiseCurl();
     const Url url;
     if (!url.set(base) || !url.set(reference)) return std::nullopt;
     const std::string scheme = url.part(CURLUPART_SCHEME);
@@ -296,7 +263,7 @@ std::optional<std::string> resolveUrl(const std::string& base, const std::string
 }
 
 std::optional<std::string> hostAndPort(const std::string& url) {
-    initialise();
+    initialiseCurl();
     const Url parsed;
     if (!parsed.set(url)) return std::nullopt;
     const std::string host = parsed.part(CURLUPART_HOST);

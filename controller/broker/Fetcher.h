@@ -15,6 +15,8 @@
 
 namespace hearth::broker {
 
+class CurlHandle;
+
 struct FetchRequest {
     std::string url;                   ///< http or https
     std::vector<std::string> headers;  ///< "Name: value"
@@ -54,11 +56,10 @@ public:
     void stop() noexcept { stopped_ = true; }
 
 private:
-    struct Handle;
     struct Transfer;
 
-    std::unique_ptr<Handle> take();
-    void giveBack(std::unique_ptr<Handle> handle);
+    std::unique_ptr<CurlHandle> take();
+    void giveBack(std::unique_ptr<CurlHandle> handle);
     FetchAnswer once(const FetchRequest& request, const std::string& url, std::string& location,
                      const Begun& begun, const Chunk& chunk);
 
@@ -66,7 +67,7 @@ private:
     const std::vector<std::string> trusted_;
     std::atomic<bool> stopped_{false};
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Handle>> idle_;  // guarded by mutex_: with their connections
+    std::vector<std::unique_ptr<CurlHandle>> idle_;  // guarded by mutex_: with their connections
 };
 
 /// A JSON page of an index, which is a stranger: bounded in size, depth and width. Throws Refused.

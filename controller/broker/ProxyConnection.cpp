@@ -1,5 +1,6 @@
 #include "controller/broker/ProxyConnection.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "base/http/Url.h"
 #include "controller/broker/ClientHello.h"
+#include "controller/broker/ForwardedFields.h"
 
 namespace hearth::broker {
 namespace {
@@ -24,52 +26,6 @@ constexpr int kBadRequest = 400;
 constexpr int kForbidden = 403;
 constexpr int kTooMany = 429;
 constexpr std::size_t kMaxShown = 200;
-
-/// What a proxy keeps to itself (RFC 9110 section 7.6.1), and what only we write.
-constexpr std::array<std::string_view, 13> kNotForwarded{"Connection",
-                                                         "Keep-Alive",
-                                                         "Proxy-Authenticate",
-                                                         "Proxy-Authorization",
-                                                         "Proxy-Connection",
-                                                         "TE",
-                                                         "Trailer",
-                                                         "Upgrade",
-                                                         "Content-Length",
-                                                         "Transfer-Encoding",
-                                                         "Host",
-                                                         "Forwarded",
-                                                         "Via"};
-
-bool forwarded(const RequestHead& head, std::string_view name) {
-    for (const std::string_view known : kNotForwarded) {
-        if (equalsIgnoreCase(known, name)) return false;
-    }
-    for (const RequestHead::Field& field : head.fields) {
-        if (!equalsIgnoreCase(field.name, "Connection")) continue;
-        std::string_view rest = field.value;
-        while (!rest.empty()) {
-            const std::size_t comma = std::min(rest.find(','), rest.size());
-            if (equalsIgnoreCase(trim(rest.substr(0, comma)), name)) return false;
-            rest.remove_prefix(std::min(comma + 1, rest.size()));
-        }
-    }
-    return true;
-}
-
-/// The head as the destination gets it: one request, one connection.
-std::string forwardedHead(const RequestHead& head) {
-    std::string out =
-        head.method + " " + head.target + " HTTP/1.1\r\nHost: " + head.authority + "\r\n";
-    for (const RequestHead::Field& field : head.fields) {
-        if (!forwarded(head, field.name)) continue;
-        out.append(field.name).append(": ").append(field.value).append("\r\n");
-    }
-    // The length is the one that the body is carried by, whatever Connection says of the field.
-    if (head.count("Content-Length") > 0) {
-        out += "Content-Length: " + std::to_string(head.content_length) + "\r\n";
-    }
-    return out + "Connection: close\r\n\r\n";
-}
 
 /// One line of plain characters, whatever is said: it becomes a reason phrase.
 std::string oneLine(std::string_view text) {
@@ -90,35 +46,36 @@ Destination destinationOf(const std::string& authority, std::uint16_t otherwise)
 
 }  // namespace
 
-ProxyConnection::ProxyConnection(int fd, WorkspaceEgress& egress, const Dialer& dialer,
-                                 Mirror* mirror, const Clock& clock)
-    : fd_(fd), stream_(fd), egress_(egress), dialer_(dialer), mirror_(mirror), clock_(clock) {}
+ProxyConnection::ProxyConnection(int fd, const ProxyFacts& facts)
+    : fd_(fd), facts_(facts), socket_(fd) {}
 
 void ProxyConnection::run() {
     try {
         while (readHead() && serve()) {
         }
+        if (tls_) tls_->end(kPause);
     } catch (const StreamBroken&) {  // nobody is left to be told
         return;
     }
 }
 
 std::chrono::milliseconds ProxyConnection::patience(TimePoint until) const {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock_.now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - facts_.clock.now());
     if (left.count() <= 0) throw StreamBroken("it took too long");
     return left;
 }
 
 bool ProxyConnection::readHead() {
     HeadScanner scanner;
-    TimePoint until = clock_.now() + kIdle;
+    TimePoint until = facts_.clock.now() + kIdle;
     std::array<char, 8'192> piece;
     while (true) {
         const HeadScanner::Result result = scanner.scan(buffer_, kHeadLimits);
         if (result == HeadScanner::Result::Complete) break;
         const std::size_t n = result == HeadScanner::Result::Bad
                                   ? 0
-                                  : stream_.read(piece.data(), piece.size(), patience(until));
+                                  : stream_->read(piece.data(), piece.size(), patience(until));
         if (n == 0) {
             if (buffer_.empty()) return false;
             std::this_thread::sleep_for(kPause);
@@ -126,11 +83,12 @@ bool ProxyConnection::readHead() {
             return false;
         }
         // From its first byte on a head has so long to come, however it trickles.
-        if (buffer_.empty()) until = clock_.now() + kHeadWithin;
+        if (buffer_.empty()) until = facts_.clock.now() + kHeadWithin;
         buffer_.append(piece.data(), n);
     }
     const std::string_view bytes = std::string_view(buffer_).substr(0, scanner.end());
-    const char* const wrong = head_.parse(bytes, kHeadLimits, RequestHead::Targets::Proxied);
+    const char* const wrong = head_.parse(
+        bytes, kHeadLimits, tls_ ? RequestHead::Targets::Paths : RequestHead::Targets::Proxied);
     buffer_.erase(0, scanner.end());
     if (wrong == nullptr) return true;
     std::this_thread::sleep_for(kPause);
@@ -138,28 +96,36 @@ bool ProxyConnection::readHead() {
     return false;
 }
 
+std::string_view ProxyConnection::kind() const {
+    if (intercepted_) return "https";
+    if (head_.method == "CONNECT") return "tunnel";
+    return head_.authority.empty() ? "mirror" : "http";
+}
+
 bool ProxyConnection::serve() {
     EgressEntry entry;
-    entry.at = clock_.wall();
+    entry.at = facts_.clock.wall();
     entry.decision = "allowed";
-    entry.kind = head_.method == "CONNECT" ? "tunnel" : head_.authority.empty() ? "mirror" : "http";
-    entry.destination = head_.authority.empty() ? "mirror" : oneLine(head_.authority);
-    const TimePoint begin = clock_.now();
+    entry.kind = kind();
+    entry.destination = intercepted_              ? intercepted_->text()
+                        : head_.authority.empty() ? "mirror"
+                                                  : oneLine(head_.authority);
+    const TimePoint begin = facts_.clock.now();
     bool more = false;
     try {
-        egress_.admit();
-        if (entry.kind == "mirror") {
+        facts_.egress.admit();
+        if (intercepted_) {
+            more = authorized(*intercepted_, true, entry);
+        } else if (entry.kind == "mirror") {
             more = serveMirror(entry);
-        } else if (entry.kind == "tunnel") {
-            tunnel(entry);
         } else {
-            forward(entry);
+            more = entry.kind == "tunnel" ? tunnel(entry) : forward(entry);
         }
     } catch (const Refused& e) {
         entry.decision = e.reason();
         entry.status = e.status();
-        entry.duration_ms = toMillis(clock_.now() - begin);
-        egress_.record(entry);
+        entry.duration_ms = toMillis(facts_.clock.now() - begin);
+        facts_.egress.record(entry);
         // Who is refused for asking too often is not answered at once, or it only asks more often.
         if (e.status() == kTooMany) std::this_thread::sleep_for(kPause);
         answer(e.status(), "text/plain; charset=utf-8", std::string(e.what()) + "\n", false,
@@ -168,19 +134,19 @@ bool ProxyConnection::serve() {
     } catch (const StreamBroken&) {  // it was carried until then
         more = false;
     }
-    entry.duration_ms = toMillis(clock_.now() - begin);
-    egress_.record(std::move(entry));
+    entry.duration_ms = toMillis(facts_.clock.now() - begin);
+    facts_.egress.record(std::move(entry));
     return more;
 }
 
 bool ProxyConnection::serveMirror(EgressEntry& entry) {
-    if (mirror_ == nullptr) {
+    if (facts_.mirror == nullptr) {
         throw Refused(404, "no_mirror", "this server mirrors no package index");
     }
     if (head_.content_length > 0 || head_.chunked) {
         throw Refused(kBadRequest, "read_only", "the mirror takes no bodies");
     }
-    MirrorAnswer reply = mirror_->answer(head_);
+    MirrorAnswer reply = facts_.mirror->answer(head_);
     entry.status = reply.status;
     if (!reply.what.empty()) entry.destination = oneLine(reply.what);
     if (!reply.result.empty()) entry.decision = reply.result;
@@ -191,7 +157,7 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
     if (reply.result == "error")
         entry.decision = reply.status == 404 ? "not_found" : "index_failed";
     entry.received = reply.text->size();
-    egress_.book(0, entry.received);
+    facts_.egress.book(0, entry.received);
     answer(reply.status, reply.content_type, *reply.text, head_.keep_alive);
     return head_.keep_alive;
 }
@@ -202,15 +168,15 @@ void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& e
     std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n";
     if (size) head += "Content-Length: " + std::to_string(*size) + "\r\n";
     if (!size || !keep_alive) head += "Connection: close\r\n";
-    stream_.write(head + "\r\n", kTakeWithin);
+    stream_->write(head + "\r\n", kTakeWithin);
     std::string piece(kPiece, '\0');
     std::uint64_t offset = 0;
     try {
         while (const std::size_t n = file.read(offset, piece.data(), piece.size())) {
-            stream_.write({piece.data(), n}, kTakeWithin);
+            stream_->write({piece.data(), n}, kTakeWithin);
             offset += n;
             entry.received = offset;
-            if (!egress_.book(0, n)) throw StreamBroken("no more may be carried");
+            if (!facts_.egress.book(0, n)) throw StreamBroken("no more may be carried");
         }
     } catch (const Refused& e) {  // the answer has begun: only a broken connection can tell
         entry.decision = e.reason();
@@ -221,13 +187,16 @@ void ProxyConnection::sendFile(CachedFile& file, bool keep_alive, EgressEntry& e
     if (!size) throw StreamBroken("told by its end");
 }
 
-void ProxyConnection::forward(EgressEntry& entry) {
+bool ProxyConnection::forward(EgressEntry& entry) {
     if (head_.chunked) {
         throw Refused(411, "chunked", "say how long the body is (Content-Length)");
     }
     const Destination destination = destinationOf(head_.authority, kHttp);
     entry.destination = destination.text();
-    const Fd outside = dialer_.dial(egress_.policy(), destination);
+    if (facts_.keyring != nullptr && facts_.keyring->covers(destination, false)) {
+        return authorized(destination, false, entry);
+    }
+    const Fd outside = facts_.dialer.dial(facts_.egress.policy(), destination);
     const std::string head = forwardedHead(head_);
     SocketStream out(outside.get());
     try {
@@ -240,21 +209,39 @@ void ProxyConnection::forward(EgressEntry& entry) {
     const std::size_t ahead =
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size(), head_.content_length));
     carry(outside, std::string_view(buffer_).substr(0, ahead), head_.content_length, entry);
+    return false;
 }
 
-void ProxyConnection::tunnel(EgressEntry& entry) {
+bool ProxyConnection::tunnel(EgressEntry& entry) {
     const Destination destination = destinationOf(head_.authority, 0);
     entry.destination = destination.text();
-    const Fd outside = dialer_.dial(egress_.policy(), destination);
-    stream_.write("HTTP/1.1 200 Connection established\r\n\r\n", kTakeWithin);
+    const bool ours = facts_.keyring != nullptr && facts_.keyring->authority() != nullptr &&
+                      facts_.keyring->covers(destination, true);
+    Fd outside;
+    if (ours) {
+        facts_.dialer.permitted(facts_.egress.policy(), destination);
+    } else {
+        outside = facts_.dialer.dial(facts_.egress.policy(), destination);
+    }
+    stream_->write("HTTP/1.1 200 Connection established\r\n\r\n", kTakeWithin);
+    if (!readHello(destination, entry)) return false;
+    if (ours) {
+        intercept(destination);
+        return true;
+    }
+    carry(outside, buffer_, UINT64_MAX, entry);
+    return false;
+}
+
+bool ProxyConnection::readHello(const Destination& destination, EgressEntry& entry) {
     std::array<char, 8'192> piece;
     ClientHello hello = parseClientHello(buffer_);
-    const TimePoint until = clock_.now() + kHelloWithin;
+    const TimePoint until = facts_.clock.now() + kHelloWithin;
     while (hello.state == ClientHello::State::Incomplete) {
-        const std::size_t n = stream_.read(piece.data(), piece.size(), patience(until));
+        const std::size_t n = stream_->read(piece.data(), piece.size(), patience(until));
         if (n == 0) {
             entry.decision = "no_hello";
-            return;
+            return false;
         }
         buffer_.append(piece.data(), n);
         hello = parseClientHello(buffer_);
@@ -262,28 +249,59 @@ void ProxyConnection::tunnel(EgressEntry& entry) {
     // The answer is given: what is refused now is cut off.
     if (hello.state == ClientHello::State::NotTls) {
         entry.decision = "not_tls";
-        return;
+        return false;
     }
     std::string name = hello.server_name;
     if (name.ends_with('.')) name.pop_back();
     if (destination.literal ? !name.empty() : name != destination.host) {
         entry.decision = "server_name";
-        return;
+        return false;
     }
-    carry(outside, buffer_, UINT64_MAX, entry);
+    return true;
+}
+
+void ProxyConnection::intercept(const Destination& destination) {
+    const std::shared_ptr<SSL_CTX> server =
+        facts_.keyring->authority()->serverFor(destination.host);
+    tls_.emplace(*server, socket_, buffer_, kHelloWithin);
+    buffer_.clear();
+    stream_ = &*tls_;
+    intercepted_ = destination;
+}
+
+bool ProxyConnection::authorized(const Destination& destination, bool tls, EgressEntry& entry) {
+    if (head_.chunked) {
+        throw Refused(411, "chunked", "say how long the body is (Content-Length)");
+    }
+    if (tls && head_.host != destination.host) {
+        throw Refused(421, "other_host", "this connection is to " + destination.text());
+    }
+    if (head_.method == "TRACE" || head_.method == "CONNECT") {
+        throw Refused(kForbidden, "method", head_.method + " is not carried with credentials");
+    }
+    const CredentialGrant grant = facts_.keyring->grant(destination, tls);
+    if (!call_) {
+        call_.emplace(facts_.dialer, facts_.egress, facts_.ca_file, [fd = fd_] {
+            pollfd wait{fd, 0, 0};
+            return ::poll(&wait, 1, 0) > 0;  // an error, or both directions are gone
+        });
+    }
+    return call_->perform({head_, destination, tls, grant}, *stream_, buffer_, entry);
 }
 
 void ProxyConnection::carry(const Fd& outside, std::string_view first, std::uint64_t most_sent,
                             EgressEntry& entry) {
     SocketStream out(outside.get());
     out.write(first, kTakeWithin);
-    egress_.book(entry.sent + first.size(), 0);
+    facts_.egress.book(entry.sent + first.size(), 0);
     RelayLimits limits;
     if (most_sent != UINT64_MAX) {
         limits.sent = most_sent - first.size();
         limits.tell_end = false;
     }
-    limits.booked = [this](const Carried& more) { return egress_.book(more.sent, more.received); };
+    limits.booked = [this](const Carried& more) {
+        return facts_.egress.book(more.sent, more.received);
+    };
     Carried carried;
     const auto count = [&] {
         entry.sent += first.size() + carried.sent;
@@ -310,8 +328,8 @@ void ProxyConnection::answer(int status, const std::string& type, const std::str
     if (status == 429) head += "Retry-After: 1\r\n";
     if (!keep_alive) head += "Connection: close\r\n";
     head += "\r\n";
-    stream_.write(head, kTakeWithin);
-    if (head_.method != "HEAD") stream_.write(text, kTakeWithin);
+    stream_->write(head, kTakeWithin);
+    if (head_.method != "HEAD") stream_->write(text, kTakeWithin);
 }
 
 }  // namespace hearth::broker

@@ -7,20 +7,33 @@
 #include "base/Fd.h"
 #include "base/http/RequestHead.h"
 #include "controller/broker/ByteStream.h"
+#include "controller/broker/CredentialCall.h"
 #include "controller/broker/Dialer.h"
+#include "controller/broker/Keyring.h"
 #include "controller/broker/Mirror.h"
+#include "controller/broker/TlsStream.h"
 #include "controller/broker/WorkspaceEgress.h"
 
 namespace hearth::broker {
 
+/// What all connections of a workspace share.
+struct ProxyFacts {
+    WorkspaceEgress& egress;
+    const Dialer& dialer;
+    Mirror* mirror = nullptr;          ///< may be null
+    const Keyring* keyring = nullptr;  ///< may be null
+    std::string ca_file;               ///< authorities to trust besides the system's; may be empty
+    const Clock& clock;
+};
+
 /// One connection that tenant code made to its broker's port: HTTP/1.1, as a server for what is
-/// mirrored ("GET /pypi/…"), as a proxy for the rest ("GET http://…", CONNECT). Everything that
-/// comes from it is hostile. Used by one thread.
+/// mirrored ("GET /pypi/…"), as a proxy for the rest ("GET http://…", CONNECT). A tunnel to a host
+/// that there are credentials for ends here: the requests in it are read, and get them. Everything
+/// that comes from it is hostile. Used by one thread.
 class ProxyConnection {
 public:
-    /// `fd` is non-blocking and not owned; `mirror` may be null.
-    ProxyConnection(int fd, WorkspaceEgress& egress, const Dialer& dialer, Mirror* mirror,
-                    const Clock& clock);
+    /// `fd` is non-blocking and not owned.
+    ProxyConnection(int fd, const ProxyFacts& facts);
 
     /// Serves until either side has had enough. Throws nothing but what it cannot know.
     void run();
@@ -32,9 +45,15 @@ private:
     bool readHead();
     /// Answers what has been read; true if another may follow.
     bool serve();
+    std::string_view kind() const;
     bool serveMirror(EgressEntry& entry);
-    void forward(EgressEntry& entry);
-    void tunnel(EgressEntry& entry);
+    bool forward(EgressEntry& entry);
+    bool tunnel(EgressEntry& entry);
+    /// Reads until the client's hello is whole; what is wrong with it goes into the entry.
+    bool readHello(const Destination& destination, EgressEntry& entry);
+    /// From here on requests to this host are read and get credentials.
+    void intercept(const Destination& destination);
+    bool authorized(const Destination& destination, bool tls, EgressEntry& entry);
     /// Sends what was read ahead and then relays; the sum goes into the entry.
     void carry(const Fd& outside, std::string_view first, std::uint64_t most_sent,
                EgressEntry& entry);
@@ -43,12 +62,13 @@ private:
     void sendFile(CachedFile& file, bool keep_alive, EgressEntry& entry);
 
     const int fd_;
-    SocketStream stream_;
-    WorkspaceEgress& egress_;
-    const Dialer& dialer_;
-    Mirror* const mirror_;
-    const Clock& clock_;
-    std::string buffer_;  ///< read and not yet used
+    const ProxyFacts& facts_;
+    SocketStream socket_;
+    std::optional<TlsStream> tls_;            ///< over the socket, once intercepted
+    std::optional<Destination> intercepted_;  ///< where the requests in it go
+    std::optional<CredentialCall> call_;
+    ByteStream* stream_ = &socket_;  ///< where requests come from and answers go
+    std::string buffer_;             ///< read and not yet used
     RequestHead head_;
 };
 

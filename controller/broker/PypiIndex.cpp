@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/http/Html.h"
 #include "base/http/Url.h"
 #include "controller/broker/Dialer.h"
 #include "controller/broker/Fetcher.h"
@@ -46,29 +47,6 @@ std::string unescaped(std::string_view text) {
         } else {
             out += text.front();
             text.remove_prefix(1);
-        }
-    }
-    return out;
-}
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out += c;
         }
     }
     return out;
@@ -265,20 +243,20 @@ std::string pypiHtml(const PypiProject& project, const std::string& files) {
     std::string out =
         "<!DOCTYPE html>\n<html><head><meta name=\"pypi:repository-version\" "
         "content=\"1.0\"><title>Links for " +
-        escaped(project.name) + "</title></head><body>\n";
+        escapeHtml(project.name) + "</title></head><body>\n";
     for (const PypiFile& file : project.files) {
         out += "<a href=\"" + files + "/" + project.name + "/" + percentEncode(file.filename);
         if (!file.sha256.empty()) out += "#sha256=" + file.sha256;
         out += '"';
         if (!file.requires_python.empty()) {
-            out += " data-requires-python=\"" + escaped(file.requires_python) + '"';
+            out += " data-requires-python=\"" + escapeHtml(file.requires_python) + '"';
         }
-        if (file.yanked) out += " data-yanked=\"" + escaped(*file.yanked) + '"';
+        if (file.yanked) out += " data-yanked=\"" + escapeHtml(*file.yanked) + '"';
         if (file.metadata_sha256) {
             const std::string told = "sha256=" + *file.metadata_sha256;
             out += " data-dist-info-metadata=\"" + told + "\" data-core-metadata=\"" + told + '"';
         }
-        out += ">" + escaped(file.filename) + "</a><br>\n";
+        out += ">" + escapeHtml(file.filename) + "</a><br>\n";
     }
     return out + "</body></html>\n";
 }

@@ -104,6 +104,7 @@ struct BindRequest {
     Json note = Json::object();
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;
+    std::string trust;  ///< certificates in PEM that kTrustFile gets besides the image's own
     Deadlines deadlines;
 };
 

@@ -192,21 +192,23 @@ std::string encodeDataHello(std::uint64_t epoch, const std::string& claim_id) {
 }
 
 std::string encodeBind(const BindRequest& request, const ClockShift& clocks) {
-    return dumpJson({{"op", "bind"},
-                     {"protocol", kProtocolVersion},
-                     {"epoch", request.epoch},
-                     {"claimId", request.claim_id},
-                     {"attempt", request.attempt},
-                     {"tenant", request.tenant},
-                     {"workspaceId", request.workspace_id},
-                     {"fingerprint", request.fingerprint},
-                     {"labels", request.labels},
-                     {"note", request.note.is_object() ? request.note : Json::object()},
-                     {"env", request.env},
-                     {"secrets", request.secrets},
-                     {"deadlines",
-                      {{"expiresAtNs", nanos(clocks.theirs(request.deadlines.expires_at))},
-                       {"idleTimeoutMs", request.deadlines.idle_timeout.count()}}}});
+    Json json{{"op", "bind"},
+              {"protocol", kProtocolVersion},
+              {"epoch", request.epoch},
+              {"claimId", request.claim_id},
+              {"attempt", request.attempt},
+              {"tenant", request.tenant},
+              {"workspaceId", request.workspace_id},
+              {"fingerprint", request.fingerprint},
+              {"labels", request.labels},
+              {"note", request.note.is_object() ? request.note : Json::object()},
+              {"env", request.env},
+              {"secrets", request.secrets},
+              {"deadlines",
+               {{"expiresAtNs", nanos(clocks.theirs(request.deadlines.expires_at))},
+                {"idleTimeoutMs", request.deadlines.idle_timeout.count()}}}};
+    if (!request.trust.empty()) json["trust"] = request.trust;
+    return dumpJson(json);
 }
 
 std::string encodeDeadlines(std::uint64_t epoch, std::optional<TimePoint> expires_at,

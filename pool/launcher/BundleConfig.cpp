@@ -81,7 +81,7 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
          mount("/dev", "tmpfs", "tmpfs",
                Json::array(
-                   {"nosuid", "noexec", "strictatime", "mode=755", "size=64k", "nr_inodes=64"})),
+                   {"nosuid", "noexec", "strictatime", "mode=755", "size=1m", "nr_inodes=64"})),
          mount("/dev/pts", "devpts", "devpts",
                Json::array({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620",
                             "gid=5", "max=16"})),

@@ -105,6 +105,15 @@ except OSError as e:
             assert "egress.request" in s.log() and "pypi:hearthfoo" in s.log()
 
 
+def moved_files():
+    """a file that its index redirects to is followed there"""
+    with Index([wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5")], moved=True) as index:
+        with server(pool("m", "Mirror"), args=mirrored(index)) as s:
+            done = s.run(s.open_workspace(pool="m")["id"], INSTALL, timeoutSeconds=100)
+            assert done["stdout"].strip() == "1.0 2.5", done
+            assert len(index.downloads()) == 2, index.asked
+
+
 def npm_installs():
     """npm install works unchanged in a Mirror pool, dependencies and all"""
     packages = [tarball("hearth-left", dependencies={"hearth-right": "^1.0.0"}),
@@ -398,6 +407,6 @@ def packages():
 
 
 if __name__ == "__main__":
-    main("server", [pip_installs, npm_installs, one_download, lying_index, says_why, denied_addresses, allowed_service,
+    main("server", [pip_installs, moved_files, npm_installs, one_download, lying_index, says_why, denied_addresses, allowed_service,
                     packages, survives_restart, floods,
                     beside_output, held_heads])

@@ -72,10 +72,18 @@ def pool_yaml(name="shell", image="shell", warm=2, on_empty="Queue", max_wait="2
                        idle=idle, per_tenant=per_tenant, memory=memory)
 
 
+given_ports = set()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that nobody has, and that was not given before: the kernel may name the same one twice in a row."""
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        if port not in given_ports:
+            given_ports.add(port)
+            return port
 
 
 class Answer:

@@ -42,8 +42,8 @@ def tarball(name, version="1.0.0", code="module.exports = 42\n", dependencies=No
 class Index:
     """Use as a context. `asked` holds each path in the order it was asked for."""
 
-    def __init__(self, wheels=(), tarballs=(), delay=0.0, as_json=False):
-        self.asked, self.delay, self.as_json = [], delay, as_json
+    def __init__(self, wheels=(), tarballs=(), delay=0.0, as_json=False, moved=False):
+        self.asked, self.delay, self.as_json, self.moved = [], delay, as_json, moved
         self.files, self.projects, self.packages, self.lies = {}, {}, {}, {}
         for filename, content in wheels:
             self.files[f"/files/{filename}"] = content
@@ -115,6 +115,13 @@ class Index:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
+                if index.moved and self.path in index.files:  # as indexes do whose files lie elsewhere
+                    self.send_response(302)
+                    self.send_header("Location", "/elsewhere" + self.path)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                self.path = self.path.removeprefix("/elsewhere")
                 index.asked.append(self.path)
                 found = index.answer(self.path)
                 kind, body = found or ("text/plain", "nothing here")

@@ -12,6 +12,8 @@
 #include <csignal>
 #include <utility>
 
+#include "pool/agent/program/TrustFile.h"
+
 namespace hearth::agent {
 
 namespace {
@@ -336,6 +338,10 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
         wanted.labels.size() + wanted.note.size() > 16 * kMaxText) {
         return connection.fail(stream, "BAD_REQUEST",
                                "bind is incomplete, too large, or env is bad");
+    }
+    if (const std::string_view trust = body["trust"].text();
+        !trust.empty() && !lock_.holder() && !writeTrustFile(trust)) {
+        return connection.fail(stream, "UNAVAILABLE", "what is to be trusted cannot be written");
     }
     const std::int64_t now = nowNs();
     const BindOutcome outcome = lock_.bind(std::move(wanted), now);

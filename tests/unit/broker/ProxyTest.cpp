@@ -90,7 +90,7 @@ struct Inside {
         REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
         const Fd tenant(pair[0]);
         std::thread server([&, end = Fd(pair[1])] {
-            ProxyConnection(end.get(), egress, dialer, nullptr, clock).run();
+            ProxyConnection(end.get(), facts).run();
             ::shutdown(end.get(), SHUT_RDWR);
         });
         say(tenant.get(), text);
@@ -106,6 +106,7 @@ struct Inside {
     SystemClock clock;
     Dialer dialer;
     WorkspaceEgress egress;
+    ProxyFacts facts{.egress = egress, .dialer = dialer, .ca_file = {}, .clock = clock};
 };
 
 std::string hello(const std::string& name) {

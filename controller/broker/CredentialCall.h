@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/http/RequestHead.h"
+#include "controller/broker/ByteStream.h"
+#include "controller/broker/Curl.h"
+#include "controller/broker/Dialer.h"
+#include "controller/broker/Keyring.h"
+#include "controller/broker/WorkspaceEgress.h"
+
+namespace hearth::broker {
+
+/// Carries requests that get credentials, by libcurl: the connection is made by the Dialer, the
+/// server's certificate is verified, what comes back passes a Masker. Of one tenant's connection;
+/// keeps its own to the outside for the next request. Used by one thread.
+class CredentialCall {
+public:
+    /// `ca_file`: authorities to trust besides the system's; empty: none. `gone` tells whether the
+    /// tenant's side has hung up; it is asked about once a second.
+    CredentialCall(const Dialer& dialer, WorkspaceEgress& egress, std::string ca_file,
+                   std::function<bool()> gone)
+        : dialer_(dialer), egress_(egress), ca_file_(std::move(ca_file)), gone_(std::move(gone)) {}
+
+    struct Request {
+        const RequestHead& head;
+        const Destination& destination;
+        bool tls;
+        const CredentialGrant& grant;
+    };
+
+    /// Sends the request with its body, the rest of which is read from `inside` after `ahead`, and
+    /// gives the answer to `inside`. Returns whether another request may follow there. Throws
+    /// Refused while nothing was answered, then StreamBroken.
+    bool perform(const Request& request, ByteStream& inside, std::string& ahead,
+                 EgressEntry& entry);
+
+private:
+    struct Transfer;
+    void prepare(const Request& request, Transfer& transfer, CurlList& headers, CurlList& names);
+
+    const Dialer& dialer_;
+    WorkspaceEgress& egress_;
+    const std::string ca_file_;
+    const std::function<bool()> gone_;
+    CurlHandle curl_;
+};
+
+}  // namespace hearth::broker

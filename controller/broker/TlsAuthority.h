@@ -1,0 +1,43 @@
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace hearth::broker {
+
+/// A certificate authority of one workspace, which only that workspace's programs are told to
+/// trust, and which can only speak for the hosts it was made for (RFC 5280 section 4.2.1.10). With
+/// it the broker is the other end of their TLS to those hosts. Thread-safe.
+class TlsAuthority {
+public:
+    /// Names and literal addresses. Throws std::runtime_error if the library refuses.
+    explicit TlsAuthority(const std::vector<std::string>& hosts);
+    /// One that privatePem() gave. Throws std::runtime_error on anything else.
+    static std::unique_ptr<TlsAuthority> fromPem(const std::string& private_pem);
+    ~TlsAuthority();
+    TlsAuthority(const TlsAuthority&) = delete;
+    TlsAuthority& operator=(const TlsAuthority&) = delete;
+
+    /// The certificate and its key: whoever has it can speak for the hosts inside the sandbox.
+    std::string privatePem() const;
+    /// What programs are to trust.
+    std::string certificatePem() const;
+
+    /// A server's settings with a certificate for the host: TLS 1.2 or newer, HTTP/1.1.
+    std::shared_ptr<SSL_CTX> serverFor(const std::string& host);
+
+private:
+    struct Material;
+    explicit TlsAuthority(std::unique_ptr<const Material> material);
+
+    const std::unique_ptr<const Material> material_;
+    std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<SSL_CTX>> servers_;  // guarded by mutex_
+};
+
+}  // namespace hearth::broker
