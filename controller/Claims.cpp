@@ -199,7 +199,7 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
     bind.fingerprint = facts.fingerprint;
     bind.labels = request.labels;
     bind.note = bindNote(facts);
-    bind.env = broker_.environment(facts.network, facts.keyring.get());
+    bind.env = broker_.environment(facts.network);
     if (facts.keyring && facts.keyring->authority() != nullptr) {
         bind.trust = facts.keyring->authority()->certificatePem();
     }

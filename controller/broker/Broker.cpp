@@ -8,7 +8,6 @@
 
 #include "base/Error.h"
 #include "controller/broker/ProxyConnection.h"
-#include "pool/agent/Frame.h"
 
 namespace hearth::broker {
 namespace {
@@ -170,8 +169,7 @@ Broker::~Broker() {
     threads_.stop();
 }
 
-std::map<std::string, std::string> Broker::environment(NetworkMode mode,
-                                                       const Keyring* keyring) const {
+std::map<std::string, std::string> Broker::environment(NetworkMode mode) const {
     if (mode == NetworkMode::None) return {};
     std::map<std::string, std::string> env;
     if (mirror_) env = mirror_->environment();
@@ -180,13 +178,6 @@ std::map<std::string, std::string> Broker::environment(NetworkMode mode,
         env[name] = brokerUrl();
     }
     for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
-    if (keyring == nullptr || keyring->authority() == nullptr) return env;
-    // OpenSSL and what is made with it, Python's and AWS's clients, curl, git, pip; Node adds it.
-    for (const char* name :
-         {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE",
-          "GIT_SSL_CAINFO", "PIP_CERT", "NODE_EXTRA_CA_CERTS"}) {
-        env[name] = agent::kTrustFile;
-    }
     return env;
 }
 

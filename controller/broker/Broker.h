@@ -46,9 +46,8 @@ public:
     Broker(const Broker&) = delete;
     Broker& operator=(const Broker&) = delete;
 
-    /// What the environment of such a workspace holds, so that programs find the way out, and
-    /// trust it. `keyring` may be null.
-    std::map<std::string, std::string> environment(NetworkMode mode, const Keyring* keyring) const;
+    /// What the environment of such a workspace holds, so that programs find the way out.
+    std::map<std::string, std::string> environment(NetworkMode mode) const;
     /// The kinds of indexes that sandboxes find: "pypi", "npm".
     std::vector<std::string> mirrored() const;
 

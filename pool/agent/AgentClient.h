@@ -104,7 +104,7 @@ struct BindRequest {
     Json note = Json::object();
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;
-    std::string trust;  ///< certificates in PEM that kTrustFile gets besides the image's own
+    std::string trust;  ///< certificates in PEM that programs trust besides the image's own
     Deadlines deadlines;
 };
 

@@ -21,8 +21,6 @@ inline constexpr std::size_t kMaxResults = 100;
 inline constexpr std::size_t kMaxContexts = 8;
 /// The descriptor on which the agent finds its listening socket.
 inline constexpr int kListenFd = 3;
-/// Inside the sandbox: the authorities that programs are to trust, where a bind brought one.
-inline constexpr const char* kTrustFile = "/dev/hearth-trust.pem";
 /// What a relay (PROTOCOL.md) says first, before it carries frames.
 inline constexpr std::string_view kRelayReady = "hearth-relay 1\n";
 

@@ -340,7 +340,7 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
                                "bind is incomplete, too large, or env is bad");
     }
     if (const std::string_view trust = body["trust"].text();
-        !trust.empty() && !lock_.holder() && !writeTrustFile(trust)) {
+        !trust.empty() && !lock_.holder() && !makeTrusted(trust, env)) {
         return connection.fail(stream, "UNAVAILABLE", "what is to be trusted cannot be written");
     }
     const std::int64_t now = nowNs();

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "base/Fd.h"
-#include "pool/agent/Frame.h"
 
 namespace hearth::agent {
 namespace {
@@ -19,6 +18,13 @@ namespace {
 constexpr std::array<const char*, 4> kSystemFiles{"/etc/ssl/certs/ca-certificates.crt",
                                                   "/etc/pki/tls/certs/ca-bundle.crt",
                                                   "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+/// Where tenants can only read; and where an agent without any rights can write, as Docker's is.
+constexpr std::array<const char*, 2> kPlaces{"/dev/hearth-trust.pem", "/tmp/.hearth-trust.pem"};
+/// Of OpenSSL and what is made with it, Python's and AWS's clients, curl, git, pip. Node's adds to
+/// what it brings itself.
+constexpr std::array<const char*, 7> kVariables{
+    "SSL_CERT_FILE",  "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE",      "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO", "PIP_CERT",           "NODE_EXTRA_CA_CERTS"};
 /// What is larger is no list of authorities; Debian's is 220 KB.
 constexpr off_t kMostSystem = 512 * 1024;
 
@@ -43,7 +49,7 @@ std::string systemAuthorities() {
 
 bool writeAll(int fd, std::string_view bytes) {
     while (!bytes.empty()) {
-        const ssize_t n = write(fd, bytes.data(), bytes.size());
+        const ssize_t n = ::write(fd, bytes.data(), bytes.size());
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
         bytes.remove_prefix(static_cast<std::size_t>(n));
@@ -51,13 +57,22 @@ bool writeAll(int fd, std::string_view bytes) {
     return true;
 }
 
-}  // namespace
-
-bool writeTrustFile(std::string_view certificates) {
-    const std::string fresh = std::string(kTrustFile) + ".new";
+bool write(const char* path, std::string_view certificates) {
+    const std::string fresh = std::string(path) + ".new";
     const Fd fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
     return fd && fchmod(fd.get(), 0644) == 0 && writeAll(fd.get(), systemAuthorities()) &&
-           writeAll(fd.get(), certificates) && std::rename(fresh.c_str(), kTrustFile) == 0;
+           writeAll(fd.get(), certificates) && std::rename(fresh.c_str(), path) == 0;
+}
+
+}  // namespace
+
+bool makeTrusted(std::string_view certificates, std::map<std::string, std::string>& env) {
+    for (const char* path : kPlaces) {
+        if (!write(path, certificates)) continue;
+        for (const char* name : kVariables) env.emplace(name, path);
+        return true;
+    }
+    return false;
 }
 
 }  // namespace hearth::agent

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 
 namespace hearth::agent {
 
-/// Writes kTrustFile: the authorities that the image itself trusts, where its system keeps them in
-/// one of the usual files, and these. Only the agent can write there. False if it cannot.
-bool writeTrustFile(std::string_view certificates);
+/// Makes programs trust these certificates besides what the image's own system trusts, where it
+/// keeps that in one of the usual files: writes both to one file, and adds the variables that name
+/// it to `env`, but none that is there. False if the file cannot be written.
+bool makeTrusted(std::string_view certificates, std::map<std::string, std::string>& env);
 
 }  // namespace hearth::agent
