@@ -78,11 +78,11 @@ def every_way():
 
         connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=120)
         with contextlib.closing(connection):
-            connection.request("POST", "/v1/executions", json.dumps({"pool": "m", "code": show, "packages": ["hearthfoo"]}),
+            connection.request("POST", "/v1/executions", json.dumps({"pool": "m", "code": show, "packages": ["hearthfoo", "hearthbar"]}),
                                {"Content-Type": "application/json", "Accept": "text/event-stream"})
             events = [(e["event"], json.loads(e["data"])) for e in sse_events(line.decode() for line in connection.getresponse())]
         assert [kind for kind, _ in events] == ["started", "stdout", "exit"], events
-        assert events[-1][1]["installed"] == {"hearthfoo": "2.0"}, events[-1]
+        assert events[-1][1]["installed"] == {"hearthbar": "2.5", "hearthfoo": "2.0"}, events[-1]
 
 
 def fails_in_words():
