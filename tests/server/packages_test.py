@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -169,6 +170,37 @@ except ImportError:
         assert fine["stdout"] == "0.9\n" and len(index.asked) == asked, fine
 
 
+def tables():
+    """imports are found by reading alone, but for those the code can do without, and each known one is of one distribution with a plain name"""
+    folder = os.path.join(harness.REPO, "pool", "agent", "drivers", "packages")
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, folder)
+    import imports as finder
+    read = {"import a, b.c as d\nfrom e.f import g": {"a", "b", "e"},
+            "from . import x\nfrom .y import z": set(),
+            "def f():\n    import a\nclass C:\n    import b": {"a", "b"},
+            "try:\n    import a\nexcept ImportError:\n    import b\nelse:\n    import c\nfinally:\n    import d": {"b", "c", "d"},
+            "try:\n    import a\nexcept (KeyError, ModuleNotFoundError):\n    pass": set(),
+            "try:\n    import a\nexcept:\n    pass": set(),
+            "try:\n    import a\nexcept OSError:\n    pass": {"a"},
+            "if TYPE_CHECKING:\n    import a\nelse:\n    import b": {"b"},
+            "if typing.TYPE_CHECKING:\n    import a": set(),
+            "no code": set(), "": set(), "\0": set(), "-" * 100_000 + "1": set(), "import a" + "\n" * 9: {"a"}}
+    for code, names in read.items():
+        assert finder.imported(code) == names, (code[:80], finder.imported(code))
+    assert finder.missing("import os, json, nobody_knows_it, sys, _ast") == ([], {
+        "nobody_knows_it": "no distribution is known for import nobody_knows_it; name it in packages"})
+    with open(os.path.join(folder, "distributions.json"), encoding="utf-8") as f:
+        known = json.load(f)
+    assert len(known["same"]) == len(set(known["same"])) and not set(known["same"]) & set(known["renamed"])
+    for name, distribution in [*known["renamed"].items(), *((n, n) for n in known["same"])]:
+        assert name.isidentifier() and name not in sys.stdlib_module_names, name
+        assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", distribution), distribution
+
+
+tables.only = "oci"
+
+
 def newer_than_warm():
     """a package that a sandbox was warmed with and that was upgraded is the new one, in a cold interpreter, and says so; others stay warm"""
     warm = pool("m", "Mirror").replace("  template:\n", "  template:\n    prewarm: {languages: [python], imports: [numpy], timeout: 60s}\n", 1)
@@ -253,4 +285,4 @@ def bursts():
 
 
 if __name__ == "__main__":
-    main("server", [every_way, fails_in_words, once, imports, newer_than_warm, hearth_run, uv_installs, bursts])
+    main("server", [every_way, fails_in_words, once, tables, imports, newer_than_warm, hearth_run, uv_installs, bursts])
