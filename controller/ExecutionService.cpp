@@ -8,6 +8,7 @@
 #include "controller/AgentErrors.h"
 #include "controller/ContextService.h"
 #include "controller/Languages.h"
+#include "controller/RunPackages.h"
 #include "controller/StoredExecution.h"
 #include "controller/Warmup.h"
 
@@ -83,6 +84,7 @@ std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
 std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
                                                           const WorkspaceRequest& where,
                                                           const ExecutionRequest& request) {
+    checkPackages(request, request.language);  // before it costs a sandbox
     WorkspaceRequest claim = where;
     claim.idempotency_key = request.idempotency_key;
     claim.fingerprint = request.fingerprint;
@@ -163,6 +165,9 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
         work.context = request.context;
     } else if (request.code) {
         work.language = chooseLanguage(request.language, workspace->agent().hello().languages);
+    }
+    if (wantsPackages(request)) {
+        work.prepare = packagesFirst(request, work.language, workspace->facts().network);
     }
     if (request.code) work.code = *request.code;
     if (request.command) work.command = *request.command;

@@ -33,6 +33,9 @@ struct ExecutionRequest {
     std::uint64_t output_limit = 1U << 20U;                        ///< 1 KiB to 16 MiB
     bool background = false;
     std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
+    /// To be in the workspace before it runs (wrongSpec()): what is not is installed.
+    std::vector<std::string> packages;
+    bool auto_packages = false;  ///< and what Python code imports and does not find
     /// Patterns of files that are artifacts if the run made or changed them; empty: none are.
     std::vector<std::string> collect;
     std::string idempotency_key;
@@ -59,6 +62,16 @@ struct CollectedArtifacts {
     bool truncated = false;  ///< there may be others
 };
 
+/// What came of the packages that an execution asked for. Texts are untrusted.
+struct RunPackages {
+    std::map<std::string, std::string> installed;      ///< names, with the version there is now
+    std::map<std::string, std::string> not_installed;  ///< imports, with why not
+    bool done = false;                                 ///< and the execution has begun
+    std::uint64_t duration_ms = 0;
+    std::string error;  ///< why not done
+    std::string said;   ///< by the package manager then, the end of it
+};
+
 struct ExecutionView {
     std::string id;
     std::string workspace_id;
@@ -78,12 +91,13 @@ struct ExecutionView {
     bool truncated = false;
     std::uint64_t dropped_bytes = 0;
     std::vector<Artifact> artifacts;
-    bool artifacts_truncated = false;    ///< it may have made or changed others, too
-    std::vector<ResultPtr> results;      ///< in the order they came
-    std::uint64_t dropped_results = 0;   ///< too many, too large, or none that can be shown
-    std::optional<std::string> context;  ///< it ran in
-    std::optional<bool> context_kept;    ///< whether that has outlived it; none while running
-    std::optional<Json> error;           ///< {"name", "message", "traceback"}: untrusted text
+    bool artifacts_truncated = false;     ///< it may have made or changed others, too
+    std::vector<ResultPtr> results;       ///< in the order they came
+    std::uint64_t dropped_results = 0;    ///< too many, too large, or none that can be shown
+    std::optional<std::string> context;   ///< it ran in
+    std::optional<bool> context_kept;     ///< whether that has outlived it; none while running
+    std::optional<RunPackages> packages;  ///< where it asked for any; none while running
+    std::optional<Json> error;            ///< {"name", "message", "traceback"}: untrusted text
     std::string started_at;
     std::optional<double> duration_ms;  ///< none while running
     std::uint64_t cpu_ms = 0;

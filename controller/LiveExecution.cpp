@@ -5,6 +5,7 @@
 
 #include "base/Error.h"
 #include "controller/AgentErrors.h"
+#include "controller/RunPackages.h"
 
 namespace hearth::controller {
 namespace {
@@ -164,6 +165,11 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
         view.dropped_results += result_.dropped_results;
         if (view.context) view.context_kept = result_.context_kept;
         view.error = readReport(result_.report);
+        view.packages = packages_;
+        if (const auto why = packages_ ? packageError(*packages_, status_) : std::nullopt) {
+            view.error = why;
+            view.exit_code.reset();  // that was of no program of the tenant's
+        }
         view.artifacts = artifacts_.items;
         view.artifacts_truncated = artifacts_.truncated;
     }
@@ -298,6 +304,8 @@ void LiveExecution::exited(const agent::ExecResult& result) {
         if (finished_ || has_result_) return;
         result_ = result;
         has_result_ = true;
+        if (result.prepared) packages_ = readPackages(*result.prepared);
+        result_.prepared.reset();
         // A command that lost its parked shell has run in one of its own, and that has no name.
         if (!result.interpreter.empty() || facts_.language.empty()) {
             interpreter_ = result.interpreter;

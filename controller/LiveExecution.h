@@ -123,6 +123,7 @@ private:
     CollectedArtifacts artifacts_;       // guarded by mutex_
     std::condition_variable concluded_;
     std::optional<agent::AgentError> refusal_;   // guarded by mutex_
+    std::optional<RunPackages> packages_;        // guarded by mutex_
     std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_
     Subscribers subscribers_;
 };

@@ -9,7 +9,6 @@
 namespace hearth::controller {
 namespace {
 
-constexpr const char* kProgram = "/.hearth/packages/packages.py";
 constexpr std::size_t kMaxSpec = 300;
 constexpr std::uint64_t kOutput = 1U << 20U;
 constexpr JsonLimits kOutcome{.bytes = 512U << 10U, .depth = 8, .values = 50'000, .members = 5'000};
@@ -96,13 +95,18 @@ std::string textOf(const Json& object, const char* key) {
     return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// The last line of what the program said.
-std::string lastLine(std::string text) {
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    return text.substr(text.rfind('\n') + 1);
-}
-
 }  // namespace
+
+std::optional<Json> packagesOutcome(std::string output) {
+    while (!output.empty() && output.back() == '\n') output.pop_back();
+    try {
+        Json outcome = parseJson(output.substr(output.rfind('\n') + 1), kOutcome);
+        if (outcome.is_object()) return outcome;
+    } catch (const Error&) {
+        // It was ended before it could tell, or has never begun.
+    }
+    return std::nullopt;
+}
 
 std::optional<std::string> wrongSpec(const std::string& spec, const std::string& manager) {
     const bool sound = spec.size() <= kMaxSpec && ((manager != "npm" && isPipSpec(spec)) ||
@@ -129,19 +133,17 @@ PackagesView Packages::viewOf(Execution& execution, const std::vector<std::strin
     view.status = seen.status == "ok" ? "done" : "failed";
     if (seen.status == "timeout") view.error = "it took too long and was ended";
     if (seen.status == "oom") view.error = "the workspace's memory is used up";
-    try {
-        const Json outcome = parseJson(lastLine(seen.stdout_bytes), kOutcome);
-        if (view.error.empty()) view.error = textOf(outcome, "error");
-        const auto packages = outcome.find("packages");
-        if (packages != outcome.end() && packages->is_object()) {
+    if (const std::optional<Json> outcome = packagesOutcome(seen.stdout_bytes)) {
+        if (view.error.empty()) view.error = textOf(*outcome, "error");
+        const auto packages = outcome->find("packages");
+        if (packages != outcome->end() && packages->is_object()) {
             for (const auto& [name, told] : packages->items()) {
                 if (!told.is_object()) continue;
                 view.packages[name] = {textOf(told, "state"), textOf(told, "version"),
                                        textOf(told, "error")};
             }
         }
-    } catch (const Error&) {
-        // It was ended before it could tell, or has never begun.
+    } else {
         view.status = "failed";
         if (view.error.empty()) {
             view.error = seen.exit_code == 127 || seen.exit_code == 126
@@ -190,7 +192,7 @@ PackagesView Packages::manage(const Principal& who, const std::string& workspace
               {"from", request.from ? Json(*request.from) : Json()},
               {"list", request.list}};
     ExecutionRequest work;
-    work.argv = {"python3", kProgram};
+    work.argv = {"python3", kPackagesProgram};
     work.stdin_bytes = dumpJson(task);
     work.timeout = request.timeout;
     work.output_limit = kOutput;

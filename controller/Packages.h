@@ -35,6 +35,10 @@ struct PackagesView {
     std::string execution_id;
 };
 
+/// The program of a sandbox that installs and looks up packages.
+inline constexpr const char* kPackagesProgram = "/.hearth/packages/packages.py";
+/// What it told by the last line of `output`; nullopt if it did not come to that.
+std::optional<Json> packagesOutcome(std::string output);
 /// What is wrong with a specifier, or nullopt. Only names and versions of an index: no options, no
 /// URLs, no paths, no version control (PEP 508; npm's name@range). `manager` is auto, pip or npm.
 std::optional<std::string> wrongSpec(const std::string& spec, const std::string& manager);

@@ -237,6 +237,12 @@ std::string executionDocument(const ExecutionView& view) {
     if (view.signal) out["signal"] = *view.signal;
     if (view.duration_ms) out["durationMs"] = *view.duration_ms;
     if (view.error) out["error"] = *view.error;
+    if (view.packages) {
+        out["packages"] = {{"installed", view.packages->installed},
+                           {"notInstalled", view.packages->not_installed},
+                           {"done", view.packages->done},
+                           {"durationMs", view.packages->duration_ms}};
+    }
     for (const Artifact& artifact : view.artifacts) {
         out["artifacts"].push_back({{"path", toUtf8(artifact.path)},
                                     {"size", artifact.size},
@@ -281,6 +287,13 @@ std::shared_ptr<Execution> storedExecution(const ExecutionRecord& record, Journa
     if (in.contains("signal")) view.signal = in["signal"].get<std::string>();
     if (in.contains("durationMs")) view.duration_ms = in["durationMs"].get<double>();
     if (in.contains("error")) view.error = in["error"];
+    if (const auto told = in.find("packages"); told != in.end()) {
+        RunPackages& packages = view.packages.emplace();
+        told->at("installed").get_to(packages.installed);
+        told->at("notInstalled").get_to(packages.not_installed);
+        packages.done = told->at("done").get<bool>();
+        packages.duration_ms = told->at("durationMs").get<std::uint64_t>();
+    }
     for (const Json& artifact : in.value("artifacts", Json::array())) {
         view.artifacts.push_back(
             {artifact.at("path").get<std::string>(), artifact.at("size").get<std::uint64_t>(),

@@ -30,6 +30,8 @@ CommandSpec spec() {
         own("env", 'e', "K=V", "A variable for the program", true),
         own("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
         own("image", 0, "IMAGE", "The image to run in, by name, reference or digest"),
+        own("packages", 0, "SPEC", "A package to have there, as numpy==2.1; else installed", true),
+        own("auto-packages", 0, "", "Install well-known packages that Python code imports, too"),
         own("stdin", 'i', "", "Send standard input to the program"),
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
         Flag{.name = "workspace",

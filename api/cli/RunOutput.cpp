@@ -95,6 +95,12 @@ void RunOutput::explainEnd() const {
             console_.err << (traceback.empty() ? last : traceback) << '\n' << std::flush;
         }
     }
+    if (const auto unknown = result_.find("notInstalled");
+        unknown != result_.end() && unknown->is_object()) {
+        for (const auto& [name, why] : unknown->items()) {
+            if (why.is_string()) console_.note("hearth: " + why.get<std::string>());
+        }
+    }
     if (const auto dropped = result_.find("droppedBytes");
         dropped != result_.end() && dropped->is_number() && dropped->get<double>() > 0) {
         console_.note("hearth: " + dropped->dump() + " bytes of output were dropped");

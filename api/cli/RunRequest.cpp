@@ -176,6 +176,16 @@ RunRequest makeRunRequest(const Options& options) {
     if (const auto timeout = options.duration("timeout")) {
         request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
     }
+    if (const auto packages = options.all("packages"); !packages.empty()) {
+        request.body["packages"] = packages;
+    }
+    if (options.on("auto-packages")) {
+        if (!request.body.contains("code")) {
+            throw UsageError("--auto-packages goes with code",
+                             "give -c CODE or a SCRIPT without arguments, or name --packages");
+        }
+        request.body["autoPackages"] = true;
+    }
     if (options.on("stdin")) {
         if (!options.positional().empty() && options.positional()[0] == "-") {
             throw UsageError("standard input cannot be both code and input",

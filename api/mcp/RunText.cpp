@@ -123,6 +123,18 @@ std::string contextHint(const ExecutionView& view) {
            "it starts anew.";
 }
 
+/// What came of the packages that it asked for. Untrusted text.
+std::string packagesText(const ExecutionView& view) {
+    if (!view.packages) return {};
+    std::string text;
+    for (const auto& [name, version] : view.packages->installed) {
+        text += (text.empty() ? "\nPackages: " : ", ") + name + " " + version;
+    }
+    for (const auto& [name, why] : view.packages->not_installed)
+        text += "\nNot found: " + why + ".";
+    return clip(text, 2'000).text;
+}
+
 /// What the language's runner reported and stderr does not say already. Untrusted text.
 std::string errorText(const ExecutionView& view) {
     if (!view.error || !view.stderr_bytes.empty()) return {};
@@ -168,6 +180,7 @@ ToolResult runResult(const ExecutionView& view) {
     std::string text = runStatusLine(view);
     if (const std::string hint = statusHint(view); !hint.empty()) text += "\n" + hint;
     if (const std::string hint = contextHint(view); !hint.empty()) text += "\n" + hint;
+    text += packagesText(view);
     if (view.truncated) {
         text += "\n" + std::to_string(view.dropped_bytes) +
                 " bytes of output were too many to keep; write large output to a file.";

@@ -50,6 +50,8 @@ ExecutionRequest executionRequest(const CallContext& call, const Arguments& argu
     // A model that made a file wants it seen, and has no other way once a one shot has ended.
     request.collect =
         arguments.has("collect") ? arguments.textList("collect") : std::vector<std::string>{"**"};
+    request.packages = arguments.textList("packages");
+    request.auto_packages = arguments.flag("auto_packages");
     request.idempotency_key = arguments.textOr("idempotency_key", "");
     if (!request.idempotency_key.empty()) request.fingerprint = arguments.fingerprint();
     request.started_at = call.started_at;
@@ -158,6 +160,13 @@ Json runSchema() {
           textListParam("Patterns of files to give back if the run made or changed them; "
                         "[\"**\"], all, unless told; [] gives none.",
                         16)},
+         {"packages",
+          textListParam(
+              "Packages to have there before it runs, e.g. \"numpy==2.1\"; what is absent "
+              "is installed, within timeout_s. Needs network Mirror or Egress.",
+              64)},
+         {"auto_packages", boolParam("With Python code: also install well-known packages that it "
+                                     "imports and does not find.")},
          {"background", boolParam("Return at once with a run_id for run_status.")},
          {"pool", stringParam("Without workspace_id: the pool to take a sandbox from.")},
          {"image",

@@ -154,6 +154,16 @@ Schema executionSchema() {
         .required("context", textOrNull().describe("The context it ran in"))
         .required("contextKept", Schema::boolean().nullable().describe(
                                      "Once it has ended: whether its context lives on"))
+        .optional("installed",
+                  Schema::map(kDisplayName, text())
+                      .describe("Of the packages that were asked for, what is there, with its "
+                                "version. `error` is a PackageError where the execution has not "
+                                "begun because of them"))
+        .optional("installMs", Schema::integer().describe("What that took of `durationMs`"))
+        .optional("notInstalled",
+                  Schema::map(kDisplayName, text())
+                      .describe("With `autoPackages`: imports of the code that are not found and "
+                                "of no known distribution, and what to do"))
         .optional("claim", ledgerSchema())
         .optional("traceId", text())
         .named("Execution");

@@ -197,8 +197,20 @@ Schema executionFields() {
                                           .fallback(1 << 20))
         .optional("background", Schema::boolean().describe("Answers 202 at once").fallback(false))
         .optional("pty", ptySchema())
-        .later("packages",
-               "Package installation is not in this version; use an image that has them")
+        .optional("packages",
+                  Schema::array(Schema::string().sizes(1, 300))
+                      .sizes(0, 64)
+                      .describe("What must be there before it runs: names of an index, with "
+                                "versions or without. What is absent is installed in the "
+                                "workspace, within the timeout; that needs network Mirror or "
+                                "Egress")
+                      .example(Json::array({"numpy==2.1"})))
+        .optional("autoPackages",
+                  Schema::boolean()
+                      .describe("With Python code: also installs what it imports and does not "
+                                "find, where the distribution of that import is well known; "
+                                "`notInstalled` tells the others")
+                      .fallback(false))
         .optional("collect",
                   Schema::array(Schema::string(kPath).sizes(1, 256))
                       .sizes(0, 16)
@@ -373,6 +385,8 @@ controller::ExecutionRequest readExecutionRequest(const Json& body) {
     if (const auto collect = body.find("collect"); collect != body.end()) {
         request.collect = collect->get<std::vector<std::string>>();
     }
+    request.packages = body.value("packages", std::vector<std::string>{});
+    request.auto_packages = body.value("autoPackages", false);
     const bool interactive = (request.background || request.pty) && request.context.empty();
     request.stdin_open = body.value("stdinOpen", interactive && !request.stdin_bytes);
     if (request.stdin_open && request.stdin_bytes) {

@@ -133,6 +133,13 @@ Json executionJson(const controller::ExecutionView& view, const std::string& tra
                 {"interpreter", orNull(view.interpreter)},
                 {"context", orNull(view.context)},
                 {"contextKept", view.context_kept ? Json(*view.context_kept) : Json(nullptr)}};
+    if (view.packages) {
+        out["installed"] = view.packages->installed;
+        out["installMs"] = view.packages->duration_ms;
+        if (!view.packages->not_installed.empty()) {
+            out["notInstalled"] = view.packages->not_installed;
+        }
+    }
     if (view.claim) out["claim"] = ledgerJson(*view.claim);
     if (!trace_id.empty()) out["traceId"] = trace_id;
     return out;

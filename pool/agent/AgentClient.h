@@ -115,6 +115,21 @@ struct BindReply {
     TimePoint bound_at{};
 };
 
+/// A process that runs before the work of an execution and as a part of it.
+struct PrepareWork {
+    std::vector<std::string> argv;
+    std::string input;       ///< on its standard input, one line
+    bool with_code = false;  ///< and behind it the code
+};
+
+/// What came of it. Untrusted text.
+struct Prepared {
+    bool ok = false;  ///< else the work has not begun
+    std::uint64_t duration_ms = 0;
+    std::string output;  ///< the ends of what it printed
+    std::string errors;
+};
+
 struct ExecRequest {
     std::string id;
     std::string fingerprint;
@@ -131,7 +146,8 @@ struct ExecRequest {
     std::chrono::milliseconds timeout{0};
     std::uint64_t output_limit = 1U << 20U;
     bool background = false;
-    bool prewarm = false;        ///< before the bind, and only then
+    bool prewarm = false;  ///< before the bind, and only then
+    std::optional<PrepareWork> prepare;
     Json note = Json::object();  ///< told again by ExecStart where the agent had it already
 };
 
@@ -158,6 +174,7 @@ struct ExecResult {
     std::uint64_t result_bytes = 0;
     std::uint64_t dropped_results = 0;
     std::optional<bool> context_kept;  ///< of one that ran in a context
+    std::optional<Prepared> prepared;  ///< of one that was to be
     std::string report;  ///< untrusted JSON text left by the language's runner, or empty
 };
 

@@ -242,6 +242,11 @@ std::string encodeExec(const ExecRequest& request) {
     json["outputLimit"] = request.output_limit;
     json["background"] = request.background;
     if (request.prewarm) json["prewarm"] = true;
+    if (request.prepare) {
+        json["prepare"] = {{"argv", request.prepare->argv},
+                           {"input", request.prepare->input},
+                           {"code", request.prepare->with_code}};
+    }
     if (!request.note.empty()) json["note"] = request.note;
     return dumpJson(json);
 }
@@ -412,6 +417,11 @@ ExecResult decodeResult(const Json& json, const std::string& id) {
     }
     if (fields.find("droppedResults")) result.dropped_results = fields.number("droppedResults");
     if (fields.find("contextKept")) result.context_kept = fields.flag("contextKept");
+    if (fields.find("prepared")) {
+        const Fields prepared = fields.object("prepared");
+        result.prepared = {prepared.flag("ok"), prepared.number("durationMs"),
+                           prepared.text("output", kMaxText), prepared.text("errors", kMaxText)};
+    }
     result.report = fields.textOr("report", kMaxText);
     return result;
 }

@@ -69,6 +69,12 @@ FakeExecution::FakeExecution(const Json& request, std::shared_ptr<FakeContext> c
         statements_ = {lineOf(request)};
     }
     if (context_) context_->busy = true;
+    if (request.contains("prepare")) {
+        const std::string input = request["prepare"].value("input", "");
+        const bool ok = input.find("no-such") == std::string::npos;
+        prepared_ = dumpJson({{"ok", ok}, {"durationMs", 0}, {"output", input}, {"errors", ""}});
+        if (!ok) end("failed", 1, 0, now_ns);
+    }
     proceed(now_ns);
 }
 
@@ -230,6 +236,7 @@ Json FakeExecution::result() const {
                 {"droppedResults", dropped_results_}};
     if (context_) result["contextKept"] = context_kept_;
     if (!report_.empty()) result["report"] = report_;
+    if (!prepared_.empty()) result["prepared"] = Json::parse(prepared_);
     return result;
 }
 

@@ -86,6 +86,7 @@ private:
     std::vector<Shown> shown_;
     std::uint64_t dropped_results_ = 0;
     std::string report_;
+    std::string prepared_;  ///< JSON text: an echo of what prepares it, a failure for `no-such`
     bool input_open_ = false;
     bool stubborn_ = false;
     bool context_kept_ = true;

@@ -13,15 +13,16 @@ import time
 import zipfile
 
 
-def wheel(name, version="1.0", code="", size=0, requires=()):
+def wheel(name, version="1.0", code="", size=0, requires=(), module=None):
     """A wheel with one module; `size` more bytes that do not compress."""
+    module = module or name
     out = io.BytesIO()
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(f"Requires-Dist: {r}\n" for r in requires)
     with zipfile.ZipFile(out, "w") as z:
-        z.writestr(f"{name}/__init__.py", code or f"version = {version!r}\n")
+        z.writestr(f"{module}/__init__.py", code or f"version = {version!r}\n")
         if size:
-            z.writestr(f"{name}/data", hashlib.shake_128(name.encode()).digest(size))
+            z.writestr(f"{module}/data", hashlib.shake_128(name.encode()).digest(size))
         z.writestr(f"{info}/METADATA", metadata)
         z.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         z.writestr(f"{info}/RECORD", "")

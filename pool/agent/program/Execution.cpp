@@ -76,6 +76,44 @@ Execution::~Execution() {
     loop_.bury(std::move(channel_));
 }
 
+const char* Execution::prepare(gid_t label) {
+    SpawnRequest spawn;
+    spawn.env = request_.spawn.env;
+    spawn.cwd = request_.spawn.cwd;
+    spawn.label = label;
+    auto preparation = std::make_unique<Preparation>(loop_);
+    if (const char* why = preparation->start(settings_, request_.prepare, request_.code,
+                                             std::move(spawn), pid_)) {
+        return why;
+    }
+    preparation_ = std::move(preparation);
+    mark_ = settings_.mark;
+    label_ = label;
+    started_ns_ = nowNs();
+    if (request_.timeout_ms > 0) deadline_ns_ = started_ns_ + request_.timeout_ms * kMs;
+    return nullptr;
+}
+
+bool Execution::prepared(int status, const rusage& usage) {
+    const bool ok = status == 0 && !killed_;
+    preparation_->ended(ok);
+    preparation_usage_ = usage;
+    pid_ = -1;
+    if (!ok) return false;
+    killProcesses(settings_, mark_, label_);  // what it left behind has another label than the work
+    if (const char* why = owner_.begin(*this)) {
+        startFailed(why);
+    } else {
+        feed();
+    }
+    return true;
+}
+
+void Execution::startFailed(const char* why) {
+    log_.append(Channel::Stderr, std::string("hearth: ") + why + "\n");
+    reaped(W_EXITCODE(125, 0), rusage{});
+}
+
 const char* Execution::startCold(std::unique_ptr<Scratch> scratch) {
     Fd ours;
     Fd theirs;
@@ -112,22 +150,22 @@ void Execution::startParked(std::unique_ptr<Parked> parked, std::string_view wor
     channel_->write(work);
     if (!request_.spawn.with_stdin) parked->pipes.input.reset();
     began(std::move(parked->pipes));
-    begin_by_ns_ = started_ns_ + kBeginWithinNs;
+    begin_by_ns_ = nowNs() + kBeginWithinNs;
 }
 
 bool Execution::startInShell(std::unique_ptr<ParkedShell> shell, std::string_view script) {
-    started_ns_ = nowNs();
+    const std::int64_t now = nowNs();
     if (!shell->script.finish(script)) {
         kill(shell->pid, SIGKILL);
-        started_ns_ = 0;
         return false;
     }
+    if (started_ns_ == 0) started_ns_ = now;
     interpreter_ = Interpreter::Parked;
     script_ = std::move(shell->script);
     label_ = shell->label;
     pid_ = shell->pid;
     began(std::move(shell->pipes));
-    begin_by_ns_ = started_ns_ + kBeginWithinNs;
+    begin_by_ns_ = now + kBeginWithinNs;
     return true;
 }
 
@@ -227,8 +265,7 @@ void Execution::retryCold() {
     wroteOff(output_);
     wroteOff(errors_);
     if (const char* why = owner_.startCold(*this)) {
-        log_.append(Channel::Stderr, std::string("hearth: ") + why + "\n");
-        reaped(W_EXITCODE(125, 0), rusage{});
+        startFailed(why);
     } else {
         feed();
     }
@@ -287,6 +324,7 @@ void Execution::pumpStreams() {
 }
 
 void Execution::feed() {
+    if (preparing()) return;  // it is for the work, which takes it when it begins
     bool full = false;
     const auto give = [&](std::string& bytes) {
         std::size_t done = 0;
@@ -343,7 +381,11 @@ void Execution::reaped(int status, const rusage& usage) {
     const pid_t whose = pid_;
     if (channel_ && channel_->isOpen()) channel_->read();  // what it said last
     if (reaped_ || pid_ != whose) return;                  // that was how it ended, or another runs
-    if (script_ && script_.takeBack()) {                   // it was killed before it had begun
+    if (preparing()) {
+        if (prepared(status, usage)) return;
+        if (killed_ && status == 0) status = SIGKILL;  // it was too late to be heard of
+    }
+    if (script_ && script_.takeBack()) {  // it was killed before it had begun
         pid_ = -1;
         return retryCold();
     }
@@ -469,17 +511,23 @@ Value Execution::result() const {
                          : by_signal ? "killed"
                          : code != 0 ? "failed"
                                      : "ok";
-    const auto ms = [](const timeval& t) { return t.tv_sec * 1'000 + t.tv_usec / 1'000; };
+    const auto ms = [](const rusage& used) {
+        const auto of = [](const timeval& t) { return t.tv_sec * 1'000 + t.tv_usec / 1'000; };
+        return static_cast<std::int64_t>(of(used.ru_utime) + of(used.ru_stime));
+    };
     Value r = Value::object();
     r.set("id", request_.id).set("status", status).set("exitCode", code).set("signal", number);
     r.set("startedAtNs", started_ns_).set("endedAtNs", ended_ns_);
-    r.set("cpuMs", static_cast<std::int64_t>(ms(usage_.ru_utime) + ms(usage_.ru_stime)));
-    r.set("maxRssBytes", static_cast<std::int64_t>(usage_.ru_maxrss) * 1'024);
+    r.set("cpuMs", ms(usage_) + ms(preparation_usage_));
+    r.set("maxRssBytes",
+          static_cast<std::int64_t>(std::max(usage_.ru_maxrss, preparation_usage_.ru_maxrss)) *
+              1'024);
     r.set("outputBytes", log_.total()).set("droppedBytes", log_.dropped());
     r.set("interpreter", nameOf(interpreter_)).set("resultBytes", results_.size());
     r.set("droppedResults", results_.dropped());
     if (interpreter_ == Interpreter::Context) r.set("contextKept", !host_lost_);
     if (!report_.empty()) r.set("report", report_);
+    if (preparation_) r.set("prepared", preparation_->told());
     return r;
 }
 

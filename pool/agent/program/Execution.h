@@ -14,6 +14,7 @@
 #include "pool/agent/program/Loop.h"
 #include "pool/agent/program/OutputStream.h"
 #include "pool/agent/program/ParkedShells.h"
+#include "pool/agent/program/Preparation.h"
 #include "pool/agent/program/Processes.h"
 #include "pool/agent/program/ResultLog.h"
 #include "pool/agent/program/Scratch.h"
@@ -39,6 +40,8 @@ protected:
 class ExecutionOwner {
 public:
     virtual void finished(Execution& execution) = 0;
+    /// It has been prepared: its work begins. Null, or why it could not.
+    virtual const char* begin(Execution& execution) = 0;
     /// The interpreter that was forked ahead has not taken up its work and is gone: null if it was
     /// started cold, or why it could not.
     virtual const char* startCold(Execution& execution) = 0;
@@ -69,6 +72,7 @@ public:
         std::string code;
         bool command = false;  ///< asked for as a command line, not as an argument vector
         SpawnRequest spawn;
+        PrepareRequest prepare;
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
         bool background = false;
@@ -81,6 +85,9 @@ public:
     ~Execution();
 
     Request& request() noexcept { return request_; }
+    /// Runs `request().prepare`, then has its owner begin the work; if that fails, nothing else
+    /// runs. Null, or why nothing was started.
+    const char* prepare(gid_t label);
     /// In a process of its own, by `request().spawn`. Null, or why nothing was started.
     const char* startCold(std::unique_ptr<Scratch> scratch);
     /// In an interpreter that was forked ahead.
@@ -136,6 +143,10 @@ private:
                     std::string_view payload) override;
     void driverClosed(DriverChannel& channel) override;
     void began(Spawned spawned);
+    bool preparing() const noexcept { return preparation_ && preparation_->running(); }
+    /// What prepares it has ended: true if the work has begun.
+    bool prepared(int status, const rusage& usage);
+    void startFailed(const char* why);
     void done(std::string_view payload);
     /// Gives up the process that should have begun: true if it has not, and will not.
     bool takeBack();
@@ -160,6 +171,8 @@ private:
     ExecutionOwner& owner_;
     Request request_;
     std::unique_ptr<Scratch> scratch_;
+    std::unique_ptr<Preparation> preparation_;
+    rusage preparation_usage_{};
     OutputLog log_;
     ResultLog results_;
     Interpreter interpreter_ = Interpreter::None;

@@ -123,6 +123,9 @@ bool Executions::readWork(Connection& connection, std::uint32_t stream, const Va
     request.background = body["background"].boolean();
     if (body["note"].isObject()) request.note = body["note"].dump();
     if (request.note.size() > kMaxNote) return refuse("note is too large");
+    if (!PrepareRequest::read(body["prepare"], request.prepare)) {
+        return refuse("prepare holds no plain argv");
+    }
     if (!environment_.with(body["env"], spawn.pty, spawn.env)) {
         return refuse("env holds a bad name or value");
     }
@@ -155,12 +158,20 @@ void Executions::exec(Connection& connection, std::uint32_t stream, const Value&
         return connection.fail(stream, "UNSUPPORTED", "the image has no such language");
     ExecutionOwner& self = *this;
     auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request));
-    if (!(code ? startFresh(*execution) : startInShell(*execution))) {
-        if (const char* why = startCold(*execution)) {
-            return connection.fail(stream, "SPAWN_FAILED", why);
-        }
-    }
+    if (const char* why = start(*execution)) return connection.fail(stream, "SPAWN_FAILED", why);
     follow(connection, stream, keep(std::move(execution)), 0, 0, false);
+}
+
+const char* Executions::start(Execution& execution) {
+    return execution.request().prepare.argv.empty() ? begin(execution)
+                                                    : execution.prepare(nextLabel());
+}
+
+const char* Executions::begin(Execution& execution) {
+    if (!execution.request().context.empty()) return runInContext(execution);
+    const bool code = !execution.request().language.empty();
+    return (code ? startFresh(execution) : startInShell(execution)) ? nullptr
+                                                                    : startCold(execution);
 }
 
 Execution& Executions::keep(std::unique_ptr<Execution> execution) {

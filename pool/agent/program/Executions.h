@@ -61,6 +61,7 @@ private:
     class Drain;
 
     void finished(Execution& execution) override;
+    const char* begin(Execution& execution) override;
     const char* startCold(Execution& execution) override;
     void active() override { deadlines_.touch(nowNs()); }
     void drain(Fd pipe) override;
@@ -77,6 +78,9 @@ private:
     /// In an interpreter that was forked ahead; false if there is none that fits.
     bool startFresh(Execution& execution);
     const char* startContext(Context& context);
+    const char* runInContext(Execution& execution);
+    /// Its preparation, if it has one, else its work.
+    const char* start(Execution& execution);
     Context* findContext(Connection& connection, std::uint32_t stream, const Value& body);
     void execInContext(Connection& connection, std::uint32_t stream, const Value& body,
                        Execution::Request request);

@@ -84,11 +84,21 @@ void Executions::execInContext(Connection& connection, std::uint32_t stream, con
     if (context.busy()) return connection.fail(stream, "BUSY", "the context runs something else");
     request.language = context.facts().language;
     request.context = context.facts().id;
+    request.spawn.cwd = context.facts().cwd;
+    request.spawn.env = context.facts().env;
     ExecutionOwner& self = *this;
-    const std::string code = request.code;
     auto execution = std::make_unique<Execution>(loop_, settings_, self, std::move(request));
-    context.run(*execution, code);
+    if (const char* why = start(*execution)) return connection.fail(stream, "SPAWN_FAILED", why);
     follow(connection, stream, keep(std::move(execution)), 0, 0, false);
+}
+
+const char* Executions::runInContext(Execution& execution) {
+    // It may have gone, or been taken, while the execution was prepared.
+    const auto found = contexts_.find(execution.request().context);
+    if (found == contexts_.end() || !found->second->alive()) return "its context has ended";
+    if (found->second->busy()) return "its context runs something else";
+    found->second->run(execution, execution.request().code);
+    return nullptr;
 }
 
 void Executions::contextEnd(Connection& connection, std::uint32_t stream, const Value& body) {

@@ -202,7 +202,9 @@ const char* spawn(const Settings& settings, const SpawnRequest& request, Spawned
         out.input = Fd(fcntl(out.output.get(), F_DUPFD_CLOEXEC, 3));
     } else {
         if (!makePipe(out.output, output) || !makePipe(out.errors, errors)) return "no pipe";
-        if (request.with_stdin) {
+        if (request.input >= 0) {
+            in = Fd(fcntl(request.input, F_DUPFD_CLOEXEC, 3));
+        } else if (request.with_stdin) {
             if (!makePipe(in, out.input)) return "no pipe";
         } else {
             in = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));

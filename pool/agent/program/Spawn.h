@@ -20,6 +20,7 @@ struct SpawnRequest {
     bool pty = false;
     unsigned short cols = 80;
     unsigned short rows = 24;
+    int input = -1;  ///< becomes standard input; -1: by with_stdin
     /// Becomes the process's descriptor kChannelFd; -1 for none.
     int channel = -1;
     /// A zygote has the filter under which its children can mark themselves, and is taken by the

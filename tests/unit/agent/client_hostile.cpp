@@ -220,6 +220,11 @@ TEST_CASE("a malformed execution loses the agent and its sink hears it once", "[
                                          shown(2, 131'004, std::string(140'000, 'x'))},
         {"context kept that is no flag",
          started + frame(kReply, 2, edited(kResult, "\"resultBytes\":0", "\"contextKept\":1"))},
+        {"a preparation that is no object",
+         started + frame(kReply, 2, edited(kResult, "\"resultBytes\":0", "\"prepared\":1"))},
+        {"a preparation that does not tell all",
+         started +
+             frame(kReply, 2, edited(kResult, "\"resultBytes\":0", R"("prepared":{"ok":true})"))},
         {"more bytes of results than there may be",
          started +
              frame(kReply, 2, edited(kResult, "\"resultBytes\":0", "\"resultBytes\":9000000"))},

@@ -165,6 +165,15 @@ TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
     CHECK(request({"--image", "python:3", "--command", "ls"}).body["image"] == "python:3");
 }
 
+TEST_CASE("run names the packages that must be there", "[unit][cli]") {
+    const Json body = request({"--packages", "a>=1, <2", "--packages", "b", "-c", "1"}).body;
+    CHECK(body["packages"] == Json({"a>=1, <2", "b"}));
+    CHECK_FALSE(body.contains("autoPackages"));
+    CHECK(request({"--auto-packages", "-c", "1"}).body["autoPackages"] == true);
+    CHECK_FALSE(request({"-c", "1"}).body.contains("packages"));
+    CHECK_THROWS_AS(request({"--auto-packages", "--command", "ls"}), UsageError);
+}
+
 TEST_CASE("run refuses nothing, two things and nonsense", "[unit][cli]") {
     for (const std::vector<std::string>& wrong :
          std::vector<std::vector<std::string>>{{},

@@ -193,6 +193,21 @@ TEST_CASE("workspace_extend refuses to shorten a life", "[unit][mcp]") {
     CHECK_FALSE(use(house, "workspace_extend", {{"workspace_id", id}}).is_error);
 }
 
+TEST_CASE("a run names its packages and is told what came of them", "[unit][mcp]") {
+    House house;
+    use(house, "run", {{"code", "1"}, {"packages", {"numpy", "six"}}, {"auto_packages", true}});
+    CHECK(house.executions.last.packages == std::vector<std::string>{"numpy", "six"});
+    CHECK(house.executions.last.auto_packages);
+    controller::ExecutionView view;
+    view.status = "ok";
+    view.packages.emplace();
+    view.packages->installed = {{"numpy", "2.1"}, {"six", "1.0"}};
+    view.packages->not_installed = {{"x", "no distribution is known for import x"}};
+    const std::string text = textOf(runResult(view));
+    CHECK(text.find("\nPackages: numpy 2.1, six 1.0\n") != std::string::npos);
+    CHECK(text.find("Not found: no distribution is known for import x.") != std::string::npos);
+}
+
 TEST_CASE("a run shows status, stdout and stderr compactly", "[unit][mcp]") {
     House house;
     house.executions.behave = [](const auto&, const auto& execution) {

@@ -124,6 +124,31 @@ TEST_CASE("languages may be called c++ and c#, and nothing with a space", "[unit
     for (const char* language : {"a b", "+", "a/b"}) CHECK_THROWS_AS(ask(language), Error);
 }
 
+TEST_CASE("packages are asked for by name and told with their versions", "[unit][rest]") {
+    House house;
+    FakeExecution& execution = *house.executions.execution;
+    controller::RunPackages& packages = execution.state.packages.emplace();
+    packages.installed = {{"numpy", "2.1"}};
+    packages.duration_ms = 7;
+    execution.end("ok", 0);
+    FakeRequest request =
+        post(R"({"code":"1","packages":["numpy==2.1","six"],"autoPackages":true})");
+    Json body = parseJson(bodyOf(house.rest.handle(request)));
+    CHECK(house.executions.request.packages == std::vector<std::string>{"numpy==2.1", "six"});
+    CHECK(house.executions.request.auto_packages);
+    CHECK(body.at("installed") == Json{{"numpy", "2.1"}});
+    CHECK(body.at("installMs") == 7);
+    CHECK_FALSE(body.contains("notInstalled"));
+    execution.state.packages->not_installed = {{"x", "no distribution is known"}};
+    FakeRequest again("GET", "/v1/executions/" + kExecution);
+    CHECK(parseJson(bodyOf(house.rest.handle(again))).at("notInstalled").contains("x"));
+    execution.state.packages.reset();
+    FakeRequest plain("GET", "/v1/executions/" + kExecution);
+    body = parseJson(bodyOf(house.rest.handle(plain)));
+    CHECK_FALSE(body.contains("installed"));
+    CHECK_FALSE(body.contains("installMs"));
+}
+
 TEST_CASE("output that is not UTF-8 is still valid JSON", "[unit][rest]") {
     House house;
     house.executions.execution->print(1, "a\xFF");

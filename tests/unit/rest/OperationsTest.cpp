@@ -226,7 +226,6 @@ TEST_CASE("what later versions bring is refused with a hint, not ignored", "[uni
     const std::vector<std::pair<std::string, std::string>> bodies{
         {"/v1/workspaces", R"({"gpu":{"count":1}})"},
         {"/v1/workspaces", R"({"limits":{"memoryBytes":1}})"},
-        {"/v1/executions", R"({"code":"1","packages":["numpy"]})"},
     };
     for (const auto& [target, body] : bodies) {
         INFO(target << " " << body);

@@ -1,7 +1,9 @@
 'use strict';
 // Runs one file as `node FILE` would: `node run.js FILE`, with the channel at the descriptor that
-// HEARTH_CHANNEL names. What it adds: an uncaught error is told on the channel.
+// HEARTH_CHANNEL names. What it adds: an uncaught error is told on the channel, and packages are
+// found from the directory where the code runs, in which its file does not lie.
 
+const Module = require('node:module');
 const path = require('node:path');
 const { Channel, describe } = require('./hearth_show.js');
 
@@ -15,4 +17,9 @@ process.on('uncaughtExceptionMonitor', (error) => {
   channel.send('error', JSON.stringify(told));
 });
 
-require('node:module').runMain(file);
+const here = process.cwd();
+const pathsFrom = Module._nodeModulePaths;
+Module._nodeModulePaths = (from) =>
+  from === path.dirname(file) ? [...pathsFrom(here), ...pathsFrom(from)] : pathsFrom(from);
+
+Module.runMain(file);

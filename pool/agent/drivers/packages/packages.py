@@ -1,10 +1,14 @@
-"""Installs and looks up packages in a workspace: `python3 packages.py`, told what to do by JSON on its standard input.
+"""Installs and looks up packages in a workspace: `python3 packages.py`, told what to do by a line of JSON on its standard input.
 
     {"manager": "auto|pip|npm", "install": [spec], "check": [name], "from": path or null, "list": bool}
 
 What the package manager says goes to stderr as it comes; the last line of stdout is the outcome:
 
     {"manager": "pip", "packages": {name: {"state": "installed|failed|absent", "version", "error"}}}
+
+With `"first": true` an execution is to follow that needs what is named in `install`, and with `"imports": true` also what its
+code, which comes behind that line, imports: then only what is not there is asked of an index, and the outcome has besides
+`"unknown": {import: why}`, and if it failed `error` and the end of what was said, `said`.
 """
 
 import json
@@ -15,7 +19,10 @@ import subprocess
 import sys
 import tempfile
 
+import imports
+
 TAIL = 16_384
+SAID = 6_000
 
 
 def fail(message):
@@ -31,11 +38,14 @@ def run(argv):
         sys.stderr.buffer.write(piece)
         sys.stderr.buffer.flush()
         tail = (tail + piece)[-TAIL:]
-    return process.wait(), tail.decode("utf-8", "replace")
+    status = process.wait()
+    said = tail.decode("utf-8", "replace")
+    return status, said + f"\nerror: it was killed by signal {-status}" if status < 0 else said
 
 
 # What package managers say, and what it means to whoever asked. The first that fits counts.
 MEANINGS = [
+    (r"No module named pip\b", "the image's Python has no pip"),
     (r"([^\s']+:\d+ is not on the allow-list[^\n)'\"]*)", r"\1"),
     (r"No space left on device|Disk quota exceeded|ENOSPC", "the workspace's disk is full"),
     (r"Cannot allocate memory|MemoryError|ENOMEM", "the workspace's memory is used up"),
@@ -74,14 +84,25 @@ class Pip:
 
     def installed(self):
         import importlib.metadata
-        import site
         found = {}
-        # What was the first to be installed for the user lies where nobody looked at the start.
-        places = sys.path if site.getusersitepackages() in sys.path else [site.getusersitepackages(), *sys.path]
-        for each in importlib.metadata.distributions(path=places):
+        for each in importlib.metadata.distributions(path=imports.places()):
             if name := each.metadata["Name"]:
                 found.setdefault(self.normalised(name), each.version)
         return found
+
+    def there(self, spec):
+        """Whether it need not be installed. What cannot be told at once is pip's to tell."""
+        import importlib.metadata
+        name = self.named(spec)
+        version = next((each.version for each in importlib.metadata.distributions(name=name, path=imports.places())), None)
+        versions = spec.strip()[len(name):].strip()
+        if version is None or not versions:
+            return version is not None
+        try:
+            from pip._vendor.packaging.specifiers import SpecifierSet
+            return SpecifierSet(versions.strip("()")).contains(version, prereleases=True)
+        except (ImportError, ValueError):  # no version: extras, a marker, or nothing that pip knows
+            return False
 
     def wanted(self, path):
         """Specs and further arguments out of a file of the workspace."""
@@ -142,6 +163,11 @@ class Npm:
                     continue
         return found
 
+    def there(self, spec):
+        name = self.named(spec)
+        version = self.installed().get(name)
+        return version is not None and spec.strip()[len(name):] in ("", "@" + version)
+
     @staticmethod
     def wanted(path):
         with open(path, encoding="utf-8") as f:
@@ -175,18 +201,35 @@ def outcome(manager, name, installed, error=None):
     return {"state": "installed" if version else "absent", "version": version, "error": None}
 
 
-def main():
-    task = json.load(sys.stdin)
-    manager = manager_of(task)
-    specs, arguments = list(task["install"]), []
-    if path := task.get("from"):
-        try:
-            specs, arguments = manager.wanted(path)
-        except (OSError, ValueError) as e:
-            fail(f"{path} cannot be read: {e}")
-    failed, error, blamed = False, None, set()
-    if specs:
-        status, said = manager.install(specs, arguments)
+def first(task, manager, code):
+    """What an execution needs before it runs."""
+    specs, unknown = list(task["install"]), {}
+    if task.get("imports"):
+        found, unknown = imports.missing(code)
+        named = {manager.normalised(manager.named(spec)) for spec in specs}
+        specs += [name for name in found if manager.normalised(name) not in named]
+    absent = [spec for spec in specs if not manager.there(spec)]
+    failed, packages, said = install(manager, specs, absent, []) if specs else (False, {}, "")
+    told = {"manager": manager.name, "packages": packages, "unknown": unknown}
+    if failed:
+        reasons = {}
+        for name, each in packages.items():
+            if each["error"] and each["error"] != OTHERS:
+                reasons.setdefault(each["error"], []).append(name)
+        told["error"] = "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items())
+        told["said"] = said.strip()[-SAID:]
+    print(json.dumps(told))
+    return 1 if failed else 0
+
+
+OTHERS = "not installed because others failed"
+
+
+def install(manager, specs, absent, arguments):
+    """Whether it failed, what there is of `specs` now, and what was said."""
+    failed, error, said, blamed = False, None, "", set()
+    if absent:
+        status, said = manager.install(absent, arguments)
         failed = status != 0
         error = meaning(said) if failed else None
         blamed = manager.blamed(said) if failed else set()
@@ -194,10 +237,28 @@ def main():
     packages = {}
     for spec in specs:
         name = manager.named(spec)
-        guilty = not blamed or manager.normalised(name) in blamed
-        packages[name] = outcome(manager, name, installed, (error if guilty else "not installed because others failed") if failed else None)
+        guilty = spec in absent and (not blamed or manager.normalised(name) in blamed)
+        why = (error if guilty else OTHERS) if failed and spec in absent else None
+        packages[name] = outcome(manager, name, installed, why)
         if not failed and packages[name]["state"] == "absent":
             packages[name]["error"] = "not for this Python or platform"
+    return failed, packages, said
+
+
+def main():
+    line = sys.stdin.buffer.readline()
+    task = json.loads(line)
+    manager = manager_of(task)
+    if task.get("first"):
+        sys.exit(first(task, manager, sys.stdin.buffer.read()))
+    specs, arguments = list(task["install"]), []
+    if path := task.get("from"):
+        try:
+            specs, arguments = manager.wanted(path)
+        except (OSError, ValueError) as e:
+            fail(f"{path} cannot be read: {e}")
+    failed, packages, _ = install(manager, specs, specs, arguments)
+    installed = manager.installed()
     for name in task["check"]:
         packages.setdefault(name, outcome(manager, name, installed))
     if task.get("list"):

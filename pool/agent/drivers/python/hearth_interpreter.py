@@ -23,6 +23,8 @@ INTERRUPT = {signal.SIGINT}
 libc = ctypes.PyDLL(None)
 # Modules that were there before any program: what they hold is not the program's.
 known_modules = frozenset()
+# Of the image's packages, those that a zygote has imported for its children.
+known_packages = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
 
@@ -121,6 +123,34 @@ def find_user_packages():
 
 
 USER_PACKAGES = user_packages()
+
+
+def imported_packages():
+    """The names of what is imported from where packages are, and not from the standard library."""
+    site = sys.modules.get("site")
+    places = tuple(place + "/" for place in site.getsitepackages()) if site else ()
+    files = ((name, str(getattr(module, "__file__", ""))) for name, module in list(sys.modules.items()))
+    return frozenset(name for name, file in files if "." not in name and file.startswith(places))
+
+
+def outdated():
+    """Whether a package that was imported ahead would be another one now: the user's."""
+    try:
+        entries = os.listdir(USER_PACKAGES) if USER_PACKAGES else ()
+    except OSError:
+        return False
+    return any(entry.partition(".")[0] in known_packages for entry in entries)
+
+
+def give_way():
+    """Leaves work that has come to an interpreter that has imported nothing yet. Does not return."""
+    import socket
+
+    head = socket.socket(fileno=os.dup(CHANNEL)).recv(64, socket.MSG_PEEK)
+    if head.split(b"\0")[1:2] == [b"context"]:  # which stays this process
+        os.dup2(CHANNEL, 3)
+        os.execv(sys.executable, [sys.executable, "-B", program.OWN + "context.py"])
+    os._exit(0)  # without having taken its work: the agent starts a cold one
 
 
 def begin(work):
@@ -268,6 +298,7 @@ def run_context(work):
         source = program.Source("cell %d" % count, work.code)
         module.__loader__ = source
         try:
+            find_user_packages()
             let_interrupts_in()
             error = program.run(source, module)
         except KeyboardInterrupt as between:  # it came between the program and us

@@ -115,6 +115,10 @@ def be_child(label, fds, mark_filter):
     if not select.select([CHANNEL], [], [], 0)[0]:  # nobody waits for it
         rehearse()
     program.channel.send(b"ready", b"")
+    if interpreter.known_packages:
+        select.select([CHANNEL], [], [])
+        if interpreter.outdated():
+            interpreter.give_way()
     work = interpreter.wait_for_work()
     if work is not None:
         interpreter.take_up(work)
@@ -205,6 +209,7 @@ def main():
     zygote = Zygote()
     zygote.prepare(sys.argv[1:])
     interpreter.known_modules = frozenset(sys.modules)
+    interpreter.known_packages = interpreter.imported_packages()
     interpreter.known_environment = interpreter.environment()
     zygote.serve()
 

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Packages that an execution brings along: what is absent is installed before it runs, as a part of it, and what
+interpreters were warmed with before gives way to it."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from egress_test import mirrored, pool, python, server  # noqa: E402
+from harness import main, new_key, record, sse_events, wait_for  # noqa: E402
+from index import Index, tarball, wheel  # noqa: E402
+
+WHEELS = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthfoo", "2.0"), wheel("hearthbar", "2.5"), wheel("hearthbaz"),
+          wheel("xmltodict", "0.9"), wheel("beautifulsoup4", "4.99", module="bs4")]
+
+
+def post(s, target, status=200, headers=None, **fields):
+    answer = s.post(target, fields, headers=headers or {}, timeout=120 * harness.SLOWER)
+    assert answer.status == status, answer
+    return answer.json
+
+
+def ended(s, execution):
+    def look():
+        seen = s.get(f"/v1/executions/{execution}").json
+        return seen if seen["status"] != "running" else None
+    return wait_for("the execution's end", look, 60)
+
+
+def every_way():
+    """packages of an execution are there before it runs, on every way to run one, and cost no index once they are there"""
+    show = "import hearthfoo, hearthbar; print(hearthfoo.version, hearthbar.version)"
+    with Index(WHEELS, [tarball("hearth-left")]) as index, server(pool("m", "Mirror", warm=3), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        here = f"/v1/workspaces/{workspace}/executions"
+        assert python(s, workspace, "1")["status"] == "ok"  # this starts what is forked ahead
+        first = post(s, here, code=show, language="python", packages=["hearthfoo==1.0"])
+        assert first["status"] == "ok" and first["stdout"] == "1.0 2.5\n" and first["stderr"] == "", first
+        assert first["installed"] == {"hearthfoo": "1.0"} and "notInstalled" not in first, first
+        assert first["interpreter"] == "zygote" and 0 < first["installMs"] <= first["durationMs"], first
+        assert s.get(f"/v1/executions/{first['id']}").json["installed"] == first["installed"]
+        assert [e["id"] for e in s.get(here).json["items"]][:-1] == [first["id"]]
+
+        asked = len(index.asked)
+        again = post(s, here, code=show, language="python", packages=["hearthfoo >= 0.5", "hearthbar"])
+        assert again["stdout"] == "1.0 2.5\n" and again["installed"] == {"hearthfoo": "1.0", "hearthbar": "2.5"}, again
+        assert len(index.asked) == asked, index.asked[asked:]
+        upgraded = post(s, here, code=show, language="python", packages=["hearthfoo==2.0"])
+        assert upgraded["stdout"] == "2.0 2.5\n", upgraded
+        plain = post(s, here, code=show, language="python")
+        assert plain["stdout"] == "2.0 2.5\n" and "installed" not in plain and plain["interpreter"] == "zygote", plain
+
+        command = post(s, here, command="cat; python3 -c 'import hearthbaz; print(hearthbaz.version)'", stdin="in ", packages=["hearthbaz"])
+        assert command["stdout"] == "in 1.0\n" and command["installed"] == {"hearthbaz": "1.0"}, command
+        node = post(s, here, code="console.log(require('hearth-left'))", language="node", packages=["hearth-left"])
+        assert node["stdout"] == "42\n" and node["installed"] == {"hearth-left": "1.0.0"}, node
+
+        other = s.open_workspace(pool="m")["id"]
+        context = post(s, f"/v1/workspaces/{other}/contexts", 201, language="python")["id"]
+        there = f"/v1/workspaces/{other}/executions"
+        post(s, there, code="x = 5", context=context)
+        kept = post(s, there, code="import hearthbar; print(x, hearthbar.version)", context=context, packages=["hearthbar"])
+        assert kept["stdout"] == "5 2.5\n" and kept["interpreter"] == "context" and kept["contextKept"], kept
+
+        shot = post(s, "/v1/executions", pool="m", code=show, packages=["hearthfoo==1.0"])
+        assert shot["stdout"] == "1.0 2.5\n" and shot["installed"] and shot["claim"]["source"] in ("warm", "cold"), shot
+        begun = post(s, "/v1/executions", 202, pool="m", code=show, packages=["hearthfoo==1.0"], background=True)
+        assert begun["status"] == "running" and "installed" not in begun, begun
+        assert ended(s, begun["id"])["stdout"] == "1.0 2.5\n"
+
+        connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=120)
+        with contextlib.closing(connection):
+            connection.request("POST", "/v1/executions", json.dumps({"pool": "m", "code": show, "packages": ["hearthfoo", "hearthbar"]}),
+                               {"Content-Type": "application/json", "Accept": "text/event-stream"})
+            events = [(e["event"], json.loads(e["data"])) for e in sse_events(line.decode() for line in connection.getresponse())]
+        assert [kind for kind, _ in events] == ["started", "stdout", "exit"], events
+        assert events[-1][1]["installed"] == {"hearthbar": "2.5", "hearthfoo": "2.0"}, events[-1]
+
+
+def fails_in_words():
+    """where packages cannot be had the code does not run, and the execution says why"""
+    with Index(WHEELS) as index, server(pool("m", "Mirror"), pool("n", "None", warm=0), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        here = f"/v1/workspaces/{workspace}/executions"
+        failed = post(s, here, command="echo ran", packages=["hearthbar", "hearth-nothing"])
+        assert failed["status"] == "failed" and failed["exitCode"] is None and failed["stdout"] == "", failed
+        assert failed["error"]["name"] == "PackageError", failed
+        assert failed["error"]["message"] == "hearth-nothing: the index has no such package, or no release of it that fits", failed
+        assert "No matching distribution" in failed["error"]["traceback"] and failed["installed"] == {}, failed
+        assert s.get(f"/v1/executions/{failed['id']}").json["error"] == failed["error"]
+        for specs, fields in ((["--index-url=http://x"], {}), (["./x"], {}), (["@scope/x"], {"code": "1", "language": "python"}),
+                              (["numpy==2"], {"code": "1", "language": "node"})):
+            answer = s.post(here, dict({"command": "true"} if not fields else {}, packages=["hearthbar", *specs], **fields))
+            assert answer.status == 400 and "/packages/1" in json.dumps(answer.json), answer
+        answer = s.post(here, {"command": "true", "autoPackages": True})
+        assert answer.status == 400 and "/autoPackages" in json.dumps(answer.json), answer
+        for target, fields in ((f"/v1/workspaces/{s.open_workspace(pool='n')['id']}/executions", {}), ("/v1/executions", {"pool": "n"})):
+            answer = s.post(target, dict(fields, code="1", packages=["hearthbar"]))
+            assert answer.status == 501 and "Mirror" in answer.json["hint"], answer
+
+        index.delay = 30
+        late = post(s, here, command="echo ran", packages=["hearthfoo==2.0"], timeoutSeconds=2)
+        assert late["status"] == "timeout" and late["stdout"] == "", late
+        assert late["error"]["message"] == "the time was over while packages were being installed", late
+        begun = post(s, here, 202, command="echo ran", packages=["hearthbaz"], background=True)
+        wait_for("the download", lambda: any("hearthbaz" in path for path in index.downloads()), 60)
+        begin = time.monotonic()
+        assert s.call("DELETE", f"/v1/executions/{begun['id']}").status == 204
+        killed = ended(s, begun["id"])
+        assert killed["status"] == "killed" and killed["stdout"] == "" and time.monotonic() - begin < 10, killed
+        assert s.run(workspace, "pgrep -c pip")["stdout"].strip() == "0"
+
+
+def once():
+    """an Idempotency-Key installs and runs once, while it is installed, afterwards, and over a crash of the server"""
+    with Index(WHEELS) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        here, key = f"/v1/workspaces/{workspace}/executions", {"Idempotency-Key": new_key()}
+        fields = {"command": "echo ran >> ran; cat ran", "packages": ["hearthbar"], "background": True, "stdin": ""}
+        index.delay = 4
+        first = post(s, here, 202, headers=key, **fields)
+        assert post(s, here, 202, headers=key, **fields)["id"] == first["id"]
+        wait_for("the download", lambda: index.downloads(), 60)
+        s.kill9()
+        s.start()
+        assert post(s, here, 202, headers=key, **fields)["id"] == first["id"]
+        # Its install has lost the way out with the server, so it may have failed: but it has ended, and once.
+        seen = ended(s, first["id"])
+        assert (seen["status"], seen["stdout"]) in (("ok", "ran\n"), ("failed", "")), seen
+        assert seen["status"] == "ok" or seen["error"]["name"] == "PackageError", seen
+        changed = s.post(here, dict(fields, packages=["hearthbaz"]), headers=key)
+        assert changed.status == 422, changed
+
+
+def imports():
+    """autoPackages installs what Python code imports and does not find, where its distribution is known, and runs nothing to find out"""
+    code = """
+import json, hearthlocal, xmltodict
+import foo_nobody_knows.bar
+from bs4 import x
+try:
+    import cupy
+except ImportError:
+    cupy = None
+"""
+    local = "open('executed', 'a').write('x')"
+    with Index(WHEELS) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        for name in ("hearthlocal.py", "imports.py", "tempfile.py"):
+            assert s.call("PUT", f"/v1/workspaces/{workspace}/files/{name}", raw=local.encode()).status in (200, 201, 204)
+        done = python(s, workspace, "print(1)\n" + code, autoPackages=True)
+        assert done["installed"] == {"beautifulsoup4": "4.99", "xmltodict": "0.9"}, done
+        assert done["notInstalled"] == {"foo_nobody_knows": "no distribution is known for import foo_nobody_knows; name it in packages"}, done
+        assert done["stdout"] == "1\n" and done["error"]["name"] == "ModuleNotFoundError", done
+        assert s.run(workspace, "cat executed")["stdout"] == "x", "only the run itself imports it"
+        assert sorted(path.split("/")[2] for path in index.asked if "simple" in path) == ["beautifulsoup4", "xmltodict"], index.asked
+        asked = len(index.asked)
+        broken = python(s, workspace, "import xmltodict\nthis is no code", autoPackages=True)
+        assert broken["error"]["name"] == "SyntaxError" and broken["installed"] == {}, broken
+        fine = python(s, workspace, "import xmltodict; print(xmltodict.version)", autoPackages=True, packages=["xmltodict==0.9"])
+        assert fine["stdout"] == "0.9\n" and len(index.asked) == asked, fine
+
+
+def tables():
+    """imports are found by reading alone, but for those the code can do without, and each known one is of one distribution with a plain name"""
+    folder = os.path.join(harness.REPO, "pool", "agent", "drivers", "packages")
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, folder)
+    import imports as finder
+    read = {"import a, b.c as d\nfrom e.f import g": {"a", "b", "e"},
+            "from . import x\nfrom .y import z": set(),
+            "def f():\n    import a\nclass C:\n    import b": {"a", "b"},
+            "try:\n    import a\nexcept ImportError:\n    import b\nelse:\n    import c\nfinally:\n    import d": {"b", "c", "d"},
+            "try:\n    import a\nexcept (KeyError, ModuleNotFoundError):\n    pass": set(),
+            "try:\n    import a\nexcept:\n    pass": set(),
+            "try:\n    import a\nexcept OSError:\n    pass": {"a"},
+            "if TYPE_CHECKING:\n    import a\nelse:\n    import b": {"b"},
+            "if typing.TYPE_CHECKING:\n    import a": set(),
+            "no code": set(), "": set(), "\0": set(), "-" * 100_000 + "1": set(), "import a" + "\n" * 9: {"a"}}
+    for code, names in read.items():
+        assert finder.imported(code) == names, (code[:80], finder.imported(code))
+    assert finder.missing("import os, json, nobody_knows_it, sys, _ast") == ([], {
+        "nobody_knows_it": "no distribution is known for import nobody_knows_it; name it in packages"})
+    with open(os.path.join(folder, "distributions.json"), encoding="utf-8") as f:
+        known = json.load(f)
+    assert len(known["same"]) == len(set(known["same"])) and not set(known["same"]) & set(known["renamed"])
+    for name, distribution in [*known["renamed"].items(), *((n, n) for n in known["same"])]:
+        assert name.isidentifier() and name not in sys.stdlib_module_names, name
+        assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", distribution), distribution
+
+
+tables.only = "oci"
+
+
+def newer_than_warm():
+    """a package that a sandbox was warmed with and that was upgraded is the new one, in a cold interpreter, and says so; others stay warm"""
+    warm = pool("m", "Mirror").replace("  template:\n", "  template:\n    prewarm: {languages: [python], imports: [numpy], timeout: 60s}\n", 1)
+    with Index([*WHEELS, wheel("numpy", "99.0", code="__version__ = '99.0'\n")]) as index, server(warm, args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        here = f"/v1/workspaces/{workspace}/executions"
+        show = "import numpy, sys; print(numpy.__version__)"
+        old = python(s, workspace, show)
+        assert old["interpreter"] == "zygote" and old["stdout"] != "99.0\n", old
+        beside = post(s, here, code="import hearthbaz, numpy; print(numpy.__version__)", packages=["hearthbaz"])
+        assert beside["interpreter"] == "zygote" and beside["stdout"] == old["stdout"], beside
+        new = post(s, here, code=show, packages=["numpy==99.0"])
+        assert new["stdout"] == "99.0\n" and new["interpreter"] == "cold" and new["installed"] == {"numpy": "99.0"}, new
+        later = python(s, workspace, show)
+        assert later["stdout"] == "99.0\n" and later["interpreter"] == "cold", later
+        context = post(s, f"/v1/workspaces/{workspace}/contexts", 201, language="python", env={"A": "1"})["id"]
+        for _ in range(2):
+            kept = post(s, here, code="import numpy, os; print(numpy.__version__, os.environ['A'], os.getcwd())", context=context)
+            assert kept["stdout"] == "99.0 1 /workspace\n" and kept["interpreter"] == "context" and kept["contextKept"], kept
+        assert s.run(workspace, "pip uninstall -y numpy")["exitCode"] == 0
+        back = python(s, workspace, show)
+        assert back["stdout"] == old["stdout"] and back["interpreter"] == "zygote", back
+
+
+def hearth_run():
+    """hearth run and the tool run take packages as REST does"""
+    with Index(WHEELS) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        def run(*words):
+            return subprocess.run([os.path.join(harness.BUILD, "hearth"), "run", "--url", s.url, "--pool", "m", *words],
+                                  capture_output=True, text=True, timeout=120 * harness.SLOWER, check=False)
+        done = run("-l", "python", "--packages", "hearthfoo==1.0", "--packages", "hearthbaz", "-c", "import hearthfoo, hearthbaz; print(hearthfoo.version)")
+        assert done.stdout == "1.0\n" and done.stderr == "" and done.returncode == 0, done
+        done = run("-l", "python", "--auto-packages", "-c", "import xmltodict; print(xmltodict.version); import nobody_knows_it")
+        assert done.stdout == "0.9\n" and "name it in packages" in done.stderr and done.returncode == 1, done
+        done = run("--packages", "hearth-nothing", "--command", "echo ran")
+        assert done.stdout == "" and "no such package" in done.stderr and done.returncode == 1, done
+        from ondemand_test import mcp
+        said = mcp(s, "run", {"pool": "m", "code": "import hearthbaz; print(hearthbaz.version)", "packages": ["hearthbaz"]})
+        text = said["content"][0]["text"]
+        assert not said.get("isError") and "Packages: hearthbaz 1.0" in text and "1.0" in text.partition("stdout")[2], said
+        said = mcp(s, "run", {"pool": "m", "code": "import nobody_knows_it", "auto_packages": True})
+        assert "no distribution is known for import nobody_knows_it" in said["content"][0]["text"], said
+
+
+def uv_installs():
+    """uv installs packages unchanged in a Mirror pool"""
+    place = os.environ.get("HEARTH_TEST_UV") or shutil.which("uv")
+    if not place:
+        record("skip", "uv", "uv is not installed: name its program by HEARTH_TEST_UV")
+        return
+    roomy = pool("m", "Mirror").replace("workspace: 64Mi", "workspace: 256Mi").replace("tmp: 16Mi", "tmp: 64Mi")
+    with Index(WHEELS) as index, server(roomy, args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        with open(place, "rb") as f:
+            put = s.call("PUT", f"/v1/workspaces/{workspace}/files/bin/uv", raw=f.read(), headers={"X-File-Mode": "0755"}, timeout=120)
+        assert put.status in (200, 201, 204), put
+        done = s.run(workspace, "bin/uv venv -q .venv && bin/uv pip install -q hearthfoo==1.0 && "
+                                ".venv/bin/python -c 'import hearthfoo, hearthbar; print(hearthfoo.version, hearthbar.version)'", timeoutSeconds=100)
+        assert done["stdout"] == "1.0 2.5\n", done
+        assert sorted(index.downloads()) == ["/files/hearthbar-2.5-py3-none-any.whl", "/files/hearthfoo-1.0-py3-none-any.whl"], index.asked
+        seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+        assert seen["refused"] == 0 and all(e["kind"] == "mirror" for e in seen["latest"]), seen
+        missing = s.run(workspace, "bin/uv pip install -q hearth-nothing", timeoutSeconds=100)
+        assert missing["exitCode"] != 0 and "hearth-nothing" in missing["stderr"], missing
+
+
+def bursts():
+    """many executions at once with packages, in one workspace and in several, all get theirs"""
+    with Index(WHEELS) as index, server(pool("m", "Mirror", warm=3), args=mirrored(index)) as s:
+        places = [s.open_workspace(pool="m")["id"] for _ in range(3)]
+        outcomes = []
+
+        def one(i):
+            name = ("hearthbaz", "hearthbar", "xmltodict")[i % 3]
+            outcomes.append(python(s, places[i % 3], f"import {name}; print({name}.version)", packages=[name], timeoutSeconds=100))
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [o["status"] for o in outcomes] == ["ok"] * 9, outcomes
+
+
+if __name__ == "__main__":
+    main("server", [every_way, fails_in_words, once, tables, imports, newer_than_warm, hearth_run, uv_installs, bursts])
