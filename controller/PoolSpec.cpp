@@ -6,6 +6,7 @@
 
 #include "base/Error.h"
 #include "base/Units.h"
+#include "controller/Packages.h"
 #include "pool/image/Reference.h"
 #include "pool/spec/LanguageName.h"
 
@@ -173,6 +174,7 @@ constexpr std::array<std::pair<const char*, broker::NetworkMode>, 3> kNetworks{
      {"Mirror", broker::NetworkMode::Mirror},
      {"Egress", broker::NetworkMode::Egress}}};
 constexpr std::size_t kMostAllowed = 256;
+constexpr std::size_t kMostPackages = 100;
 
 /// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
 /// its registry makes of it (SECURITY T34).
@@ -216,6 +218,10 @@ bool isAllowed(const std::string& entry) {
     return !broker::AllowList::wrong(entry);
 }
 
+bool isPackage(const std::string& spec) {
+    return !wrongSpec(spec, "pip");
+}
+
 void readNetwork(FieldReader network, PoolSpec& out) {
     network.choice("mode", out.network, kNetworks);
     network.texts("allow", out.network_allow, kMostAllowed, isAllowed,
@@ -235,6 +241,8 @@ void readPrewarm(FieldReader prewarm, PoolSpec& out) {
     prewarm.texts("languages", out.prewarm_languages, 16, isLanguage, "a language's name");
     prewarm.texts("imports", out.prewarm_imports, 64, isModule,
                   "a Python module's name, such as \"numpy\"");
+    prewarm.texts("packages", out.prewarm_packages, kMostPackages, isPackage,
+                  "a package as pip takes it from an index, such as \"numpy==2.1\"");
     prewarm.texts("command", out.prewarm_command, 64, isArgument, "a word without NUL");
     prewarm.duration("timeout", out.prewarm_timeout);
     const auto python =
@@ -437,6 +445,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                 {"prewarm",
                  {{"languages", spec.prewarm_languages},
                   {"imports", spec.prewarm_imports},
+                  {"packages", spec.prewarm_packages},
                   {"command", spec.prewarm_command},
                   {"timeout", formatDuration(spec.prewarm_timeout)}}}}},
               {"warm",
