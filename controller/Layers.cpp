@@ -187,7 +187,8 @@ ReconcileResult Layers::done(const std::string& key, LayerRecord record) {
         set.retry_at = {};
     }
     for (const PoolPtr& pool : poolsOf(key)) {
-        if (failures > 0) breaker_.forget(pool->name);
+        // What failed before failed with other packages, or without these.
+        if (news || failures > 0) breaker_.forget(pool->name);
         if (news) {
             events_.publish({.type = "pool.packages_installed",
                              .resource = pool->name,

@@ -8,7 +8,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
-from harness import Server, main, on_remote_docker, pool_yaml, wait_for  # noqa: E402
+from harness import Server, main, pool_yaml, wait_for  # noqa: E402
 from index import Index, wheel  # noqa: E402
 
 WHEELS = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5")]
@@ -199,6 +199,7 @@ def killed_half_way():
         assert layers(s) == []
         index.delay = 0
         s.start()
+        assert "swept=1" in s.log().rsplit("recovery.done", 1)[1].split("\n")[0], s.log()[-3000:]
         installed(s, "p")
         listed = s.get("/v1/sandboxes").json["items"]
         assert len(layers(s)) == 1 and all(each["pool"] == "p" for each in listed), listed
@@ -211,14 +212,15 @@ def stopped_half_way():
     """a server that is stopped while packages are being installed ends soon and leaves nothing"""
     with Index(WHEELS, delay=60.0) as index:
         s = server(index, pool("p", ["hearthfoo"]))
-        s.start(wait=0)
         try:
+            s.start(wait=0)
             wait_for("the builder at work", lambda: len(index.asked) > 0, 120)
             begin = time.monotonic()
+            assert s.stop() == 0
+            assert time.monotonic() - begin < 20 * harness.SLOWER
+            assert not s.leftovers() and layers(s) == [], s.leftovers()
         finally:
-            s.stop()
-        assert time.monotonic() - begin < 20 * harness.SLOWER
-        assert harness.leftovers(s.instance, s.data) == []
+            harness.clean_up(s)
 
 
 def far_daemon():

@@ -140,7 +140,6 @@ TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried
           ErrorCode::PoolDegraded);
     CHECK(house.warm.counts("p").total() == 0);
     house.declare("p", withPackages({"there"}));
-    house.breaker.forget("p");
     REQUIRE(house.filled("p", 1));
     CHECK(prewarmed(house).status);
 }

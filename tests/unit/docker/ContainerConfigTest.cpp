@@ -52,6 +52,7 @@ TEST_CASE("a layer is mounted read-only and told to the agent", "[unit][docker]"
                                                .inside = "/data/docker/0123",
                                                .layer = layer,
                                                .start = "/run/start/sb_1",
+                                               .volumes = {},
                                                .image_env = {},
                                                .image_workdir = ""});
         Json found{{"env", false}, {"mount", nullptr}};
