@@ -12,8 +12,8 @@
 #include "base/Error.h"
 #include "base/Fd.h"
 #include "base/Json.h"
-#include "pool/agent/program/Tar.h"
 #include "pool/image/Unpack.h"
+#include "pool/tar/Tar.h"
 
 namespace hearth::pool::image {
 namespace {
@@ -27,7 +27,7 @@ constexpr int kWalk = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 }
 
 [[noreturn]] void refuse(const std::string& path, const char* why) {
-    refuse(agent::shownName(path) + " " + why);
+    refuse(tar::shownName(path) + " " + why);
 }
 
 /// The parts of a relative path; empty for the tree itself.
@@ -49,18 +49,18 @@ std::vector<std::string> partsOf(const std::string& path) {
     return parts;
 }
 
-class Tree final : public agent::TarSink {
+class Tree final : public tar::TarSink {
 public:
     Tree(const std::string& root, const LayerLimits& limits)
         : limits_(limits), path_(root), root_(::open(root.c_str(), kWalk)) {
         if (!root_) throwErrno("open", root);
     }
 
-    bool member(const agent::TarMember& member) override {
+    bool member(const tar::TarMember& member) override {
         if (++entries_ > limits_.entries) refuse("it holds too many files");
         std::vector<std::string> parts = partsOf(member.path);
         if (parts.size() > limits_.depth) refuse(member.path, "lies too deep");
-        if (member.type == agent::TarMember::Type::Directory) {
+        if (member.type == tar::TarMember::Type::Directory) {
             enter(parts);
             return true;
         }
@@ -68,9 +68,9 @@ public:
         const std::string name = std::move(parts.back());
         parts.pop_back();
         const int at = enter(parts);
-        if (member.type == agent::TarMember::Type::Symlink) {
+        if (member.type == tar::TarMember::Type::Symlink) {
             link(member, at, name, parts.size());
-        } else if (member.type == agent::TarMember::Type::File) {
+        } else if (member.type == tar::TarMember::Type::File) {
             begin(member, at, name);
         } else {
             refuse(member.path, "is a hard link");
@@ -128,7 +128,7 @@ private:
         return directory_.get();
     }
 
-    void begin(const agent::TarMember& member, int at, const std::string& name) {
+    void begin(const tar::TarMember& member, int at, const std::string& name) {
         file_ = Fd(
             ::openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
         if (!file_ && errno == EEXIST) refuse(member.path, "is there already");
@@ -137,7 +137,7 @@ private:
     }
 
     /// `depth` is that of the directory which holds it.
-    static void link(const agent::TarMember& member, int at, const std::string& name,
+    static void link(const tar::TarMember& member, int at, const std::string& name,
                      std::size_t depth) {
         if (member.target.empty() || member.target.starts_with('/')) {
             refuse(member.path, "is a link out of the layer");
@@ -177,7 +177,7 @@ private:
 void unpackLayer(int tar, const std::string& root, const LayerLimits& limits) {
     requireFree(root, limits.disk_reserve);
     Tree tree(root, limits);
-    agent::TarReader reader(tree);
+    tar::TarReader reader(tree);
     std::string piece(kPiece, '\0');
     off_t at = 0;
     for (;;) {

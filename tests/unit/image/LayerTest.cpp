@@ -5,13 +5,13 @@
 
 #include "base/Error.h"
 #include "base/Fd.h"
-#include "pool/agent/program/Tar.h"
 #include "pool/image/LayerStore.h"
+#include "pool/tar/Tar.h"
 #include "tests/unit/image/Scratch.h"
 
 using namespace hearth;
 using namespace hearth::pool::image;
-using agent::TarMember;
+using tar::TarMember;
 
 namespace {
 
@@ -28,11 +28,11 @@ public:
         member.mode = mode;
         if (type == TarMember::Type::File) {
             member.size = text.size();
-            bytes_ += agent::tarHeader(member, 1000, 1000) + text;
-            bytes_.append(agent::tarPadding(text.size()), '\0');
+            bytes_ += tar::tarHeader(member, 1000, 1000) + text;
+            bytes_.append(tar::tarPadding(text.size()), '\0');
         } else {
             member.target = text;
-            bytes_ += agent::tarHeader(member, 1000, 1000);
+            bytes_ += tar::tarHeader(member, 1000, 1000);
         }
         return *this;
     }
