@@ -174,7 +174,6 @@ constexpr std::array<std::pair<const char*, broker::NetworkMode>, 3> kNetworks{
      {"Mirror", broker::NetworkMode::Mirror},
      {"Egress", broker::NetworkMode::Egress}}};
 constexpr std::size_t kMostAllowed = 256;
-constexpr std::size_t kMostPackages = 100;
 
 /// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
 /// its registry makes of it (SECURITY T34).
@@ -210,16 +209,18 @@ bool isModule(const std::string& name) {
     return !begins && name.size() <= 200;
 }
 
+constexpr std::size_t kMostPackages = 100;
+
+bool isPackage(const std::string& spec) {
+    return !wrongSpec(spec, "pip");
+}
+
 bool isArgument(const std::string& text) {
     return text.size() < 4096 && text.find('\0') == std::string::npos;
 }
 
 bool isAllowed(const std::string& entry) {
     return !broker::AllowList::wrong(entry);
-}
-
-bool isPackage(const std::string& spec) {
-    return !wrongSpec(spec, "pip");
 }
 
 void readNetwork(FieldReader network, PoolSpec& out) {

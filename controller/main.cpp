@@ -141,13 +141,13 @@ public:
           breaker_(clock_),
           claim_queue_(warm_, work_, breaker_, metrics_, clock_),
           broker_(brokerOptions(config, ground_.instance), log_, metrics_, clock_),
+          endings_(table_, warm_, work_, journal_, events_, metrics_, log_, broker_, clock_),
           layer_builder_(
               *runtime_, poller_, broker_, [this] { return sandboxes_.epoch(); },
               ground_.instance.data_dir + "/state/layers", log_, clock_),
           layers_(*runtime_, layer_builder_,
                   controller::LayerLocks(ground_.instance.data_dir + "/state/layers"), specs_,
                   work_, breaker_, events_, log_, clock_),
-          endings_(table_, warm_, work_, journal_, events_, metrics_, log_, broker_, clock_),
           sandboxes_(*runtime_, warm_, marks_, poller_, specs_, endings_, claim_queue_, breaker_,
                      work_, events_, metrics_, log_, layers_, clock_),
           pool_reconciler_(specs_, warm_, claim_queue_, breaker_, endings_, work_, table_, events_,
@@ -455,9 +455,9 @@ private:
     controller::ClaimQueue claim_queue_;
     controller::WorkspaceTable table_;
     broker::Broker broker_;
+    controller::Endings endings_;
     controller::SandboxLayerBuilder layer_builder_;
     controller::Layers layers_;
-    controller::Endings endings_;
     controller::SandboxReconciler sandboxes_;
     controller::PoolReconciler pool_reconciler_;
     controller::Claims claims_;
