@@ -264,6 +264,7 @@ PoolSpec OnDemandPools::specFor(const std::string& image) const {
     if (like) spec = like->spec;
     spec.image = image;
     spec.allow_tags = false;
+    spec.prewarm_packages.clear();  // chosen for an image that this one need not resemble
     spec.warm_min = 0;
     spec.warm_max = std::max<std::uint32_t>(rules_.max_sandboxes, 1);
     spec.max_members = spec.warm_max;

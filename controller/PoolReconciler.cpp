@@ -33,7 +33,7 @@ bool isWarm(const Member& member) {
 PoolReconciler::PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueue& claims,
                                Breaker& breaker, Endings& endings, WorkQueue& work,
                                WorkspaceTable& table, EventLog& events, metrics::Metrics& metrics,
-                               const Clock& clock)
+                               Layers& layers, const Clock& clock)
     : specs_(specs),
       warm_(warm),
       claims_(claims),
@@ -43,6 +43,7 @@ PoolReconciler::PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueu
       table_(table),
       events_(events),
       metrics_(metrics),
+      layers_(layers),
       clock_(clock) {}
 
 ReconcileResult PoolReconciler::reconcile(const std::string& name) {
@@ -62,7 +63,14 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         return ReconcileResult::settled();
     }
 
-    const pool::WarmStock stock = warm_.stock(name, templateHash(pool->spec));
+    const Layers::View layer = layers_.want(pool->spec);
+    if (!layer.good()) {
+        // Nothing can be made yet; what there is goes on serving, and is replaced after that.
+        publish(*pool, desiredWarm(pool->spec));
+        return ReconcileResult::after(kRecheck);
+    }
+    const std::string wanted = templateHash(pool->spec, layer.digest);
+    const pool::WarmStock stock = warm_.stock(name, wanted);
     // Who waits needs a sandbox each, over and above the floor.
     const std::size_t desired = desiredWarm(pool->spec);
     const std::size_t target = std::min<std::size_t>(desired + claims_.waiting(name),
@@ -84,10 +92,10 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
             if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
             // A pool that has just failed is tried with one sandbox, not with all.
             const std::size_t trust = breaker.failures > 0 ? 1 : target;
-            create(*pool, std::min({target - stock.fresh, pace, room, trust}));
+            create(*pool, wanted, std::min({target - stock.fresh, pace, room, trust}));
         }
     }
-    if (mayRetire(pool->spec, stock)) retireStale(*pool);
+    if (mayRetire(pool->spec, stock)) retireStale(*pool, wanted);
     publish(*pool, desired);
     return ReconcileResult::after(again.value_or(kRecheck));
 }
@@ -133,8 +141,7 @@ bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stoc
     return stale || old || stock.ready > desiredWarm(spec);
 }
 
-void PoolReconciler::retireStale(const Pool& pool) {
-    const std::string wanted = templateHash(pool.spec);
+void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted) {
     std::vector<Member> ready = warm_.members(pool.name);
     std::erase_if(ready, [](const Member& member) { return member.phase != Phase::Ready; });
     std::sort(ready.begin(), ready.end(),
@@ -161,12 +168,12 @@ void PoolReconciler::retireStale(const Pool& pool) {
     }
 }
 
-void PoolReconciler::create(const Pool& pool, std::size_t count) {
+void PoolReconciler::create(const Pool& pool, const std::string& wanted, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         Member member;
         member.id = newId("sb_");
         member.pool = pool.name;
-        member.template_hash = templateHash(pool.spec);
+        member.template_hash = wanted;
         member.generation = pool.generation;
         member.image = pool.spec.image;
         member.limits = pool.spec.limits;
@@ -197,13 +204,7 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
     const char* reason = refused ? "SpecRefused" : degraded ? "CreateFailed" : "Healthy";
     const std::string& why = refused ? pool.refused : breaker.reason;
     condition(next, "Degraded", degraded, reason, degraded ? why : "");
-    if (!Warmup::wanted(pool.spec)) {
-        std::erase_if(next.conditions, [](const Condition& c) { return c.type == "Prewarmed"; });
-    } else if (breaker.prewarm) {
-        const bool whole = breaker.prewarm->empty();
-        condition(next, "Prewarmed", whole, whole ? "Complete" : "Incomplete",
-                  whole ? "" : *breaker.prewarm);
-    }
+    publishPrewarm(pool, breaker, next);
     if (degraded != was_degraded) {
         events_.publish({.type = degraded ? "pool.degraded" : "pool.recovered",
                          .resource = pool.name,
@@ -222,6 +223,33 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
     metrics_.workspaces(pool.name, static_cast<double>(table_.countOf(pool.name)));
     const std::lock_guard lock(mutex_);
     status_[pool.name] = std::move(next);
+}
+
+void PoolReconciler::publishPrewarm(const Pool& pool, const Breaker::State& breaker,
+                                    PoolStatus& status) {
+    const bool packages = !pool.spec.prewarm_packages.empty() && pool.refused.empty();
+    Layers::View layer = packages ? layers_.want(pool.spec) : Layers::View{};
+    status.packages.reset();
+    if (layer.state == Layers::State::Ready) {
+        status.packages = {layer.digest, layer.lock, std::move(layer.packages)};
+    }
+    if (layer.state == Layers::State::Making) {
+        condition(status, "Prewarmed", false, "InstallingPackages",
+                  "its packages are being installed; no sandbox is made before that");
+    } else if (layer.state == Layers::State::Failed) {
+        condition(status, "Prewarmed", false, "PackagesFailed", layer.why);
+    } else if (!layer.why.empty()) {
+        condition(status, "Prewarmed", true, "Complete",
+                  "its packages could not be resolved anew: " + layer.why);
+    } else if (Warmup::wanted(pool.spec) && breaker.prewarm) {
+        const bool whole = breaker.prewarm->empty();
+        condition(status, "Prewarmed", whole, whole ? "Complete" : "Incomplete",
+                  whole ? "" : *breaker.prewarm);
+    } else if (packages && !Warmup::wanted(pool.spec)) {
+        condition(status, "Prewarmed", true, "Complete", "");
+    } else if (packages || !Warmup::wanted(pool.spec)) {  // there is nothing to say yet, or ever
+        std::erase_if(status.conditions, [](const Condition& c) { return c.type == "Prewarmed"; });
+    }
 }
 
 void PoolReconciler::condition(PoolStatus& status, const std::string& type, bool value,

@@ -8,6 +8,7 @@
 #include "controller/Breaker.h"
 #include "controller/ClaimQueue.h"
 #include "controller/Endings.h"
+#include "controller/Layers.h"
 #include "controller/Pools.h"
 #include "controller/ReconcileLoop.h"
 #include "controller/SpecStore.h"
@@ -22,7 +23,7 @@ class PoolReconciler {
 public:
     PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueue& claims, Breaker& breaker,
                    Endings& endings, WorkQueue& work, WorkspaceTable& table, EventLog& events,
-                   metrics::Metrics& metrics, const Clock& clock);
+                   metrics::Metrics& metrics, Layers& layers, const Clock& clock);
 
     ReconcileResult reconcile(const std::string& name);
     /// What was seen last.
@@ -35,12 +36,14 @@ private:
     void endDeleted(const Pool& pool);
     /// Whether retireStale(), which looks at every member, can find any.
     bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const;
-    void retireStale(const Pool& pool);
-    void create(const Pool& pool, std::size_t count);
+    void retireStale(const Pool& pool, const std::string& wanted);
+    void create(const Pool& pool, const std::string& wanted, std::size_t count);
     /// How many more members the pool may have. Of pools made for claims together not more than
     /// each may have alone; with none left, those that nobody waits for make room.
     std::size_t roomFor(const Pool& pool);
     void publish(const Pool& pool, std::size_t desired);
+    /// What there is to say about its prewarm, if it has any.
+    void publishPrewarm(const Pool& pool, const Breaker::State& breaker, PoolStatus& status);
     void condition(PoolStatus& status, const std::string& type, bool value, std::string reason,
                    std::string message) const;
 
@@ -53,6 +56,7 @@ private:
     WorkspaceTable& table_;
     EventLog& events_;
     metrics::Metrics& metrics_;
+    Layers& layers_;
     const Clock& clock_;
     std::atomic<bool> refill_{true};
     std::mutex on_demand_mutex_;  ///< held while members of such pools are counted and added

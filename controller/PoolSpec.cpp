@@ -6,6 +6,7 @@
 
 #include "base/Error.h"
 #include "base/Units.h"
+#include "controller/Packages.h"
 #include "pool/image/Reference.h"
 #include "pool/spec/LanguageName.h"
 
@@ -222,6 +223,12 @@ bool isModule(const std::string& name) {
     return !begins && name.size() <= 200;
 }
 
+constexpr std::size_t kMostPackages = 100;
+
+bool isPackage(const std::string& spec) {
+    return !wrongSpec(spec, "pip");
+}
+
 bool isArgument(const std::string& text) {
     return text.size() < 4096 && text.find('\0') == std::string::npos;
 }
@@ -270,6 +277,8 @@ void readPrewarm(FieldReader prewarm, PoolSpec& out) {
     prewarm.texts("languages", out.prewarm_languages, 16, isLanguage, "a language's name");
     prewarm.texts("imports", out.prewarm_imports, 64, isModule,
                   "a Python module's name, such as \"numpy\"");
+    prewarm.texts("packages", out.prewarm_packages, kMostPackages, isPackage,
+                  "a package as pip takes it from an index, such as \"numpy==2.1\"");
     prewarm.texts("command", out.prewarm_command, 64, isArgument, "a word without NUL");
     prewarm.duration("timeout", out.prewarm_timeout);
     const auto python =
@@ -478,6 +487,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                 {"prewarm",
                  {{"languages", spec.prewarm_languages},
                   {"imports", spec.prewarm_imports},
+                  {"packages", spec.prewarm_packages},
                   {"command", spec.prewarm_command},
                   {"timeout", formatDuration(spec.prewarm_timeout)}}}}},
               {"warm",

@@ -30,6 +30,7 @@ struct PoolSpec {
     // template.prewarm: what a sandbox does before it is Ready
     std::vector<std::string> prewarm_languages;  ///< whose interpreters are kept ready
     std::vector<std::string> prewarm_imports;    ///< Python modules they have imported
+    std::vector<std::string> prewarm_packages;   ///< pip specifiers: installed in its layer
     std::vector<std::string> prewarm_command;    ///< an argument vector, run once
     std::chrono::milliseconds prewarm_timeout = std::chrono::seconds(60);
     // warm

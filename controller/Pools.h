@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/Json.h"
+#include "controller/LayerLock.h"
 #include "controller/PoolSpec.h"
 #include "controller/Principal.h"
 
@@ -19,6 +20,13 @@ struct Condition {
     std::string since;  ///< RFC 3339
 };
 
+/// The layer with a pool's packages.
+struct PoolPackages {
+    std::string digest;
+    std::string lock;  ///< file in `state/layers` of the data directory
+    std::vector<LockedPackage> installed;
+};
+
 /// What the reconciler saw last.
 struct PoolStatus {
     std::int64_t observed_generation = 0;
@@ -30,6 +38,7 @@ struct PoolStatus {
     std::uint32_t desired = 0;
     std::uint32_t waiting = 0;
     std::vector<Condition> conditions;
+    std::optional<PoolPackages> packages = {};  ///< of a pool that names some, when they are there
 };
 
 struct PoolView {

@@ -7,6 +7,7 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "controller/LayerBuilder.h"
 #include "controller/TemplateHash.h"
 
 namespace hearth::controller {
@@ -139,6 +140,7 @@ std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id) {
 
 Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
                                   const std::shared_ptr<agent::AgentClient>& agent) {
+    if (SandboxLayerBuilder::isBuilder(info.labels)) return Verdict::Swept;
     const auto label = [&](const char* key) {
         const auto found = info.labels.find(key);
         return found == info.labels.end() ? std::string() : found->second;
@@ -164,7 +166,9 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
             return Verdict::Swept;
         }
     }
-    if (marks_.exists(info.id) || !pool || templateHash(pool->spec) != member.template_hash) {
+    // Whether its layer is still the one that the pool wants is seen when that is known.
+    const std::string wanted = pool ? templateHash(pool->spec, label(kLayerLabel)) : "";
+    if (marks_.exists(info.id) || !pool || wanted != member.template_hash) {
         return Verdict::Swept;
     }
     if (!warmedUp(agent->hello(), pool->spec)) return Verdict::Swept;

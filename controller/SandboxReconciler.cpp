@@ -32,7 +32,7 @@ SandboxReconciler::SandboxReconciler(pool::ContainerRuntime& runtime, pool::Warm
                                      pool::ClaimMarks& marks, agent::Poller& poller,
                                      const SpecStore& specs, Endings& endings, ClaimQueue& claims,
                                      Breaker& breaker, WorkQueue& work, EventLog& events,
-                                     metrics::Metrics& metrics, metrics::Log& log,
+                                     metrics::Metrics& metrics, metrics::Log& log, Layers& layers,
                                      const Clock& clock)
     : runtime_(runtime),
       warm_(warm),
@@ -46,6 +46,7 @@ SandboxReconciler::SandboxReconciler(pool::ContainerRuntime& runtime, pool::Warm
       events_(events),
       metrics_(metrics),
       log_(log),
+      layers_(layers),
       clock_(clock) {
     gate_->endings = &endings_;
 }
@@ -131,15 +132,19 @@ ReconcileResult SandboxReconciler::bringUp(const pool::Member& member) {
 
 bool SandboxReconciler::start(const pool::Member& member, TimePoint since) {
     const PoolPtr pool = specs_.find(member.pool);
-    if (!pool || templateHash(pool->spec) != member.template_hash) return false;
+    if (!pool) return false;
     pool::SandboxSpec spec;
     spec.image = pool->spec.image;
     spec.image_digest = runtime_.resolveImage(pool->spec.image);
+    const std::optional<Layers::Pin> layer = layers_.pin(pool->spec, spec.image_digest);
+    if (!layer || templateHash(pool->spec, layer->digest()) != member.template_hash) return false;
+    spec.layer = layer->digest();
     spec.limits = pool->spec.limits;
     spec.storage = pool->spec.storage;
     spec.labels = {{"pool", member.pool},
                    {"template", member.template_hash},
                    {"generation", std::to_string(member.generation)}};
+    if (!spec.layer.empty()) spec.labels[kLayerLabel] = spec.layer;
     crashPoint("create.before");
     const auto started = runtime_.create(member.id, spec);
     crashPoint("create.after");

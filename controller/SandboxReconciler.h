@@ -11,6 +11,7 @@
 #include "controller/Breaker.h"
 #include "controller/ClaimQueue.h"
 #include "controller/Endings.h"
+#include "controller/Layers.h"
 #include "controller/ReconcileLoop.h"
 #include "controller/SpecStore.h"
 #include "controller/Warmup.h"
@@ -29,7 +30,7 @@ public:
                       pool::ClaimMarks& marks, agent::Poller& poller, const SpecStore& specs,
                       Endings& endings, ClaimQueue& claims, Breaker& breaker, WorkQueue& work,
                       EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
-                      const Clock& clock);
+                      Layers& layers, const Clock& clock);
     /// Agents may outlive this: what they lose from now on is told to nobody.
     ~SandboxReconciler();
     SandboxReconciler(const SandboxReconciler&) = delete;
@@ -95,6 +96,7 @@ private:
     EventLog& events_;
     metrics::Metrics& metrics_;
     metrics::Log& log_;
+    Layers& layers_;
     const Clock& clock_;
     std::mutex mutex_;
     std::map<pool::SandboxId, TimePoint> accepted_;  // guarded by mutex_; asked for, and when

@@ -8,8 +8,9 @@
 namespace hearth::controller {
 
 /// Names what a sandbox is made from: equal templates give equal hashes, so a change of `warm` or
-/// `limits` replaces no sandbox.
-inline std::string templateHash(const PoolSpec& spec) {
+/// `limits` replaces no sandbox. Of packages only what they came to counts, the digest of its
+/// layer: one that was asked for in other words is the same.
+inline std::string templateHash(const PoolSpec& spec, const std::string& layer) {
     const pool::SandboxLimits& l = spec.limits;
     std::string text = spec.image;
     for (const std::uint64_t part :
@@ -26,6 +27,7 @@ inline std::string templateHash(const PoolSpec& spec) {
     list("languages", spec.prewarm_languages);
     list("imports", spec.prewarm_imports);
     list("command", spec.prewarm_command);
+    if (!layer.empty()) text += "/layer" + layer;
     return toHex(sha256(text)).substr(0, 16);
 }
 

@@ -27,6 +27,8 @@
 #include "controller/ContextService.h"
 #include "controller/Database.h"
 #include "controller/ExecutionService.h"
+#include "controller/LayerBuilder.h"
+#include "controller/Layers.h"
 #include "controller/Packages.h"
 #include "controller/PoolService.h"
 #include "controller/Privileges.h"
@@ -153,10 +155,16 @@ public:
           claim_queue_(warm_, work_, breaker_, metrics_, clock_),
           broker_(brokerOptions(config, ground_.instance, secret_key_), log_, metrics_, clock_),
           endings_(table_, warm_, work_, journal_, events_, metrics_, log_, broker_, clock_),
+          layer_builder_(
+              *runtime_, poller_, broker_, [this] { return sandboxes_.epoch(); },
+              ground_.instance.data_dir + "/state/layers", log_, clock_),
+          layers_(*runtime_, layer_builder_,
+                  controller::LayerLocks(ground_.instance.data_dir + "/state/layers"), specs_,
+                  work_, breaker_, events_, log_, clock_),
           sandboxes_(*runtime_, warm_, marks_, poller_, specs_, endings_, claim_queue_, breaker_,
-                     work_, events_, metrics_, log_, clock_),
+                     work_, events_, metrics_, log_, layers_, clock_),
           pool_reconciler_(specs_, warm_, claim_queue_, breaker_, endings_, work_, table_, events_,
-                           metrics_, clock_),
+                           metrics_, layers_, clock_),
           claims_(table_, claim_queue_, sandboxes_, marks_, endings_, work_, journal_, events_,
                   metrics_, log_, broker_, clock_),
           on_demand_(onDemandRules(config), *runtime_, specs_, warm_, claim_queue_, work_, events_,
@@ -284,8 +292,13 @@ private:
         runtime_->onNews([this](const pool::SandboxId& id) { work_.add({"sandbox", id}); });
         loop_.handle("pool",
                      [this](const std::string& name) { return pool_reconciler_.reconcile(name); });
-        loop_.handle("sandbox",
-                     [this](const std::string& name) { return sandboxes_.reconcile(name); });
+        loop_.handle("sandbox", [this](const std::string& name) {
+            // What makes a layer is no member of a pool, and no orphan either.
+            if (layer_builder_.owns(name)) return controller::ReconcileResult::settled();
+            return sandboxes_.reconcile(name);
+        });
+        loop_.handle("layer", [this](const std::string& name) { return layers_.make(name); });
+        loop_.handle("layers", [this](const std::string&) { return layers_.collect(); });
         loop_.handle("execution",
                      [this](const std::string& name) { return executions_.settle(name); });
         loop_.handle("forget",
@@ -298,6 +311,7 @@ private:
         for (const controller::PoolPtr& pool : specs_.all()) work_.add({"pool", pool->name});
         work_.add({"overdue", "all"});
         work_.add({"images", "all"});
+        work_.add({"layers", "all"});
         work_.add({"artifacts", "all"});
         work_.addAfter({"orphans", "all"}, kOrphanSweep);
     }
@@ -403,6 +417,7 @@ private:
         serving_ = false;
         claim_queue_.close("the server is shutting down");
         on_demand_.stop();
+        layers_.stop();
         front_.stop();
         pool_reconciler_.stopRefill();
         if (!launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy) endWarm();
@@ -454,6 +469,8 @@ private:
     controller::WorkspaceTable table_;
     broker::Broker broker_;
     controller::Endings endings_;
+    controller::SandboxLayerBuilder layer_builder_;
+    controller::Layers layers_;
     controller::SandboxReconciler sandboxes_;
     controller::PoolReconciler pool_reconciler_;
     controller::Claims claims_;

@@ -73,18 +73,20 @@ std::string age(const std::string& time, WallTime now) {
 
 namespace {
 
-/// Degraded before Ready; empty from a server that tells no conditions.
+/// Degraded before Installing before Ready; empty from a server that tells no conditions.
 std::string poolStatus(const Json& pool) {
     const auto status = pool.find("status");
     if (status == pool.end() || !status->is_object() || !status->contains("conditions")) return {};
     std::string ready;
+    bool installing = false;
     for (const Json& condition : (*status)["conditions"]) {
         const std::string type = at(condition, {"type"});
         const bool holds = at(condition, {"status"}) == "True";
         if (type == "Degraded" && holds) return "Degraded";
         if (type == "Ready") ready = holds ? "Ready" : "Filling";
+        installing = installing || at(condition, {"reason"}) == "InstallingPackages";
     }
-    return ready;
+    return installing ? "Installing" : ready;
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ ToolOutcome poolList(const Services& services, const CallContext& call) {
                 std::to_string(view.status.claimed) + " in use, at most " +
                 std::to_string(view.pool->spec.max_members) + ", " +
                 std::to_string(view.pool->spec.per_tenant) + " for you" +
+                (view.status.packages ? "; installed: " + listed(view.pool->spec.prewarm_packages)
+                                      : "") +
                 (view.pool->on_demand.empty() ? "" : "; made for image " + view.pool->on_demand) +
                 (view.pool->deleting ? "; being deleted" : "") + "\n";
     }

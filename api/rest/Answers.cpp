@@ -41,6 +41,18 @@ Schema limitsSchema() {
         .named("Limits");
 }
 
+Schema poolPackagesSchema() {
+    Schema installed = Schema::object();
+    installed.open().describe("Version by name");
+    return Schema::object()
+        .required("digest", Schema::string().describe("Of the layer that all its sandboxes share"))
+        .required("lock", Schema::string().describe(
+                              "The file in state/layers of the data directory; once removed, the "
+                              "packages are resolved anew"))
+        .required("installed", installed)
+        .named("PoolPackages");
+}
+
 Schema conditionSchema() {
     return Schema::object()
         .required("type", Schema::oneOf({"Ready", "Progressing", "Degraded", "Prewarmed"}))
@@ -209,7 +221,8 @@ Schema poolSchema() {
                                 .required("failed", count)
                                 .required("desired", count)
                                 .required("waiting", count)
-                                .required("conditions", Schema::array(conditionSchema())))
+                                .required("conditions", Schema::array(conditionSchema()))
+                                .optional("packages", poolPackagesSchema()))
         .named("Pool");
 }
 

@@ -169,6 +169,15 @@ Json poolJson(const controller::PoolView& view) {
                      {"desired", status.desired},
                      {"waiting", status.waiting},
                      {"conditions", std::move(conditions)}};
+    if (status.packages) {
+        Json installed = Json::object();
+        for (const controller::LockedPackage& package : status.packages->installed) {
+            installed[package.name] = package.version;
+        }
+        out["status"]["packages"] = {{"digest", status.packages->digest},
+                                     {"lock", status.packages->lock},
+                                     {"installed", std::move(installed)}};
+    }
     return out;
 }
 

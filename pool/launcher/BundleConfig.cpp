@@ -32,6 +32,7 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
                             "HEARTH_CPUS=" + std::to_string(cpus)});
     // Not as variables of their own: the agent decides what its executions get.
     if (!places.image_facts.empty()) env.push_back("HEARTH_IMAGE=" + places.image_facts);
+    if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);
     return {
         {"terminal", false},
         {"user", {{"uid", 0}, {"gid", 0}, {"umask", 077}}},
@@ -77,7 +78,7 @@ Json workspaceMount(const SandboxSpec& spec, const BundlePlaces& places) {
 Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
     const std::uint64_t tmp = spec.limits.tmp_bytes;
     const std::uint64_t shm = std::min(16 * kMiB, spec.limits.memory_bytes / 8);
-    return Json::array(
+    Json list = Json::array(
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
          mount("/dev", "tmpfs", "tmpfs",
                Json::array(
@@ -94,6 +95,11 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
          workspaceMount(spec, places),
          mount("/.hearth", "bind", places.inside,
                Json::array({"bind", "ro", "rprivate", "nosuid", "nodev"}))});
+    if (!places.layer.empty()) {
+        list.push_back(mount(kLayerPlace, "bind", places.layer,
+                             Json::array({"bind", "ro", "rprivate", "nosuid", "nodev"})));
+    }
+    return list;
 }
 
 Json device(const char* type, int major, int minor) {

@@ -70,6 +70,7 @@ std::string installInside(const std::string& parent, const std::string& agent_pa
         sys::writeFile(unfinished + "/" + file.path, file.bytes, file.mode);
     }
     // Where another folder is mounted over: nothing can be made in a read-only mount.
+    sys::makeDirectory(unfinished + "/layer", 0755);
     if (identity == seccomp::AgentIdentity::Tenant) {
         sys::makeDirectory(unfinished + "/start", 0755);
     }

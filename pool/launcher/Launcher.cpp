@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "pool/image/ImageImport.h"
+#include "pool/image/LayerStore.h"
 #include "pool/launcher/HostFacts.h"
 #include "pool/launcher/Inside.h"
 #include "pool/launcher/TreesInUse.h"
@@ -65,6 +67,8 @@ struct RulesOf {
         return {seconds(r.limit_s) + seconds(660), nullptr, true};
     }
     Rules operator()(const ForgetImagesRequest&) const { return {seconds(120), nullptr, false}; }
+    Rules operator()(const AddLayerRequest&) const { return {seconds(600), nullptr, true, true}; }
+    Rules operator()(const RemoveLayerRequest&) const { return {seconds(120), nullptr, false}; }
     Rules operator()(const FactsRequest&) const { return {seconds(30), nullptr, false}; }
 };
 
@@ -81,6 +85,24 @@ bool isListeningStream(int fd) {
     };
     return option(SO_DOMAIN) == AF_UNIX && option(SO_TYPE) == SOCK_STREAM &&
            option(SO_ACCEPTCONN) == 1;
+}
+
+bool isFile(int fd) {
+    struct stat status {};
+    return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/// Which requests bring a descriptor, and of what.
+void checkDescriptor(const Request& request, const Fd& fd) {
+    const bool listens = std::holds_alternative<CreateRequest>(request.body);
+    const bool holds = std::holds_alternative<AddLayerRequest>(request.body);
+    if ((listens || holds) != static_cast<bool>(fd)) {
+        throw BadRequest(request.seq, "create and addLayer, and nothing else, bring a descriptor");
+    }
+    if (listens && !isListeningStream(fd.get())) {
+        throw BadRequest(request.seq, "create brings a listening socket");
+    }
+    if (holds && !isFile(fd.get())) throw BadRequest(request.seq, "addLayer brings a file");
 }
 
 }  // namespace
@@ -115,6 +137,7 @@ void Launcher::prepare() {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of file times
     image::ImageStore(names_.dataDir()).removeUnfinished();
+    image::LayerStore(names_.layers()).removeUnfinished();
     const std::string inside =
         installInside(names_.inside(), options_.agent_path, seccomp::AgentIdentity::Root);
     sandboxes_.emplace(options_, inside, now);
@@ -180,8 +203,8 @@ void Launcher::receive() {
         for (std::size_t i = 0; i < count; ++i) {
             int fd = -1;
             std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-            one_too_many = one_too_many || job.listen;
-            job.listen = Fd(fd);
+            one_too_many = one_too_many || job.fd;
+            job.fd = Fd(fd);
         }
     }
     try {
@@ -190,12 +213,7 @@ void Launcher::receive() {
             throw BadRequest(0, "the packet is too long");
         }
         job.request = decodeRequest({packet.data(), static_cast<std::size_t>(n)});
-        const bool needs = std::holds_alternative<CreateRequest>(job.request.body);
-        if (needs != static_cast<bool>(job.listen) ||
-            (needs && !isListeningStream(job.listen.get()))) {
-            throw BadRequest(job.request.seq,
-                             "create, and nothing else, brings a listening socket");
-        }
+        checkDescriptor(job.request, job.fd);
         if (waiting_.size() >= kMostWaiting) {
             throw Error(ErrorCode::Unavailable, "the launcher has too much to do");
         }
@@ -254,7 +272,7 @@ void Launcher::start(Job job) {
     }
     if (pid == 0) perform(job, parent);
     ::setpgid(pid, pid);  // the child does it too: whoever comes first
-    job.listen.reset();
+    job.fd.reset();
     running_.emplace(pid, Running{std::move(job), deadline});
 }
 
@@ -283,7 +301,7 @@ void Launcher::perform(const Job& job, pid_t parent) {
 Json Launcher::result(const Job& job) {
     const image::ImageStore images(names_.dataDir());
     if (const auto* create = std::get_if<CreateRequest>(&job.request.body)) {
-        sandboxes_->create(*create, job.listen.get());
+        sandboxes_->create(*create, job.fd.get());
     } else if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body)) {
         sandboxes_->destroy(destroy->id);
     } else if (const auto* list = std::get_if<ListRequest>(&job.request.body)) {
@@ -313,6 +331,10 @@ Json Launcher::result(const Job& job) {
     } else if (const auto* forget = std::get_if<ForgetImagesRequest>(&job.request.body)) {
         images.forget(forget->wanted);
         images.collect([this] { return treesInUse(options_.instance); });
+    } else if (const auto* add = std::get_if<AddLayerRequest>(&job.request.body)) {
+        image::LayerStore(names_.layers()).add(add->digest, job.fd.get());
+    } else if (const auto* remove = std::get_if<RemoveLayerRequest>(&job.request.body)) {
+        image::LayerStore(names_.layers()).remove(remove->digest);
     } else {
         const OciCommand runtime(options_.runtime, names_);
         return hostFacts(runtime, images,

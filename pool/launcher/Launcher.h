@@ -33,7 +33,7 @@ private:
 
     struct Job {
         Request request;
-        Fd listen;
+        Fd fd;  ///< that came with it
         Time accepted{};
         /// Set when the request has failed already and this only clears up behind it.
         std::optional<Reply> failed;

@@ -43,6 +43,10 @@ void makeDirectories(const LauncherOptions& options) {
     sys::ensureDirectory(names.rootfs(), 0711, 0, 0);
     sys::ensureDirectory(names.rootView(), 0711, 0, 0);
     sys::ensureDirectory(names.emptyTree(), 0755, 0, 0);
+    // The server looks at what is there.
+    sys::ensureDirectory(names.layers(), 0755, 0, 0);
+    sys::ensureDirectory(names.layerView(), 0711, 0, 0);
+    sys::ensureDirectory(names.emptyLayer(), 0755, 0, 0);
     sys::ensureDirectory(names.inside(), 0711, 0, 0);
 }
 
@@ -259,6 +263,14 @@ void LauncherClient::stopFetching() {
 
 void LauncherClient::forgetImages(const std::vector<std::string>& wanted) {
     call(launcher::ForgetImagesRequest{wanted});
+}
+
+void LauncherClient::addLayer(const std::string& digest, int tar) {
+    call(launcher::AddLayerRequest{digest}, tar);
+}
+
+void LauncherClient::removeLayer(const std::string& digest) {
+    call(launcher::RemoveLayerRequest{digest});
 }
 
 Json LauncherClient::facts() {

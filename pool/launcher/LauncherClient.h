@@ -70,6 +70,9 @@ public:
     void stopFetching();
     /// Forgets images that fetchImage() brought and that none of these means.
     void forgetImages(const std::vector<std::string>& wanted);
+    /// Unpacks the archive in the file `tar`, which is only borrowed; see image::LayerStore.
+    void addLayer(const std::string& digest, int tar);
+    void removeLayer(const std::string& digest);
     /// Program version, cgroup layout, what is in force; see RuntimeFacts.
     Json facts();
 

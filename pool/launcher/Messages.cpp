@@ -126,6 +126,7 @@ Json toJson(const SandboxSpec& spec) {
             {"workspace", limits.workspace_bytes},
             {"tmp", limits.tmp_bytes},
             {"storage", spec.storage == Storage::Disk ? "Disk" : "Memory"},
+            {"layer", spec.layer},
             {"labels", toJson(spec.labels)}};
 }
 
@@ -145,9 +146,17 @@ SandboxSpec specFrom(const Json& json) {
     const std::string storage = fields.text("storage", kMaxName);
     if (storage != "Disk" && storage != "Memory") refuse("spec.storage is neither Disk nor Memory");
     spec.storage = storage == "Disk" ? Storage::Disk : Storage::Memory;
+    spec.layer = fields.text("layer", 80);
+    if (!spec.layer.empty() && !image::isDigest(spec.layer)) refuse("spec.layer is no digest");
     spec.labels = labelsFrom(fields.at("labels"));
     fields.end();
     return spec;
+}
+
+std::string layerDigest(Fields& fields) {
+    std::string digest = fields.text("digest", 80);
+    if (!image::isDigest(digest)) refuse("digest is none of sha256");
+    return digest;
 }
 
 RequestBody bodyFrom(const std::string& op, Fields& fields) {
@@ -155,6 +164,8 @@ RequestBody bodyFrom(const std::string& op, Fields& fields) {
     if (op == "destroy") return DestroyRequest{fields.id("id")};
     if (op == "prepareImage") return PrepareImageRequest{imageName(fields, "name")};
     if (op == "describeImage") return DescribeImageRequest{imageName(fields, "name")};
+    if (op == "addLayer") return AddLayerRequest{layerDigest(fields)};
+    if (op == "removeLayer") return RemoveLayerRequest{layerDigest(fields)};
     if (op == "facts") return FactsRequest{};
     if (op == "fetchImage") {
         FetchImageRequest fetch{fields.text("reference", kMaxImage), fields.flag("insecure"),
@@ -217,6 +228,12 @@ struct BodyToJson {
     }
     Json operator()(const ForgetImagesRequest& r) const {
         return {{"op", "forgetImages"}, {"wanted", r.wanted}};
+    }
+    Json operator()(const AddLayerRequest& r) const {
+        return {{"op", "addLayer"}, {"digest", r.digest}};
+    }
+    Json operator()(const RemoveLayerRequest& r) const {
+        return {{"op", "removeLayer"}, {"digest", r.digest}};
     }
     Json operator()(const FactsRequest&) const { return {{"op", "facts"}}; }
 };

@@ -53,11 +53,19 @@ struct FetchImageRequest {
 struct ForgetImagesRequest {
     std::vector<std::string> wanted;
 };
+/// Comes with the file that holds the layer's archive.
+struct AddLayerRequest {
+    std::string digest;
+};
+struct RemoveLayerRequest {
+    std::string digest;
+};
 struct FactsRequest {};
 
 using RequestBody =
     std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest, PrepareImageRequest,
-                 DescribeImageRequest, FetchImageRequest, ForgetImagesRequest, FactsRequest>;
+                 DescribeImageRequest, FetchImageRequest, ForgetImagesRequest, AddLayerRequest,
+                 RemoveLayerRequest, FactsRequest>;
 struct Request {
     std::uint64_t seq = 0;
     RequestBody body;

@@ -42,6 +42,10 @@ public:
     /// and the empty directory below every view.
     std::string rootView() const { return rootfs() + "/.view"; }
     std::string emptyTree() const { return rootfs() + "/.empty"; }
+    /// Layers, and where a sandbox's own view of one is mounted, as rootView().
+    std::string layers() const { return instance_.data_dir + "/layers"; }
+    std::string layerView() const { return layers() + "/.view"; }
+    std::string emptyLayer() const { return layers() + "/.empty"; }
     std::string inside() const { return instance_.data_dir + "/inside"; }
     std::string state() const { return instance_.data_dir + "/state"; }
     std::string storage() const { return instance_.data_dir + "/storage"; }

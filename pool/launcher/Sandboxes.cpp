@@ -44,14 +44,16 @@ std::string withoutSuffix(const std::string& name, std::string_view suffix) {
     return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
 }
 
-/// The shared tree as a file system of this sandbox alone. With the tree itself, all sandboxes of
+/// A shared tree as a file system of this sandbox alone. With the tree itself, all sandboxes of
 /// an image had the same inodes: one tenant's inotify saw what another opened, and their locks met.
-void mountRootView(const Names& names, const std::string& tree) {
+/// The tree and `empty` lie beside each other.
+void mountView(const char* source, const std::string& tree, const std::string& empty,
+               const std::string& at) {
+    const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+    const std::string parent = tree.substr(0, tree.rfind('/'));
     // Relative, as the tenant can read the options in its mountinfo.
-    if (::chdir(names.rootfs().c_str()) != 0) throwErrno("chdir", names.rootfs());
-    sys::mount("root", names.rootView(), "overlay", MS_RDONLY,
-               "lowerdir=" + tree.substr(tree.rfind('/') + 1) + ":" +
-                   names.emptyTree().substr(names.emptyTree().rfind('/') + 1));
+    if (::chdir(parent.c_str()) != 0) throwErrno("chdir", parent);
+    sys::mount(source, at, "overlay", MS_RDONLY, "lowerdir=" + name(tree) + ":" + name(empty));
     if (::chdir("/") != 0) throwErrno("chdir", "/");
 }
 
@@ -67,6 +69,7 @@ Sandboxes::Sandboxes(const LauncherOptions& options, std::string inside, timespe
       runtime_(options.runtime, names_),
       leases_(names_.uidLeases(), names_.instance(), options.uid_base, options.uid_ranges),
       images_(options.instance.data_dir),
+      layers_(names_.layers()),
       cgroups_(sys::Cgroups::detect()),
       inside_(std::move(inside)),
       since_(since) {}
@@ -108,7 +111,12 @@ void Sandboxes::create(const CreateRequest& request, int listen) {
         places.cgroups_path = names_.cgroup(id);
         places.uid_first = leases_.lease(id);
         sys::enterPrivateMounts();
-        mountRootView(names_, rootfs);
+        mountView("root", rootfs, names_.emptyTree(), names_.rootView());
+        if (!spec.layer.empty()) {
+            mountView("layer", layers_.require(spec.layer), names_.emptyLayer(),
+                      names_.layerView());
+            places.layer = names_.layerView();
+        }
         if (spec.storage == Storage::Disk) {
             mountDiskWorkspace(names_.storageImage(id), names_.mountPoint(),
                                spec.limits.workspace_bytes, places.uid_first + kTenantUid);

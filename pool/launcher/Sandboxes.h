@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pool/image/ImageStore.h"
+#include "pool/image/LayerStore.h"
 #include "pool/launcher/LauncherClient.h"
 #include "pool/launcher/Messages.h"
 #include "pool/launcher/Names.h"
@@ -48,6 +49,7 @@ private:
     OciCommand runtime_;
     UidLeases leases_;
     image::ImageStore images_;
+    image::LayerStore layers_;
     sys::Cgroups cgroups_;
     std::string inside_;
     timespec since_;

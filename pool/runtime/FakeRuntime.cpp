@@ -24,6 +24,9 @@ ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const Sandbox
             --failing_;
             throw std::runtime_error("the fake runtime was told to fail");
         }
+        if (!spec.layer.empty() && !layers_.contains(spec.layer)) {
+            throw Error(ErrorCode::NotFound, "there is no layer " + spec.layer);
+        }
         slow = slow_;
     }
     if (slow.count() > 0) std::this_thread::sleep_for(slow);
@@ -152,6 +155,21 @@ void FakeRuntime::collectImages(const std::vector<std::string>& wanted) {
     std::erase_if(fetched_, [&](const std::string& digest) {
         return std::find(wanted.begin(), wanted.end(), digest) == wanted.end();
     });
+}
+
+std::vector<std::string> FakeRuntime::layers() {
+    const std::lock_guard lock(mutex_);
+    return {layers_.begin(), layers_.end()};
+}
+
+void FakeRuntime::addLayer(const std::string& digest, int) {
+    const std::lock_guard lock(mutex_);
+    layers_.insert(digest);
+}
+
+void FakeRuntime::removeLayer(const std::string& digest) {
+    const std::lock_guard lock(mutex_);
+    layers_.erase(digest);
 }
 
 void FakeRuntime::holdFetches() {

@@ -25,10 +25,10 @@ class FakeLoop;
 /// itself. Code is run line by line, in "bash" and "python", which also knows contexts; besides
 /// those commands it knows "set NAME VALUE", "get NAME", "result JSON", "raise NAME MESSAGE" and
 /// "stubborn N", a sleep that heeds no interrupt. Modules "missing…" cannot be imported. Files are
-/// held in memory. The agents do not end themselves at their deadlines: with a
-/// ManualClock that would race with the server under test. Images whose name begins with "missing"
-/// are not there, and those that begin with "far" only once they were fetched. Faults are asked for
-/// by the methods below. Thread-safe.
+/// held in memory. Layers are known by their digests alone. The agents do not end themselves at
+/// their deadlines: with a ManualClock that would race with the server under test. Images whose
+/// name begins with "missing" are not there, and those that begin with "far" only once they were
+/// fetched. Faults are asked for by the methods below. Thread-safe.
 class FakeRuntime final : public ContainerRuntime {
 public:
     explicit FakeRuntime(const Clock& clock);
@@ -45,6 +45,9 @@ public:
     KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
     void stopFetching() override { letFetch(); }
     void collectImages(const std::vector<std::string>& wanted) override;
+    std::vector<std::string> layers() override;
+    void addLayer(const std::string& digest, int tar) override;
+    void removeLayer(const std::string& digest) override;
     void sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
 
@@ -87,6 +90,7 @@ private:
     std::chrono::milliseconds slow_{0};                       // guarded by mutex_
     std::size_t created_ = 0;                                 // guarded by mutex_
     std::set<std::string> fetched_;                           // guarded by mutex_
+    std::set<std::string> layers_;                            // guarded by mutex_
     std::size_t fetches_ = 0;                                 // guarded by mutex_
     bool hold_ = false;                                       // guarded by mutex_
     std::condition_variable let_;

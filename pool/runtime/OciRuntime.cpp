@@ -4,6 +4,7 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/image/LayerStore.h"
 #include "pool/image/Reference.h"
 #include "pool/runtime/AgentSocket.h"
 #include "pool/sys/Files.h"
@@ -119,6 +120,18 @@ KnownImage OciRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stages) 
 
 void OciRuntime::collectImages(const std::vector<std::string>& wanted) {
     launcher_.forgetImages(wanted);
+}
+
+std::vector<std::string> OciRuntime::layers() {
+    return image::LayerStore(names_.layers()).all();
+}
+
+void OciRuntime::addLayer(const std::string& digest, int tar) {
+    launcher_.addLayer(digest, tar);
+}
+
+void OciRuntime::removeLayer(const std::string& digest) {
+    launcher_.removeLayer(digest);
 }
 
 void OciRuntime::sweep(const std::vector<SandboxId>& keep) {

@@ -21,6 +21,9 @@ struct SandboxLimits {
     bool operator==(const SandboxLimits&) const = default;
 };
 
+/// Where a sandbox has its layer, which it shares read-only with all others that have the same.
+inline constexpr const char* kLayerPlace = "/.hearth/layer";
+
 /// Everything a runtime needs to make one sandbox; nothing in it depends on which runtime it is.
 struct SandboxSpec {
     std::string image;  ///< a name under `<data>/images`
@@ -28,6 +31,7 @@ struct SandboxSpec {
         image_digest;  ///< the manifest digest to use ("sha256:…"); empty: what is there now
     SandboxLimits limits;
     Storage storage = Storage::Disk;
+    std::string layer;  ///< digest of what is mounted at kLayerPlace; empty: nothing
     /// Kept with the sandbox and given back by list(), also after a restart: pool, generation.
     std::map<std::string, std::string> labels;
 };

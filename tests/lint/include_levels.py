@@ -7,7 +7,7 @@ import sys
 LEVELS = [
     ["base"],
     ["metrics"],
-    ["pool/sys", "pool/spec"],
+    ["pool/sys", "pool/spec", "pool/tar"],
     ["pool/agent", "pool/image", "pool/gpu"],
     ["pool/launcher"],
     ["pool/runtime"],

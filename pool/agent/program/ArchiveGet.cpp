@@ -6,11 +6,17 @@
 #include <vector>
 
 #include "pool/agent/program/FileOperation.h"
-#include "pool/agent/program/Tar.h"
 #include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
+#include "pool/tar/Tar.h"
 
 namespace hearth::agent {
+
+using tar::shownName;
+using tar::tarHeader;
+using tar::TarMember;
+using tar::tarPadding;
+using tar::TarReader;
 
 namespace {
 

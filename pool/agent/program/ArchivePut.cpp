@@ -8,11 +8,16 @@
 #include <climits>
 
 #include "pool/agent/program/FileOperation.h"
-#include "pool/agent/program/Tar.h"
 #include "pool/agent/program/Tree.h"
 #include "pool/agent/program/WorkspacePath.h"
+#include "pool/tar/Tar.h"
 
 namespace hearth::agent {
+
+using tar::shownName;
+using tar::TarMember;
+using tar::TarReader;
+using tar::TarSink;
 
 namespace {
 

@@ -14,6 +14,8 @@ constexpr std::array<std::string_view, 14> kReadAtStart{
     "PYTHON*",   "LD_*",     "OMP_*",   "MKL_*", "OPENBLAS_*", "GOMP_*",   "KMP_*",
     "NUMEXPR_*", "MALLOC_*", "GLIBC_*", "LC_*",  "LANG",       "LANGUAGE", "HOME"};
 
+constexpr const char* kLayerSite = "/.hearth/site";
+
 bool hasNul(std::string_view text) {
     return text.find('\0') != std::string_view::npos;
 }
@@ -75,6 +77,12 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
     }
     // Where pip puts programs; last, so that nothing there is taken for another.
     env["PATH"] += ":" + settings_.root + "/.local/bin";
+    if (!settings_.layer.empty()) {
+        env["PATH"] += ":" + settings_.layer + "/bin";
+        // What stands there makes the layer known, and knows before which other places it goes.
+        std::string& path = env["PYTHONPATH"];
+        path = kLayerSite + (path.empty() ? "" : ":" + path);
+    }
     // Not where code runs: that is the workspace, because an image cannot be written to.
     if (image_["workdir"].isString() && !image_["workdir"].text().empty()) {
         env["HEARTH_IMAGE_WORKDIR"] = image_["workdir"].text();

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "pool/tar/Utf8.h"
+
 namespace hearth::agent {
 
 /// A JSON value, small on purpose: the agent reads short requests and writes short answers. Reading
@@ -64,9 +66,7 @@ private:
     std::vector<std::string> keys_;
 };
 
-/// The length of the valid UTF-8 sequence at the start of `bytes`, 0 if there is none.
-std::size_t utf8Length(std::string_view bytes) noexcept;
-/// `bytes` with U+FFFD in place of what is not UTF-8.
-std::string toUtf8(std::string_view bytes);
+using tar::toUtf8;
+using tar::utf8Length;
 
 }  // namespace hearth::agent

@@ -72,6 +72,7 @@ Json mounts(const ContainerPlaces& places) {
         places.volume.empty()
             ? Json::array({mount(places.inside, "/.hearth"), mount(places.start, "/.hearth/start")})
             : copiedMounts(places.volume);
+    if (!places.layer.empty()) list.push_back(mount(places.layer, kLayerPlace));
     for (const std::string& path : places.volumes) {
         if (isOurs(path)) continue;
         list.push_back({{"Type", "tmpfs"},
@@ -156,8 +157,11 @@ Json environment(const SandboxSpec& spec, const ContainerPlaces& places) {
     }
     const Json brought{{"env", image::takeableEnv(places.image_env)},
                        {"workdir", places.image_workdir}};
-    return Json::array({path, "HEARTH_SANDBOX=" + places.id, "HEARTH_CPUS=" + std::to_string(cpus),
-                        "HEARTH_IMAGE=" + dumpJson(brought)});
+    Json env =
+        Json::array({path, "HEARTH_SANDBOX=" + places.id, "HEARTH_CPUS=" + std::to_string(cpus),
+                     "HEARTH_IMAGE=" + dumpJson(brought)});
+    if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);
+    return env;
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct ContainerPlaces {
     std::string image;        ///< the Engine's id of it
     std::string inside;       ///< folder with the agent and the tenant filter: /.hearth
     std::string volume = {};  ///< a volume with that folder's content; empty: it is mounted itself
+    std::string layer = {};   ///< the shared tree at kLayerPlace; empty: it has none
     std::string start;        ///< folder with the socket that gives the agent its listening one
     std::int64_t created_unix_ms = 0;
     /// Where the image wants volumes. A sandbox gets none: empty read-only folders stand there.

@@ -81,7 +81,7 @@ std::optional<std::string> groupIn(const std::string& text) {
 std::vector<std::string> DockerRuntime::directories(const Instance& instance) {
     const launcher::Names names(instance);
     return {names.sockets(), instance.run_dir + "/start", instance.data_dir + "/docker",
-            docker::DockerImages::recordsOf(instance.data_dir)};
+            names.layers(), docker::DockerImages::recordsOf(instance.data_dir)};
 }
 
 DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::EngineClient> engine,
@@ -92,12 +92,14 @@ DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::E
       engine_(*owned_),
       images_(engine_, instance.data_dir),
       lifecycle_(kLifecycleCalls),
+      layers_(names_.layers()),
       cgroups_(sys::Cgroups::detect()),
       insides_(instance.data_dir + "/docker"),
       inside_(
           launcher::installInside(insides_, agent_path, launcher::seccomp::AgentIdentity::Tenant)),
       agent_(docker::chooseAgentMode(engine_, mode, {insides_, start_}, in(kMake))),
       volume_(engine_, instance.name, inside_) {
+    layers_.removeUnfinished();
     readFacts();
 }
 
@@ -122,6 +124,7 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
                                        .image = image.id,
                                        .inside = inside_,
                                        .volume = copies() ? volume_.ready(until) : "",
+                                       .layer = layerOf(spec),
                                        .start = startFolder(id),
                                        .created_unix_ms = toUnixMillis(SystemClock().wall()),
                                        .volumes = image.volumes,
@@ -163,6 +166,12 @@ void DockerRuntime::open(const SandboxId& id, docker::Handover& handover, const 
         alive();
         throw;
     }
+}
+
+std::string DockerRuntime::layerOf(const SandboxSpec& spec) {
+    if (spec.layer.empty()) return {};
+    layers();
+    return layers_.require(spec.layer);
 }
 
 bool DockerRuntime::begin(const SandboxId& id) {
@@ -359,6 +368,22 @@ KnownImage DockerRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stage
 
 void DockerRuntime::collectImages(const std::vector<std::string>& wanted) {
     images_.collect(wanted, in(kMake));
+}
+
+std::vector<std::string> DockerRuntime::layers() {
+    if (!copies()) return layers_.all();
+    throw Error(ErrorCode::Unsupported,
+                "packages of a pool are mounted from this machine, and " + agent_.reason)
+        .hint("run hearth where dockerd runs, or put the packages into the image");
+}
+
+void DockerRuntime::addLayer(const std::string& digest, int tar) {
+    layers();
+    layers_.add(digest, tar);
+}
+
+void DockerRuntime::removeLayer(const std::string& digest) {
+    layers_.remove(digest);
 }
 
 void DockerRuntime::sweep(const std::vector<SandboxId>& keep) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/Instance.h"
+#include "pool/image/LayerStore.h"
 #include "pool/launcher/Names.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/docker/AgentMode.h"
@@ -53,6 +54,10 @@ public:
     KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
     void stopFetching() override { images_.stopFetching(); }
     void collectImages(const std::vector<std::string>& wanted) override;
+    /// Error(Unsupported) where the daemon does not see this machine's files.
+    std::vector<std::string> layers() override;
+    void addLayer(const std::string& digest, int tar) override;
+    void removeLayer(const std::string& digest) override;
     /// What was made since this server started and not destroyed is kept in any case.
     void sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
@@ -73,6 +78,8 @@ private:
     /// Lets the agent of a started container listen: by `handover`, or by an exec.
     void open(const SandboxId& id, docker::Handover& handover, const Fd& listening,
               TimePoint until);
+    /// Where its layer is; empty for none.
+    std::string layerOf(const SandboxSpec& spec);
     /// False if the sandbox is there, or being made.
     bool begin(const SandboxId& id);
     void removeUnusedVolumes(TimePoint until);
@@ -93,6 +100,7 @@ private:
     docker::EngineClient& engine_;
     docker::DockerImages images_;
     docker::Gate lifecycle_;
+    image::LayerStore layers_;
     sys::Cgroups cgroups_;
     std::string insides_;  ///< every version of the agent in use
     std::string inside_;   ///< this one's

@@ -66,6 +66,20 @@ TEST_CASE("the agent says who it is and takes exactly one bind", "[unit][agent][
     CHECK(data.ask(exec("e", "true")).code() == "BAD_REQUEST");
 }
 
+TEST_CASE("a layer is found by everything that runs, and a request's own words still count",
+          "[unit][agent][program]") {
+    Bound b(
+        {"HEARTH_LAYER=/l", R"(HEARTH_IMAGE={"env":["PATH=/usr/bin:/bin","PYTHONPATH=/image"]})"});
+    Json run = exec("e1", "echo $PATH $PYTHONPATH");
+    CHECK(b.client.ask(run).out ==
+          "/usr/bin:/bin:" + b.agent.root() + "/.local/bin:/l/bin /.hearth/site:/image\n");
+    run["id"] = "e2";
+    run["env"] = {{"PYTHONPATH", "/own"}};
+    CHECK(b.client.ask(run).out.ends_with(" /own\n"));
+    Bound without;
+    CHECK(without.client.ask(exec("e3", "echo ${PYTHONPATH-none}")).out == "none\n");
+}
+
 TEST_CASE("a command runs as the tenant with the bound environment", "[unit][agent][program]") {
     Bound b;
     Json run = exec("e1", "echo $A-$B-$S-$OMP_NUM_THREADS; pwd; id -u; umask; echo no >&2; exit 3");

@@ -314,6 +314,9 @@ TEST_CASE("views live with fields that are missing", "[unit][cli]") {
     const Json holds = {{"type", "Ready"}, {"status", "True"}};
     Json pool = {{"status", {{"conditions", Json::array({holds})}}}};
     CHECK(poolTable({pool}, now).find("Ready") != std::string::npos);
+    pool["status"]["conditions"].push_back(
+        {{"type", "Prewarmed"}, {"status", "False"}, {"reason", "InstallingPackages"}});
+    CHECK(poolTable({pool}, now).find("Installing") != std::string::npos);
     pool["status"]["conditions"].push_back({{"type", "Degraded"}, {"status", "True"}});
     CHECK(poolTable({pool}, now).find("Degraded") != std::string::npos);
     CHECK(workspaceTable({Json::object()}, now).find('-') != std::string::npos);

@@ -8,7 +8,9 @@
 #include "controller/ContextService.h"
 #include "controller/EventLog.h"
 #include "controller/ExecutionService.h"
+#include "controller/Layers.h"
 #include "controller/OnDemandPools.h"
+#include "controller/Packages.h"
 #include "controller/PoolReconciler.h"
 #include "controller/Reclaimer.h"
 #include "controller/ReconcileLoop.h"
@@ -22,6 +24,30 @@
 namespace hearth::controller::test {
 
 using namespace hearth::test;
+
+/// An index that has version `version` of whatever is asked for, but for what begins with
+/// "missing". Counts what it was asked.
+class FakeLayerBuilder final : public LayerBuilder {
+public:
+    BuiltLayer build(const LayerOrder& order) override {
+        ++builds;
+        if (!failure.empty()) throw Error(ErrorCode::InvalidArgument, failure);
+        if (!order.lock.empty()) return {parseLayerLock(order.lock), Fd()};
+        ++resolved;
+        std::string text;
+        for (const std::string& spec : order.specs) {
+            const std::string name = packageName(spec);
+            if (name.starts_with("missing")) throw Error(ErrorCode::InvalidArgument, "no " + name);
+            text += name + "==" + version + " --hash=sha256:" + std::string(64, 'a') + "\n";
+        }
+        return {parseLayerLock(text), Fd()};
+    }
+
+    std::string version = "1.0";
+    std::string failure;
+    unsigned builds = 0;
+    unsigned resolved = 0;
+};
 
 /// What survives the end of a server: its sandboxes, its directories and the time.
 struct Ground {
@@ -37,6 +63,7 @@ struct Ground {
     ManualClock manual;
     const Clock& clock;
     pool::FakeRuntime runtime{clock};
+    FakeLayerBuilder packages;
 };
 
 inline Pool poolNamed(const std::string& name, const PoolSpec& spec) {
@@ -61,6 +88,8 @@ public:
         loop.handle("images", [this](const std::string&) { return on_demand.collect(); });
         loop.handle("pool", [this](const std::string& n) { return pools.reconcile(n); });
         loop.handle("sandbox", [this](const std::string& n) { return sandboxes.reconcile(n); });
+        loop.handle("layer", [this](const std::string& n) { return layers.make(n); });
+        loop.handle("layers", [this](const std::string&) { return layers.collect(); });
         loop.handle("execution", [this](const std::string& n) { return executions.settle(n); });
         loop.handle("forget", [this](const std::string& n) { return executions.forget(n); });
     }
@@ -126,10 +155,20 @@ public:
     ClaimQueue queue{warm, work, breaker, metrics, clock};
     WorkspaceTable table;
     broker::Broker broker{{}, log, metrics, clock};
+    Layers layers{ground.runtime,
+                  ground.packages,
+                  LayerLocks(ground.dir.file("layers")),
+                  specs,
+                  work,
+                  breaker,
+                  events,
+                  log,
+                  clock};
     Endings endings{table, warm, work, journal, events, metrics, log, broker, clock};
     SandboxReconciler sandboxes{ground.runtime, warm, marks,  poller,  specs, endings, queue,
-                                breaker,        work, events, metrics, log,   clock};
-    PoolReconciler pools{specs, warm, queue, breaker, endings, work, table, events, metrics, clock};
+                                breaker,        work, events, metrics, log,   layers,  clock};
+    PoolReconciler pools{specs, warm,   queue,   breaker, endings, work,
+                         table, events, metrics, layers,  clock};
     Claims claims{table,   queue,  sandboxes, marks, endings, work,
                   journal, events, metrics,   log,   broker,  clock};
     OnDemandPools on_demand{rules,  ground.runtime, specs, warm, queue, work,

@@ -58,6 +58,7 @@ TEST_CASE("the document of a pool reads back as the same pool", "[unit][controll
     spec.max_age = std::chrono::minutes(90);
     spec.on_empty = OnEmpty::Fail;
     spec.max_wait = std::chrono::milliseconds(1500);
+    spec.prewarm_packages = {"numpy==2.1", "pandas"};
     spec.max_queue = 5;
     spec.idle_timeout = std::chrono::seconds(0);
     spec.max_lifetime = std::chrono::hours(1);
@@ -68,6 +69,21 @@ TEST_CASE("the document of a pool reads back as the same pool", "[unit][controll
     CHECK(poolDocument(pool.name, pool.spec) == poolDocument("n", spec));
     CHECK(parsePool(poolDocument("d", parsePool(manifest()).spec)).spec ==
           parsePool(manifest()).spec);
+}
+
+TEST_CASE("packages are named as an index has them, by nothing else", "[unit][controller]") {
+    Json document = manifest();
+    Json& prewarm = document["spec"]["template"]["prewarm"];
+    prewarm["packages"] = {"numpy==2.1", "pandas[excel]>=2,<3", "tomli; python_version < '3.11'"};
+    CHECK(parsePool(document).spec.prewarm_packages.size() == 3);
+    for (const char* wrong : {"", "-r x", "--index-url=http://x", "../x", "a @ file:///x", "a b",
+                              "git+https://x", "./x.whl"}) {
+        CAPTURE(wrong);
+        prewarm["packages"] = {"numpy", wrong};
+        const Error error = errorOf([&] { parsePool(document); });
+        REQUIRE(error.fields().size() == 1);
+        CHECK(error.fields()[0].pointer == "/spec/template/prewarm/packages/1");
+    }
 }
 
 TEST_CASE("what the server adds to a manifest may come back with it", "[unit][controller]") {
@@ -98,6 +114,8 @@ TEST_CASE("wrong types and values out of range are refused one by one", "[unit][
         CAPTURE(value.dump());
         CHECK(refusedWith("/spec/warm/max", value));
     }
+    CHECK(refusedWith("/spec/template/prewarm/packages", "numpy"));
+    CHECK(refusedWith("/spec/template/prewarm/packages", Json(std::vector<std::string>(101, "a"))));
     CHECK(refusedWith("/spec/warm", 4));
     CHECK(refusedWith("/spec", Json::array()));
     CHECK(refusedWith("/spec/warm/parallelCreates", 0));

@@ -44,6 +44,33 @@ TEST_CASE("a container has no capability, no network, no writable root and no re
     }
 }
 
+TEST_CASE("a layer is mounted read-only and told to the agent", "[unit][docker]") {
+    const auto layerOf = [](const std::string& layer) {
+        const Json made = containerConfig({}, {.id = "sb_1",
+                                               .instance = "abc",
+                                               .image = "sha256:1",
+                                               .inside = "/data/docker/0123",
+                                               .layer = layer,
+                                               .start = "/run/start/sb_1",
+                                               .volumes = {},
+                                               .image_env = {},
+                                               .image_workdir = ""});
+        Json found{{"env", false}, {"mount", nullptr}};
+        for (const Json& entry : made.at("Env")) {
+            if (entry == "HEARTH_LAYER=/.hearth/layer") found["env"] = true;
+        }
+        for (const Json& mount : made.at("HostConfig").at("Mounts")) {
+            if (mount.at("Target") == kLayerPlace) found["mount"] = mount;
+        }
+        return found;
+    };
+    CHECK(layerOf("") == Json({{"env", false}, {"mount", nullptr}}));
+    const Json there = layerOf("/data/layers/sha256-1");
+    CHECK(there.at("env") == true);
+    CHECK(there.at("mount").at("Source") == "/data/layers/sha256-1");
+    CHECK(there.at("mount").at("ReadOnly") == true);
+}
+
 TEST_CASE("the filter goes to Docker in its own form and lets nobody change identity",
           "[unit][docker]") {
     const std::string option = made().at("HostConfig").at("SecurityOpt").at(1).get<std::string>();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -102,6 +103,22 @@ TEST_CASE("names say whose they are", "[unit][launcher]") {
     CHECK_FALSE(names.idOf(""));
     CHECK(names.cgroup(id) == "/hearth-0123456789ab/" + names.container(id));
     CHECK(names.uidLeases() == "/run/hearth/uids");
+}
+
+TEST_CASE("a layer is mounted read-only, behind what it lies in, and told to the agent",
+          "[unit][launcher]") {
+    CHECK(mountAt(config(Storage::Disk), kLayerPlace) == nullptr);
+    BundlePlaces places;
+    places.id = newId("sb_");
+    places.layer = "/data/layers/.view";
+    const Json made = bundleConfig({}, places);
+    const Json* mount = mountAt(made, kLayerPlace);
+    REQUIRE(mount != nullptr);
+    CHECK(mount->at("source") == "/data/layers/.view");
+    for (const char* option : {"ro", "nosuid", "nodev"}) CHECK(hasOption(*mount, option));
+    CHECK(made.at("mounts").back() == *mount);
+    const Json& env = made.at("process").at("env");
+    CHECK(std::find(env.begin(), env.end(), "HEARTH_LAYER=/.hearth/layer") != env.end());
 }
 
 TEST_CASE("no range of user ids is leased twice", "[unit][launcher]") {

@@ -16,6 +16,7 @@ Request createRequest() {
     create.spec.image = "python-3.11";
     create.spec.image_digest = "sha256:" + std::string(64, 'a');
     create.spec.storage = Storage::Memory;
+    create.spec.layer = "sha256:" + std::string(64, 'b');
     create.spec.labels = {{"pool", "python"}, {"generation", "3"}};
     return {7, create};
 }
@@ -46,6 +47,7 @@ TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
     CHECK(after.spec.image_digest == before.spec.image_digest);
     CHECK(after.spec.limits == before.spec.limits);
     CHECK(after.spec.storage == before.spec.storage);
+    CHECK(after.spec.layer == before.spec.layer);
     CHECK(after.spec.labels == before.spec.labels);
 
     const SweepRequest sweep{{newId("sb_"), newId("sb_")}};
@@ -93,6 +95,8 @@ TEST_CASE("a request that breaks a rule is refused with its number", "[unit][lau
         [](Json& j) { j["spec"]["pids"] = 40'000'000; },
         [](Json& j) { j["spec"]["milliCpu"] = 0; },
         [](Json& j) { j["spec"]["storage"] = "Tape"; },
+        [](Json& j) { j["spec"]["layer"] = "../../etc"; },
+        [](Json& j) { j["spec"].erase("layer"); },
         [](Json& j) { j["spec"]["labels"]["x"] = 1; },
         [](Json& j) { j["spec"]["labels"]["x"] = std::string(300, 'x'); },
         [](Json& j) { j["spec"]["labels"][std::string(64, 'x')] = ""; },
@@ -108,6 +112,12 @@ TEST_CASE("a request that breaks a rule is refused with its number", "[unit][lau
         } catch (const BadRequest& e) {
             CHECK(e.seq() == 7);
         }
+    }
+    for (const char* op : {"addLayer", "removeLayer"}) {
+        const std::string begin = std::string(R"({"seq":7,"op":")") + op + R"(","digest":")";
+        CHECK_NOTHROW(decodeRequest(begin + "sha256:" + std::string(64, 'a') + "\"}"));
+        CHECK_THROWS_AS(decodeRequest(begin + "sha256:../../../etc\"}"), BadRequest);
+        CHECK_THROWS_AS(decodeRequest(begin + "\"}"), BadRequest);
     }
     CHECK_THROWS_AS(decodeRequest("[]"), BadRequest);
     CHECK_THROWS_AS(decodeRequest(""), BadRequest);

@@ -25,6 +25,8 @@ public:
         controller::Pool pool;
         pool.name = "python";
         pool.spec.image = "python";
+        pool.spec.prewarm_packages = {"numpy==2.1"};
+        view.status.packages = {"sha256:1", "x.lock", {{"numpy", "2.1"}}};
         view.pool = std::make_shared<const controller::Pool>(std::move(pool));
         view.status.ready = 2;
         return {view};

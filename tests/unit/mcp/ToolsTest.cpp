@@ -72,6 +72,12 @@ TEST_CASE("descriptions carry the pools' real limits", "[unit][mcp]") {
     CHECK(all.find("{pools}") == std::string::npos);
 }
 
+TEST_CASE("a model learns what a pool has installed", "[unit][mcp]") {
+    House house;
+    CHECK(textOf(use(house, "pool_list", Json::object())).find("; installed: numpy==2.1") !=
+          std::string::npos);
+}
+
 TEST_CASE("bad arguments are a result that names what is allowed", "[unit][mcp]") {
     House house;
     const std::vector<std::pair<Json, std::string>> rows = {

@@ -117,11 +117,12 @@ def find_user_packages():
     site.addsitedir(site.USER_SITE)
     added = sys.path[before:]
     del sys.path[before:]
-    shared = [at for at, path in enumerate(sys.path) if path in site.getsitepackages()]
+    shared = [at for at, path in enumerate(sys.path) if path in site.getsitepackages() or path.startswith(LAYER)]
     first = shared[0] if shared else before
-    sys.path[first:first] = added  # they go before the image's
+    sys.path[first:first] = added  # they go before the pool's and the image's
 
 
+LAYER = "/.hearth/layer"  # what all sandboxes of the pool have installed
 USER_PACKAGES = user_packages()
 
 

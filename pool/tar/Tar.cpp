@@ -1,12 +1,12 @@
-#include "pool/agent/program/Tar.h"
+#include "pool/tar/Tar.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 
-#include "pool/agent/program/Value.h"
+#include "pool/tar/Utf8.h"
 
-namespace hearth::agent {
+namespace hearth::tar {
 
 namespace {
 
@@ -386,4 +386,4 @@ std::string tarHeader(const TarMember& member, unsigned uid, unsigned gid) {
     return out;
 }
 
-}  // namespace hearth::agent
+}  // namespace hearth::tar

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace hearth::agent {
+namespace hearth::tar {
+
+/// This room needs nothing but libc and no exceptions: the program inside a sandbox has it, too.
 
 /// One member of a tar archive, as its header tells it: nothing in it has been judged.
 struct TarMember {
@@ -89,4 +91,4 @@ inline std::size_t tarPadding(std::uint64_t size) {
 /// A name as a message shows it: UTF-8, not long.
 std::string shownName(std::string_view name);
 
-}  // namespace hearth::agent
+}  // namespace hearth::tar
