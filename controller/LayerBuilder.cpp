@@ -154,7 +154,7 @@ public:
         agent_->bind(bind, kAnswer);
         broker::NetworkPolicy mirror;
         mirror.mode = broker::NetworkMode::Mirror;
-        builder_.broker_.open(id_, {"layer", "hearth", pool}, mirror, *agent_);
+        builder_.broker_.open(id_, {"layer", "hearth", pool}, mirror, nullptr, *agent_);
     }
 
     /// Runs one step of the program; gives what it told.

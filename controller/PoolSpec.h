@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/Json.h"
-#include "controller/broker/Credential.h"
 #include "controller/broker/NetworkPolicy.h"
+#include "controller/broker/credentials/Credential.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::controller {

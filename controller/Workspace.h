@@ -12,8 +12,8 @@
 #include "base/Clock.h"
 #include "controller/ContextSet.h"
 #include "controller/Workspaces.h"
-#include "controller/broker/Keyring.h"
 #include "controller/broker/NetworkPolicy.h"
+#include "controller/broker/credentials/Keyring.h"
 #include "pool/agent/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
 

@@ -11,7 +11,7 @@
 #include "controller/ImageAllowList.h"
 #include "controller/TokenStore.h"
 #include "controller/broker/AllowList.h"
-#include "controller/broker/Fetcher.h"
+#include "controller/broker/mirror/Fetcher.h"
 
 namespace hearth::cli {
 namespace {

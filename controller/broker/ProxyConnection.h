@@ -7,12 +7,12 @@
 #include "base/Fd.h"
 #include "base/http/RequestHead.h"
 #include "controller/broker/ByteStream.h"
-#include "controller/broker/CredentialCall.h"
 #include "controller/broker/Dialer.h"
-#include "controller/broker/Keyring.h"
-#include "controller/broker/Mirror.h"
-#include "controller/broker/TlsStream.h"
 #include "controller/broker/WorkspaceEgress.h"
+#include "controller/broker/credentials/CredentialCall.h"
+#include "controller/broker/credentials/Keyring.h"
+#include "controller/broker/credentials/TlsStream.h"
+#include "controller/broker/mirror/Mirror.h"
 
 namespace hearth::broker {
 

@@ -11,9 +11,9 @@
 
 #include "base/Json.h"
 #include "base/JsonText.h"
-#include "controller/broker/Keyrings.h"
-#include "controller/broker/Masker.h"
-#include "controller/broker/TlsStream.h"
+#include "controller/broker/credentials/Keyrings.h"
+#include "controller/broker/credentials/Masker.h"
+#include "controller/broker/credentials/TlsStream.h"
 
 namespace hearth::broker {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/Ids.h"
 #include "controller/broker/Dialer.h"
-#include "controller/broker/FileCache.h"
+#include "controller/broker/mirror/FileCache.h"
 
 // Files by their hash: fetched once, verified before they are whole, bounded.
 

@@ -3,8 +3,8 @@
 
 #include "base/Json.h"
 #include "controller/broker/Dialer.h"
-#include "controller/broker/NpmIndex.h"
-#include "controller/broker/PypiIndex.h"
+#include "controller/broker/mirror/NpmIndex.h"
+#include "controller/broker/mirror/PypiIndex.h"
 
 // Pages of package indexes, as they come and as sandboxes get them.
 

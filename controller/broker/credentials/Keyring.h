@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "controller/broker/Credential.h"
-#include "controller/broker/SecretDirectory.h"
-#include "controller/broker/TlsAuthority.h"
+#include "controller/broker/credentials/Credential.h"
+#include "controller/broker/credentials/SecretDirectory.h"
+#include "controller/broker/credentials/TlsAuthority.h"
 
 namespace hearth::broker {
 

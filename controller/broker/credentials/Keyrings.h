@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/broker/Keyring.h"
+#include "controller/broker/credentials/Keyring.h"
 
 namespace hearth::broker {
 

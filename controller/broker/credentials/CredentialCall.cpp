@@ -1,4 +1,4 @@
-#include "controller/broker/CredentialCall.h"
+#include "controller/broker/credentials/CredentialCall.h"
 
 #include <sys/socket.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/http/Url.h"
 #include "controller/broker/ForwardedFields.h"
-#include "controller/broker/Masker.h"
+#include "controller/broker/credentials/Masker.h"
 
 namespace hearth::broker {
 namespace {

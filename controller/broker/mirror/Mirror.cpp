@@ -1,4 +1,4 @@
-#include "controller/broker/Mirror.h"
+#include "controller/broker/mirror/Mirror.h"
 
 #include <algorithm>
 

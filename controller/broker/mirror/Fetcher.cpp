@@ -1,4 +1,4 @@
-#include "controller/broker/Fetcher.h"
+#include "controller/broker/mirror/Fetcher.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "controller/broker/SecretDirectory.h"
+#include "controller/broker/credentials/SecretDirectory.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "controller/broker/Keyring.h"
+#include "controller/broker/credentials/Keyring.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "controller/broker/PypiIndex.h"
+#include "controller/broker/mirror/PypiIndex.h"
 
 #include <algorithm>
 #include <map>
@@ -7,8 +7,8 @@
 #include "base/http/Html.h"
 #include "base/http/Url.h"
 #include "controller/broker/Dialer.h"
-#include "controller/broker/Fetcher.h"
-#include "controller/broker/FileCache.h"
+#include "controller/broker/mirror/Fetcher.h"
+#include "controller/broker/mirror/FileCache.h"
 
 namespace hearth::broker {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "controller/broker/FileCache.h"
+#include "controller/broker/mirror/FileCache.h"
 
 namespace hearth::broker {
 

@@ -1,4 +1,4 @@
-#include "controller/broker/Keyrings.h"
+#include "controller/broker/credentials/Keyrings.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -13,10 +13,10 @@
 
 #include "base/Clock.h"
 #include "base/http/RequestHead.h"
-#include "controller/broker/Fetcher.h"
-#include "controller/broker/FileCache.h"
-#include "controller/broker/NpmIndex.h"
-#include "controller/broker/PypiIndex.h"
+#include "controller/broker/mirror/Fetcher.h"
+#include "controller/broker/mirror/FileCache.h"
+#include "controller/broker/mirror/NpmIndex.h"
+#include "controller/broker/mirror/PypiIndex.h"
 
 namespace hearth::broker {
 

@@ -1,4 +1,4 @@
-#include "controller/broker/Credential.h"
+#include "controller/broker/credentials/Credential.h"
 
 #include <algorithm>
 #include <array>

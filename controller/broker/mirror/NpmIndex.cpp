@@ -1,4 +1,4 @@
-#include "controller/broker/NpmIndex.h"
+#include "controller/broker/mirror/NpmIndex.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include "base/Ids.h"
 #include "base/Json.h"
 #include "controller/broker/Dialer.h"
-#include "controller/broker/Fetcher.h"
+#include "controller/broker/mirror/Fetcher.h"
 
 namespace hearth::broker {
 namespace {

@@ -1,4 +1,4 @@
-#include "controller/broker/FileCache.h"
+#include "controller/broker/mirror/FileCache.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>

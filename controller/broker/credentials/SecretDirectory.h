@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "controller/broker/Credential.h"
+#include "controller/broker/credentials/Credential.h"
 
 namespace hearth::broker {
 

@@ -1,4 +1,4 @@
-#include "controller/broker/TlsAuthority.h"
+#include "controller/broker/credentials/TlsAuthority.h"
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>

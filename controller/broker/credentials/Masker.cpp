@@ -1,4 +1,4 @@
-#include "controller/broker/Masker.h"
+#include "controller/broker/credentials/Masker.h"
 
 #include <algorithm>
 #include <utility>

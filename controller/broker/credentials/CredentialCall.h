@@ -8,8 +8,8 @@
 #include "controller/broker/ByteStream.h"
 #include "controller/broker/Curl.h"
 #include "controller/broker/Dialer.h"
-#include "controller/broker/Keyring.h"
 #include "controller/broker/WorkspaceEgress.h"
+#include "controller/broker/credentials/Keyring.h"
 
 namespace hearth::broker {
 

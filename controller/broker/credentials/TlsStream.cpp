@@ -1,4 +1,4 @@
-#include "controller/broker/TlsStream.h"
+#include "controller/broker/credentials/TlsStream.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
