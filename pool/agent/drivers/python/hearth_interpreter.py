@@ -23,7 +23,7 @@ INTERRUPT = {signal.SIGINT}
 libc = ctypes.PyDLL(None)
 # Modules that were there before any program: what they hold is not the program's.
 known_modules = frozenset()
-# Of the image's packages, those that a zygote has imported for its children.
+# Packages that a zygote has imported for its children.
 known_packages = frozenset()
 # The entries of the environment as it is now, while nothing has changed it.
 known_environment = None
@@ -127,11 +127,13 @@ USER_PACKAGES = user_packages()
 
 
 def imported_packages():
-    """The names of what is imported from where packages are, and not from the standard library."""
+    """The names of what is imported and lies behind the user's packages, so neither the standard library nor ours."""
     site = sys.modules.get("site")
-    places = tuple(place + "/" for place in site.getsitepackages()) if site else ()
-    files = ((name, str(getattr(module, "__file__", ""))) for name, module in list(sys.modules.items()))
-    return frozenset(name for name, file in files if "." not in name and file.startswith(places))
+    shared = tuple(place + "/" for place in site.getsitepackages()) if site else ()
+    first = (os.path.dirname(os.__file__) + "/", program.OWN)
+    files = ((name, str(getattr(module, "__file__", None) or "")) for name, module in list(sys.modules.items()))
+    return frozenset(name for name, file in files
+                     if file and "." not in name and (file.startswith(shared) or not file.startswith(first)))
 
 
 def outdated():

@@ -207,9 +207,10 @@ def main():
     sys.path[0] = ""
     program.set_up()
     zygote = Zygote()
+    before = interpreter.imported_packages()  # by what each interpreter reads at its start
     zygote.prepare(sys.argv[1:])
     interpreter.known_modules = frozenset(sys.modules)
-    interpreter.known_packages = interpreter.imported_packages()
+    interpreter.known_packages = interpreter.imported_packages() - before
     interpreter.known_environment = interpreter.environment()
     zygote.serve()
 
