@@ -270,7 +270,11 @@ bool CredentialCall::perform(const Request& request, ByteStream& inside, std::st
         inside.write("HTTP/1.1 100 Continue\r\n\r\n", kTakeWithin);
     }
     const CURLcode result = ::curl_easy_perform(curl_.get());
-    if (transfer.told && (transfer.thrown || result != CURLE_OK)) {
+    // While the transfer is whole: what was told and how long it is, is asked of libcurl.
+    const bool told = transfer.told;
+    if (!transfer.thrown && result == CURLE_OK) transfer.finish();
+    curl_.reset();  // it must not keep what ends with this call
+    if (told && (transfer.thrown || result != CURLE_OK)) {
         throw StreamBroken("the answer broke off");
     }
     if (transfer.thrown) std::rethrow_exception(transfer.thrown);
@@ -283,7 +287,6 @@ bool CredentialCall::perform(const Request& request, ByteStream& inside, std::st
         throw Refused(kBadGateway, "unreachable",
                       there + " gave no answer: " + ::curl_easy_strerror(result));
     }
-    transfer.finish();
     return transfer.mayFollow();
 }
 
