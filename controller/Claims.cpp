@@ -5,11 +5,14 @@
 
 #include "base/CrashPoint.h"
 #include "base/Error.h"
+#include "base/JsonText.h"
 
 namespace hearth::controller {
 namespace {
 
 constexpr auto kBindTimeout = std::chrono::seconds(2);
+/// Of the 64 KiB that an agent keeps of labels and note; the rest of the note is small.
+constexpr std::size_t kMostTold = 56U << 10U;
 /// Refill goes on behind the answer: starting it at once would take the answer's processor.
 constexpr auto kRefillDelay = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
@@ -103,6 +106,14 @@ void Claims::addKeys(const Wanted& wanted, Network& network) const {
         }
     }
     network.keys = broker_.keyrings().make(of_pool, of_claim, wanted.claim_id);
+    // A sandbox that is told too much refuses the claim, and is lost to it.
+    const std::size_t told = network.keys.sealed.size() + dumpJson(Json(network.allow)).size() +
+                             dumpJson(Json(wanted.request->labels)).size();
+    if (told > kMostTold) {
+        throw Error(ErrorCode::InvalidArgument,
+                    "labels, allow and credentials are more than a sandbox keeps")
+            .hint("together they may have 56 KiB, credentials in base64");
+    }
 }
 
 Claims::Claimed Claims::claim(const Wanted& wanted) {

@@ -185,6 +185,10 @@ void Recovery::adoptWorkspace(pool::Member member,
                               const std::shared_ptr<agent::AgentClient>& agent) {
     const agent::Hello& hello = agent->hello();
     WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
+    // Whose it is, the runtime knows; the agent's word would choose what it may reach.
+    if (facts.pool != member.pool) {
+        throw Error(ErrorCode::InvalidArgument, "the agent's note is of another pool");
+    }
     const PoolPtr pool = specs_.find(facts.pool);
     narrowToPool(facts, pool);
     if (facts.network == broker::NetworkMode::Egress) {

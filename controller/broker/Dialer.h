@@ -33,7 +33,7 @@ public:
     explicit Dialer(DenySet deny) : deny_(std::move(deny)) {}
     virtual ~Dialer() = default;
 
-    /// A connected socket, blocking, without delay. Blocks while resolving (the resolver's own
+    /// A connected socket, non-blocking, without delay. Blocks while resolving (the resolver's own
     /// time) and connecting (10 s an address, of at most 4). Throws Refused.
     Fd dial(const NetworkPolicy& policy, const Destination& destination) const;
 

@@ -53,7 +53,7 @@ void ProxyConnection::run() {
     try {
         while (readHead() && serve()) {
         }
-        if (tls_) tls_->end(kPause);
+        if (tls_ && !broken_) tls_->end(kPause);
     } catch (const StreamBroken&) {  // nobody is left to be told
         return;
     }
@@ -132,6 +132,7 @@ bool ProxyConnection::serve() {
                e.what());
         return false;
     } catch (const StreamBroken&) {  // it was carried until then
+        broken_ = true;
         more = false;
     }
     entry.duration_ms = toMillis(facts_.clock.now() - begin);
@@ -273,8 +274,13 @@ bool ProxyConnection::authorized(const Destination& destination, bool tls, Egres
     if (head_.chunked) {
         throw Refused(411, "chunked", "say how long the body is (Content-Length)");
     }
-    if (tls && head_.host != destination.host) {
+    const RequestHead::Field* const host = head_.find("Host");
+    if (tls &&
+        (host == nullptr || Destination::parse(host->value, destination.port) != destination)) {
         throw Refused(421, "other_host", "this connection is to " + destination.text());
+    }
+    if (head_.method == "HEAD" && head_.content_length > 0) {
+        throw Refused(kBadRequest, "body", "a HEAD has no body");
     }
     if (head_.method == "TRACE" || head_.method == "CONNECT") {
         throw Refused(kForbidden, "method", head_.method + " is not carried with credentials");

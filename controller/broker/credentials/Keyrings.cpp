@@ -72,7 +72,12 @@ std::shared_ptr<const Keyring> Keyrings::opened(std::vector<Credential> of_pool,
         const Json kept = parseJson(*text);
         const auto of_claim =
             readClaimCredentials(kept.at("credentials"), kept.value("tenant", ""), "/credentials");
-        all.insert(all.end(), of_claim.begin(), of_claim.end());
+        for (const Credential& one : of_claim) {  // the pool may have gained one for the same
+            if (std::none_of(all.begin(), all.end(),
+                             [&](const Credential& other) { return collide(one, other); })) {
+                all.push_back(one);
+            }
+        }
         if (kept.contains("authority")) {
             authority = TlsAuthority::fromPem(kept.at("authority").get<std::string>());
         }

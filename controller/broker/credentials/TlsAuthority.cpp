@@ -191,7 +191,8 @@ std::shared_ptr<SSL_CTX> TlsAuthority::serverFor(const std::string& host) {
             ::SSL_CTX_use_certificate(server.get(), leaf.get()) == 1 &&
             ::SSL_CTX_use_PrivateKey(server.get(), key.get()) == 1);
     ::SSL_CTX_set_alpn_select_cb(server.get(), &chooseProtocol, nullptr);
-    ::SSL_CTX_set_options(server.get(), SSL_OP_NO_RENEGOTIATION);
+    ::SSL_CTX_set_options(server.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+    ::SSL_CTX_set_session_cache_mode(server.get(), SSL_SESS_CACHE_OFF);
     servers_.emplace(host, server);
     return server;
 }

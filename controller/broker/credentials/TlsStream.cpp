@@ -31,18 +31,20 @@ TlsStream::TlsStream(SSL_CTX& server, ByteStream& below, std::string_view first,
     }
     ::SSL_set_bio(ssl_.get(), in, out);  // owns both
     ::BIO_write(in, first.data(), sizeOf(first.size()));
+    const auto until = std::chrono::steady_clock::now() + patience;
     while (true) {
         ::ERR_clear_error();
         const int done = ::SSL_accept(ssl_.get());
         flush(patience);
         if (done == 1) return;
-        if (::SSL_get_error(ssl_.get(), done) != SSL_ERROR_WANT_READ || !feed(patience)) {
+        if (::SSL_get_error(ssl_.get(), done) != SSL_ERROR_WANT_READ || !feed(until)) {
             throw StreamBroken("the client refuses our TLS");
         }
     }
 }
 
 std::size_t TlsStream::read(char* into, std::size_t room, std::chrono::milliseconds patience) {
+    const auto until = std::chrono::steady_clock::now() + patience;
     while (true) {
         ::ERR_clear_error();
         const int n = ::SSL_read(ssl_.get(), into, sizeOf(room));
@@ -52,7 +54,7 @@ std::size_t TlsStream::read(char* into, std::size_t room, std::chrono::milliseco
         if (why == SSL_ERROR_ZERO_RETURN) return 0;
         if (why != SSL_ERROR_WANT_READ) throw StreamBroken("TLS broke");
         // Many clients end without saying so; a request that is cut off is noticed by its length.
-        if (!feed(patience)) return 0;
+        if (!feed(until)) return 0;
     }
 }
 
@@ -81,9 +83,12 @@ void TlsStream::flush(std::chrono::milliseconds patience) {
     }
 }
 
-bool TlsStream::feed(std::chrono::milliseconds patience) {
+bool TlsStream::feed(std::chrono::steady_clock::time_point until) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) throw StreamBroken("the other side is slow");
     std::array<char, kPiece> piece;
-    const std::size_t n = below_.read(piece.data(), piece.size(), patience);
+    const std::size_t n = below_.read(piece.data(), piece.size(), left);
     if (n > 0) ::BIO_write(::SSL_get_rbio(ssl_.get()), piece.data(), sizeOf(n));
     return n > 0;
 }

@@ -28,8 +28,8 @@ private:
     };
     /// Sends what the library has made.
     void flush(std::chrono::milliseconds patience);
-    /// Feeds the library; false at the end of what is below.
-    bool feed(std::chrono::milliseconds patience);
+    /// Feeds the library, until then; false at the end of what is below.
+    bool feed(std::chrono::steady_clock::time_point until);
 
     ByteStream& below_;
     std::unique_ptr<SSL, Free> ssl_;

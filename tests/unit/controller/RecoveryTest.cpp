@@ -160,6 +160,36 @@ TEST_CASE("warm sandboxes of a pool that is declared otherwise now are swept",
     CHECK(ground.runtime.list().empty());
 }
 
+TEST_CASE("an agent is not believed that its workspace is of another pool", "[unit][controller]") {
+    // For then it would choose what it may reach.
+    Ground ground;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(2));
+        house.declare("q", smallSpec(0));
+        REQUIRE(house.filled("p", 2));
+        for (const char* pool : {"p", "q"}) {
+            const pool::Member member = house.warm.members("p").at(*pool == 'p' ? 0 : 1);
+            WorkspaceFacts facts;
+            facts.pool = pool;
+            facts.limits = member.limits;
+            agent::BindRequest bind;
+            bind.epoch = house.sandboxes.epoch();
+            bind.claim_id = newId("cl_");
+            bind.tenant = "default";
+            bind.workspace_id = newId("ws_");
+            bind.fingerprint = "f";
+            bind.note = bindNote(facts);
+            member.agent->bind(bind, 2s);
+        }
+    }
+    House house(ground);
+    const Recovery::Outcome outcome = house.recover();
+    CHECK(outcome.workspaces == 1);
+    CHECK(outcome.swept == 1);
+    CHECK(ground.runtime.list().size() == 1);
+}
+
 TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[unit][controller]") {
     Ground ground;
     const Left left = liveAndDie(ground);
