@@ -231,6 +231,11 @@ def far_daemon():
 
 far_daemon.only, far_daemon.remote = "docker-remote", True
 
+
+# What these show is the server's own doing, whatever makes the sandboxes.
+for test in (once, own_packages_win, says_why, other_packages, stopped_half_way):
+    test.only = "oci"
+
 if __name__ == "__main__":
     main("server", [claims_have_them, once, read_only, own_packages_win, says_why, no_mirror, other_packages, killed_half_way,
                     stopped_half_way, far_daemon])
