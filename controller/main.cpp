@@ -18,7 +18,7 @@
 #include "api/cli/RuntimeDecision.h"
 #include "api/http/Front.h"
 #include "api/http/Operations.h"
-#include "api/mcp/McpHandler.h"
+#include "api/mcp/http/McpHandler.h"
 #include "api/rest/RestHandler.h"
 #include "base/Error.h"
 #include "base/Instance.h"

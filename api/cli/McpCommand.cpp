@@ -2,7 +2,7 @@
 
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
-#include "api/mcp/StdioBridge.h"
+#include "api/mcp/stdio/StdioBridge.h"
 
 namespace hearth::cli {
 namespace {

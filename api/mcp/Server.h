@@ -6,10 +6,10 @@
 #include <variant>
 #include <vector>
 
-#include "api/mcp/Calls.h"
-#include "api/mcp/Era.h"
-#include "api/mcp/SlowCalls.h"
-#include "api/mcp/Tools.h"
+#include "api/mcp/SlowCall.h"
+#include "api/mcp/protocol/Calls.h"
+#include "api/mcp/protocol/Era.h"
+#include "api/mcp/tools/Tools.h"
 
 namespace hearth::mcp {
 

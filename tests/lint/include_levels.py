@@ -16,7 +16,10 @@ LEVELS = [
     ["controller"],
     ["api/http"],
     ["api/auth"],
+    ["api/mcp/protocol"],
+    ["api/mcp/tools"],
     ["api/rest", "api/mcp"],
+    ["api/mcp/http", "api/mcp/stdio"],
     ["api/cli"],
 ]
 RANK = {folder: rank for rank, folders in enumerate(LEVELS) for folder in folders}

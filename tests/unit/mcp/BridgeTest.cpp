@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "api/mcp/StdioBridge.h"
+#include "api/mcp/stdio/StdioBridge.h"
 #include "base/Error.h"
 
 namespace hearth::mcp {

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "api/mcp/Era.h"
-#include "api/mcp/Session.h"
+#include "api/mcp/protocol/Era.h"
+#include "api/mcp/protocol/Session.h"
 
 namespace hearth::mcp {
 namespace {

@@ -2,7 +2,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "api/mcp/McpHandler.h"
+#include "api/mcp/http/McpHandler.h"
 #include "base/http/Url.h"
 #include "tests/unit/mcp/Fakes.h"
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "api/mcp/RunText.h"
-#include "api/mcp/Tools.h"
+#include "api/mcp/tools/RunText.h"
+#include "api/mcp/tools/Tools.h"
 #include "tests/unit/mcp/Fakes.h"
 
 namespace hearth::mcp {

@@ -1,4 +1,4 @@
-#include "api/mcp/Tools.h"
+#include "api/mcp/tools/Tools.h"
 
 #include <iterator>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/mcp/JsonRpc.h"
+#include "api/mcp/protocol/JsonRpc.h"
 
 namespace hearth::mcp {
 

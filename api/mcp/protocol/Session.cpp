@@ -1,10 +1,10 @@
-#include "api/mcp/Session.h"
+#include "api/mcp/protocol/Session.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
-#include "api/mcp/Era.h"
+#include "api/mcp/protocol/Era.h"
 #include "base/Ids.h"
 
 namespace hearth::mcp {

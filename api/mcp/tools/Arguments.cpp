@@ -1,4 +1,4 @@
-#include "api/mcp/Arguments.h"
+#include "api/mcp/tools/Arguments.h"
 
 #include <cstdint>
 #include <string_view>

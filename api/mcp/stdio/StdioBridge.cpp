@@ -1,4 +1,4 @@
-#include "api/mcp/StdioBridge.h"
+#include "api/mcp/stdio/StdioBridge.h"
 
 #include <unistd.h>
 
@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "api/mcp/Content.h"
-#include "api/mcp/Era.h"
+#include "api/mcp/protocol/Era.h"
+#include "api/mcp/tools/Content.h"
 #include "base/Error.h"
 
 namespace hearth::mcp {

@@ -1,4 +1,4 @@
-#include "api/mcp/Tools.h"
+#include "api/mcp/tools/Tools.h"
 
 // The tool `packages`: installs them in a workspace and tells of them.
 

@@ -1,4 +1,4 @@
-#include "api/mcp/RunArtifacts.h"
+#include "api/mcp/tools/RunArtifacts.h"
 
 #include <unistd.h>
 

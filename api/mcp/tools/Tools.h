@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "api/mcp/Arguments.h"
-#include "api/mcp/Content.h"
+#include "api/mcp/tools/Arguments.h"
+#include "api/mcp/tools/Content.h"
 #include "base/Clock.h"
 #include "controller/Services.h"
 

@@ -1,4 +1,4 @@
-#include "api/mcp/McpHandler.h"
+#include "api/mcp/http/McpHandler.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "api/mcp/Era.h"
+#include "api/mcp/protocol/Era.h"
 
 #include <algorithm>
 

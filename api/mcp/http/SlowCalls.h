@@ -13,26 +13,12 @@
 #include <vector>
 
 #include "api/http/Handler.h"
-#include "api/mcp/Calls.h"
-#include "api/mcp/Tools.h"
+#include "api/mcp/SlowCall.h"
 
 namespace hearth::mcp {
 
 /// "event: message" with one JSON message.
 std::string sseEvent(const Json& message);
-
-/// A tool call that has outlived its worker thread.
-struct SlowCall {
-    Json id;
-    Json progress_token;  ///< null: none given
-    PendingCall pending;
-    std::shared_ptr<Call> call;
-    TimePoint started_at{};
-    /// Makes the answering message; called at most once, never after a cancellation.
-    std::function<Json()> answer;
-    /// The same, where the agent turned out not to run it.
-    std::function<Json(const Error&)> refusal;
-};
 
 /// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by the
 /// executions themselves, by cancellation and by timers. Sends notifications/progress to those

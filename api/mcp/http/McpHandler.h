@@ -9,8 +9,8 @@
 #include "api/auth/WorkerShares.h"
 #include "api/http/Handler.h"
 #include "api/mcp/Server.h"
-#include "api/mcp/Session.h"
-#include "api/mcp/SlowCalls.h"
+#include "api/mcp/http/SlowCalls.h"
+#include "api/mcp/protocol/Session.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {

@@ -1,4 +1,4 @@
-#include "api/mcp/SlowCalls.h"
+#include "api/mcp/http/SlowCalls.h"
 
 #include <algorithm>
 #include <optional>

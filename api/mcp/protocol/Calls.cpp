@@ -1,4 +1,4 @@
-#include "api/mcp/Calls.h"
+#include "api/mcp/protocol/Calls.h"
 
 #include <utility>
 

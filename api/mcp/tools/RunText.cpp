@@ -1,4 +1,4 @@
-#include "api/mcp/RunText.h"
+#include "api/mcp/tools/RunText.h"
 
 #include <algorithm>
 #include <array>

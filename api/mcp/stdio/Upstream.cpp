@@ -1,4 +1,4 @@
-#include "api/mcp/Upstream.h"
+#include "api/mcp/stdio/Upstream.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "api/mcp/Era.h"
+#include "api/mcp/protocol/Era.h"
 #include "base/Error.h"
 #include "base/http/Url.h"
 

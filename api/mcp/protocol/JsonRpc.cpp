@@ -1,4 +1,4 @@
-#include "api/mcp/JsonRpc.h"
+#include "api/mcp/protocol/JsonRpc.h"
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/mcp/JsonRpc.h"
+#include "api/mcp/protocol/JsonRpc.h"
 #include "base/Error.h"
 
 namespace hearth::mcp {

@@ -1,4 +1,4 @@
-#include "api/mcp/LocalFiles.h"
+#include "api/mcp/stdio/LocalFiles.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -1,6 +1,6 @@
-#include "api/mcp/RunArtifacts.h"
-#include "api/mcp/RunText.h"
-#include "api/mcp/Tools.h"
+#include "api/mcp/tools/RunArtifacts.h"
+#include "api/mcp/tools/RunText.h"
+#include "api/mcp/tools/Tools.h"
 
 namespace hearth::mcp {
 namespace {

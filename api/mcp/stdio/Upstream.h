@@ -5,8 +5,8 @@
 #include <string>
 
 #include "api/http/Client.h"
-#include "api/mcp/JsonRpc.h"
-#include "api/mcp/LocalFiles.h"
+#include "api/mcp/protocol/JsonRpc.h"
+#include "api/mcp/stdio/LocalFiles.h"
 
 namespace hearth::mcp {
 

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "api/mcp/JsonRpc.h"
-#include "api/mcp/LocalFiles.h"
-#include "api/mcp/Upstream.h"
+#include "api/mcp/protocol/JsonRpc.h"
+#include "api/mcp/stdio/LocalFiles.h"
+#include "api/mcp/stdio/Upstream.h"
 #include "metrics/Log.h"
 
 namespace hearth::mcp {

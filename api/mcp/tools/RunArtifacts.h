@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "api/mcp/Content.h"
+#include "api/mcp/tools/Content.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "api/mcp/Tools.h"
+#include "api/mcp/tools/Tools.h"
 #include "base/Ids.h"
 #include "base/http/Url.h"
 

@@ -1,4 +1,4 @@
-#include "api/mcp/Content.h"
+#include "api/mcp/tools/Content.h"
 
 #include <algorithm>
 
