@@ -34,7 +34,8 @@ Json progressToken(const Message& message) {
 
 }  // namespace
 
-Server::Server(const controller::Services& services) : services_(services), tools_(services) {}
+Server::Server(const controller::Services& services)
+    : services_(services), tools_(services, nativeTools(services)) {}
 
 Json Server::initialize(const Message& message, std::string& version) {
     const std::optional<std::string> requested = stringMember(message.params, "protocolVersion");

@@ -30,12 +30,17 @@ std::vector<std::string> textsOf(const Json& array) {
 
 }  // namespace
 
-Toolbox::Toolbox(const controller::Services& services) : services_(services) {
-    addTo(tools_, workspaceTools(services));
-    addTo(tools_, runTools(services));
-    addTo(tools_, packageTools(services));
-    addTo(tools_, fileTools(services));
+std::vector<Tool> nativeTools(const controller::Services& services) {
+    std::vector<Tool> tools;
+    addTo(tools, workspaceTools(services));
+    addTo(tools, runTools(services));
+    addTo(tools, packageTools(services));
+    addTo(tools, fileTools(services));
+    return tools;
 }
+
+Toolbox::Toolbox(const controller::Services& services, std::vector<Tool> tools)
+    : services_(services), tools_(std::move(tools)) {}
 
 Json Toolbox::list(const controller::Principal& who) const {
     const Json capabilities = services_.capabilities();

@@ -49,11 +49,11 @@ struct Tool {
     std::function<ToolOutcome(const CallContext&, const Arguments&)> handler;
 };
 
-/// The tools and their use, for every transport. Thread-safe once made.
+/// One endpoint's tools and their use, for every transport. Thread-safe once made.
 class Toolbox {
 public:
-    /// `services` outlive the toolbox.
-    explicit Toolbox(const controller::Services& services);
+    /// `services` outlive the toolbox. The order of `tools` is the order of the list.
+    Toolbox(const controller::Services& services, std::vector<Tool> tools);
 
     /// The result of tools/list; its order is fixed.
     Json list(const controller::Principal& who) const;
@@ -67,7 +67,10 @@ private:
     std::vector<Tool> tools_;
 };
 
-// The groups that make up the table, one file each.
+/// Hearth's own ten tools.
+std::vector<Tool> nativeTools(const controller::Services& services);
+
+// The groups that make them up, one file each.
 std::vector<Tool> workspaceTools(const controller::Services& services);
 std::vector<Tool> runTools(const controller::Services& services);
 std::vector<Tool> packageTools(const controller::Services& services);

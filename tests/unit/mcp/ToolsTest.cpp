@@ -15,7 +15,7 @@ CallContext callOf(const House& house) {
 
 /// Calls a tool and settles it; what it waits for must have finished.
 ToolResult use(House& house, const std::string& name, const Json& arguments) {
-    const Toolbox tools(house.services);
+    const Toolbox tools(house.services, nativeTools(house.services));
     const Tool* tool = tools.find(name);
     REQUIRE(tool != nullptr);
     ToolOutcome outcome = tools.call(*tool, callOf(house), arguments);
@@ -47,7 +47,7 @@ void checkPortable(const Json& schema) {
 
 TEST_CASE("ten tools are listed in a fixed order with portable schemas", "[unit][mcp]") {
     House house;
-    const Json tools = Toolbox(house.services).list({})["tools"];
+    const Json tools = Toolbox(house.services, nativeTools(house.services)).list({})["tools"];
     REQUIRE(tools.size() == 10);
     CHECK(tools.front()["name"] == "pool_list");
     CHECK(tools.back()["name"] == "file_get");
@@ -62,12 +62,12 @@ TEST_CASE("ten tools are listed in a fixed order with portable schemas", "[unit]
         CHECK(tool["description"].get<std::string>().size() < 1'000);
         checkPortable(tool["inputSchema"]);
     }
-    CHECK(Toolbox(house.services).list({})["tools"] == tools);
+    CHECK(Toolbox(house.services, nativeTools(house.services)).list({})["tools"] == tools);
 }
 
 TEST_CASE("descriptions carry the pools' real limits", "[unit][mcp]") {
     House house;
-    const std::string all = dumpJson(Toolbox(house.services).list({}));
+    const std::string all = dumpJson(Toolbox(house.services, nativeTools(house.services)).list({}));
     CHECK(all.find("python: languages python, sh; 1 cpu, 512Mi memory") != std::string::npos);
     CHECK(all.find("{pools}") == std::string::npos);
 }
