@@ -21,13 +21,14 @@ void require(const Principal& who, Role least) {
 }  // namespace
 
 PoolService::PoolService(SpecStore& specs, PoolReconciler& reconciler, pool::WarmPool& warm,
-                         WorkspaceTable& table, Endings& endings, WorkQueue& work,
+                         WorkspaceTable& table, Endings& endings, EventLog& events, WorkQueue& work,
                          metrics::Metrics& metrics, std::string runtime, const Clock& clock)
     : specs_(specs),
       reconciler_(reconciler),
       warm_(warm),
       table_(table),
       endings_(endings),
+      events_(events),
       work_(work),
       metrics_(metrics),
       runtime_(std::move(runtime)),
@@ -59,8 +60,14 @@ PoolView PoolService::store(Pool pool, SpecStore::Mode mode, std::optional<std::
             .field("/metadata/name", "may not begin with ondemand-")
             .hint("declare a pool of another name with image " + pool.spec.image);
     }
+    const PoolPtr before = specs_.find(pool.name);
     PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
     if (created) metrics_.bornPool(kept->name);
+    if (created || !before || before->generation != kept->generation) {
+        events_.publish({.type = created ? "pool.declared" : "pool.changed",
+                         .resource = kept->name,
+                         .pool = kept->name});
+    }
     work_.add({"pool", kept->name});
     PoolStatus status = reconciler_.status(kept->name);
     return {std::move(kept), std::move(status)};
@@ -106,6 +113,7 @@ void PoolService::remove(const Principal& who, const std::string& name) {
     require(who, Role::Operator);
     get(who, name);
     specs_.markDeleting(name);
+    events_.publish({.type = "pool.deleting", .resource = name, .pool = name});
     work_.add({"pool", name});
 }
 

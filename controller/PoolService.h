@@ -1,6 +1,7 @@
 #pragma once
 
 #include "controller/Endings.h"
+#include "controller/EventLog.h"
 #include "controller/PoolReconciler.h"
 #include "controller/Pools.h"
 
@@ -10,8 +11,8 @@ namespace hearth::controller {
 class PoolService final : public Pools {
 public:
     PoolService(SpecStore& specs, PoolReconciler& reconciler, pool::WarmPool& warm,
-                WorkspaceTable& table, Endings& endings, WorkQueue& work, metrics::Metrics& metrics,
-                std::string runtime, const Clock& clock);
+                WorkspaceTable& table, Endings& endings, EventLog& events, WorkQueue& work,
+                metrics::Metrics& metrics, std::string runtime, const Clock& clock);
 
     std::vector<PoolView> list(const Principal& who) override;
     PoolView get(const Principal& who, const std::string& name) override;
@@ -43,6 +44,7 @@ private:
     pool::WarmPool& warm_;
     WorkspaceTable& table_;
     Endings& endings_;
+    EventLog& events_;
     WorkQueue& work_;
     metrics::Metrics& metrics_;
     const std::string runtime_;

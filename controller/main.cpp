@@ -18,7 +18,8 @@
 #include "api/cli/RuntimeDecision.h"
 #include "api/http/Front.h"
 #include "api/http/Operations.h"
-#include "api/mcp/http/McpHandler.h"
+#include "api/mcp/conformance/Conformance.h"
+#include "api/mcp/http/Surface.h"
 #include "api/rest/RestHandler.h"
 #include "base/Error.h"
 #include "base/Instance.h"
@@ -121,16 +122,15 @@ std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig
 /// Sends each request to the surface whose path it has.
 class Surfaces final : public api::Handler {
 public:
-    Surfaces(api::Handler& rest, api::Handler& mcp) : rest_(rest), mcp_(mcp) {}
+    Surfaces(api::Handler& rest, mcp::Surface& mcp) : rest_(rest), mcp_(mcp) {}
 
     api::Response handle(api::Request& request) override {
-        const std::string& path = request.path();
-        return path == "/mcp" || path == "/mcp/" ? mcp_.handle(request) : rest_.handle(request);
+        return mcp_.takes(request.path()) ? mcp_.handle(request) : rest_.handle(request);
     }
 
 private:
     api::Handler& rest_;
-    api::Handler& mcp_;
+    mcp::Surface& mcp_;
 };
 
 std::string besideProgram(const std::string& name) {
@@ -178,7 +178,7 @@ public:
                       log_, secret_key_, clock_),
           contexts_(workspaces_, table_, endings_, journal_, events_, metrics_, secret_key_,
                     clock_),
-          pools_(specs_, pool_reconciler_, warm_, table_, endings_, work_, metrics_,
+          pools_(specs_, pool_reconciler_, warm_, table_, endings_, events_, work_, metrics_,
                  runtime_->facts().name, clock_),
           loop_(work_, metrics_, log_, clock_),
           reclaimer_(table_, endings_, clock_),
@@ -210,6 +210,11 @@ public:
     int run(const sigset_t& signals) {
         cli::checkExposure(config_, tokens_.configured());
         executions_.collectInto(artifacts_);
+        mcp_.mount("", config_.conformance
+                           ? mcp::conformance::catalog(
+                                 services_, {[this] { mcp_.notices().toolsChanged(); },
+                                             [this] { mcp_.notices().promptsChanged(); }})
+                           : mcp::nativeCatalog(services_));
         for (const controller::PoolPtr& pool : specs_.all()) metrics_.bornPool(pool->name);
         for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
         operations_.start();
@@ -383,7 +388,8 @@ private:
                 {"gpus", Json::array()},
                 {"protocols",
                  {{"rest", "v1"},
-                  {"mcp", Json::array({"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"})}}}};
+                  {"mcp", Json::array({"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26",
+                                       "2024-11-05"})}}}};
     }
 
     /// Every command in it works as it stands, whatever is on the PATH.
@@ -488,7 +494,7 @@ private:
     auth::Authenticator authenticator_;
     auth::WorkerShares worker_shares_;
     rest::RestHandler rest_;
-    mcp::McpHandler mcp_;
+    mcp::Surface mcp_;
     Surfaces surfaces_;
     api::Operations operations_;
     api::Front front_;

@@ -212,6 +212,10 @@ std::vector<Flag> serveFlags() {
              ""),
         flag("egress-ca", "FILE", "Authorities that hosts with credentials may have (PEM)", ""),
     };
+    flags.push_back(
+        Flag{.name = "conformance",
+             .help = "Also offer the fixtures of the official MCP conformance suite; for tests",
+             .environment = false});
     for (Flag& f : flags) {
         f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins" ||
                     f.name == "on-demand-images" || f.name == "insecure-registries" ||
@@ -265,6 +269,7 @@ ServeConfig loadServeConfig(const Options& options) {
     overlayList(options, "egress-exempt", config.egress_exempt);
     overlayText(options, "egress-secrets", config.egress_secrets);
     overlayText(options, "egress-ca", config.egress_ca);
+    config.conformance = options.on("conformance");
     checkImages(config);
     checkOutside(config);
     checkAddress(config.listen, "listen");

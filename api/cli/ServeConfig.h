@@ -86,6 +86,8 @@ struct ServeConfig {
     Setting<std::string> egress_secrets{""};
     /// Certificates of authorities that hosts with credentials may have; empty: the system's.
     Setting<std::string> egress_ca{""};
+    /// Also offer what the official MCP conformance suite expects: for tests, by flag only.
+    bool conformance = false;
 };
 
 /// The flags of `serve` and `config`.

@@ -99,7 +99,7 @@ void DetachedStream::onClosed(std::function<void()> callback) {
     {
         const std::lock_guard lock(mutex_);
         if (!closed_) {
-            on_closed_ = std::move(callback);
+            on_closed_.push_back(std::move(callback));
             return;
         }
     }
@@ -169,18 +169,17 @@ DetachedStream::State DetachedStream::tick(TimePoint now, TimePoint& again) {
 }
 
 void DetachedStream::close() {
-    std::function<void()> callback;
+    std::vector<std::function<void()>> callbacks;
     {
         const std::lock_guard lock(mutex_);
         if (closed_) return;
         closed_ = true;
-        callback = std::move(on_closed_);
-        on_closed_ = nullptr;
+        callbacks.swap(on_closed_);
         on_drained_ = nullptr;
         queue_ = {};
         queue_at_ = 0;
     }
-    if (callback) callback();
+    for (const auto& callback : callbacks) callback();
 }
 
 }  // namespace hearth::api

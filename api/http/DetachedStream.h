@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "api/http/Handler.h"
 
@@ -73,7 +74,7 @@ private:
     TimePoint last_sent_;
     TimePoint last_progress_;
     std::function<void()> on_drained_;
-    std::function<void()> on_closed_;
+    std::vector<std::function<void()>> on_closed_;
 };
 
 }  // namespace hearth::api

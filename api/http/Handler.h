@@ -78,7 +78,7 @@ public:
     /// above kHighWater; must not block. Set before the first send.
     virtual void onDrained(std::function<void()> callback) = 0;
     /// Called once from the front's thread when the client has gone or the stream has ended; must
-    /// not block. Called at once if that has already happened.
+    /// not block. Called at once if that has already happened. Several may be given.
     virtual void onClosed(std::function<void()> callback) = 0;
 
     static constexpr std::size_t kHighWater = 256U << 10U;

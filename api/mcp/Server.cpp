@@ -1,26 +1,17 @@
 #include "api/mcp/Server.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace hearth::mcp {
 namespace {
 
-constexpr const char* kInstructions =
-    "Hearth runs code in isolated sandboxes that are kept warm, so opening one takes about a "
-    "millisecond. For a single calculation call run with code or command and no workspace: it is "
-    "a one shot and leaves nothing behind. To keep files between calls, call workspace_open once, "
-    "pass its workspace_id to run, file_put and file_get, and call workspace_close at the end. "
-    "Every run starts a fresh process: variables do not survive, files do. Pictures: save them to "
-    "a file in the run, then file_get shows PNG and JPEG. For work longer than about 50 seconds "
-    "pass background=true and ask run_status. An error says what to do next. pool_list shows "
-    "languages and limits.\n\n"
-    "Hearth 在隔离的沙箱中运行代码。只算一次：直接调用 run（给 code 或 command，不给 "
-    "workspace_id），运行后沙箱即销毁。需要保留文件：先调用 workspace_open，之后在 run、file_put、"
-    "file_get 中传入 workspace_id，用完调用 "
-    "workspace_close。变量不会在两次运行之间保留，文件会保留。"
-    "图片先保存为文件，再用 file_get 查看。耗时较长的任务请设 background=true，再用 run_status "
-    "查询。";
+/// How long a modern client may keep a list. Streams tell of changes earlier.
+constexpr std::int64_t kListTtlMs = 60'000;
+constexpr std::int64_t kFixedTtlMs = 300'000;
+/// What MCP allows in one answer to completion/complete.
+constexpr std::size_t kMaxProposals = 100;
 
 bool isToken(const Json& value) {
     return value.is_string() || value.is_number_integer();
@@ -32,10 +23,67 @@ Json progressToken(const Message& message) {
     return token != nullptr && isToken(*token) ? *token : Json();
 }
 
+[[noreturn]] void refuseParams(const std::string& what) {
+    throw RpcFailure({rpc::kInvalidParams, what, {}});
+}
+
+std::string required(const Json& params, const std::string& name) {
+    const std::optional<std::string> text = stringMember(params, name);
+    if (!text) refuseParams(name + " must be a string");
+    return *text;
+}
+
+/// Lists come whole, so no cursor is ever given out.
+void refuseCursor(const Json& params) {
+    if (member(params, "cursor") != nullptr) refuseParams("unknown cursor");
+}
+
 }  // namespace
 
-Server::Server(const controller::Services& services)
-    : services_(services), tools_(services, nativeTools(services)) {}
+/// One line of the table of methods; tools/call, which may outlive its request, is apart.
+struct Server::Method {
+    const char* name;
+    bool legacy;
+    bool modern;
+    std::optional<std::int64_t> ttl_ms;  ///< of a modern answer that may be kept; none: may not
+    Json (Server::*run)(const Caller&, const Message&);
+};
+
+const Server::Method* Server::find(std::string_view name) {
+    static const std::array<Method, 12> methods = {{
+        {"server/discover", false, true, kFixedTtlMs, &Server::discover},
+        {"ping", true, false, {}, &Server::empty},
+        {"logging/setLevel", true, false, {}, &Server::empty},
+        {"resources/subscribe", true, false, {}, &Server::empty},
+        {"resources/unsubscribe", true, false, {}, &Server::empty},
+        {"tools/list", true, true, kListTtlMs, &Server::listTools},
+        {"prompts/list", true, true, kFixedTtlMs, &Server::listPrompts},
+        {"prompts/get", true, true, {}, &Server::getPrompt},
+        {"resources/list", true, true, 0, &Server::listResources},
+        {"resources/templates/list", true, true, kFixedTtlMs, &Server::listTemplates},
+        {"resources/read", true, true, 0, &Server::readResource},
+        {"completion/complete", true, true, {}, &Server::complete},
+    }};
+    const auto found = std::find_if(methods.begin(), methods.end(),
+                                    [&](const Method& one) { return name == one.name; });
+    return found == methods.end() ? nullptr : &*found;
+}
+
+Server::Server(const controller::Services& services, Catalog catalog)
+    : services_(services), catalog_(std::move(catalog)) {}
+
+Json Server::capabilities() const {
+    Json out = {{"tools", {{"listChanged", true}}}, {"logging", Json::object()}};
+    if (catalog_.prompts) {
+        out["prompts"] = {{"listChanged", catalog_.prompts_change}};
+        out["completions"] = Json::object();
+    }
+    if (catalog_.resources) {
+        out["resources"] = {{"subscribe", true}, {"listChanged", true}};
+        out["completions"] = Json::object();
+    }
+    return out;
+}
 
 Json Server::initialize(const Message& message, std::string& version) {
     const std::optional<std::string> requested = stringMember(message.params, "protocolVersion");
@@ -45,24 +93,32 @@ Json Server::initialize(const Message& message, std::string& version) {
     }
     version = negotiate(*requested);
     services_.metrics.mcp("initialize", "", "ok");
-    return resultMessage(
-        message.id,
-        {{"protocolVersion", version},
-         {"capabilities", {{"tools", {{"listChanged", false}}}}},
-         {"serverInfo", {{"name", "hearth"}, {"title", "Hearth"}, {"version", HEARTH_VERSION}}},
-         {"instructions", kInstructions}});
+    return resultMessage(message.id, {{"protocolVersion", version},
+                                      {"capabilities", capabilities()},
+                                      {"serverInfo", catalog_.server_info},
+                                      {"instructions", catalog_.instructions}});
+}
+
+void Server::seal(Json& result) const {
+    if (!result.contains("resultType")) result["resultType"] = "complete";
+    result["_meta"][envelope::kServer] = catalog_.server_info;
+}
+
+Json Server::answer(const Caller& caller, const Json& id, Json result) const {
+    if (caller.context.modern) seal(result);
+    return resultMessage(id, std::move(result));
 }
 
 Server::Reply Server::handle(const Caller& caller, const Message& message) {
     switch (message.kind) {
         case MessageKind::Response:
-            return std::monostate{};  // we ask clients nothing, so this answers nothing
+            return std::monostate{};  // the transport knows who waits for it
         case MessageKind::Invalid:
             return errorMessage(message.id, {rpc::kInvalidRequest, message.problem, {}});
         case MessageKind::Notification:
             if (message.method == "notifications/cancelled") {
                 if (const Json* id = member(message.params, "requestId")) {
-                    calls_.cancel(caller.session, *id);
+                    calls_.cancel(caller.calls_scope, *id);
                 }
                 services_.metrics.mcp(message.method, "", "ok");
             }
@@ -71,82 +127,218 @@ Server::Reply Server::handle(const Caller& caller, const Message& message) {
             break;
     }
     if (message.method == "tools/call") return callTool(caller, message);
-    if (message.method == "ping" || message.method == "tools/list") {
+    const Method* method = find(message.method);
+    if (method == nullptr || !(caller.context.modern ? method->modern : method->legacy)) {
+        services_.metrics.mcp("other", "", "error");
+        if (message.method == "initialize" && !caller.context.modern) {
+            return errorMessage(message.id,
+                                {rpc::kInvalidRequest, "initialize must come alone", {}});
+        }
+        return errorMessage(message.id,
+                            {rpc::kMethodNotFound, "Method not found: " + message.method, {}});
+    }
+    try {
+        Json result = (this->*method->run)(caller, message);
+        if (caller.context.modern && method->ttl_ms) {
+            result["ttlMs"] = *method->ttl_ms;
+            result["cacheScope"] = "private";
+        }
         services_.metrics.mcp(message.method, "", "ok");
-        return resultMessage(message.id,
-                             message.method == "ping" ? Json::object() : tools_.list(caller.who));
+        return answer(caller, message.id, std::move(result));
+    } catch (const RpcFailure& failure) {
+        services_.metrics.mcp(message.method, "", "error");
+        return errorMessage(message.id, failure.error());
+    } catch (const Error& error) {
+        services_.metrics.mcp(message.method, "", "error");
+        return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
     }
-    services_.metrics.mcp("other", "", "error");
-    if (message.method == "initialize") {
-        return errorMessage(message.id, {rpc::kInvalidRequest, "initialize must come alone", {}});
+}
+
+Json Server::discover(const Caller&, const Message&) {
+    return {{"supportedVersions", kModernVersions},
+            {"capabilities", capabilities()},
+            {"instructions", catalog_.instructions}};
+}
+
+Json Server::empty(const Caller&, const Message& message) {
+    if (message.method == "logging/setLevel" &&
+        !logSeverity(stringMember(message.params, "level").value_or(""))) {
+        refuseParams(
+            "level must be debug, info, notice, warning, error, critical, alert or "
+            "emergency");
     }
-    return errorMessage(message.id,
-                        {rpc::kMethodNotFound, "Method not found: " + message.method, {}});
+    if (message.method.starts_with("resources/")) required(message.params, "uri");
+    return Json::object();
+}
+
+Json Server::listTools(const Caller& caller, const Message& message) {
+    refuseCursor(message.params);
+    return catalog_.tools.list(caller.context.who);
+}
+
+Json Server::listPrompts(const Caller&, const Message& message) {
+    refuseCursor(message.params);
+    if (!catalog_.prompts) {
+        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no prompts", {}});
+    }
+    return catalog_.prompts->list();
+}
+
+Json Server::getPrompt(const Caller& caller, const Message& message) {
+    if (!catalog_.prompts) {
+        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no prompts", {}});
+    }
+    PromptOutcome outcome =
+        catalog_.prompts->get(contextOf(caller, message.params), message.params);
+    if (const auto* input = std::get_if<InputRequired>(&outcome)) {
+        return inputRequiredResult(*input);
+    }
+    return std::get<Json>(std::move(outcome));
+}
+
+Json Server::listResources(const Caller& caller, const Message& message) {
+    refuseCursor(message.params);
+    if (!catalog_.resources) {
+        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no resources", {}});
+    }
+    return catalog_.resources->list(caller.context);
+}
+
+Json Server::listTemplates(const Caller&, const Message& message) {
+    refuseCursor(message.params);
+    if (!catalog_.resources) {
+        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no resources", {}});
+    }
+    return catalog_.resources->templates();
+}
+
+Json Server::readResource(const Caller& caller, const Message& message) {
+    if (!catalog_.resources) {
+        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no resources", {}});
+    }
+    return catalog_.resources->read(caller.context, required(message.params, "uri"));
+}
+
+Json Server::complete(const Caller& caller, const Message& message) {
+    const Json* ref = member(message.params, "ref");
+    const Json* argument = member(message.params, "argument");
+    if (ref == nullptr || argument == nullptr) refuseParams("ref and argument are required");
+    const std::string type = required(*ref, "type");
+    const std::string name = required(*argument, "name");
+    const std::string typed = required(*argument, "value");
+    std::vector<std::string> all;
+    if (type == "ref/prompt" && catalog_.prompts) {
+        all = catalog_.prompts->complete(required(*ref, "name"), name);
+    } else if (type == "ref/resource" && catalog_.resources) {
+        all = catalog_.resources->complete(caller.context, required(*ref, "uri"), name);
+    } else {
+        refuseParams("unknown reference type " + type);
+    }
+    Json values = Json::array();
+    std::size_t total = 0;
+    for (const std::string& value : all) {
+        if (!value.starts_with(typed)) continue;
+        if (++total <= kMaxProposals) values.push_back(value);
+    }
+    const bool more = total > values.size();
+    return {{"completion", {{"values", std::move(values)}, {"total", total}, {"hasMore", more}}}};
 }
 
 Server::Reply Server::callTool(const Caller& caller, const Message& message) {
     const std::string name = stringMember(message.params, "name").value_or("");
-    const Tool* tool = tools_.find(name);
+    const Tool* tool = catalog_.tools.find(name);
     if (tool == nullptr) {
         services_.metrics.mcp(message.method, "unknown", "error");
         return errorMessage(message.id,
                             {rpc::kInvalidParams,
-                             "Unknown tool: " + name + ". The tools are " + tools_.names(),
+                             "Unknown tool: " + name + ". The tools are " + catalog_.tools.names(),
                              {}});
     }
-    const Json* arguments = member(message.params, "arguments");
-    const std::shared_ptr<Call> call = calls_.begin(caller.session, message.id);
+    const Json* given = member(message.params, "arguments");
+    const Json arguments = given == nullptr ? Json::object() : *given;
+    const std::shared_ptr<Call> call = calls_.begin(caller.calls_scope, message.id);
     std::optional<PendingCall> pending;
-    Json answer = toolAnswer(tool->name, caller.request_id, message.id, [&] {
-        ToolOutcome outcome = tools_.call(*tool, {caller.who, caller.started_at, caller.origin},
-                                          arguments == nullptr ? Json::object() : *arguments);
+    std::optional<LiveCall> live;
+    Json done = toolAnswer(caller, tool->name, message.id, [&]() -> Json {
+        ToolOutcome outcome =
+            catalog_.tools.call(*tool, contextOf(caller, message.params), arguments);
         if (auto* waiting = std::get_if<PendingCall>(&outcome)) {
             pending = std::move(*waiting);
-            return ToolResult{};
+            return {};
         }
-        return std::get<ToolResult>(std::move(outcome));
+        if (auto* talking = std::get_if<LiveCall>(&outcome)) {
+            live = std::move(*talking);
+            return {};
+        }
+        if (const auto* input = std::get_if<InputRequired>(&outcome)) {
+            services_.metrics.mcp(message.method, tool->name, "input_required");
+            return answer(caller, message.id, inputRequiredResult(*input));
+        }
+        return resultOf(caller, tool->name, message.id, std::get<ToolResult>(outcome));
     });
-    if (!pending) return answer;
+    if (live) {
+        LiveReply reply;
+        reply.id = message.id;
+        reply.progress_token = progressToken(message);
+        reply.log_severity = caller.log_severity;
+        reply.log_wanted = caller.log_severity.has_value() || !caller.context.modern;
+        reply.may_ask = !caller.context.modern;
+        reply.call = call;
+        reply.answer = [this, caller, tool, id = message.id,
+                        work = std::move(live->work)](Conversation& conversation) {
+            return toolAnswer(caller, tool->name, id,
+                              [&] { return resultOf(caller, tool->name, id, work(conversation)); });
+        };
+        return reply;
+    }
+    if (!pending) return done;
     SlowCall slow;
     slow.id = message.id;
     slow.progress_token = progressToken(message);
     slow.call = call;
-    slow.started_at = caller.started_at;
-    slow.answer = [this, tool, id = message.id, request_id = caller.request_id,
-                   finish = pending->finish] {
-        return toolAnswer(tool->name, request_id, id, finish);
+    slow.started_at = caller.context.started_at;
+    slow.answer = [this, caller, tool, id = message.id, finish = pending->finish] {
+        return toolAnswer(caller, tool->name, id,
+                          [&] { return resultOf(caller, tool->name, id, finish()); });
     };
-    slow.refusal = [this, tool, id = message.id](const Error& error) {
-        return refusal(tool->name, id, error);
+    slow.refusal = [this, caller, tool, id = message.id](const Error& error) {
+        return refusal(caller, tool->name, id, error);
     };
     call->onCancel(pending->cancel);
     slow.pending = std::move(*pending);
     return slow;
 }
 
-Json Server::toolAnswer(const std::string& tool, const std::string& request_id, const Json& id,
-                        const std::function<ToolResult()>& make) const {
+Json Server::resultOf(const Caller& caller, const std::string& tool, const Json& id,
+                      const ToolResult& result) const {
+    services_.metrics.mcp("tools/call", tool, result.is_error ? "tool_error" : "ok");
+    return answer(caller, id, result.message());
+}
+
+Json Server::toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
+                        const std::function<Json()>& make) const {
     try {
-        const ToolResult result = make();
-        if (!result.content.empty()) {
-            services_.metrics.mcp("tools/call", tool, result.is_error ? "tool_error" : "ok");
-        }
-        return resultMessage(id, result.message());
-    } catch (const Error& error) {
-        return refusal(tool, id, error);
-    } catch (const std::exception& error) {
-        services_.log.error("mcp_tool_failed",
-                            {{"tool", tool}, {"request", request_id}, {"error", error.what()}});
+        return make();
+    } catch (const RpcFailure& failure) {
         services_.metrics.mcp("tools/call", tool, "error");
-        return errorMessage(
-            id,
-            {rpc::kInternal, "Internal error; the server's log has it under " + request_id, {}});
+        return errorMessage(id, failure.error());
+    } catch (const Error& error) {
+        return refusal(caller, tool, id, error);
+    } catch (const std::exception& error) {
+        services_.log.error(
+            "mcp_tool_failed",
+            {{"tool", tool}, {"request", caller.request_id}, {"error", error.what()}});
+        services_.metrics.mcp("tools/call", tool, "error");
+        return errorMessage(id,
+                            {rpc::kInternal,
+                             "Internal error; the server's log has it under " + caller.request_id,
+                             {}});
     }
 }
 
-Json Server::refusal(const std::string& tool, const Json& id, const Error& error) const {
-    services_.metrics.mcp("tools/call", tool, "tool_error");
-    return resultMessage(id, errorResult(error).message());
+Json Server::refusal(const Caller& caller, const std::string& tool, const Json& id,
+                     const Error& error) const {
+    return resultOf(caller, tool, id, errorResult(error));
 }
 
 std::optional<Json> Server::settle(SlowCall& slow, const Clock& clock, TimePoint deadline) {
@@ -161,6 +353,27 @@ std::optional<Json> Server::settle(SlowCall& slow, const Clock& clock, TimePoint
     if (slow.call->cancelled()) return Json();
     if (!pending.ready(clock.now())) return std::nullopt;
     return slow.answer();
+}
+
+CallContext contextOf(const Caller& caller, const Json& params) {
+    CallContext context = caller.context;
+    if (!context.modern) return context;
+    if (const Json* responses = member(params, "inputResponses")) {
+        if (!responses->is_object()) refuseParams("inputResponses must be an object");
+        context.input_responses = *responses;
+    }
+    if (const Json* state = member(params, "requestState")) {
+        if (!state->is_string()) refuseParams("requestState must be a string");
+        context.request_state = state->get<std::string>();
+    }
+    return context;
+}
+
+Json inputRequiredResult(const InputRequired& input) {
+    Json out = {{"resultType", "input_required"}};
+    if (!input.requests.empty()) out["inputRequests"] = input.requests;
+    if (!input.state.empty()) out["requestState"] = input.state;
+    return out;
 }
 
 }  // namespace hearth::mcp

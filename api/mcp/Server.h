@@ -1,55 +1,84 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <variant>
-#include <vector>
 
+#include "api/mcp/Catalog.h"
 #include "api/mcp/SlowCall.h"
 #include "api/mcp/protocol/Calls.h"
 #include "api/mcp/protocol/Era.h"
-#include "api/mcp/tools/Tools.h"
 
 namespace hearth::mcp {
 
 /// Where a message came from.
 struct Caller {
-    controller::Principal who;
-    std::string session;
-    std::string version;  ///< negotiated protocol version
-    TimePoint started_at{};
-    std::string request_id;
-    std::string origin{};  ///< "http://host"; empty if the client did not say
+    CallContext context;      ///< without what a single request adds
+    std::string version;      ///< negotiated, or named by the request
+    std::string request_id;   ///< of the HTTP request
+    std::string calls_scope;  ///< what a request id is unique in; empty: nothing cancels by id
+    /// The least level of log messages that the client wants; none: none of a modern client, all
+    /// of a legacy one.
+    std::optional<int> log_severity{};
 };
 
-/// The handshake eras' methods, apart from any transport: messages in, answers or slow calls out.
-/// Thread-safe. The modern era's methods belong beside it, on the same Toolbox.
+/// The methods of every era, apart from any transport: messages in, answers or calls in work out.
+/// Thread-safe.
 class Server {
 public:
     /// `services` outlive the server.
-    explicit Server(const controller::Services& services);
+    Server(const controller::Services& services, Catalog catalog);
 
     /// Nothing for a notification or response; a message; or a call that is still running.
-    using Reply = std::variant<std::monostate, Json, SlowCall>;
+    using Reply = std::variant<std::monostate, Json, SlowCall, LiveReply>;
     Reply handle(const Caller& caller, const Message& message);
     /// The result of `initialize`, or the error that refuses it. Sets `version`.
     Json initialize(const Message& message, std::string& version);
+
+    const Catalog& catalog() const { return catalog_; }
+    /// What a modern answer carries besides its own: resultType and who answers.
+    void seal(Json& result) const;
 
     /// Waits for what is left of a slow call up to `deadline`: its answer (null if cancelled), or
     /// nullopt if it still runs.
     static std::optional<Json> settle(SlowCall& slow, const Clock& clock, TimePoint deadline);
 
 private:
+    struct Method;
+    static const Method* find(std::string_view name);
+
+    Json discover(const Caller& caller, const Message& message);
+    Json empty(const Caller& caller, const Message& message);
+    Json listTools(const Caller& caller, const Message& message);
+    Json listPrompts(const Caller& caller, const Message& message);
+    Json getPrompt(const Caller& caller, const Message& message);
+    Json listResources(const Caller& caller, const Message& message);
+    Json listTemplates(const Caller& caller, const Message& message);
+    Json readResource(const Caller& caller, const Message& message);
+    Json complete(const Caller& caller, const Message& message);
+
     Reply callTool(const Caller& caller, const Message& message);
-    Json toolAnswer(const std::string& tool, const std::string& request_id, const Json& id,
-                    const std::function<ToolResult()>& make) const;
+    /// What a tool's outcome is as a message; ends metrics and logs what nobody should see.
+    Json toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
+                    const std::function<Json()>& make) const;
+    Json resultOf(const Caller& caller, const std::string& tool, const Json& id,
+                  const ToolResult& result) const;
     /// What a tool that failed answers, so that the model can act on it.
-    Json refusal(const std::string& tool, const Json& id, const Error& error) const;
+    Json refusal(const Caller& caller, const std::string& tool, const Json& id,
+                 const Error& error) const;
+    Json answer(const Caller& caller, const Json& id, Json result) const;
+    Json capabilities() const;
 
     const controller::Services& services_;
-    Toolbox tools_;
+    const Catalog catalog_;
     Calls calls_;
 };
+
+/// The context of one request: what `params` adds to the caller's.
+CallContext contextOf(const Caller& caller, const Json& params);
+/// The result that asks the client for more.
+Json inputRequiredResult(const InputRequired& input);
 
 }  // namespace hearth::mcp

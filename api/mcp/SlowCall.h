@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "api/mcp/protocol/Calls.h"
 #include "api/mcp/tools/Tools.h"
@@ -19,6 +20,18 @@ struct SlowCall {
     std::function<Json()> answer;
     /// The same, where the agent turned out not to run it.
     std::function<Json(const Error&)> refusal;
+};
+
+/// A call that works in a thread of its own and talks with its client meanwhile.
+struct LiveReply {
+    Json id;
+    Json progress_token;              ///< null: none given
+    std::optional<int> log_severity;  ///< messages below it are not wanted
+    bool log_wanted = true;
+    bool may_ask = false;  ///< whether the revision lets a server ask its client
+    std::shared_ptr<Call> call;
+    /// Does the work and makes the answering message; never throws.
+    std::function<Json(Conversation&)> answer;
 };
 
 }  // namespace hearth::mcp

@@ -18,6 +18,7 @@ LEVELS = [
     ["api/auth"],
     ["api/mcp/protocol"],
     ["api/mcp/tools"],
+    ["api/mcp/resources"],
     ["api/rest", "api/mcp"],
     ["api/mcp/http", "api/mcp/stdio"],
     ["api/cli"],

@@ -1,136 +1,190 @@
 #include "api/mcp/http/McpHandler.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "api/mcp/http/ModernHeaders.h"
 #include "base/http/Url.h"
 
 namespace hearth::mcp {
 namespace {
 
-constexpr const char* kJsonType = "application/json";
 constexpr const char* kSessionHeader = "Mcp-Session-Id";
-
-api::Response plain(int status, std::string body = {}) {
-    api::Response response;
-    response.status = status;
-    response.route = "/mcp";
-    if (!body.empty()) response.headers.emplace_back("Content-Type", kJsonType);
-    response.body = std::move(body);
-    return response;
-}
-
-api::Response refused(int status, const Json& id, int code, const std::string& message,
-                      Json data = {}) {
-    return plain(status, dumpJson(errorMessage(id, {code, message, std::move(data)})));
-}
-
-api::Response jsonOrEvents(const std::string& body, const std::string& events, bool as_events) {
-    api::Response response = plain(200, as_events ? events : body);
-    if (as_events) {
-        response.headers = {{"Content-Type", "text/event-stream"},
-                            {"Cache-Control", "no-cache, no-transform"},
-                            {"X-Accel-Buffering", "no"}};
-    }
-    return response;
-}
-
-std::string mediaType(std::string_view value) {
-    return toLower(trim(value.substr(0, value.find(';'))));
-}
 
 Json firstId(const Classified& classified) {
     return classified.batch || classified.messages.empty() ? Json() : classified.messages[0].id;
 }
 
-}  // namespace
+bool flag(const Json& object, const std::string& name) {
+    const Json* value = member(object, name);
+    return value != nullptr && value->is_boolean() && value->get<bool>();
+}
 
-McpHandler::McpHandler(const controller::Services& services,
-                       const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
-                       McpOptions options)
-    : services_(services),
-      authenticator_(authenticator),
-      shares_(shares),
-      options_(options),
-      sessions_(services.secret_key, services.clock),
-      server_(services),
-      slow_calls_(std::make_shared<SlowCalls>(services.clock)) {}
+}  // namespace
 
 api::Response McpHandler::handle(api::Request& request) {
     if (request.method() == "POST") return post(request);
+    if (request.method() == "GET") return listen(request);
     if (request.method() == "DELETE") return endSession(request);
-    api::Response response =
-        refused(405, {}, rpc::kTransport, "Method not allowed: there is no stream to GET here");
-    response.headers.emplace_back("Allow", "POST, DELETE");
+    api::Response response = mcpRefusal(405, {}, rpc::kTransport, "Method not allowed");
+    response.headers.emplace_back("Allow", "GET, POST, DELETE");
     return response;
 }
 
-McpHandler::Accepts McpHandler::accepted(const api::Request& request) {
-    const std::optional<std::string> header = request.header("Accept");
-    if (!header || trim(*header).empty()) return Accepts::Json;
-    bool json = false;
-    bool events = false;
-    std::string_view rest = *header;
-    while (!rest.empty()) {
-        const std::size_t comma = rest.find(',');
-        const std::string type = mediaType(rest.substr(0, comma));
-        rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-        json = json || type == kJsonType || type == "application/*" || type == "*/*";
-        events = events || type == "text/event-stream" || type == "text/*" || type == "*/*";
-    }
-    if (json) return events ? Accepts::Both : Accepts::Json;
-    return events ? Accepts::EventsOnly : Accepts::Neither;
+Caller McpHandler::callerOf(const api::Request& request, const controller::Principal& who) const {
+    const std::string host = request.header("Host").value_or("");
+    Caller caller;
+    caller.context.who = who;
+    caller.context.started_at = request.startedAt();
+    caller.context.origin = host.empty() ? "" : "http://" + host;
+    caller.request_id = request.id();
+    return caller;
 }
 
 api::Response McpHandler::post(api::Request& request) {
-    const controller::Principal who = authenticator_.authenticate(request);
-    if (mediaType(request.header("Content-Type").value_or("")) != kJsonType) {
-        return refused(415, {}, rpc::kTransport, "Content-Type must be application/json");
+    const controller::Principal who = hub_.authenticator.authenticate(request);
+    if (mediaType(request.header("Content-Type").value_or("")) != "application/json") {
+        return mcpRefusal(415, {}, rpc::kTransport, "Content-Type must be application/json");
     }
-    const Accepts accepts = accepted(request);
+    const Accepts accepts = acceptedForms(request);
     if (accepts == Accepts::Neither) {
-        return refused(406, {}, rpc::kTransport,
-                       "Accept must allow application/json or text/event-stream");
+        return mcpRefusal(406, {}, rpc::kTransport,
+                          "Accept must allow application/json or text/event-stream");
     }
     Json body;
     try {
         JsonLimits limits;
-        limits.bytes = options_.max_body;
-        body = parseJson(request.readBody(options_.max_body), limits);
+        limits.bytes = hub_.options.max_body;
+        body = parseJson(request.readBody(hub_.options.max_body), limits);
     } catch (const Error& error) {
         if (error.code() == ErrorCode::PayloadTooLarge) {
-            return refused(
+            return mcpRefusal(
                 413, {}, rpc::kTransport,
-                "The message is larger than " + std::to_string(options_.max_body) + " bytes");
+                "The message is larger than " + std::to_string(hub_.options.max_body) + " bytes");
         }
         if (error.code() != ErrorCode::InvalidArgument) throw;
-        return refused(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
+        return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
     }
     const Classified classified = classify(body, request.header("MCP-Protocol-Version"));
-    switch (classified.kind) {
-        case Classified::Kind::Refused:
-            return refused(classified.status, classified.id, classified.error.code,
-                           classified.error.message, classified.error.data);
-        case Classified::Kind::Dropped:
-            return plain(202);
-        case Classified::Kind::Modern:
-            return modern(classified);
-        case Classified::Kind::Legacy:
-            break;
+    if (classified.kind == Classified::Kind::Dropped) return mcpAnswer(202);
+    if (classified.kind == Classified::Kind::Refused) {
+        return mcpRefusal(classified.status, classified.id, classified.error.code,
+                          classified.error.message, classified.error.data);
     }
-    std::shared_ptr<void> ticket = shares_.take(who.tenant);
-    api::Response response = legacy(request, who, classified, accepts);
+    std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
+    api::Response response = classified.kind == Classified::Kind::Modern
+                                 ? modern(request, who, classified, accepts)
+                                 : legacy(request, who, classified, accepts);
     response.ticket = std::move(ticket);
     return response;
 }
 
-api::Response McpHandler::modern(const Classified& classified) {
-    // No modern revision is served yet, so the list holds those that are: a client that
-    // negotiates finds none of its own in it and opens with initialize.
-    services_.metrics.mcp("other", "", "error");
-    return refused(400, classified.messages.front().id, rpc::kUnsupportedVersion,
-                   "Unsupported protocol version: " + classified.version,
-                   {{"supported", kLegacyVersions}, {"requested", classified.version}});
+api::Response McpHandler::modern(api::Request& request, const controller::Principal& who,
+                                 const Classified& classified, Accepts accepts) {
+    const Message& message = classified.messages.front();
+    if (!isModernVersion(classified.version)) {
+        hub_.services.metrics.mcp("other", "", "error");
+        return mcpRefusal(400, message.id, rpc::kUnsupportedVersion,
+                          "Unsupported protocol version: " + classified.version,
+                          {{"supported", kModernVersions}, {"requested", classified.version}});
+    }
+    if (const auto wrong = headerMismatch(request, message, server_.catalog().tools)) {
+        hub_.services.metrics.mcp("other", "", "error");
+        return mcpRefusal(400, message.id, rpc::kHeaderMismatch, "Header mismatch: " + *wrong);
+    }
+    const Json& meta = message.params["_meta"];
+    Caller caller = callerOf(request, who);
+    caller.version = classified.version;
+    caller.context.modern = true;
+    caller.context.client_capabilities = meta[envelope::kCapabilities];
+    if (const auto level = stringMember(meta, envelope::kLogLevel)) {
+        caller.log_severity = logSeverity(*level);
+    }
+    if (message.method == "subscriptions/listen") return subscriptions(request, caller, message);
+    Answering answering(hub_, "", classified.version, true);
+    answering.add(server_.handle(caller, message));
+    return std::move(answering).answer(request, accepts);
+}
+
+api::Response McpHandler::subscriptions(api::Request& request, const Caller& caller,
+                                        const Message& message) {
+    const Json* wanted = member(message.params, "notifications");
+    Json problem;
+    if (wanted == nullptr || !wanted->is_object()) {
+        problem =
+            errorMessage(message.id, {rpc::kInvalidParams, "notifications must be an object", {}});
+    } else if (hub_.notices.count() >= Notices::kMaxStreams) {
+        problem = errorMessage(
+            message.id, {rpc::kInternal, "too many subscriptions at once; try again later", {}});
+    }
+    hub_.services.metrics.mcp(message.method, "", problem.is_null() ? "ok" : "error");
+    if (!problem.is_null()) return mcpAnswer(200, dumpJson(problem));
+
+    const Catalog& catalog = server_.catalog();
+    Notices::Listener listener{caller.context.who, {}};
+    listener.subscription = message.id;
+    Interest& interest = listener.interest;
+    interest.tools = flag(*wanted, "toolsListChanged");
+    interest.prompts = catalog.prompts_change && flag(*wanted, "promptsListChanged");
+    interest.resources = catalog.resources && flag(*wanted, "resourcesListChanged");
+    if (const Json* uris = member(*wanted, "resourceSubscriptions");
+        uris != nullptr && uris->is_array() && catalog.resources) {
+        for (const Json& uri : *uris) {
+            if (uri.is_string() && interest.uris.size() < Notices::kMaxUris) {
+                interest.uris.insert(uri.get<std::string>());
+            }
+        }
+    }
+    Json honoured = Json::object();
+    if (interest.tools) honoured["toolsListChanged"] = true;
+    if (interest.prompts) honoured["promptsListChanged"] = true;
+    if (interest.resources) honoured["resourcesListChanged"] = true;
+    if (!interest.uris.empty()) honoured["resourceSubscriptions"] = interest.uris;
+    const bool nothing = honoured.empty();
+    const Json named = {{envelope::kSubscription, message.id}};
+    const Json acknowledged =
+        notificationMessage("notifications/subscriptions/acknowledged",
+                            {{"notifications", std::move(honoured)}, {"_meta", named}});
+    Json last = {{"_meta", named}};
+    server_.seal(last);
+    listener.farewell = resultMessage(message.id, std::move(last));
+
+    api::Response response = eventAnswer();
+    if (nothing) {
+        response.body = sseEvent(acknowledged) + sseEvent(listener.farewell);
+        return response;
+    }
+    response.body = api::StreamStarter([&notices = hub_.notices, stop = request.stopToken(),
+                                        first = sseEvent(acknowledged),
+                                        listener = listener](std::shared_ptr<api::Stream> stream) {
+        stream->send(first);
+        notices.follow(std::move(stream), listener, stop);
+    });
+    return response;
+}
+
+std::optional<McpHandler::Session> McpHandler::sessionOf(const api::Request& request,
+                                                         const controller::Principal& who,
+                                                         const Json& id,
+                                                         api::Response& refusal) const {
+    const std::optional<std::string> named = request.header(kSessionHeader);
+    if (!named) {
+        refusal = mcpRefusal(400, id, rpc::kTransport,
+                             "Bad request: the Mcp-Session-Id header is missing; initialize first");
+        return std::nullopt;
+    }
+    std::optional<SessionFacts> facts = hub_.sessions.check(*named, who.tenant);
+    if (!facts) {
+        refusal = mcpRefusal(404, id, rpc::kSessionNotFound, "Session not found");
+        return std::nullopt;
+    }
+    const std::string version(
+        trim(request.header("MCP-Protocol-Version").value_or(std::string(facts->version))));
+    if (!isLegacyVersion(version)) {
+        refusal =
+            mcpRefusal(400, id, rpc::kTransport, "Bad request: unsupported MCP-Protocol-Version");
+        return std::nullopt;
+    }
+    return Session{*named, std::string(facts->version), std::move(facts->client_capabilities)};
 }
 
 api::Response McpHandler::legacy(api::Request& request, const controller::Principal& who,
@@ -139,146 +193,99 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     if (!classified.batch && first.kind == MessageKind::Request && first.method == "initialize") {
         return initialize(who, first, accepts);
     }
-    const std::optional<std::string> session = request.header(kSessionHeader);
-    if (!session) {
-        return refused(400, firstId(classified), rpc::kTransport,
-                       "Bad request: the Mcp-Session-Id header is missing; initialize first");
+    api::Response refusal;
+    const std::optional<Session> session = sessionOf(request, who, firstId(classified), refusal);
+    if (!session) return refusal;
+    if (classified.batch && session->version != kBatchVersion) {
+        return mcpRefusal(400, {}, rpc::kInvalidRequest,
+                          "Batches exist in protocol version 2025-03-26 only");
     }
-    const std::optional<std::string_view> issued_for = sessions_.check(*session, who.tenant);
-    if (!issued_for) {
-        return refused(404, firstId(classified), rpc::kSessionNotFound, "Session not found");
-    }
-    const std::string version(
-        trim(request.header("MCP-Protocol-Version").value_or(std::string(*issued_for))));
-    if (!isLegacyVersion(version)) {
-        return refused(400, firstId(classified), rpc::kTransport,
-                       "Bad request: unsupported MCP-Protocol-Version");
-    }
-    if (classified.batch && *issued_for != kBatchVersion) {
-        return refused(400, {}, rpc::kInvalidRequest,
-                       "Batches exist in protocol version 2025-03-26 only");
-    }
-    const std::string host = request.header("Host").value_or("");
-    const Caller caller{who,          *session,
-                        version,      request.startedAt(),
-                        request.id(), host.empty() ? "" : "http://" + host};
-    Answers answers;
-    answers.batch = classified.batch;
+    Caller caller = callerOf(request, who);
+    caller.context.session = session->id;
+    caller.context.client_capabilities = session->client_capabilities;
+    caller.version = session->version;
+    caller.calls_scope = session->id;
+    Answering answering(hub_, session->id, session->version, false);
+    if (classified.batch) answering.setBatch();
     for (const Message& message : classified.messages) {
-        Server::Reply reply = server_.handle(caller, message);
-        if (auto* done = std::get_if<Json>(&reply)) answers.done.push_back(std::move(*done));
-        if (auto* slow = std::get_if<SlowCall>(&reply)) answers.slow.push_back(std::move(*slow));
+        if (message.kind == MessageKind::Response) hub_.live_calls->answer(session->id, message);
+        noteSubscription(*session, message);
+        answering.add(server_.handle(caller, message));
     }
-    if (answers.done.empty() && answers.slow.empty()) return plain(202);
-    return answer(request, std::move(answers), accepts);
+    if (answering.empty()) return mcpAnswer(202);
+    return std::move(answering).answer(request, accepts);
+}
+
+void McpHandler::noteSubscription(const Session& session, const Message& message) {
+    const std::optional<std::string> uri = stringMember(message.params, "uri");
+    if (!uri || message.kind != MessageKind::Request) return;
+    if (message.method == "resources/subscribe") hub_.notices.subscribe(session.id, *uri);
+    if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session.id, *uri);
 }
 
 api::Response McpHandler::initialize(const controller::Principal& who, const Message& message,
                                      Accepts accepts) {
     std::string version;
     const Json reply = server_.initialize(message, version);
-    api::Response response =
-        jsonOrEvents(dumpJson(reply), sseEvent(reply), accepts == Accepts::EventsOnly);
-    if (!version.empty()) {
-        response.headers.emplace_back(kSessionHeader, sessions_.issue(who.tenant, version));
-    }
-    return response;
-}
-
-void McpHandler::waitInline(Answers& answers) {
-    const TimePoint deadline = services_.clock.now() + options_.inline_wait;
-    for (auto it = answers.slow.begin(); it != answers.slow.end();) {
-        std::optional<Json> settled = Server::settle(*it, services_.clock, deadline);
-        if (!settled) {
-            ++it;
-            continue;
-        }
-        if (!settled->is_null()) answers.done.push_back(std::move(*settled));
-        it = answers.slow.erase(it);
-    }
-}
-
-api::Response McpHandler::later(api::Request& request, Answers answers) {
-    const auto held = std::make_shared<Answers>(std::move(answers));
-    api::Suspension suspension;
-    suspension.subscribe = [held](const std::function<void()>& wake) {
-        auto subscriptions = std::make_shared<std::vector<std::shared_ptr<void>>>();
-        for (const SlowCall& slow : held->slow) {
-            subscriptions->push_back(slow.pending.execution->subscribe(wake));
-            slow.call->onCancel([wake, cancel = slow.pending.cancel] {
-                cancel();
-                wake();
-            });
-        }
-        return subscriptions;
-    };
-    suspension.ready = [held, &clock = services_.clock] {
-        return std::all_of(held->slow.begin(), held->slow.end(), [&](const SlowCall& slow) {
-            return slow.call->cancelled() || slow.pending.ready(clock.now());
-        });
-    };
-    for (const SlowCall& slow : held->slow) {
-        if (slow.pending.until) {
-            suspension.until = std::min(suspension.until, *slow.pending.until);
-        }
-    }
-    suspension.resume = [this, held, &request] {
-        return answer(request, std::move(*held), Accepts::Json);
-    };
     api::Response response;
-    response.body = std::move(suspension);
+    if (accepts == Accepts::EventsOnly) {
+        response = eventAnswer();
+        response.body = sseEvent(reply);
+    } else {
+        response = mcpAnswer(200, dumpJson(reply));
+    }
+    if (!version.empty()) {
+        const Json* capabilities = member(message.params, "capabilities");
+        response.headers.emplace_back(
+            kSessionHeader, hub_.sessions.issue(who.tenant, version,
+                                                capabilities == nullptr ? Json() : *capabilities));
+    }
     return response;
 }
 
-api::Response McpHandler::answer(api::Request& request, Answers answers, Accepts accepts) {
-    waitInline(answers);
-    if (!answers.slow.empty() && accepts != Accepts::Json) {
-        return stream(request, std::move(answers));
+api::Response McpHandler::listen(api::Request& request) {
+    const controller::Principal who = hub_.authenticator.authenticate(request);
+    const Accepts accepts = acceptedForms(request);
+    if (accepts != Accepts::EventsOnly && accepts != Accepts::Both) {
+        api::Response response =
+            mcpRefusal(405, {}, rpc::kTransport,
+                       "A GET here opens an event stream: Accept: text/event-stream");
+        response.headers.emplace_back("Allow", "GET, POST, DELETE");
+        return response;
     }
-    if (!answers.slow.empty() && !request.stopToken().stop_requested()) {
-        return later(request, std::move(answers));
+    api::Response refusal;
+    const std::optional<Session> session = sessionOf(request, who, {}, refusal);
+    if (!session) return refusal;
+    api::Response response = eventAnswer();
+    if (const std::optional<std::string> last = request.header("Last-Event-ID")) {
+        if (!hub_.replays.knows(session->id, *last)) {
+            return mcpRefusal(400, {}, rpc::kTransport, "Unknown Last-Event-ID");
+        }
+        response.body = api::StreamStarter(
+            [&hub = hub_, id = session->id, last = *last](std::shared_ptr<api::Stream> stream) {
+                hub.replays.resume(id, last, std::move(stream));
+            });
+        return response;
     }
-    for (const SlowCall& slow : answers.slow) answers.done.push_back(slow.answer());
-    // A cancelled call gets no message at all: an event stream can say nothing, JSON cannot.
-    const bool as_events = accepts == Accepts::EventsOnly || answers.done.empty();
-    std::string events;
-    for (const Json& message : answers.done) events += sseEvent(message);
-    const std::string body = answers.batch          ? dumpJson(Json(answers.done))
-                             : answers.done.empty() ? std::string()
-                                                    : dumpJson(answers.done.front());
-    return jsonOrEvents(body, events, as_events);
-}
-
-api::Response McpHandler::stream(api::Request& request, Answers answers) {
-    if (slow_calls_->count() + answers.slow.size() > options_.max_slow_calls) {
-        throw Error(ErrorCode::Unavailable, "too many calls are being waited for")
-            .hint("Start the run with background=true and ask run_status");
+    if (hub_.notices.count() >= Notices::kMaxStreams) {
+        throw Error(ErrorCode::Unavailable, "too many event streams are open");
     }
-    std::string ready;
-    for (const Json& message : answers.done) ready += sseEvent(message);
-    api::Response response = jsonOrEvents({}, {}, true);
-    response.keepalive = ": keepalive\n\n";
-    response.body = api::StreamStarter([slow_calls = slow_calls_, stop = request.stopToken(), ready,
-                                        slow = std::make_shared<std::vector<SlowCall>>(std::move(
-                                            answers.slow))](std::shared_ptr<api::Stream> stream) {
-        if (!ready.empty()) stream->send(ready);
-        slow_calls->follow(std::move(stream), std::move(*slow), stop);
-    });
+    response.body =
+        api::StreamStarter([&hub = hub_, who, id = session->id,
+                            stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
+            hub.notices.follow(std::move(stream), {who, Interest::all(), id}, stop);
+        });
     return response;
 }
 
 api::Response McpHandler::endSession(api::Request& request) {
-    const controller::Principal who = authenticator_.authenticate(request);
-    const std::optional<std::string> session = request.header(kSessionHeader);
-    if (!session) {
-        return refused(400, {}, rpc::kTransport,
-                       "Bad request: the Mcp-Session-Id header is missing");
-    }
-    if (!sessions_.check(*session, who.tenant)) {
-        return refused(404, {}, rpc::kSessionNotFound, "Session not found");
-    }
-    sessions_.revoke(*session);
-    return plain(204);
+    const controller::Principal who = hub_.authenticator.authenticate(request);
+    api::Response refusal;
+    const std::optional<Session> session = sessionOf(request, who, {}, refusal);
+    if (!session) return refusal;
+    hub_.sessions.revoke(session->id);
+    hub_.notices.endSession(session->id);
+    return mcpAnswer(204);
 }
 
 }  // namespace hearth::mcp

@@ -9,27 +9,15 @@ namespace {
 
 constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(60);
 
-/// The stream of one HTTP answer, shared by the calls of a batch; finished with the last.
-class Answer {
-public:
-    explicit Answer(std::shared_ptr<api::Stream> stream) : stream_(std::move(stream)) {}
-    Answer(const Answer&) = delete;
-    Answer& operator=(const Answer&) = delete;
-    ~Answer() { stream_->finish(); }
-
-    api::Stream& stream() { return *stream_; }
-
-private:
-    std::shared_ptr<api::Stream> stream_;
-};
-
 }  // namespace
 
 using StopCallback = std::stop_callback<std::function<void()>>;
 
 struct Followed {
     SlowCall call;
-    std::shared_ptr<Answer> answer;
+    std::shared_ptr<Outlet> outlet;
+    SlowCalls::HangUp hang_up = SlowCalls::HangUp::LeavesRunning;
+    std::shared_ptr<void> closing;
     TimePoint progress_at{};  ///< when the next progress is due without any news
     TimePoint reported_at{};
     std::int64_t progress = 0;
@@ -37,10 +25,6 @@ struct Followed {
     std::shared_ptr<void> subscription;
     std::unique_ptr<StopCallback> on_stop;
 };
-
-std::string sseEvent(const Json& message) {
-    return "event: message\ndata: " + dumpJson(message) + "\n\n";
-}
 
 void SlowCalls::Inbox::mark(std::uint64_t id) {
     const std::lock_guard lock(mutex);
@@ -51,19 +35,19 @@ void SlowCalls::Inbox::mark(std::uint64_t id) {
 SlowCalls::SlowCalls(const Clock& clock)
     : clock_(clock), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
-void SlowCalls::follow(std::shared_ptr<api::Stream> stream, std::vector<SlowCall> calls,
-                       const std::stop_token& stop) {
-    const auto answer = std::make_shared<Answer>(std::move(stream));
+void SlowCalls::follow(const std::shared_ptr<Outlet>& outlet, std::vector<SlowCall> calls,
+                       const std::stop_token& stop, HangUp hang_up) {
     for (SlowCall& call : calls) {
         const std::uint64_t id = next_id_++;
         auto followed = std::make_shared<Followed>();
         followed->call = std::move(call);
-        followed->answer = answer;
+        followed->outlet = outlet;
+        followed->hang_up = hang_up;
         followed->progress_at = clock_.now();
         const std::shared_ptr<Inbox> inbox = inbox_;
         const std::function<void()> wake = [inbox, id] { inbox->mark(id); };
         followed->subscription = followed->call.pending.execution->subscribe(wake);
-        answer->stream().onClosed(wake);
+        followed->closing = outlet->onClosed(wake);
         followed->on_stop = std::make_unique<StopCallback>(stop, [inbox, id] {
             const std::lock_guard lock(inbox->mutex);
             inbox->stopping = true;
@@ -117,11 +101,15 @@ void SlowCalls::loop(const std::stop_token& stop) {
 
 bool SlowCalls::look(Followed& followed, bool stopping) {
     const SlowCall& call = followed.call;
-    api::Stream& stream = followed.answer->stream();
-    if (call.call->cancelled() || stream.closed()) return false;
+    Outlet& outlet = *followed.outlet;
+    if (call.call->cancelled()) return false;
+    if (outlet.closed()) {
+        if (followed.hang_up == HangUp::Cancels) call.call->cancel();
+        return false;
+    }
     const TimePoint now = clock_.now();
     if (stopping || call.pending.ready(now)) {
-        stream.send(sseEvent(call.answer()));
+        outlet.send(call.answer());
         return false;
     }
     const bool first = followed.progress == 0;
@@ -130,11 +118,11 @@ bool SlowCalls::look(Followed& followed, bool stopping) {
             const auto seconds =
                 std::chrono::round<std::chrono::seconds>(now - call.started_at).count();
             followed.progress = std::max(followed.progress + 1, std::int64_t{seconds});
-            stream.send(sseEvent(notificationMessage(
+            outlet.send(notificationMessage(
                 "notifications/progress",
                 {{"progressToken", call.progress_token},
                  {"progress", followed.progress},
-                 {"message", "running for " + std::to_string(seconds) + " s"}})));
+                 {"message", "running for " + std::to_string(seconds) + " s"}}));
         }
         followed.reported_at = now;
         followed.progress_at = now + kProgressEvery;

@@ -14,28 +14,27 @@
 
 #include "api/http/Handler.h"
 #include "api/mcp/SlowCall.h"
+#include "api/mcp/http/Outlet.h"
 
 namespace hearth::mcp {
-
-/// "event: message" with one JSON message.
-std::string sseEvent(const Json& message);
 
 /// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by the
 /// executions themselves, by cancellation and by timers. Sends notifications/progress to those
 /// that gave a token. Thread-safe.
 ///
-/// A client that goes away does not cancel its calls; they only stop being followed. When the
-/// server stops, each call is answered with what there is, and its execution lives on.
+/// What a client that goes away means is the revision's affair: its calls are cancelled, or only
+/// stop being followed. When the server stops, each call is answered with what there is, and its
+/// execution lives on.
 class SlowCalls {
 public:
     explicit SlowCalls(const Clock& clock);
     SlowCalls(const SlowCalls&) = delete;
     SlowCalls& operator=(const SlowCalls&) = delete;
 
-    /// Follows `calls` on `stream`, which is finished after the last of them. `stop` is the
-    /// server's.
-    void follow(std::shared_ptr<api::Stream> stream, std::vector<SlowCall> calls,
-                const std::stop_token& stop);
+    enum class HangUp { Cancels, LeavesRunning };
+    /// Follows `calls` on `outlet`, which is let go after the last of them. `stop` is the server's.
+    void follow(const std::shared_ptr<Outlet>& outlet, std::vector<SlowCall> calls,
+                const std::stop_token& stop, HangUp hang_up);
     /// How many calls are followed now.
     std::size_t count() const { return count_; }
 

@@ -7,10 +7,6 @@
 namespace hearth::mcp {
 namespace {
 
-constexpr const char* kVersionKey = "io.modelcontextprotocol/protocolVersion";
-constexpr const char* kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
-constexpr const char* kClientKey = "io.modelcontextprotocol/clientInfo";
-constexpr const char* kLogLevelKey = "io.modelcontextprotocol/logLevel";
 constexpr std::size_t kMaxBatch = 100;
 
 Classified refuse(int status, const Json& id, int code, std::string message) {
@@ -28,14 +24,14 @@ Classified legacy(Message message) {
     return out;
 }
 
-const Json* envelope(const Json& body) {
+const Json* metaOf(const Json& body) {
     const Json* params = member(body, "params");
     return params == nullptr ? nullptr : member(*params, "_meta");
 }
 
 bool hasClaim(const Json& body) {
-    const Json* meta = envelope(body);
-    return meta != nullptr && member(*meta, kVersionKey) != nullptr;
+    const Json* meta = metaOf(body);
+    return meta != nullptr && member(*meta, envelope::kVersion) != nullptr;
 }
 
 bool isModernDate(std::string_view text) {
@@ -48,22 +44,20 @@ bool isModernDate(std::string_view text) {
 
 /// What is wrong with an envelope; empty if nothing is.
 std::string envelopeProblem(const Json& meta) {
-    if (!stringMember(meta, kVersionKey)) return std::string(kVersionKey) + " must be a string";
-    const Json* capabilities = member(meta, kCapabilitiesKey);
+    if (!stringMember(meta, envelope::kVersion))
+        return std::string(envelope::kVersion) + " must be a string";
+    const Json* capabilities = member(meta, envelope::kCapabilities);
     if (capabilities == nullptr || !capabilities->is_object()) {
-        return std::string(kCapabilitiesKey) + " must be an object";
+        return std::string(envelope::kCapabilities) + " must be an object";
     }
-    if (const Json* client = member(meta, kClientKey)) {
+    if (const Json* client = member(meta, envelope::kClient)) {
         if (!stringMember(*client, "name") || !stringMember(*client, "version")) {
-            return std::string(kClientKey) + " needs name and version";
+            return std::string(envelope::kClient) + " needs name and version";
         }
     }
-    if (const Json* level = member(meta, kLogLevelKey)) {
-        constexpr std::array<std::string_view, 8> levels = {
-            "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
-        if (!level->is_string() ||
-            std::find(levels.begin(), levels.end(), level->get<std::string>()) == levels.end()) {
-            return std::string(kLogLevelKey) + " is not a log level";
+    if (const Json* level = member(meta, envelope::kLogLevel)) {
+        if (!level->is_string() || !logSeverity(level->get<std::string>())) {
+            return std::string(envelope::kLogLevel) + " is not a log level";
         }
     }
     return {};
@@ -89,7 +83,7 @@ Classified classifyBatch(const Json& body) {
 Classified classifyRequest(const Json& body, Message message, const std::string& header,
                            bool header_modern) {
     const bool claim = hasClaim(body);
-    const std::string problem = claim ? envelopeProblem(*envelope(body)) : std::string();
+    const std::string problem = claim ? envelopeProblem(*metaOf(body)) : std::string();
     if (message.method == "initialize" && (!claim || !problem.empty())) {
         if (header_modern) {
             return refuse(400, message.id, rpc::kHeaderMismatch,
@@ -99,13 +93,13 @@ Classified classifyRequest(const Json& body, Message message, const std::string&
     }
     if (!claim) {
         if (!header_modern) return legacy(std::move(message));
-        return refuse(
-            400, message.id, rpc::kInvalidParams,
-            std::string("params._meta lacks ") + kVersionKey + " and " + kCapabilitiesKey);
+        return refuse(400, message.id, rpc::kInvalidParams,
+                      std::string("params._meta lacks ") + envelope::kVersion + " and " +
+                          envelope::kCapabilities);
     }
     if (!problem.empty()) return refuse(400, message.id, rpc::kInvalidParams, problem);
     Classified out;
-    out.version = *stringMember(*envelope(body), kVersionKey);
+    out.version = *stringMember(*metaOf(body), envelope::kVersion);
     if (!header.empty() && header != out.version) {
         return refuse(400, message.id, rpc::kHeaderMismatch,
                       "Header mismatch: MCP-Protocol-Version '" + toUtf8(header) +
@@ -117,6 +111,19 @@ Classified classifyRequest(const Json& body, Message message, const std::string&
 }
 
 }  // namespace
+
+std::optional<int> logSeverity(std::string_view level) {
+    constexpr std::array<std::string_view, 8> levels = {"debug", "info",     "notice", "warning",
+                                                        "error", "critical", "alert",  "emergency"};
+    const auto found = std::find(levels.begin(), levels.end(), level);
+    if (found == levels.end()) return std::nullopt;
+    return static_cast<int>(found - levels.begin());
+}
+
+bool isModernVersion(std::string_view version) {
+    return std::find(kModernVersions.begin(), kModernVersions.end(), version) !=
+           kModernVersions.end();
+}
 
 bool isLegacyVersion(std::string_view version) {
     return std::find(kLegacyVersions.begin(), kLegacyVersions.end(), version) !=

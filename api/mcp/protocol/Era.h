@@ -16,10 +16,29 @@ constexpr std::array<std::string_view, 5> kLegacyVersions = {
     "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"};
 /// The first revision without them.
 constexpr std::string_view kFirstModern = "2026-07-28";
+/// The revisions without them, newest first: what server/discover names.
+constexpr std::array<std::string_view, 1> kModernVersions = {"2026-07-28"};
+/// The first revision whose answers may be resumed with Last-Event-ID.
+constexpr std::string_view kFirstResumable = "2025-03-26";
+/// The first revision whose streams begin with an event without data, to have an id early.
+constexpr std::string_view kFirstPriming = "2025-11-25";
 /// The one revision that has JSON-RPC batches.
 constexpr std::string_view kBatchVersion = "2025-03-26";
 
+/// Keys of a modern request's `params._meta`.
+namespace envelope {
+constexpr const char* kVersion = "io.modelcontextprotocol/protocolVersion";
+constexpr const char* kCapabilities = "io.modelcontextprotocol/clientCapabilities";
+constexpr const char* kClient = "io.modelcontextprotocol/clientInfo";
+constexpr const char* kLogLevel = "io.modelcontextprotocol/logLevel";
+constexpr const char* kServer = "io.modelcontextprotocol/serverInfo";
+constexpr const char* kSubscription = "io.modelcontextprotocol/subscriptionId";
+}  // namespace envelope
+
+/// How grave a log level is, 0 for "debug" to 7 for "emergency"; nullopt for another word.
+std::optional<int> logSeverity(std::string_view level);
 bool isLegacyVersion(std::string_view version);
+bool isModernVersion(std::string_view version);
 /// What `initialize` answers: the version asked for if it is a legacy one, else the newest.
 std::string_view negotiate(std::string_view requested);
 

@@ -30,10 +30,14 @@ Message readMessage(const Json& body) {
     }
     const Json* method = member(body, "method");
     if (method == nullptr) {
-        if (member(body, "result") == nullptr && member(body, "error") == nullptr) {
+        const Json* result = member(body, "result");
+        const Json* error = member(body, "error");
+        if (result == nullptr && error == nullptr) {
             return invalid(std::move(message), "method is missing");
         }
         message.kind = MessageKind::Response;
+        if (result != nullptr) message.result = *result;
+        if (error != nullptr) message.error = *error;
         return message;
     }
     if (!method->is_string()) return invalid(std::move(message), "method must be a string");
@@ -63,6 +67,12 @@ Json errorMessage(const Json& id, const RpcError& error) {
 Json notificationMessage(const std::string& method, Json params) {
     Json message = {{"jsonrpc", "2.0"}, {"method", method}};
     message["params"] = std::move(params);
+    return message;
+}
+
+Json requestMessage(const Json& id, const std::string& method, Json params) {
+    Json message = notificationMessage(method, std::move(params));
+    message["id"] = id;
     return message;
 }
 

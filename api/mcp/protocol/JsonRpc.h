@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/Json.h"
 
@@ -17,7 +19,9 @@ constexpr int kInvalidParams = -32602;
 constexpr int kInternal = -32603;
 constexpr int kTransport = -32000;
 constexpr int kSessionNotFound = -32001;
+constexpr int kResourceNotFound = -32002;  ///< before 2026-07-28; since then kInvalidParams
 constexpr int kHeaderMismatch = -32020;
+constexpr int kMissingCapability = -32021;
 constexpr int kUnsupportedVersion = -32022;
 }  // namespace rpc
 
@@ -25,6 +29,17 @@ struct RpcError {
     int code = rpc::kInternal;
     std::string message;
     Json data;  ///< null: left out
+};
+
+/// A request that is refused by the protocol itself, where an Error would be a tool's result.
+class RpcFailure : public std::runtime_error {
+public:
+    explicit RpcFailure(RpcError error)
+        : std::runtime_error(error.message), error_(std::move(error)) {}
+    const RpcError& error() const { return error_; }
+
+private:
+    RpcError error_;
 };
 
 enum class MessageKind { Request, Notification, Response, Invalid };
@@ -35,6 +50,8 @@ struct Message {
     Json id;  ///< string or integer of a request or response, exactly as sent; null otherwise
     std::string method;
     Json params = Json::object();
+    Json result;          ///< of a Response; null where it is an error
+    Json error;           ///< of a Response; null where it is a result
     std::string problem;  ///< why it is Invalid
 };
 
@@ -45,6 +62,7 @@ Json resultMessage(const Json& id, Json result);
 /// Without `id` where the request's is unknown: the schema allows no null.
 Json errorMessage(const Json& id, const RpcError& error);
 Json notificationMessage(const std::string& method, Json params);
+Json requestMessage(const Json& id, const std::string& method, Json params);
 
 /// A member by key, or nullptr where `value` is no object or has none.
 const Json* member(const Json& value, const std::string& key);

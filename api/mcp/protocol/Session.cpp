@@ -10,9 +10,11 @@
 namespace hearth::mcp {
 namespace {
 
-constexpr char kLayout = 1;
+constexpr char kLayout = 2;
+/// Their places are bits of session ids: add at the end, never reorder.
+constexpr std::array<const char*, 3> kCapabilities = {"elicitation", "sampling", "roots"};
 constexpr std::size_t kRandomSize = 12;
-constexpr std::size_t kBodySize = 2 + 8 + kRandomSize;
+constexpr std::size_t kBodySize = 3 + 8 + kRandomSize;
 constexpr std::size_t kTagSize = 16;
 
 std::string digestBytes(const Digest& digest, std::size_t size) {
@@ -30,11 +32,16 @@ std::string SessionIds::sign(std::string_view body, std::string_view tenant) con
     return digestBytes(hmacSha256(key_, text), kTagSize);
 }
 
-std::string SessionIds::issue(std::string_view tenant, std::string_view protocol_version) {
+std::string SessionIds::issue(std::string_view tenant, std::string_view protocol_version,
+                              const Json& client_capabilities) {
     const auto place =
         std::find(kLegacyVersions.begin(), kLegacyVersions.end(), negotiate(protocol_version)) -
         kLegacyVersions.begin();
-    std::string body{kLayout, static_cast<char>(place)};
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < kCapabilities.size(); ++i) {
+        if (member(client_capabilities, kCapabilities[i]) != nullptr) bits |= 1U << i;
+    }
+    std::string body{kLayout, static_cast<char>(place), static_cast<char>(bits)};
     const auto issued = static_cast<std::uint64_t>(toUnixMillis(clock_.wall()));
     for (int shift = 56; shift >= 0; shift -= 8) body += static_cast<char>(issued >> shift & 0xFF);
     std::array<char, kRandomSize> noise{};
@@ -43,8 +50,7 @@ std::string SessionIds::issue(std::string_view tenant, std::string_view protocol
     return base64UrlEncode(body + sign(body, tenant));
 }
 
-std::optional<std::string_view> SessionIds::check(std::string_view id,
-                                                  std::string_view tenant) const {
+std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_view tenant) const {
     std::string bytes;
     if (!base64UrlDecode(id, bytes) || bytes.size() != kBodySize + kTagSize) return std::nullopt;
     const std::string_view body(bytes.data(), kBodySize);
@@ -53,14 +59,20 @@ std::optional<std::string_view> SessionIds::check(std::string_view id,
     const auto place = static_cast<unsigned char>(body[1]);
     if (body[0] != kLayout || place >= kLegacyVersions.size()) return std::nullopt;
     std::uint64_t issued = 0;
-    for (std::size_t i = 2; i < 10; ++i)
+    for (std::size_t i = 3; i < 11; ++i)
         issued = issued << 8U | static_cast<unsigned char>(body[i]);
     if (clock_.wall() > fromUnixMillis(static_cast<std::int64_t>(issued)) + kMaxAge) {
         return std::nullopt;
     }
     const std::lock_guard lock(mutex_);
     if (revoked_.contains(id)) return std::nullopt;
-    return kLegacyVersions[place];
+    SessionFacts facts{kLegacyVersions[place], Json::object()};
+    for (std::size_t i = 0; i < kCapabilities.size(); ++i) {
+        if ((static_cast<unsigned char>(body[2]) >> i & 1U) != 0) {
+            facts.client_capabilities[kCapabilities[i]] = Json::object();
+        }
+    }
+    return facts;
 }
 
 void SessionIds::revoke(const std::string& id) {

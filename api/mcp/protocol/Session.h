@@ -9,13 +9,22 @@
 #include <string>
 #include <string_view>
 
+#include "api/mcp/protocol/JsonRpc.h"
 #include "base/Clock.h"
 
 namespace hearth::mcp {
 
-/// Makes and checks session ids that describe themselves: layout version, protocol version, time
-/// of issue and random bits, signed with the server's key and bound to a tenant. Any server with
-/// the same key accepts them, so clients live on across restarts. Thread-safe.
+/// What a session id says of its session.
+struct SessionFacts {
+    std::string_view version;  ///< negotiated
+    Json
+        client_capabilities{};  ///< an object: elicitation, sampling, roots, each {} where declared
+};
+
+/// Makes and checks session ids that describe themselves: layout version, protocol version, what
+/// the client can do, time of issue and random bits, signed with the server's key and bound to a
+/// tenant. Any server with the same key accepts them, so clients live on across restarts.
+/// Thread-safe.
 ///
 /// Only ended sessions are remembered: the last kMaxRevoked of them, in memory. After a restart an
 /// ended session would be accepted again; it carries no right of its own, so nothing is gained.
@@ -24,10 +33,11 @@ public:
     SessionIds(std::string_view secret_key, const Clock& clock);
 
     /// A new id for a legacy protocol version, visible ASCII.
-    std::string issue(std::string_view tenant, std::string_view protocol_version);
-    /// The protocol version of a good id; nullopt for one that is malformed, another tenant's,
+    std::string issue(std::string_view tenant, std::string_view protocol_version,
+                      const Json& client_capabilities = Json::object());
+    /// What a good id says; nullopt for one that is malformed, another tenant's,
     /// older than kMaxAge or ended.
-    std::optional<std::string_view> check(std::string_view id, std::string_view tenant) const;
+    std::optional<SessionFacts> check(std::string_view id, std::string_view tenant) const;
     /// Ends a session that check() accepts.
     void revoke(const std::string& id);
 

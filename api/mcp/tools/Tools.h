@@ -7,19 +7,14 @@
 #include <variant>
 #include <vector>
 
+#include "api/mcp/protocol/CallContext.h"
+#include "api/mcp/protocol/Conversation.h"
 #include "api/mcp/tools/Arguments.h"
 #include "api/mcp/tools/Content.h"
 #include "base/Clock.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {
-
-/// Who calls a tool, and when the call came.
-struct CallContext {
-    controller::Principal who;
-    TimePoint started_at{};
-    std::string origin{};  ///< "http://host" as the client reaches this server; may be empty
-};
 
 /// A tool call that waits for an execution. Holds no thread: whoever carries it waits or
 /// subscribes, then calls finish().
@@ -35,7 +30,13 @@ struct PendingCall {
     bool ready(TimePoint now) const { return execution->finished() || (until && now >= *until); }
 };
 
-using ToolOutcome = std::variant<ToolResult, PendingCall>;
+/// A tool call that talks with its client while it works, in a thread of its own. `work` may throw
+/// Error and RpcFailure.
+struct LiveCall {
+    std::function<ToolResult(Conversation&)> work;
+};
+
+using ToolOutcome = std::variant<ToolResult, PendingCall, LiveCall, InputRequired>;
 
 /// One line of the table of tools. Everything that clients and validation need stands in it.
 struct Tool {
@@ -45,7 +46,8 @@ struct Tool {
         description;  ///< "{pools}" and "{default}" are filled in from the pools' real limits
     Json schema;      ///< flat, without $ref
     Json annotations;
-    /// Gets arguments that fit the schema. Error becomes a result the model reads.
+    /// Gets arguments that fit the schema. Error becomes a result the model reads, RpcFailure an
+    /// error of the protocol.
     std::function<ToolOutcome(const CallContext&, const Arguments&)> handler;
 };
 
@@ -60,6 +62,7 @@ public:
     const Tool* find(const std::string& name) const;
     std::string names() const;
     /// Checks arguments and runs the tool. Never throws Error: that is a result with isError.
+    /// Throws RpcFailure.
     ToolOutcome call(const Tool& tool, const CallContext& context, const Json& arguments) const;
 
 private:

@@ -1,0 +1,32 @@
+#include "api/mcp/Catalog.h"
+
+namespace hearth::mcp {
+namespace {
+
+constexpr const char* kInstructions =
+    "Hearth runs code in isolated sandboxes that are kept warm, so opening one takes about a "
+    "millisecond. For a single calculation call run with code or command and no workspace: it is "
+    "a one shot and leaves nothing behind. To keep files between calls, call workspace_open once, "
+    "pass its workspace_id to run, file_put and file_get, and call workspace_close at the end. "
+    "Every run starts a fresh process: variables do not survive, files do. Pictures: save them to "
+    "a file in the run, then file_get shows PNG and JPEG. For work longer than about 50 seconds "
+    "pass background=true and ask run_status. An error says what to do next. pool_list shows "
+    "languages and limits.\n\n"
+    "Hearth 在隔离的沙箱中运行代码。只算一次：直接调用 run（给 code 或 command，不给 "
+    "workspace_id），运行后沙箱即销毁。需要保留文件：先调用 workspace_open，之后在 run、file_put、"
+    "file_get 中传入 workspace_id，用完调用 "
+    "workspace_close。变量不会在两次运行之间保留，文件会保留。"
+    "图片先保存为文件，再用 file_get 查看。耗时较长的任务请设 background=true，再用 run_status "
+    "查询。";
+
+}  // namespace
+
+Catalog nativeCatalog(const controller::Services& services) {
+    return {.server_info = {{"name", "hearth"}, {"title", "Hearth"}, {"version", HEARTH_VERSION}},
+            .instructions = kInstructions,
+            .tools = Toolbox(services, nativeTools(services)),
+            .prompts = Prompts(nativePrompts(services)),
+            .resources = Resources(nativeResources(services))};
+}
+
+}  // namespace hearth::mcp

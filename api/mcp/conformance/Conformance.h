@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/mcp/Catalog.h"
+
+namespace hearth::mcp::conformance {
+
+/// What makes the streams of clients tell them that something has changed.
+struct Announce {
+    std::function<void()> tools;
+    std::function<void()> prompts;
+};
+
+/// The native catalog and what the official MCP conformance suite (npm
+/// `@modelcontextprotocol/conformance`) expects of a server under test: tools, prompts and
+/// resources named `test_…` that answer fixed things, ask their client, and change. For
+/// `hearth serve --conformance` only.
+Catalog catalog(const controller::Services& services, Announce announce);
+
+// Its parts, one file each.
+std::vector<Tool> contentTools();
+std::vector<Tool> talkingTools(const Announce& announce);
+std::vector<Tool> inputTools(const controller::Services& services);
+std::vector<Prompt> prompts();
+std::shared_ptr<const ResourceSource> resources();
+
+/// A form to be filled in by the user, as `elicitation/create` and `inputRequests` have it.
+Json form(const std::string& message, Json properties, const std::vector<std::string>& required);
+/// A line of the table: arguments by name with their type, all required.
+Tool fixture(const std::string& name, const std::string& description,
+             const std::vector<std::pair<std::string, std::string>>& arguments,
+             std::function<ToolOutcome(const CallContext&, const Arguments&)> handler);
+/// The smallest PNG (one pixel) and a WAV without samples, as base64.
+extern const std::string kPng;
+extern const std::string kWav;
+
+}  // namespace hearth::mcp::conformance

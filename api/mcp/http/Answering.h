@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "api/mcp/Server.h"
+#include "api/mcp/http/Hub.h"
+
+namespace hearth::mcp {
+
+/// The forms of an answer that a client's Accept header allows.
+enum class Accepts { Json, EventsOnly, Both, Neither };
+/// Lenient: without the header JSON, and "*/*" is both.
+Accepts acceptedForms(const api::Request& request);
+
+/// The replies to one POST, on their way to an HTTP answer: JSON where all is done within the
+/// inline wait, else an SSE stream that goes on without a worker. A client that takes no stream
+/// gets its JSON when all is done.
+class Answering {
+public:
+    /// Of a session, with its version; or modern, with none.
+    Answering(Hub& hub, std::string session, std::string version, bool modern)
+        : hub_(hub), session_(std::move(session)), version_(std::move(version)), modern_(modern) {}
+
+    void add(Server::Reply reply);
+    void setBatch() { batch_ = true; }
+    bool empty() const { return done_.empty() && slow_.empty() && live_.empty(); }
+    /// Once.
+    api::Response answer(api::Request& request, Accepts accepts) &&;
+
+private:
+    void waitInline();
+    api::Response later(api::Request& request) &&;
+    api::Response stream(api::Request& request) &&;
+    api::Response whole(Accepts accepts) const;
+    /// Of the one message; a legacy answer is always 200.
+    int status() const;
+
+    Hub& hub_;
+    std::string session_;
+    std::string version_;
+    bool modern_;
+    bool batch_ = false;
+    std::vector<Json> done_;
+    std::vector<SlowCall> slow_;
+    std::vector<LiveReply> live_;
+};
+
+/// An empty answer, or one with a JSON body.
+api::Response mcpAnswer(int status, std::string body = {});
+/// An error of the protocol as an HTTP answer.
+api::Response mcpRefusal(int status, const Json& id, int code, const std::string& message,
+                         Json data = {});
+/// The head of an event stream.
+api::Response eventAnswer();
+std::string mediaType(std::string_view header);
+
+}  // namespace hearth::mcp

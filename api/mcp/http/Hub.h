@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+
+#include "api/auth/Authenticator.h"
+#include "api/auth/WorkerShares.h"
+#include "api/mcp/http/LiveCalls.h"
+#include "api/mcp/http/Notices.h"
+#include "api/mcp/http/ReplayStreams.h"
+#include "api/mcp/http/SlowCalls.h"
+#include "api/mcp/protocol/Session.h"
+#include "controller/Services.h"
+
+namespace hearth::mcp {
+
+struct McpOptions {
+    /// How long a call may keep its worker thread (and a plain JSON answer) before it goes on as
+    /// an SSE stream.
+    std::chrono::milliseconds inline_wait{1'000};
+    std::size_t max_body = 4U << 20U;
+    /// Slow calls at once; more are refused with a hint to run in the background.
+    std::size_t max_slow_calls = 1'000;
+};
+
+/// What the endpoints of one server share. All references outlive it, and the front must stop
+/// before it goes.
+struct Hub {
+    Hub(const controller::Services& all, const auth::Authenticator& who,
+        const auth::WorkerShares& workers, McpOptions chosen = {})
+        : services(all),
+          authenticator(who),
+          shares(workers),
+          options(chosen),
+          sessions(all.secret_key, all.clock),
+          replays(all.clock),
+          notices(all),
+          slow_calls(std::make_shared<SlowCalls>(all.clock)),
+          live_calls(std::make_shared<LiveCalls>()) {}
+
+    const controller::Services& services;
+    const auth::Authenticator& authenticator;
+    const auth::WorkerShares& shares;
+    const McpOptions options;
+    SessionIds sessions;
+    ReplayStreams replays;
+    Notices notices;
+    // Stream starters may outlive a request.
+    const std::shared_ptr<SlowCalls> slow_calls;
+    const std::shared_ptr<LiveCalls> live_calls;
+};
+
+}  // namespace hearth::mcp

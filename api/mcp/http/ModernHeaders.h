@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/http/Handler.h"
+#include "api/mcp/protocol/JsonRpc.h"
+#include "api/mcp/tools/Tools.h"
+
+namespace hearth::mcp {
+
+/// What is wrong with the headers that 2026-07-28 puts beside a body so that proxies need not read
+/// it (Mcp-Method, Mcp-Name, and Mcp-Param-* of parameters that a tool's schema marks with
+/// x-mcp-header); nullopt if nothing is.
+std::optional<std::string> headerMismatch(const api::Request& request, const Message& message,
+                                          const Toolbox& tools);
+
+/// A header's value as text: a literal, or "=?base64?…?=". nullopt for bad base64.
+std::optional<std::string> decodedHeader(std::string_view value);
+
+}  // namespace hearth::mcp

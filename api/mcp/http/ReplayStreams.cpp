@@ -1,0 +1,159 @@
+#include "api/mcp/http/ReplayStreams.h"
+
+#include <atomic>
+#include <charconv>
+#include <utility>
+
+#include "base/Ids.h"
+
+namespace hearth::mcp {
+
+/// The events of one answer, and the connection that takes them now. Thread-safe.
+class ReplayLog {
+public:
+    ReplayLog(std::string id, std::string session, const Clock& clock)
+        : id_(std::move(id)), session_(std::move(session)), clock_(clock) {}
+
+    const std::string& session() const { return session_; }
+
+    void begin(std::shared_ptr<api::Stream> stream, bool prime) {
+        const std::lock_guard lock(mutex_);
+        stream_ = std::move(stream);
+        if (prime) stream_->send("id: " + id_ + "_0\nretry: 500\ndata: \n\n");
+    }
+
+    void send(const Json& message) {
+        const std::lock_guard lock(mutex_);
+        const std::string event =
+            "id: " + id_ + "_" + std::to_string(++last_) + "\n" + sseEvent(message);
+        bytes_ += event.size();
+        events_.emplace_back(last_, event);
+        while (bytes_ > kMaxBytes && events_.size() > 1) {
+            bytes_ -= events_.front().second.size();
+            events_.pop_front();
+        }
+        if (stream_) stream_->send(event);
+    }
+
+    void attach(std::shared_ptr<api::Stream> stream, std::uint64_t after) {
+        const std::lock_guard lock(mutex_);
+        if (stream_) stream_->finish();
+        for (const auto& [number, event] : events_) {
+            if (number > after) stream->send(event);
+        }
+        if (ended_at_) {
+            stream->finish();
+        } else {
+            stream_ = std::move(stream);
+        }
+    }
+
+    void hangUp() {
+        const std::lock_guard lock(mutex_);
+        if (stream_) stream_->finish();
+        stream_.reset();
+    }
+
+    void end() {
+        const std::lock_guard lock(mutex_);
+        ended_at_ = clock_.now();
+        if (stream_) stream_->finish();
+        stream_.reset();
+    }
+
+    std::optional<TimePoint> endedAt() const {
+        const std::lock_guard lock(mutex_);
+        return ended_at_;
+    }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    static constexpr std::size_t kMaxBytes = 8U << 20U;
+
+    const std::string id_;
+    const std::string session_;
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<api::Stream> stream_;  ///< null while nobody listens; guarded by mutex_
+    std::deque<std::pair<std::uint64_t, std::string>> events_;  ///< guarded by mutex_
+    std::uint64_t last_ = 0;                                    ///< guarded by mutex_
+    std::optional<TimePoint> ended_at_;                         ///< guarded by mutex_
+    std::atomic<std::size_t> bytes_{0};
+};
+
+namespace {
+
+/// What the calls of an answer hold.
+class ReplayOutlet final : public Outlet {
+public:
+    explicit ReplayOutlet(std::shared_ptr<ReplayLog> log) : log_(std::move(log)) {}
+    ~ReplayOutlet() override { log_->end(); }
+
+    void send(const Json& message) override { log_->send(message); }
+    bool closed() const override { return false; }  // somebody may fetch it until it is dropped
+    std::shared_ptr<void> onClosed(std::function<void()>) override { return {}; }
+    void hangUp() override { log_->hangUp(); }
+
+private:
+    const std::shared_ptr<ReplayLog> log_;
+};
+
+}  // namespace
+
+std::shared_ptr<Outlet> ReplayStreams::open(const std::string& session,
+                                            std::shared_ptr<api::Stream> stream, bool prime) {
+    const std::string id = newId("");
+    const auto log = std::make_shared<ReplayLog>(id, session, clock_);
+    log->begin(std::move(stream), prime);
+    const std::lock_guard lock(mutex_);
+    collect();
+    logs_.emplace(id, log);
+    order_.push_back(id);
+    return std::make_shared<ReplayOutlet>(log);
+}
+
+void ReplayStreams::collect() {
+    std::size_t bytes = 0;
+    for (const auto& [id, log] : logs_) bytes += log->bytes();
+    while (!order_.empty()) {
+        const auto oldest = logs_.find(order_.front());
+        const std::optional<TimePoint> ended = oldest->second->endedAt();
+        const bool late = ended && clock_.now() - *ended > kKept;
+        if (!late && logs_.size() < kMaxLogs && bytes <= kMaxBytes) return;
+        bytes -= oldest->second->bytes();
+        logs_.erase(oldest);
+        order_.pop_front();
+    }
+}
+
+ReplayStreams::Place ReplayStreams::find(const std::string& session,
+                                         std::string_view last_event_id) {
+    const std::size_t mark = last_event_id.rfind('_');
+    if (mark == std::string_view::npos) return {};
+    Place place;
+    const std::string_view number = last_event_id.substr(mark + 1);
+    const auto [end, problem] =
+        std::from_chars(number.data(), number.data() + number.size(), place.event);
+    if (problem != std::errc() || end != number.data() + number.size()) return {};
+    const std::lock_guard lock(mutex_);
+    const auto found = logs_.find(last_event_id.substr(0, mark));
+    if (found == logs_.end() || found->second->session() != session) return {};
+    place.log = found->second;
+    return place;
+}
+
+bool ReplayStreams::knows(const std::string& session, std::string_view last_event_id) {
+    return find(session, last_event_id).log != nullptr;
+}
+
+void ReplayStreams::resume(const std::string& session, std::string_view last_event_id,
+                           std::shared_ptr<api::Stream> stream) {
+    const Place place = find(session, last_event_id);
+    if (place.log) {
+        place.log->attach(std::move(stream), place.event);
+    } else {
+        stream->finish();
+    }
+}
+
+}  // namespace hearth::mcp

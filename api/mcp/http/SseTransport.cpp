@@ -1,0 +1,177 @@
+#include "api/mcp/http/SseTransport.h"
+
+#include <utility>
+
+#include "api/mcp/http/Answering.h"
+#include "base/Ids.h"
+
+namespace hearth::mcp {
+
+struct SseTransport::Session {
+    controller::Principal who;
+    std::string id;
+    std::shared_ptr<Outlet> outlet;
+    std::mutex mutex;
+    std::string version;                        ///< guarded by mutex
+    Json client_capabilities = Json::object();  ///< guarded by mutex
+};
+
+namespace {
+
+/// The share of one answer in a session's stream, which goes on after it.
+class SharedOutlet final : public Outlet {
+public:
+    explicit SharedOutlet(std::shared_ptr<Outlet> stream) : stream_(std::move(stream)) {}
+
+    void send(const Json& message) override { stream_->send(message); }
+    bool closed() const override { return stream_->closed(); }
+    std::shared_ptr<void> onClosed(std::function<void()> callback) override {
+        return stream_->onClosed(std::move(callback));
+    }
+
+private:
+    const std::shared_ptr<Outlet> stream_;
+};
+
+}  // namespace
+
+SseTransport::SseTransport(Hub& hub, Server& server, std::string messages_path)
+    : hub_(hub), server_(server), messages_path_(std::move(messages_path)) {}
+
+api::Response SseTransport::handle(api::Request& request) {
+    if (request.method() == "GET") return open(request);
+    if (request.method() == "POST") return message(request);
+    api::Response response = mcpRefusal(405, {}, rpc::kTransport, "Method not allowed");
+    response.headers.emplace_back("Allow", "GET, POST");
+    return response;
+}
+
+api::Response SseTransport::open(api::Request& request) {
+    const controller::Principal who = hub_.authenticator.authenticate(request);
+    {
+        const std::lock_guard lock(table_->mutex);
+        if (table_->sessions.size() >= kMaxSessions) {
+            throw Error(ErrorCode::Unavailable, "too many event streams are open");
+        }
+    }
+    api::Response response = eventAnswer();
+    response.body =
+        api::StreamStarter([table = table_, who, path = messages_path_, &hub = hub_,
+                            stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
+            auto session = std::make_shared<Session>();
+            session->who = who;
+            session->id = newId("");
+            stream->send("event: endpoint\ndata: " + path + "?sessionId=" + session->id + "\n\n");
+            session->outlet = std::make_shared<StreamOutlet>(stream);
+            {
+                const std::lock_guard lock(table->mutex);
+                table->sessions[session->id] = session;
+            }
+            hub.notices.follow(stream, {who, Interest::all(), session->id}, stop);
+            const auto forget = [weak = std::weak_ptr<Table>(table), id = session->id] {
+                const std::shared_ptr<Table> sessions = weak.lock();
+                if (!sessions) return;
+                std::shared_ptr<Session> gone;  // goes after the lock
+                const std::lock_guard lock(sessions->mutex);
+                const auto found = sessions->sessions.find(id);
+                if (found == sessions->sessions.end()) return;
+                gone = std::move(found->second);
+                sessions->sessions.erase(found);
+            };
+            stream->onClosed(forget);
+        });
+    return response;
+}
+
+api::Response SseTransport::message(api::Request& request) {
+    const controller::Principal who = hub_.authenticator.authenticate(request);
+    const std::string id =
+        request.query("sessionId").value_or(request.query("session_id").value_or(""));
+    std::shared_ptr<Session> session;
+    {
+        const std::lock_guard lock(table_->mutex);
+        const auto found = table_->sessions.find(id);
+        if (found != table_->sessions.end()) session = found->second;
+    }
+    if (!session || session->who.tenant != who.tenant) {
+        return mcpRefusal(404, {}, rpc::kSessionNotFound, "Session not found");
+    }
+    if (mediaType(request.header("Content-Type").value_or("")) != "application/json") {
+        return mcpRefusal(415, {}, rpc::kTransport, "Content-Type must be application/json");
+    }
+    Json body;
+    try {
+        JsonLimits limits;
+        limits.bytes = hub_.options.max_body;
+        body = parseJson(request.readBody(hub_.options.max_body), limits);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::InvalidArgument) throw;
+        return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
+    }
+    const std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
+    take(request, session, body);
+    api::Response response = mcpAnswer(202, "Accepted");
+    response.headers = {{"Content-Type", "text/plain"}};
+    return response;
+}
+
+void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& session,
+                        const Json& body) {
+    if (!body.is_array()) {
+        takeOne(request, session, readMessage(body));
+        return;
+    }
+    for (const Json& one : body) takeOne(request, session, readMessage(one));
+}
+
+void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>& session,
+                           const Message& message) {
+    if (message.kind == MessageKind::Response) {
+        hub_.live_calls->answer(session->id, message);
+        return;
+    }
+    if (message.kind == MessageKind::Request && message.method == "initialize") {
+        std::string version;
+        const Json reply = server_.initialize(message, version);
+        {
+            const std::lock_guard lock(session->mutex);
+            session->version = version;
+            if (const Json* capabilities = member(message.params, "capabilities")) {
+                session->client_capabilities = *capabilities;
+            }
+        }
+        session->outlet->send(reply);
+        return;
+    }
+    if (const auto uri = stringMember(message.params, "uri")) {
+        if (message.method == "resources/subscribe") hub_.notices.subscribe(session->id, *uri);
+        if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session->id, *uri);
+    }
+    const std::string host = request.header("Host").value_or("");
+    Caller caller;
+    caller.context.who = session->who;
+    caller.context.started_at = request.startedAt();
+    caller.context.origin = host.empty() ? "" : "http://" + host;
+    caller.context.session = session->id;
+    caller.request_id = request.id();
+    caller.calls_scope = session->id;
+    {
+        const std::lock_guard lock(session->mutex);
+        caller.version = session->version;
+        caller.context.client_capabilities = session->client_capabilities;
+    }
+    Server::Reply reply = server_.handle(caller, message);
+    const auto outlet = std::make_shared<SharedOutlet>(session->outlet);
+    if (const auto* done = std::get_if<Json>(&reply)) outlet->send(*done);
+    if (auto* live = std::get_if<LiveReply>(&reply)) {
+        hub_.live_calls->start(std::move(*live), session->id, outlet);
+    }
+    if (auto* slow = std::get_if<SlowCall>(&reply)) {
+        std::vector<SlowCall> calls;
+        calls.push_back(std::move(*slow));
+        hub_.slow_calls->follow(outlet, std::move(calls), request.stopToken(),
+                                SlowCalls::HangUp::LeavesRunning);
+    }
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "api/http/Handler.h"
+#include "api/mcp/Server.h"
+#include "api/mcp/http/Hub.h"
+
+namespace hearth::mcp {
+
+/// HTTP+SSE, the transport of 2024-11-05: a GET opens the stream that every message of the session
+/// comes by, and names the path to POST to, where each is answered 202. A session lives as long as
+/// its stream; calls in work do, too, when it ends.
+class SseTransport final : public api::Handler {
+public:
+    /// `messages_path`: what POSTs go to, "/messages". Both references outlive the handler.
+    SseTransport(Hub& hub, Server& server, std::string messages_path);
+
+    /// GET opens, POST is a message.
+    api::Response handle(api::Request& request) override;
+
+    static constexpr std::size_t kMaxSessions = 1'000;
+
+private:
+    struct Session;
+    struct Table {
+        std::mutex mutex;
+        std::map<std::string, std::shared_ptr<Session>> sessions;  ///< guarded by mutex
+    };
+
+    api::Response open(api::Request& request);
+    api::Response message(api::Request& request);
+    void take(api::Request& request, const std::shared_ptr<Session>& session, const Json& body);
+    void takeOne(api::Request& request, const std::shared_ptr<Session>& session,
+                 const Message& message);
+
+    Hub& hub_;
+    Server& server_;
+    const std::string messages_path_;
+    const std::shared_ptr<Table> table_ = std::make_shared<Table>();  ///< callbacks see it, too
+};
+
+}  // namespace hearth::mcp

@@ -1,0 +1,33 @@
+#include "api/mcp/http/Surface.h"
+
+#include <utility>
+
+#include "api/mcp/http/McpHandler.h"
+#include "api/mcp/http/SseTransport.h"
+
+namespace hearth::mcp {
+
+Surface::Surface(const controller::Services& services, const auth::Authenticator& authenticator,
+                 const auth::WorkerShares& shares, McpOptions options)
+    : hub_(services, authenticator, shares, options) {}
+
+void Surface::mount(const std::string& prefix, Catalog catalog) {
+    Server& server =
+        *servers_.emplace_back(std::make_unique<Server>(hub_.services, std::move(catalog)));
+    api::Handler& streamable = *handlers_.emplace_back(std::make_unique<McpHandler>(hub_, server));
+    api::Handler& events =
+        *handlers_.emplace_back(std::make_unique<SseTransport>(hub_, server, prefix + "/messages"));
+    for (const char* end : {"", "/"}) {
+        routes_[prefix + "/mcp" + end] = &streamable;
+        routes_[prefix + "/sse" + end] = &events;
+        routes_[prefix + "/messages" + end] = &events;
+    }
+}
+
+api::Response Surface::handle(api::Request& request) {
+    api::Response response = routes_.at(request.path())->handle(request);
+    if (response.route.empty()) response.route = "/mcp";
+    return response;
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/mcp/protocol/JsonRpc.h"
+#include "base/Clock.h"
+#include "controller/Principal.h"
+
+namespace hearth::mcp {
+
+/// Who calls a tool, prompt or resource, and how.
+struct CallContext {
+    controller::Principal who;
+    TimePoint started_at{};
+    std::string origin{};   ///< "http://host" as the client reaches this server; may be empty
+    std::string session{};  ///< of the revisions that have one, or of a stdio bridge; else empty
+    bool modern = false;    ///< 2026-07-28 or later
+    Json client_capabilities = Json::object();
+    /// What the client answered to InputRequired, by key; an object.
+    Json input_responses = Json::object();
+    std::optional<std::string>
+        request_state{};  ///< as the client sent it back: hostile until checked
+
+    bool clientCan(const std::string& capability) const {
+        return member(client_capabilities, capability) != nullptr;
+    }
+};
+
+/// Instead of a result: questions to the client, which sends the same request again with its
+/// answers. 2026-07-28 or later.
+struct InputRequired {
+    Json requests = Json::object();  ///< by key: {"method", "params"}; may be empty
+    std::string state{};             ///< given back with the answers; empty: none
+};
+
+/// The refusal of a call that needs what the client has not declared.
+inline RpcFailure missingCapability(const std::string& capability) {
+    return RpcFailure({rpc::kMissingCapability,
+                       "Missing required client capability: " + capability,
+                       {{"requiredCapabilities", {{capability, Json::object()}}}}});
+}
+
+}  // namespace hearth::mcp

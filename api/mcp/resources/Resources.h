@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/mcp/protocol/CallContext.h"
+#include "controller/Services.h"
+
+namespace hearth::mcp {
+
+/// One kind of resources. Thread-safe.
+class ResourceSource {
+public:
+    virtual ~ResourceSource() = default;
+    /// Appends what it has of the caller to `resources`: at most some hundred.
+    virtual void list(const CallContext& context, Json& resources) const = 0;
+    /// Appends its URI templates.
+    virtual void templates(Json& templates) const = 0;
+    /// The contents of a URI, an array of one or more; nullopt where it is none of its own. Throws
+    /// Error where it is and cannot be read.
+    virtual std::optional<Json> read(const CallContext& context, const std::string& uri) const = 0;
+    /// Proposals for a variable of a template of its own; nullopt where it is not.
+    virtual std::optional<std::vector<std::string>> complete(const CallContext& context,
+                                                             const std::string& uri_template,
+                                                             const std::string& variable) const = 0;
+};
+
+/// One endpoint's resources. Thread-safe once made.
+class Resources {
+public:
+    explicit Resources(std::vector<std::shared_ptr<const ResourceSource>> sources)
+        : sources_(std::move(sources)) {}
+
+    /// The results of resources/list and resources/templates/list.
+    Json list(const CallContext& context) const;
+    Json templates() const;
+    /// The result of resources/read. Throws RpcFailure(not found) in the words of the era.
+    Json read(const CallContext& context, const std::string& uri) const;
+    std::vector<std::string> complete(const CallContext& context, const std::string& uri_template,
+                                      const std::string& variable) const;
+
+private:
+    std::vector<std::shared_ptr<const ResourceSource>> sources_;
+};
+
+/// `pool://{name}`, `workspace://{id}`, `workspace://{id}/logs`, `workspace://{id}/files/{path}`.
+std::vector<std::shared_ptr<const ResourceSource>> nativeResources(
+    const controller::Services& services);
+
+/// One element of a read's contents.
+Json textContents(const std::string& uri, const std::string& mime, const std::string& text);
+Json blobContents(const std::string& uri, const std::string& mime, std::string_view bytes);
+
+}  // namespace hearth::mcp

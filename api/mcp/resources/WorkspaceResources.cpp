@@ -1,0 +1,161 @@
+#include "api/mcp/resources/WorkspaceResources.h"
+
+#include <algorithm>
+
+#include "api/mcp/resources/PoolResources.h"
+#include "api/mcp/tools/RunText.h"
+#include "base/http/Url.h"
+#include "controller/MediaType.h"
+
+namespace hearth::mcp {
+namespace {
+
+constexpr std::string_view kScheme = "workspace://";
+constexpr const char* kWorkspace = "workspace://{id}";
+constexpr const char* kLogs = "workspace://{id}/logs";
+constexpr const char* kFiles = "workspace://{id}/files/{+path}";
+constexpr std::size_t kListed = 200;
+constexpr std::size_t kLoggedRuns = 20;
+/// Of each run's output, in a log; none of it where there is more than kLongOutput.
+constexpr std::size_t kLoggedOutput = 2'000;
+constexpr std::uint64_t kLongOutput = 256U << 10U;
+
+Json document(const controller::WorkspaceView& view) {
+    Json out = {{"id", view.id},
+                {"pool", view.pool},
+                {"phase", view.phase},
+                {"root", view.root},
+                {"network", view.network},
+                {"createdAt", view.created_at},
+                {"lastActiveAt", view.last_active_at}};
+    if (view.name) out["name"] = *view.name;
+    if (view.idle_expires_at) out["idleExpiresAt"] = *view.idle_expires_at;
+    if (view.expires_at) out["expiresAt"] = *view.expires_at;
+    if (!view.labels.empty()) out["labels"] = view.labels;
+    return out;
+}
+
+std::string tail(const std::string& bytes) {
+    return clip(bytes, kLoggedOutput).text;
+}
+
+}  // namespace
+
+void WorkspaceResources::list(const CallContext& context, Json& resources) const {
+    controller::ListQuery query;
+    query.limit = kListed;
+    for (const auto& view : services_.workspaces.list(context.who, query).items) {
+        if (view.phase != "Active") continue;
+        const std::string uri = std::string(kScheme) + view.id;
+        const std::string name = view.name ? *view.name : view.id;
+        resources.push_back({{"uri", uri},
+                             {"name", name},
+                             {"description", "Workspace in pool " + view.pool + ", opened " +
+                                                 view.created_at + "."},
+                             {"mimeType", "application/json"}});
+        resources.push_back({{"uri", uri + "/logs"},
+                             {"name", name + " logs"},
+                             {"description", "What ran in it, newest first."},
+                             {"mimeType", "text/plain"}});
+    }
+}
+
+void WorkspaceResources::templates(Json& templates) const {
+    templates.push_back({{"uriTemplate", kWorkspace},
+                         {"name", "workspace"},
+                         {"description", "State and deadlines of a workspace."},
+                         {"mimeType", "application/json"}});
+    templates.push_back({{"uriTemplate", kLogs},
+                         {"name", "workspace logs"},
+                         {"description", "What ran in a workspace, newest first."},
+                         {"mimeType", "text/plain"}});
+    templates.push_back(
+        {{"uriTemplate", kFiles},
+         {"name", "workspace file"},
+         {"description", "A file of a workspace; of a directory the list of its entries."}});
+}
+
+std::optional<Json> WorkspaceResources::read(const CallContext& context,
+                                             const std::string& uri) const {
+    if (!uri.starts_with(kScheme)) return std::nullopt;
+    const std::string_view rest = std::string_view(uri).substr(kScheme.size());
+    const std::size_t slash = rest.find('/');
+    const std::string id(rest.substr(0, slash));
+    const std::string_view what = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
+    if (what.empty()) return facts(context, uri, id);
+    if (what == "logs") return logs(context, uri, id);
+    if (what != "files" && !what.starts_with("files/")) return std::nullopt;
+    const std::optional<std::string> path =
+        percentDecode(what.substr(std::min<std::size_t>(6, what.size())));
+    if (!path) throw Error(ErrorCode::InvalidArgument, "its path is not percent-encoded");
+    return file(context, uri, id, path->empty() ? "." : *path);
+}
+
+Json WorkspaceResources::facts(const CallContext& context, const std::string& uri,
+                               const std::string& id) const {
+    const Json json = document(services_.workspaces.get(context.who, id));
+    return Json::array({textContents(uri, "application/json", json.dump(2))});
+}
+
+Json WorkspaceResources::logs(const CallContext& context, const std::string& uri,
+                              const std::string& id) const {
+    std::string text;
+    std::size_t count = 0;
+    for (const auto& execution : services_.executions.list(context.who, id)) {
+        if (count++ == kLoggedRuns) break;
+        const controller::ExecutionView view = execution->viewUpTo(kLongOutput);
+        text += view.started_at + "  " + runStatusLine(view) + "\n";
+        if (view.withheld) text += "(long output: run_status run_id=" + view.id + " since=0)\n";
+        if (!view.stdout_bytes.empty()) text += tail(view.stdout_bytes) + "\n";
+        if (!view.stderr_bytes.empty()) text += "stderr:\n" + tail(view.stderr_bytes) + "\n";
+    }
+    if (text.empty()) text = "Nothing has run in it.\n";
+    return Json::array({textContents(uri, "text/plain", text)});
+}
+
+Json WorkspaceResources::file(const CallContext& context, const std::string& uri,
+                              const std::string& id, const std::string& path) const {
+    const agent::FileStat stat = services_.workspaces.stat(context.who, id, path);
+    if (stat.type == "directory") {
+        std::string text;
+        for (const auto& one :
+             services_.workspaces.listFiles(context.who, id, path, false, kListed, "").items) {
+            text += one.path + (one.type == "directory" ? "/" : "") + "\n";
+        }
+        return Json::array({textContents(uri, "text/plain", text)});
+    }
+    std::string bytes;
+    services_.workspaces.readFile(
+        context.who, id, path, 0, kFileCap, [](const agent::FileStat&) {},
+        [&](std::string_view chunk) {
+            bytes += chunk;
+            return bytes.size() < kFileCap;
+        });
+    const std::string mime = controller::mediaType(path, bytes);
+    const bool text = bytes.find('\0') == std::string::npos && isUtf8(bytes);
+    return Json::array({text ? textContents(uri, mime, bytes) : blobContents(uri, mime, bytes)});
+}
+
+std::optional<std::vector<std::string>> WorkspaceResources::complete(
+    const CallContext& context, const std::string& uri_template,
+    const std::string& variable) const {
+    if (uri_template != kWorkspace && uri_template != kLogs && uri_template != kFiles) {
+        return std::nullopt;
+    }
+    std::vector<std::string> ids;
+    if (variable != "id") return ids;
+    controller::ListQuery query;
+    query.limit = kListed;
+    for (const auto& view : services_.workspaces.list(context.who, query).items) {
+        if (view.phase == "Active") ids.push_back(view.id);
+    }
+    return ids;
+}
+
+std::vector<std::shared_ptr<const ResourceSource>> nativeResources(
+    const controller::Services& services) {
+    return {std::make_shared<PoolResources>(services),
+            std::make_shared<WorkspaceResources>(services)};
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "api/mcp/resources/Resources.h"
+
+namespace hearth::mcp {
+
+/// `workspace://{id}`, its `/logs` (what ran in it, with the end of each output) and its
+/// `/files/{path}` (a file's bytes, or a directory's entries). Only open workspaces are listed.
+class WorkspaceResources final : public ResourceSource {
+public:
+    explicit WorkspaceResources(const controller::Services& services) : services_(services) {}
+
+    void list(const CallContext& context, Json& resources) const override;
+    void templates(Json& templates) const override;
+    std::optional<Json> read(const CallContext& context, const std::string& uri) const override;
+    std::optional<std::vector<std::string>> complete(const CallContext& context,
+                                                     const std::string& uri_template,
+                                                     const std::string& variable) const override;
+
+    /// The largest file that is read whole; of longer text the beginning is given.
+    static constexpr std::uint64_t kFileCap = 700'000;
+
+private:
+    Json facts(const CallContext& context, const std::string& uri, const std::string& id) const;
+    Json logs(const CallContext& context, const std::string& uri, const std::string& id) const;
+    Json file(const CallContext& context, const std::string& uri, const std::string& id,
+              const std::string& path) const;
+
+    const controller::Services& services_;
+};
+
+}  // namespace hearth::mcp
