@@ -165,10 +165,19 @@ ClientResponse Client::stream(const ClientRequest& request, const BodySink& sink
 }
 
 void Client::close() noexcept {
+    {
+        const std::lock_guard lock(open_->mutex);
+        open_->fd = -1;
+    }
     fd_.reset();
     applied_ = Wait(-1);
     buffer_.clear();
     taken_ = 0;
+}
+
+void Client::interrupt() noexcept {
+    const std::lock_guard lock(open_->mutex);
+    if (open_->fd >= 0) ::shutdown(open_->fd, SHUT_RDWR);
 }
 
 void Client::connect() {
@@ -200,6 +209,8 @@ void Client::connect() {
         throw Error(ErrorCode::Unavailable,
                     "cannot connect to " + url_ + ": " + std::generic_category().message(error));
     }
+    const std::lock_guard lock(open_->mutex);
+    open_->fd = fd_.get();
 }
 
 bool Client::stale() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,10 +77,17 @@ public:
 
     /// Closes the connection; the next request opens one.
     void close() noexcept;
+    /// From any thread: breaks the connection, so that what is on its way fails as if it were lost.
+    void interrupt() noexcept;
     const std::string& url() const { return url_; }
 
 private:
     using Wait = std::chrono::milliseconds;
+    /// The connection as interrupt() sees it; apart, so that a client can be moved.
+    struct Open {
+        std::mutex mutex;
+        int fd = -1;  ///< guarded by mutex
+    };
 
     ClientResponse exchange(const ClientRequest& request, const BodySink* sink,
                             const std::function<bool(const ClientResponse&)>& head);
@@ -110,6 +118,7 @@ private:
     std::string base_path_;
     Fd fd_;
     Wait applied_{-1};
+    std::unique_ptr<Open> open_ = std::make_unique<Open>();
     bool answered_ = false;  ///< a byte of the present answer has arrived
     std::unique_ptr<char[]> scratch_;
     std::string buffer_;  ///< received and not yet taken: from taken_ on

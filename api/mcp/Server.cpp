@@ -297,6 +297,7 @@ Server::Reply Server::callTool(const Caller& caller, const Message& message) {
     slow.progress_token = progressToken(message);
     slow.call = call;
     slow.started_at = caller.context.started_at;
+    slow.log_severity = caller.log_severity;
     slow.answer = [this, caller, tool, id = message.id, finish = pending->finish] {
         return toolAnswer(caller, tool->name, id,
                           [&] { return resultOf(caller, tool->name, id, finish()); });

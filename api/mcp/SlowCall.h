@@ -16,6 +16,9 @@ struct SlowCall {
     PendingCall pending;
     std::shared_ptr<Call> call;
     TimePoint started_at{};
+    /// The least level of log messages that the client has asked for; none: it has not. Output is
+    /// sent as such while it runs, stdout as "info", stderr as "warning".
+    std::optional<int> log_severity{};
     /// Makes the answering message; called at most once, never after a cancellation.
     std::function<Json()> answer;
     /// The same, where the agent turned out not to run it.

@@ -5,6 +5,7 @@
 #include "api/auth/Authenticator.h"
 #include "api/auth/WorkerShares.h"
 #include "api/mcp/http/LiveCalls.h"
+#include "api/mcp/http/LogLevels.h"
 #include "api/mcp/http/Notices.h"
 #include "api/mcp/http/ReplayStreams.h"
 #include "api/mcp/http/SlowCalls.h"
@@ -43,6 +44,7 @@ struct Hub {
     const McpOptions options;
     SessionIds sessions;
     ReplayStreams replays;
+    LogLevels log_levels;
     Notices notices;
     // Stream starters may outlive a request.
     const std::shared_ptr<SlowCalls> slow_calls;

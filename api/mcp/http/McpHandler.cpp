@@ -205,6 +205,7 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     caller.context.client_capabilities = session->client_capabilities;
     caller.version = session->version;
     caller.calls_scope = session->id;
+    caller.log_severity = hub_.log_levels.of(session->id);
     Answering answering(hub_, session->id, session->version, false);
     if (classified.batch) answering.setBatch();
     for (const Message& message : classified.messages) {
@@ -217,8 +218,12 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
 }
 
 void McpHandler::noteSubscription(const Session& session, const Message& message) {
+    if (message.kind != MessageKind::Request) return;
+    if (message.method == "logging/setLevel") {
+        hub_.log_levels.set(session.id, stringMember(message.params, "level").value_or(""));
+    }
     const std::optional<std::string> uri = stringMember(message.params, "uri");
-    if (!uri || message.kind != MessageKind::Request) return;
+    if (!uri) return;
     if (message.method == "resources/subscribe") hub_.notices.subscribe(session.id, *uri);
     if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session.id, *uri);
 }

@@ -4,10 +4,15 @@
 #include <optional>
 #include <utility>
 
+#include "api/mcp/protocol/Era.h"
+
 namespace hearth::mcp {
 namespace {
 
 constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(60);
+/// Output that is sent as log messages: in one, and of one call. The result has head and tail.
+constexpr std::size_t kLogPiece = 16U << 10U;
+constexpr std::uint64_t kLogMost = 1U << 20U;
 
 }  // namespace
 
@@ -21,6 +26,7 @@ struct Followed {
     TimePoint progress_at{};  ///< when the next progress is due without any news
     TimePoint reported_at{};
     std::int64_t progress = 0;
+    std::uint64_t logged = 0;  ///< bytes of output sent as log messages
     bool due = true;
     std::shared_ptr<void> subscription;
     std::unique_ptr<StopCallback> on_stop;
@@ -107,6 +113,7 @@ bool SlowCalls::look(Followed& followed, bool stopping) {
         if (followed.hang_up == HangUp::Cancels) call.call->cancel();
         return false;
     }
+    sendOutput(followed);
     const TimePoint now = clock_.now();
     if (stopping || call.pending.ready(now)) {
         outlet.send(call.answer());
@@ -128,6 +135,22 @@ bool SlowCalls::look(Followed& followed, bool stopping) {
         followed.progress_at = now + kProgressEvery;
     }
     return true;
+}
+
+void SlowCalls::sendOutput(Followed& followed) {
+    const SlowCall& call = followed.call;
+    if (!call.log_severity) return;
+    while (followed.logged < kLogMost) {
+        const auto chunk = call.pending.execution->read(followed.logged, kLogPiece);
+        if (!chunk || chunk->bytes.empty()) return;
+        followed.logged = chunk->offset + chunk->bytes.size();
+        const std::string level = chunk->channel == 2 ? "warning" : "info";
+        if (logSeverity(level) < call.log_severity) continue;
+        followed.outlet->send(
+            notificationMessage("notifications/message", {{"level", level},
+                                                          {"logger", call.pending.execution->id()},
+                                                          {"data", toUtf8(chunk->bytes)}}));
+    }
 }
 
 std::chrono::nanoseconds SlowCalls::untilNext() const {

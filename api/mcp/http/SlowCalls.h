@@ -56,6 +56,8 @@ private:
     void loop(const std::stop_token& stop);
     /// Answers, reports or leaves the call; false when it is done with.
     bool look(Followed& followed, bool stopping);
+    /// What the call has printed since, as log messages, where its client wants them.
+    static void sendOutput(Followed& followed);
     std::chrono::nanoseconds untilNext() const;
 
     const Clock& clock_;

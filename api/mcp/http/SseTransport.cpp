@@ -143,6 +143,9 @@ void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>
         session->outlet->send(reply);
         return;
     }
+    if (message.method == "logging/setLevel") {
+        hub_.log_levels.set(session->id, stringMember(message.params, "level").value_or(""));
+    }
     if (const auto uri = stringMember(message.params, "uri")) {
         if (message.method == "resources/subscribe") hub_.notices.subscribe(session->id, *uri);
         if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session->id, *uri);
@@ -155,6 +158,7 @@ void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>
     caller.context.session = session->id;
     caller.request_id = request.id();
     caller.calls_scope = session->id;
+    caller.log_severity = hub_.log_levels.of(session->id);
     {
         const std::lock_guard lock(session->mutex);
         caller.version = session->version;

@@ -22,6 +22,11 @@ void addProperty(Json& tool, const std::string& name, const std::string& descrip
     tool["inputSchema"]["properties"][name] = {{"type", "string"}, {"description", description}};
 }
 
+void sealModern(Json& result) {
+    result["resultType"] = "complete";
+    result["_meta"][envelope::kServer] = {{"name", "hearth"}, {"version", HEARTH_VERSION}};
+}
+
 }  // namespace
 
 void addLocalArguments(Json& answer, const std::string& root) {
@@ -79,6 +84,8 @@ int StdioBridge::run() {
     take(std::move(buffer));
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, options_.grace, [this] { return busy_ == 0; })) std::_Exit(0);
+    lock.unlock();
+    stream_.reset();
     return 0;
 }
 
@@ -105,7 +112,8 @@ void StdioBridge::take(std::string line) {
             write(errorMessage(read.id, {rpc::kInvalidRequest, read.problem, {}}));
             return;
         case MessageKind::Response:
-            return;  // the server asks nothing
+            takeNotification(message, read);
+            return;
         case MessageKind::Notification:
             takeNotification(message, read);
             return;
@@ -117,6 +125,7 @@ void StdioBridge::take(std::string line) {
         return;
     }
     // Here and not in a thread: what follows needs its session.
+    stream_.reset();
     try {
         upstream_.initialize(reader_client_, message, [this](const Json& one) { write(one); });
     } catch (const std::exception& error) {
@@ -128,21 +137,35 @@ void StdioBridge::take(std::string line) {
 void StdioBridge::takeNotification(const Json& message, const Message& read) {
     if (read.method == "notifications/cancelled") {
         const Json* id = member(read.params, "requestId");
-        const std::lock_guard lock(mutex_);
-        if (id != nullptr && in_work_.contains(dumpJson(*id))) cancelled_.insert(dumpJson(*id));
+        if (id != nullptr && cancel(*id)) return;
     }
     if (classify(message, std::nullopt).kind != Classified::Kind::Legacy) return;
     try {
-        upstream_.exchange(reader_client_, message, false, [](const Json&) {});
+        upstream_.exchange(reader_client_, message, [](const Json&) {});
     } catch (const std::exception& error) {
         reader_client_.close();
         log_.warn("mcp_notification_lost", {{"method", read.method}, {"error", error.what()}});
+        return;
     }
+    if (read.method == "notifications/initialized" && !stream_) {
+        stream_ =
+            std::make_unique<SessionStream>(upstream_, [this](const Json& one) { write(one); });
+    }
+}
+
+bool StdioBridge::cancel(const Json& id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = in_work_.find(dumpJson(id));
+    if (found == in_work_.end()) return false;
+    cancelled_.insert(found->first);
+    // Its server takes the end of the connection for the end of the call.
+    if (found->second != nullptr) found->second->interrupt();
+    return found->second != nullptr;
 }
 
 void StdioBridge::enqueue(Json message) {
     const std::lock_guard lock(mutex_);
-    if (message.is_object()) in_work_.insert(dumpJson(message["id"]));
+    if (message.is_object()) in_work_.emplace(dumpJson(message["id"]), nullptr);
     ++busy_;
     queue_.push_back(std::move(message));
     if (idle_ < queue_.size() && threads_.size() < kMaxThreads) {
@@ -177,6 +200,14 @@ void StdioBridge::work(const std::stop_token& stop) {
     }
 }
 
+bool StdioBridge::carry(const Json& id, api::Client& client) {
+    const std::lock_guard lock(mutex_);
+    const std::string key = dumpJson(id);
+    if (cancelled_.contains(key)) return false;
+    in_work_[key] = &client;
+    return true;
+}
+
 bool StdioBridge::takenBack(const Json& id) {
     const std::lock_guard lock(mutex_);
     return cancelled_.contains(dumpJson(id));
@@ -185,6 +216,7 @@ bool StdioBridge::takenBack(const Json& id) {
 void StdioBridge::answer(api::Client& client, const Json& message) {
     const bool batch = message.is_array();
     const Message read = batch ? Message{} : readMessage(message);
+    const bool modern = !batch && classify(message, std::nullopt).kind != Classified::Kind::Legacy;
     bool answered = batch;
     const Upstream::Deliver deliver = [&](const Json& one) {
         Json out = one;
@@ -203,13 +235,16 @@ void StdioBridge::answer(api::Client& client, const Json& message) {
     };
     try {
         Json here = batch ? Json() : answerHere(client, read);
+        if (modern && !here.is_null()) sealModern(here["result"]);
         if (!here.is_null()) {
             deliver(here);
             return;
         }
-        const bool modern =
-            !batch && classify(message, std::nullopt).kind != Classified::Kind::Legacy;
-        upstream_.exchange(client, message, modern, deliver);
+        if (!modern) {
+            upstream_.exchange(client, message, deliver);
+        } else if (carry(read.id, client)) {
+            upstream_.exchangeModern(client, message, deliver);
+        }
         if (!answered && !takenBack(read.id)) {
             write(
                 errorMessage(read.id, {rpc::kTransport, "the server ended the answer early", {}}));

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 
 #include "api/mcp/protocol/JsonRpc.h"
 #include "api/mcp/stdio/LocalFiles.h"
+#include "api/mcp/stdio/SessionStream.h"
 #include "api/mcp/stdio/Upstream.h"
 #include "metrics/Log.h"
 
@@ -27,10 +30,10 @@ struct BridgeOptions {
     std::chrono::milliseconds grace{1'500};
 };
 
-/// `hearth mcp`: MCP on stdin and stdout, carried to a server's /mcp. Calls run at once, each in a
-/// thread of its own; stdout carries nothing but protocol, one message a line. With a root,
-/// file_put gains `local_path` and file_get gains `save_to`, which are done here, on the user's own
-/// disk; without one both are refused.
+/// `hearth mcp`: MCP of both eras on stdin and stdout, carried to a server's /mcp. Calls run at
+/// once, each in a thread of its own; stdout carries nothing but protocol, one message a line. With
+/// a root, file_put gains `local_path` and file_get gains `save_to`, which are done here, on the
+/// user's own disk; without one both are refused.
 class StdioBridge {
 public:
     /// Does not own the descriptors. Error where the URL or the root is bad.
@@ -50,10 +53,14 @@ private:
     void take(std::string line);
     void takeNotification(const Json& message, const Message& read);
     void enqueue(Json message);
+    /// Takes a request back; true if that is done here.
+    bool cancel(const Json& id);
     void work(const std::stop_token& stop);
     void answer(api::Client& client, const Json& message);
     /// The answer of a call that is done here; null for one that is the server's.
     Json answerHere(api::Client& client, const Message& message);
+    /// Notes what carries a modern request; false if that was taken back already.
+    bool carry(const Json& id, api::Client& client);
     bool takenBack(const Json& id);
     void write(const Json& message);
     Json failure(const Json& id, const std::exception& error) const;
@@ -68,11 +75,14 @@ private:
     std::mutex out_mutex_;       ///< keeps lines whole
     std::mutex mutex_;
     std::condition_variable_any changed_;
-    std::deque<Json> queue_;           ///< guarded by mutex_
-    std::set<std::string> in_work_;    ///< ids of requests in work, as JSON; guarded by mutex_
-    std::set<std::string> cancelled_;  ///< those of them taken back; guarded by mutex_
-    std::size_t busy_ = 0;             ///< messages queued or running; guarded by mutex_
-    std::size_t idle_ = 0;             ///< threads that wait; guarded by mutex_
+    std::deque<Json> queue_;  ///< guarded by mutex_
+    /// Requests in work, by id as JSON, with what carries those of 2026-07-28, whose end takes them
+    /// back (else null); guarded by mutex_.
+    std::map<std::string, api::Client*> in_work_;
+    std::set<std::string> cancelled_;        ///< those of them taken back; guarded by mutex_
+    std::size_t busy_ = 0;                   ///< messages queued or running; guarded by mutex_
+    std::size_t idle_ = 0;                   ///< threads that wait; guarded by mutex_
+    std::unique_ptr<SessionStream> stream_;  ///< of run()'s thread
     std::vector<std::jthread> threads_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "api/mcp/protocol/Era.h"
 #include "base/Error.h"
+#include "base/Ids.h"
 #include "base/http/Url.h"
 
 namespace hearth::mcp {
@@ -119,6 +120,15 @@ std::string lastName(const std::string& path) {
     return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
+/// A header's value as 2026-07-28 has it: as it is where that is safe, else in base64.
+std::string headerText(const std::string& value) {
+    const bool plain =
+        !value.empty() && value.front() != ' ' && value.back() != ' ' &&
+        !value.starts_with("=?base64?") &&
+        std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < '\x7F'; });
+    return plain ? value : "=?base64?" + base64Encode(value) + "?=";
+}
+
 Json defaultHello() {
     return {{"protocolVersion", kLegacyVersions.front()},
             {"capabilities", Json::object()},
@@ -138,17 +148,20 @@ api::Client Upstream::connect() const {
     return api::Client(url_, options);
 }
 
-api::ClientResponse Upstream::post(api::Client& client, const Json& message, const Session& session,
-                                   bool quiet_404, const Deliver& deliver) {
+api::ClientHeaders Upstream::headersOf(const Session& session) {
+    if (session.id.empty()) return {};
+    return {{"Mcp-Session-Id", session.id}, {"MCP-Protocol-Version", session.version}};
+}
+
+api::ClientResponse Upstream::post(api::Client& client, const Json& message,
+                                   const api::ClientHeaders& headers, bool quiet_404,
+                                   const Deliver& deliver) {
     api::ClientRequest request;
     request.method = "POST";
     request.target = "/mcp";
     request.headers = {{"Content-Type", "application/json"},
                        {"Accept", "application/json, text/event-stream"}};
-    if (!session.id.empty()) {
-        request.headers.emplace_back("Mcp-Session-Id", session.id);
-        request.headers.emplace_back("MCP-Protocol-Version", session.version);
-    }
+    request.headers.insert(request.headers.end(), headers.begin(), headers.end());
     request.body = dumpJson(message);
     bool events = false;
     std::string body;
@@ -215,19 +228,53 @@ Upstream::Session Upstream::session(api::Client& client) {
     return session_;
 }
 
-void Upstream::exchange(api::Client& client, const Json& message, bool bare,
-                        const Deliver& deliver) {
-    if (bare) {
-        post(client, message, {}, false, deliver);
-        return;
-    }
+void Upstream::exchange(api::Client& client, const Json& message, const Deliver& deliver) {
     const Session first = session(client);
-    if (post(client, message, first, true, deliver).status != 404) return;
+    if (post(client, message, headersOf(first), true, deliver).status != 404) return;
     {
         const std::lock_guard lock(mutex_);
         if (session_.id == first.id) session_ = {};
     }
-    post(client, message, session(client), false, deliver);
+    post(client, message, headersOf(session(client)), false, deliver);
+}
+
+void Upstream::exchangeModern(api::Client& client, const Json& message, const Deliver& deliver) {
+    api::ClientHeaders headers = {
+        {"Mcp-Method", headerText(stringMember(message, "method").value_or(""))}};
+    if (const Json* params = member(message, "params")) {
+        if (const Json* meta = member(*params, "_meta")) {
+            headers.emplace_back("MCP-Protocol-Version",
+                                 headerText(stringMember(*meta, envelope::kVersion).value_or("")));
+        }
+        for (const char* key : {"name", "uri"}) {
+            if (const auto value = stringMember(*params, key)) {
+                headers.emplace_back("Mcp-Name", headerText(*value));
+                break;
+            }
+        }
+    }
+    post(client, message, headers, false, deliver);
+}
+
+bool Upstream::listen(api::Client& client, const Deliver& deliver) {
+    api::ClientRequest request;
+    request.target = "/mcp";
+    request.headers = headersOf(session(client));
+    request.headers.emplace_back("Accept", "text/event-stream");
+    bool events = false;
+    EventReader reader([&](const std::string& data) { deliver(parseJson(data, answerLimits())); });
+    const api::ClientResponse response = client.stream(
+        request,
+        [&](std::string_view piece) {
+            if (events) reader.feed(piece);
+            return events;
+        },
+        [&](const api::ClientResponse& head) {
+            events = head.status == 200 &&
+                     head.header("Content-Type").value_or("").starts_with("text/event-stream");
+            return true;
+        });
+    return events || response.status == 404;
 }
 
 std::string Upstream::upload(api::Client& client, const Json& arguments,

@@ -24,8 +24,13 @@ public:
     /// Sends `initialize` as the user's client wrote it and remembers session and version.
     void initialize(api::Client& client, const Json& message, const Deliver& deliver);
     /// Sends a message in the session, which is opened first if there is none, and hands over every
-    /// message that comes back, as it comes. With `bare`, outside of any session. Throws Error.
-    void exchange(api::Client& client, const Json& message, bool bare, const Deliver& deliver);
+    /// message that comes back, as it comes. Throws Error.
+    void exchange(api::Client& client, const Json& message, const Deliver& deliver);
+    /// The same of a message of 2026-07-28 or later, which has no session but headers of its own.
+    void exchangeModern(api::Client& client, const Json& message, const Deliver& deliver);
+    /// Follows what the server tells the session unasked until the connection ends; false if the
+    /// server has no such stream. Throws Error.
+    bool listen(api::Client& client, const Deliver& deliver);
 
     /// Stream a local file into a workspace, and a workspace's file to the local disk. Throw Error,
     /// also for what the server refused. Give what the model is told.
@@ -38,9 +43,11 @@ private:
         std::string version;
     };
     Session session(api::Client& client);
+    static api::ClientHeaders headersOf(const Session& session);
     /// Posts and delivers; gives status and headers. With `quiet_404` a 404 is not delivered.
     static api::ClientResponse post(api::Client& client, const Json& message,
-                                    const Session& session, bool quiet_404, const Deliver& deliver);
+                                    const api::ClientHeaders& headers, bool quiet_404,
+                                    const Deliver& deliver);
     void adopt(const api::ClientResponse& response, const Json& answer);
 
     const std::string url_;

@@ -42,7 +42,6 @@ ToolResult& ToolResult::blob(const std::string& uri, std::string_view bytes,
 
 Json ToolResult::message() const {
     Json out = {{"content", content}};
-    if (!structured.is_null()) out["structuredContent"] = structured;
     if (is_error) out["isError"] = true;
     return out;
 }

@@ -20,7 +20,9 @@ constexpr std::size_t kImagesCap = 4;
 /// What a tool answers: content blocks for the model, and whether it went wrong.
 struct ToolResult {
     Json content = Json::array();
-    Json structured = nullptr;  ///< the same for programs; null: none
+    /// The same as one value, for plain HTTP; null: none. MCP clients do not get it: several show a
+    /// model only structuredContent where there is any, and drop text and images.
+    Json structured = nullptr;
     bool is_error = false;
 
     ToolResult& text(std::string_view text);

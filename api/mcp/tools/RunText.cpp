@@ -45,8 +45,7 @@ std::string statusHint(const ExecutionView& view) {
 }
 
 struct Shown {
-    std::string text;  ///< sections to be added
-    Json results = Json::array();
+    std::string text;                                         ///< sections to be added
     std::vector<std::pair<std::string, std::string>> images;  ///< type and base64
 };
 
@@ -67,35 +66,20 @@ std::string textOf(const Json& mime, bool main, bool has_image) {
 Shown showResults(const ExecutionView& view, std::size_t room) {
     Shown shown;
     std::map<std::string, int> left_out;
-    std::size_t structured = room;
     for (const controller::ResultPtr& result : view.results) {
         const Json whole = result->mime();
-        Json mime = Json::object();
         bool has_image = false;
         for (const auto& [type, value] : whole.items()) {
-            if (controller::isBinaryType(type)) {
-                const auto& base64 = value.get_ref<const std::string&>();
-                const std::size_t bytes = base64.size() / 4 * 3;
-                mime[type] = "(" + std::to_string(bytes) + " bytes)";
-                const bool carried = type == "image/png" || type == "image/jpeg";
-                if (carried && bytes <= kImageCap && shown.images.size() < kImagesCap) {
-                    shown.images.emplace_back(type, base64);
-                    has_image = true;
-                } else {
-                    ++left_out[type];
-                }
-                continue;
-            }
-            const std::size_t size = value.is_string() ? value.get_ref<const std::string&>().size()
-                                                       : dumpJson(value).size();
-            if (size <= structured) {
-                mime[type] = value;
-                structured -= size;
+            if (!controller::isBinaryType(type)) continue;
+            const auto& base64 = value.get_ref<const std::string&>();
+            const bool carried = type == "image/png" || type == "image/jpeg";
+            if (carried && base64.size() / 4 * 3 <= kImageCap && shown.images.size() < kImagesCap) {
+                shown.images.emplace_back(type, base64);
+                has_image = true;
             } else {
-                mime[type] = "(" + std::to_string(size) + " bytes)";
+                ++left_out[type];
             }
         }
-        shown.results.push_back({{"main", result->main}, {"mime", std::move(mime)}});
         const std::string text = textOf(whole, result->main, has_image);
         if (text.empty()) continue;
         if (room == 0) {
@@ -202,14 +186,6 @@ ToolResult runResult(const ExecutionView& view) {
     }
     ToolResult result = textResult(text);
     for (const auto& [type, base64] : shown.images) result.encodedImage(base64, type);
-    if (!view.results.empty()) {
-        result.structured = {{"runId", view.id},
-                             {"status", view.status},
-                             {"stdout", out.text},
-                             {"stderr", err.text},
-                             {"results", shown.results}};
-        if (view.error) result.structured["error"] = errorText(view);
-    }
     result.is_error = view.status == "lost";
     return result;
 }

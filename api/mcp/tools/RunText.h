@@ -11,8 +11,7 @@ namespace hearth::mcp {
 std::string runStatusLine(const controller::ExecutionView& view);
 /// An execution as a model reads it best: status line, what it showed, stdout, stderr; capped at
 /// kTextCap with the way to the rest. PNG and JPEG images stand as images behind the text, the
-/// first kImagesCap of up to kImageCap bytes each; others are counted. With results also
-/// structuredContent, where images are told by their size only.
+/// first kImagesCap of up to kImageCap bytes each; others are counted.
 ToolResult runResult(const controller::ExecutionView& view);
 /// A running or ended execution's output from `since` on (bytes over both channels), capped.
 ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since);

@@ -93,4 +93,26 @@ TEST_CASE("HTTP+SSE answers everything on its stream", "[unit][mcp]") {
     CHECK(postMessage(scene, session, hello).status == 404);
 }
 
+TEST_CASE("a slow run's output comes as log messages where the session asked for them",
+          "[unit][mcp]") {
+    Scene scene;
+    scene.keepRunning();
+    scene.open();
+    scene.postJson(message("logging/setLevel", 1, {{"level", "info"}}));
+    const std::shared_ptr<FakeStream> stream = started(scene.post(runMessage(7)));
+    scene.house.executions.newest()->print("half way\n");
+    CHECK(stream->until("half way").find(R"("level":"info")") != std::string::npos);
+    scene.house.executions.newest()->end("ok", 0);
+    stream->until("");
+
+    Scene other;
+    other.keepRunning();
+    other.open();
+    other.postJson(message("logging/setLevel", 2, {{"level", "error"}}));
+    const std::shared_ptr<FakeStream> quiet = started(other.post(runMessage(8)));
+    other.house.executions.newest()->print("nobody wants it\n");
+    other.house.executions.newest()->end("ok", 0);
+    CHECK(quiet->until("").find("notifications/message") == std::string::npos);
+}
+
 }  // namespace hearth::mcp

@@ -144,11 +144,8 @@ TEST_CASE("what code shows reaches the model as text and images", "[unit][mcp]")
     CHECK(text.find("<i>only</i>") != std::string::npos);
     CHECK(text.find("2 result(s) of type image/png") != std::string::npos);
     CHECK(text.find("1 result(s) of type image/jpeg") != std::string::npos);
-    const Json structured = result.message().at("structuredContent");
-    CHECK(structured.at("results").size() == 10);
-    CHECK(structured.at("stdout") == "out\n");
-    CHECK(structured.dump().find(png) == std::string::npos);
-    CHECK(structured.at("results")[9].at("mime").at("application/json").at("k") == 1);
+    // Some clients show a model nothing else where it is there.
+    CHECK_FALSE(result.message().contains("structuredContent"));
 }
 
 TEST_CASE("results of any size stay within what a model is given", "[unit][mcp]") {
@@ -162,7 +159,6 @@ TEST_CASE("results of any size stay within what a model is given", "[unit][mcp]"
     };
     const ToolResult result = use(house, "run", {{"code", "1"}});
     CHECK(textOf(result).size() < kTextCap + 1'000);
-    CHECK(result.message().at("structuredContent").dump().size() < 2 * kTextCap);
 }
 
 TEST_CASE("workspace_open gives the id first", "[unit][mcp]") {

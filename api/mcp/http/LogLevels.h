@@ -1,0 +1,43 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/mcp/protocol/Era.h"
+
+namespace hearth::mcp {
+
+/// The level that each session has set by logging/setLevel: those of the last kMost sessions, in
+/// memory; after a restart a session gets no log messages until it sets one again. Thread-safe.
+class LogLevels {
+public:
+    /// Words that are no level change nothing.
+    void set(const std::string& session, std::string_view level) {
+        const std::optional<int> severity = logSeverity(level);
+        if (!severity) return;
+        const std::lock_guard lock(mutex_);
+        if (levels_.insert_or_assign(session, *severity).second) order_.push_back(session);
+        if (order_.size() <= kMost) return;
+        levels_.erase(order_.front());
+        order_.pop_front();
+    }
+
+    std::optional<int> of(const std::string& session) const {
+        const std::lock_guard lock(mutex_);
+        const auto found = levels_.find(session);
+        return found == levels_.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    static constexpr std::size_t kMost = 10'000;
+
+private:
+    mutable std::mutex mutex_;
+    std::map<std::string, int> levels_;  ///< guarded by mutex_
+    std::deque<std::string> order_;      ///< of levels_, oldest first; guarded by mutex_
+};
+
+}  // namespace hearth::mcp

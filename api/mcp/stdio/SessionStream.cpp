@@ -1,0 +1,36 @@
+#include "api/mcp/stdio/SessionStream.h"
+
+#include <utility>
+
+#include "base/Error.h"
+
+namespace hearth::mcp {
+
+SessionStream::SessionStream(Upstream& upstream, Upstream::Deliver deliver)
+    : upstream_(upstream),
+      deliver_(std::move(deliver)),
+      client_(upstream.connect()),
+      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+
+SessionStream::~SessionStream() {
+    thread_.request_stop();
+    client_.interrupt();
+    // A connection that was being made at that moment is found by the keepalives of the server.
+}
+
+void SessionStream::loop(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+        try {
+            const bool there = upstream_.listen(client_, [&](const Json& message) {
+                if (!stop.stop_requested()) deliver_(message);
+            });
+            if (!there) return;
+        } catch (const Error&) {  // the server restarts, or is gone: calls tell of that
+            client_.close();
+        }
+        std::unique_lock lock(mutex_);
+        pause_.wait_for(lock, stop, kRetry, [] { return false; });
+    }
+}
+
+}  // namespace hearth::mcp

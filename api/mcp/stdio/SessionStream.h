@@ -1,0 +1,35 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "api/http/Client.h"
+#include "api/mcp/stdio/Upstream.h"
+
+namespace hearth::mcp {
+
+/// What the server tells a session unasked (lists that changed, questions), handed on as it comes:
+/// one thread with one connection, made anew when it breaks. Ends with the object.
+class SessionStream {
+public:
+    /// `upstream` outlives it; `deliver` is called in its thread.
+    SessionStream(Upstream& upstream, Upstream::Deliver deliver);
+    SessionStream(const SessionStream&) = delete;
+    SessionStream& operator=(const SessionStream&) = delete;
+    ~SessionStream();
+
+    static constexpr std::chrono::seconds kRetry{2};
+
+private:
+    void loop(const std::stop_token& stop);
+
+    Upstream& upstream_;
+    const Upstream::Deliver deliver_;
+    api::Client client_;
+    std::mutex mutex_;
+    std::condition_variable_any pause_;
+    std::jthread thread_;
+};
+
+}  // namespace hearth::mcp

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""The official MCP conformance suite against a server with its fixtures, and what needs none against a plain one."""
+
+import filecmp
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Server, main, pool_yaml  # noqa: E402
+
+SUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp", "conformance")
+NODE = os.path.join(SUITE, "node_modules", "node", "bin", "node")  # it needs 22, whatever the machine has
+PROGRAM = os.path.join(SUITE, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
+
+# Scenarios that ask for nothing but the protocol.
+PLAIN = {
+    "2025-11-25": ["server-initialize", "logging-set-level", "ping", "completion-complete", "tools-list",
+                   "server-sse-multiple-streams", "resources-list", "resources-subscribe", "resources-unsubscribe",
+                   "prompts-list", "dns-rebinding-protection", "server-session-lifecycle"],
+    "2026-07-28": ["server-stateless", "completion-complete", "tools-list", "server-sse-multiple-streams", "resources-list",
+                   "sep-2164-resource-not-found", "prompts-list", "dns-rebinding-protection", "caching",
+                   "input-required-result-unsupported-methods", "input-required-result-validate-input",
+                   "http-header-validation"],
+}
+# Checks within them that call a fixture all the same.
+NEEDS_FIXTURE = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-http-server-no-independent-requests-on-stream",
+                 "sep-2575-server-no-log-without-loglevel", "sep-2575-missing-capability-http-400"}
+
+
+def install():
+    """As the lock file has it; once."""
+    lock, mark = (os.path.join(SUITE, name) for name in ("package-lock.json", "node_modules/.hearth-lock"))
+    if not os.path.exists(mark) or not filecmp.cmp(lock, mark):
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=SUITE, check=True)
+        shutil.copy(lock, mark)
+
+
+def run_suite(server, requirements, out):
+    """The exit status (0: every scored scenario passed), what it printed, and each scenario's checks."""
+    done = subprocess.run([NODE, PROGRAM, "server", "--url", server.url + "/mcp", "--requirements", requirements, "-o", out],
+                          capture_output=True, text=True, timeout=300, env=dict(os.environ, HOME=out))
+    checks = {}
+    for folder in sorted(os.listdir(out)):
+        path = os.path.join(out, folder, "checks.json")
+        if folder.startswith("server-") and os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                checks[folder.removeprefix("server-").rpartition("-20")[0]] = json.load(f)
+    return done.returncode, done.stdout + done.stderr, checks
+
+
+def failures(checks):
+    return [f"{one['id']}: {one.get('errorMessage')}" for one in checks if one["status"] == "FAILURE"]
+
+
+def test_with_fixtures():
+    """with its fixtures, every scored scenario of both requirement sets of the official conformance suite passes"""
+    install()
+    with Server(pools=pool_yaml(), args=("--conformance",)) as server:
+        for requirements in PLAIN:
+            with tempfile.TemporaryDirectory() as out:
+                status, said, checks = run_suite(server, requirements, out)
+                assert len(checks) >= 30, said
+                assert status == 0, said[said.find("=== SUMMARY"):]
+                print(f"      {requirements}: {sum(len(each) for each in checks.values())} checks")
+
+
+def test_without_fixtures():
+    """a plain server has none of the suite's fixtures and passes every scenario that needs none"""
+    install()
+    with Server(pools=pool_yaml()) as server:
+        for requirements, scenarios in PLAIN.items():
+            with tempfile.TemporaryDirectory() as out:
+                _, said, checks = run_suite(server, requirements, out)
+                assert '"test_' not in json.dumps([one.get("details") for one in checks["tools-list"]]), "a fixture is listed"
+                for scenario in scenarios:
+                    left = [one for one in checks[scenario] if one["id"] not in NEEDS_FIXTURE]
+                    assert left and not failures(left), f"{requirements} {scenario}: {failures(left)}\n{said[-500:]}"
+
+
+for each in (test_with_fixtures, test_without_fixtures):
+    each.only = "oci"  # the protocol is the server's own
+
+if __name__ == "__main__":
+    main("server", [test_with_fixtures, test_without_fixtures])
