@@ -19,6 +19,7 @@
 #include "api/http/Front.h"
 #include "api/http/Operations.h"
 #include "api/mcp/http/McpHandler.h"
+#include "api/mcp/http/PlainTools.h"
 #include "api/rest/RestHandler.h"
 #include "base/Error.h"
 #include "base/Instance.h"
@@ -121,16 +122,19 @@ std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig
 /// Sends each request to the surface whose path it has.
 class Surfaces final : public api::Handler {
 public:
-    Surfaces(api::Handler& rest, api::Handler& mcp) : rest_(rest), mcp_(mcp) {}
+    Surfaces(api::Handler& rest, api::Handler& mcp, api::Handler& plain_tools)
+        : rest_(rest), mcp_(mcp), plain_tools_(plain_tools) {}
 
     api::Response handle(api::Request& request) override {
         const std::string& path = request.path();
+        if (mcp::PlainTools::takes(path)) return plain_tools_.handle(request);
         return path == "/mcp" || path == "/mcp/" ? mcp_.handle(request) : rest_.handle(request);
     }
 
 private:
     api::Handler& rest_;
     api::Handler& mcp_;
+    api::Handler& plain_tools_;
 };
 
 std::string besideProgram(const std::string& name) {
@@ -203,7 +207,9 @@ public:
           worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
           rest_(services_, authenticator_, worker_shares_),
           mcp_(services_, authenticator_, worker_shares_),
-          surfaces_(rest_, mcp_),
+          plain_tools_(services_, authenticator_, worker_shares_,
+                       config.compat.value.empty() ? "s1" : *config.compat),
+          surfaces_(rest_, mcp_, plain_tools_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
           front_(frontOptions(), surfaces_, metrics_, log_, clock_) {}
 
@@ -489,6 +495,7 @@ private:
     auth::WorkerShares worker_shares_;
     rest::RestHandler rest_;
     mcp::McpHandler mcp_;
+    mcp::PlainTools plain_tools_;
     Surfaces surfaces_;
     api::Operations operations_;
     api::Front front_;

@@ -19,6 +19,7 @@ struct CallContext {
     controller::Principal who;
     TimePoint started_at{};
     std::string origin{};  ///< "http://host" as the client reaches this server; may be empty
+    std::string session{};  ///< the MCP session or bridge instance; empty on plain HTTP
 };
 
 /// A tool call that waits for an execution. Holds no thread: whoever carries it waits or
