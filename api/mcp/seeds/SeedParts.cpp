@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/Ids.h"
 #include "base/http/Url.h"
 
 namespace hearth::mcp::seeds {
@@ -11,6 +12,8 @@ using controller::ExecutionView;
 using controller::Services;
 
 constexpr std::int64_t kLinkSeconds = 3600;
+/// A request to an agent has 256 KiB, with all that is besides the code.
+constexpr std::size_t kLongCode = 200'000;
 
 bool offersPackages(const Services& services, const CallContext& call) {
     const auto pools = services.pools.list(call.who);
@@ -198,11 +201,34 @@ int exitCode(const ExecutionView& view) {
     return view.exit_code.value_or(-1);
 }
 
+void setCode(const Services& services, const CallContext& call, const std::string& workspace,
+             const std::string& code, controller::ExecutionRequest& request) {
+    request.code = code;
+    if (code.size() <= kLongCode) return;
+    if (request.language != "python") {
+        throw Error(ErrorCode::PayloadTooLarge,
+                    "code has at most " + std::to_string(kLongCode) + " bytes, but in Python")
+            .hint("write it to a file and run that");
+    }
+    const std::string path = newId(".hearth-code-") + ".py";
+    writeText(services, call, workspace, path, code);
+    request.code =
+        "def _hearth_code(path):\n"
+        "    import os\n"
+        "    with open(path, 'rb') as file:\n"
+        "        os.unlink(path)\n"
+        "        return compile(file.read(), 'main.py', 'exec')\n"
+        "_hearth_code = _hearth_code('" +
+        path +
+        "')\n"
+        "exec(_hearth_code, globals())\n";
+}
+
 ToolOutcome runPython(const Services& services, const CallContext& call,
                       const std::string& workspace, const std::string& code, FileLinks links) {
     controller::ExecutionRequest request;
-    request.code = code;
     request.language = "python";
+    setCode(services, call, workspace, code, request);
     request.timeout = kLongestRun;
     request.collect = {"**"};
     request.started_at = call.started_at;

@@ -101,6 +101,12 @@ std::optional<std::string> brokenOff(const controller::ExecutionView& view);
 /// The exit status; -1 where there is none.
 int exitCode(const controller::ExecutionView& view);
 
+/// Gives the request the code. Python that is too long for one request to the agent comes by a
+/// file, which is gone before its first line runs; other languages are refused with their size.
+void setCode(const controller::Services& services, const CallContext& call,
+             const std::string& workspace, const std::string& code,
+             controller::ExecutionRequest& request);
+
 /// execute_python_code of S1 and S3.
 enum class FileLinks { Texts, Objects };
 ToolOutcome runPython(const controller::Services& services, const CallContext& call,

@@ -238,6 +238,8 @@ ToolOutcome copyFromSandbox(const Services& services, const CallContext& call,
 ToolOutcome close(const Services& services, const CallContext& call, const Arguments& arguments) {
     const std::string workspace = workspaceOf(services, call, arguments);
     try {
+        // Closing is idempotent: only asking before tells what it has done.
+        services.workspaces.get(call.who, workspace);
         services.workspaces.close(call.who, workspace);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::Gone) throw;

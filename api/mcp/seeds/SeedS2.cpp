@@ -77,8 +77,8 @@ std::string merged(const controller::Execution& execution) {
 ToolOutcome execute(const Services& services, const CallContext& call, const Arguments& arguments) {
     const WorkspaceView view = needCurrent(services, call);
     controller::ExecutionRequest request;
-    request.code = arguments.text("code");
     request.language = arguments.textOr("language", "python");
+    setCode(services, call, view.id, *arguments.text("code"), request);
     request.timeout = kLongestRun;
     request.started_at = call.started_at;
     const auto execution = services.executions.start(call.who, view.id, request);
