@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/mcp/seeds/SeedParts.h"
 #include "api/mcp/seeds/SeedPaths.h"
 #include "api/mcp/seeds/Seeds.h"
 #include "base/http/Url.h"
@@ -179,16 +180,7 @@ api::Response PlainTools::sandboxFile(api::Request& request) const {
     if (path.empty()) throw Error(ErrorCode::InvalidArgument, "file_path is needed");
     path = seeds::pathInWorkspace(path);
     const std::string id = sandboxOf(who, request);
-    agent::FileStat stat = services_.workspaces.stat(who, id, path);
-    if (stat.type == "symlink") {
-        // Opening it tells where it leads, and refuses a way out.
-        services_.workspaces.readFile(
-            who, id, path, 0, 1, [&stat](const agent::FileStat& opened) { stat = opened; },
-            [](std::string_view) { return false; });
-    }
-    if (stat.type != "file") {
-        throw Error(ErrorCode::Conflict, "this path is a " + stat.type + ", not a file");
-    }
+    const agent::FileStat stat = seeds::regularFile(services_, who, id, path);
     const auto read = [this, who, id, path,
                        stat](const std::function<bool(std::string_view)>& sink) {
         services_.workspaces.readFile(

@@ -10,6 +10,9 @@
 namespace hearth::mcp::seeds {
 namespace {
 
+constexpr std::string_view kMark = "hearth-command-";
+constexpr std::size_t kMarkSize = kMark.size() + 32;
+
 constexpr const char* kProgram = R"(mark=$1; shift; number=0
 for command do
   sh -c -- "$command" </dev/null
@@ -74,10 +77,25 @@ Channel split(std::string_view text, const std::string& mark) {
 
 CommandSeries commandSeries(const std::vector<std::string>& commands) {
     CommandSeries series;
-    series.mark = newId("hearth-command-");
+    series.mark = newId(kMark);
     series.argv = {"sh", "-c", kProgram, "sh", series.mark};
     series.argv.insert(series.argv.end(), commands.begin(), commands.end());
     return series;
+}
+
+std::string withoutMarks(std::string_view output) {
+    std::string text;
+    std::size_t at = 0;
+    for (std::size_t begin = output.find(kMark); begin != std::string_view::npos;
+         begin = output.find(kMark, begin + 1)) {
+        const std::string_view mark = output.substr(begin, kMarkSize);
+        if (!isId(mark, kMark)) continue;
+        const auto found = nextMark(output, std::string(mark), begin);
+        if (!found || found->begin != begin) continue;
+        text += output.substr(at, begin - at);
+        at = found->end;
+    }
+    return text += output.substr(at);
 }
 
 std::vector<CommandResult> seriesResults(const std::vector<std::string>& commands,

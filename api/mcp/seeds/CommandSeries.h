@@ -38,4 +38,7 @@ std::vector<CommandResult> seriesResults(const std::vector<std::string>& command
                                          const std::string& mark,
                                          const controller::ExecutionView& view);
 
+/// Output of runs of which some were series, without their marks.
+std::string withoutMarks(std::string_view output);
+
 }  // namespace hearth::mcp::seeds

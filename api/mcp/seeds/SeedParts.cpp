@@ -136,6 +136,22 @@ std::string pathInSandbox(const controller::WorkspaceView& view, const std::stri
     return path.starts_with('/') ? path : view.root + "/" + path;
 }
 
+agent::FileStat regularFile(const Services& services, const controller::Principal& who,
+                            const std::string& workspace, const std::string& path) {
+    agent::FileStat stat = services.workspaces.stat(who, workspace, path);
+    if (stat.type == "symlink") {
+        // Where it leads is the sandbox's affair: opening it tells, and refuses a way out.
+        services.workspaces.readFile(
+            who, workspace, path, 0, 1, [&stat](const agent::FileStat& opened) { stat = opened; },
+            [](std::string_view) { return false; });
+    }
+    if (stat.type != "file") {
+        throw Error(ErrorCode::Conflict, "this path is a " + stat.type + ", not a file")
+            .hint("make a tar of a directory by a command and fetch that");
+    }
+    return stat;
+}
+
 agent::FileStat writeText(const Services& services, const CallContext& call,
                           const std::string& workspace, const std::string& path,
                           const std::string& text) {
@@ -178,6 +194,24 @@ PendingCall whenEnded(const Services& services, const CallContext& call,
         services.executions.kill(who, id);
     };
     return pending;
+}
+
+std::string mergedOutput(const controller::Execution& execution, std::uint64_t most) {
+    constexpr std::size_t kPiece = 64U << 10U;
+    std::string text;
+    std::uint64_t offset = 0;
+    while (const auto chunk = execution.read(offset, kPiece)) {
+        if (text.size() >= most) {
+            text += "\n[… more is left out …]\n";
+            break;
+        }
+        if (chunk->offset > offset) {
+            text += "\n[… " + std::to_string(chunk->offset - offset) + " bytes left out …]\n";
+        }
+        text += chunk->bytes;
+        offset = chunk->offset + chunk->bytes.size();
+    }
+    return text;
 }
 
 std::optional<std::string> brokenOff(const ExecutionView& view) {

@@ -75,6 +75,11 @@ controller::WorkspaceView openWorkspace(const controller::Services& services,
 /// The path as its programs see it.
 std::string pathInSandbox(const controller::WorkspaceView& view, const std::string& path);
 
+/// The file at a path, behind links too: where they lead out of the workspace it is refused.
+/// Error(Conflict) if it is no regular file.
+agent::FileStat regularFile(const controller::Services& services, const controller::Principal& who,
+                            const std::string& workspace, const std::string& path);
+
 /// Writes a file as a whole.
 agent::FileStat writeText(const controller::Services& services, const CallContext& call,
                           const std::string& workspace, const std::string& path,
@@ -95,6 +100,10 @@ std::string archiveUrl(const CallContext& call, const std::string& workspace,
 PendingCall whenEnded(const controller::Services& services, const CallContext& call,
                       const std::shared_ptr<controller::Execution>& execution,
                       std::function<ToolResult(const controller::ExecutionView&)> finish);
+
+/// Both channels in the order in which they were written; bytes that were not kept, and those
+/// beyond `most`, are counted in the text.
+std::string mergedOutput(const controller::Execution& execution, std::uint64_t most);
 
 /// Why a run did not end by itself, in words; nullopt if it did.
 std::optional<std::string> brokenOff(const controller::ExecutionView& view);

@@ -221,11 +221,7 @@ ToolOutcome copyFromSandbox(const Services& services, const CallContext& call,
                             const Arguments& arguments) {
     const std::string workspace = workspaceOf(services, call, arguments);
     const std::string path = pathInWorkspace(*arguments.text("container_src_path"));
-    const agent::FileStat stat = services.workspaces.stat(call.who, workspace, path);
-    if (stat.type == "directory") {
-        throw Error(ErrorCode::Conflict, path + " is a directory")
-            .hint("make a tar of it with sandbox_exec and fetch that");
-    }
+    const agent::FileStat stat = regularFile(services, call.who, workspace, path);
     const std::string url = fileLink(services, call, workspace, path);
     if (arguments.text("local_dest_path")) {
         throw LocalPathError("local_dest_path", "download_url", url, "GET the file from");
@@ -254,9 +250,8 @@ ToolOutcome logs(const Services& services, const CallContext& call, const Argume
     const auto executions = services.executions.list(call.who, workspace);  // newest first
     const std::size_t most = std::min(executions.size(), kMostLogs);
     for (std::size_t i = 0; i < most && text.size() < kLongestLogs; ++i) {
-        const ExecutionView view = executions[i]->viewUpTo(kLongestLogs - text.size());
-        text.insert(0, view.withheld ? "[output of " + view.id + " is too long for this]\n"
-                                     : view.stdout_bytes + view.stderr_bytes);
+        const std::uint64_t room = kLongestLogs - text.size();
+        text.insert(0, withoutMarks(mergedOutput(*executions[i], room)));
     }
     return valueResult({{"success", true}, {"logs", toUtf8(text)}});
 }

@@ -60,20 +60,6 @@ ToolOutcome initialize(const Services& services, const CallContext& call,
         {{"status", "success"}, {"container_id", openWorkspace(services, call, wish).id}});
 }
 
-/// Both channels in the order in which they were written.
-std::string merged(const controller::Execution& execution) {
-    std::string text;
-    std::uint64_t offset = 0;
-    while (const auto chunk = execution.read(offset, 64U << 10U)) {
-        if (chunk->offset > offset) {
-            text += "\n[… " + std::to_string(chunk->offset - offset) + " bytes left out …]\n";
-        }
-        text += chunk->bytes;
-        offset = chunk->offset + chunk->bytes.size();
-    }
-    return toUtf8(text);
-}
-
 ToolOutcome execute(const Services& services, const CallContext& call, const Arguments& arguments) {
     const WorkspaceView view = needCurrent(services, call);
     controller::ExecutionRequest request;
@@ -83,7 +69,7 @@ ToolOutcome execute(const Services& services, const CallContext& call, const Arg
     request.started_at = call.started_at;
     const auto execution = services.executions.start(call.who, view.id, request);
     return whenEnded(services, call, execution, [execution](const ExecutionView& run) {
-        const std::string output = merged(*execution);
+        const std::string output = toUtf8(mergedOutput(*execution, UINT64_MAX));
         if (run.status == "ok") {
             return valueResult(
                 {{"status", "success"}, {"exit_code", exitCode(run)}, {"output", output}});

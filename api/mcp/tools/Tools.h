@@ -18,7 +18,7 @@ namespace hearth::mcp {
 struct CallContext {
     controller::Principal who;
     TimePoint started_at{};
-    std::string origin{};  ///< "http://host" as the client reaches this server; may be empty
+    std::string origin{};   ///< "http://host" as the client reaches this server; may be empty
     std::string session{};  ///< the MCP session or bridge instance; empty on plain HTTP
 };
 

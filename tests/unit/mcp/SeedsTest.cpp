@@ -301,6 +301,8 @@ TEST_CASE("a series tells of each command, and forged marks are text", "[unit][m
     CHECK(results()[1].stderr_bytes == "wrong\n");
     CHECK(results()[1].exit_code == 7);
 
+    CHECK(withoutMarks(view.stdout_bytes) == "one" + mark + " x\n");
+
     // Broken off in the second.
     view.stdout_bytes = mark + " 1 0\nbegun";
     view.stderr_bytes = mark + " 1 0\n";
