@@ -121,7 +121,7 @@ std::string packageName(const std::string& spec) {
     return spec.substr(0, begin + endOfName(std::string_view(spec).substr(begin)));
 }
 
-PackagesView Packages::viewOf(Execution& execution, const std::vector<std::string>& names) {
+PackagesView Packages::viewOf(const Execution& execution, const std::vector<std::string>& names) {
     const ExecutionView seen = execution.view();
     PackagesView view;
     view.execution_id = seen.id;

@@ -57,10 +57,10 @@ public:
     /// install without a network), those of Executions::start.
     PackagesView manage(const Principal& who, const std::string& workspace,
                         const PackagesRequest& request);
+    /// How such work came along; `names` are told as installing while it runs.
+    static PackagesView viewOf(const Execution& execution, const std::vector<std::string>& names);
 
 private:
-    static PackagesView viewOf(Execution& execution, const std::vector<std::string>& names);
-
     Executions& executions_;
     Workspaces& workspaces_;
 };

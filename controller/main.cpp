@@ -19,7 +19,9 @@
 #include "api/http/Front.h"
 #include "api/http/Operations.h"
 #include "api/mcp/conformance/Conformance.h"
+#include "api/mcp/http/PlainTools.h"
 #include "api/mcp/http/Surface.h"
+#include "api/mcp/seeds/Seeds.h"
 #include "api/rest/RestHandler.h"
 #include "base/Error.h"
 #include "base/Instance.h"
@@ -122,15 +124,19 @@ std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig
 /// Sends each request to the surface whose path it has.
 class Surfaces final : public api::Handler {
 public:
-    Surfaces(api::Handler& rest, mcp::Surface& mcp) : rest_(rest), mcp_(mcp) {}
+    Surfaces(api::Handler& rest, mcp::Surface& mcp, api::Handler& plain_tools)
+        : rest_(rest), mcp_(mcp), plain_tools_(plain_tools) {}
 
     api::Response handle(api::Request& request) override {
-        return mcp_.takes(request.path()) ? mcp_.handle(request) : rest_.handle(request);
+        const std::string& path = request.path();
+        if (mcp_.takes(path)) return mcp_.handle(request);
+        return mcp::PlainTools::takes(path) ? plain_tools_.handle(request) : rest_.handle(request);
     }
 
 private:
     api::Handler& rest_;
     mcp::Surface& mcp_;
+    api::Handler& plain_tools_;
 };
 
 std::string besideProgram(const std::string& name) {
@@ -203,18 +209,16 @@ public:
           worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
           rest_(services_, authenticator_, worker_shares_),
           mcp_(services_, authenticator_, worker_shares_),
-          surfaces_(rest_, mcp_),
+          plain_tools_(services_, authenticator_, worker_shares_,
+                       config.compat.value.empty() ? "s1" : *config.compat),
+          surfaces_(rest_, mcp_, plain_tools_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
           front_(frontOptions(), surfaces_, metrics_, log_, clock_) {}
 
     int run(const sigset_t& signals) {
         cli::checkExposure(config_, tokens_.configured());
         executions_.collectInto(artifacts_);
-        mcp_.mount("", config_.conformance
-                           ? mcp::conformance::catalog(
-                                 services_, {[this] { mcp_.notices().toolsChanged(); },
-                                             [this] { mcp_.notices().promptsChanged(); }})
-                           : mcp::nativeCatalog(services_));
+        mountMcp();
         for (const controller::PoolPtr& pool : specs_.all()) metrics_.bornPool(pool->name);
         for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
         operations_.start();
@@ -392,6 +396,26 @@ private:
                                        "2024-11-05"})}}}};
     }
 
+    /// Hearth's own endpoint at the root, those of the seeds under /compat; with --compat a seed's
+    /// clients find theirs at the root, and Hearth's own is under /hearth.
+    void mountMcp() {
+        const std::string& compat = *config_.compat;
+        mcp_.mount(compat.empty() ? "" : "/hearth",
+                   config_.conformance
+                       ? mcp::conformance::catalog(services_,
+                                                   {[this] { mcp_.notices().toolsChanged(); },
+                                                    [this] { mcp_.notices().promptsChanged(); }})
+                       : mcp::nativeCatalog(services_));
+        for (const mcp::seeds::Seed& seed : mcp::seeds::seeds(services_)) {
+            for (const std::string& prefix : {"/compat/" + seed.name, std::string()}) {
+                if (prefix.empty() && seed.name != compat) continue;
+                mcp_.mount(prefix, {.server_info = seed.server_info,
+                                    .instructions = seed.instructions,
+                                    .tools = mcp::Toolbox(services_, seed.tools)});
+            }
+        }
+    }
+
     /// Every command in it works as it stands, whatever is on the PATH.
     void greet() const {
         const std::string url = "http://" + front_.address() + ":" + std::to_string(front_.port());
@@ -495,6 +519,7 @@ private:
     auth::WorkerShares worker_shares_;
     rest::RestHandler rest_;
     mcp::Surface mcp_;
+    mcp::PlainTools plain_tools_;
     Surfaces surfaces_;
     api::Operations operations_;
     api::Front front_;

@@ -31,6 +31,7 @@ public:
         const std::map<std::string, Reader> keys = {
             {"listen", text(config_.listen)},
             {"opsListen", text(config_.ops_listen)},
+            {"compat", text(config_.compat)},
             {"dataDir", path(config_.data_dir)},
             {"pools",
              [this](const auto& n, const auto& k) {

@@ -6,6 +6,7 @@
 
 #include "api/cli/ConfigFile.h"
 #include "api/cli/Console.h"
+#include "api/mcp/seeds/Seeds.h"
 #include "base/Error.h"
 #include "base/Units.h"
 #include "controller/ImageAllowList.h"
@@ -51,6 +52,19 @@ void checkAddress(const Setting<std::string>& setting, const std::string& key) {
     throw UsageError((setting.origin.empty() ? key : setting.origin) + " is \"" + setting.value +
                          "\", which is no address",
                      "write HOST:PORT, as 127.0.0.1:8080 or [::1]:8080");
+}
+
+/// Its clients look for it on the port that its documents name.
+void serveSeed(ServeConfig& config) {
+    const std::string& seed = config.compat.value;
+    if (seed.empty()) return;
+    if (!mcp::seeds::isSeed(seed)) {
+        throw UsageError(config.compat.origin + " is \"" + seed + "\"", "use s0, s1, s2 or s3");
+    }
+    const std::optional<std::uint16_t> port = mcp::seeds::seedPort(seed);
+    if (!port || config.listen.source != Source::Default) return;
+    config.listen = {"127.0.0.1:" + std::to_string(*port), config.compat.source,
+                     config.compat.origin};
 }
 
 void checkImages(const ServeConfig& config) {
@@ -108,6 +122,7 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
     }
     visit("listen", Json(config.listen.value), config.listen);
     visit("opsListen", Json(config.ops_listen.value), config.ops_listen);
+    visit("compat", Json(config.compat.value), config.compat);
     visit("dataDir", Json(config.data_dir.value), config.data_dir);
     visit("pools", Json(config.pools.value), config.pools);
     visit("runtime", Json(runtimeName(config.runtime.value)), config.runtime);
@@ -178,6 +193,8 @@ std::vector<Flag> serveFlags() {
         flag("listen", "ADDRESS", "Where REST and MCP are served", "127.0.0.1:8080"),
         flag("ops-listen", "ADDRESS", "Where /metrics, /healthz and /readyz are served",
              "127.0.0.1:9464"),
+        flag("compat", "SEED",
+             "Serve the clients of an earlier system unchanged, s0 to s3, on its port", ""),
         flag("data-dir", "DIR", "Where state and images are kept", "/var/lib/hearth"),
         flag("config", "FILE", "A YAML file of settings, under flags and environment", ""),
         flag("pools", "FILE", "A manifest of pools to declare at start", ""),
@@ -230,6 +247,7 @@ ServeConfig loadServeConfig(const Options& options) {
     if (const auto file = options.get("config")) readConfigFile(*file, config);
     overlayText(options, "listen", config.listen);
     overlayText(options, "ops-listen", config.ops_listen);
+    overlayText(options, "compat", config.compat);
     overlayText(options, "data-dir", config.data_dir);
     overlayList(options, "pools", config.pools);
     overlay(options, "runtime", config.runtime, [&](const std::string& origin) {
@@ -270,6 +288,7 @@ ServeConfig loadServeConfig(const Options& options) {
     overlayText(options, "egress-secrets", config.egress_secrets);
     overlayText(options, "egress-ca", config.egress_ca);
     config.conformance = options.on("conformance");
+    serveSeed(config);
     checkImages(config);
     checkOutside(config);
     checkAddress(config.listen, "listen");

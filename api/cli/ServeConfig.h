@@ -52,6 +52,8 @@ inline constexpr NumberRange kOnDemandWait{1, 600};
 struct ServeConfig {
     Setting<std::string> listen{"127.0.0.1:8080"};
     Setting<std::string> ops_listen{"127.0.0.1:9464"};
+    /// Whose unchanged clients are served at the root, "s0" to "s3" (mcp::seeds); empty: nobody's.
+    Setting<std::string> compat{""};
     Setting<std::string> data_dir{"/var/lib/hearth"};
     Setting<std::vector<std::string>> pools{{}};  ///< manifest files
     Setting<RuntimeChoice> runtime{RuntimeChoice::Auto};

@@ -14,6 +14,7 @@ bool hasType(const Json& value, const std::string& type) {
     if (type == "number") return value.is_number();
     if (type == "boolean") return value.is_boolean();
     if (type == "array") return value.is_array();
+    if (type == "null") return value.is_null();
     return type == "object" && value.is_object();
 }
 
@@ -35,6 +36,7 @@ public:
     std::vector<std::string> problems;
 
     void check(const Json& schema, const Json& value, const std::string& name) {
+        if (const Json* any = member(schema, "anyOf")) checkAny(*any, value, name);
         if (const auto type = stringMember(schema, "type"); type && !hasType(value, *type)) {
             const bool vowel = *type == "integer" || *type == "object" || *type == "array";
             problems.push_back(name + " must be " + (vowel ? "an " : "a ") + *type);
@@ -48,6 +50,18 @@ public:
     }
 
 private:
+    /// Of several faults the first is told: it is that of the form that is meant most often.
+    void checkAny(const Json& forms, const Json& value, const std::string& name) {
+        std::vector<std::string> first;
+        for (const Json& form : forms) {
+            Checker one;
+            one.check(form, value, name);
+            if (one.problems.empty()) return;
+            if (first.empty()) first = std::move(one.problems);
+        }
+        problems.insert(problems.end(), first.begin(), first.end());
+    }
+
     void checkEnum(const Json& allowed, const Json& value, const std::string& name) {
         std::string list;
         for (const Json& one : allowed) {

@@ -12,7 +12,7 @@ namespace hearth::mcp {
 
 /// What is wrong with a tool's arguments under its input schema, one sentence each; empty if
 /// nothing is. Knows the keywords that our schemas use: type, enum, minimum, maximum, minLength,
-/// maxLength, minItems, maxItems, items, properties, required, additionalProperties.
+/// maxLength, minItems, maxItems, items, properties, required, additionalProperties, anyOf.
 std::vector<std::string> argumentProblems(const Json& schema, const Json& arguments);
 
 /// Typed reading of arguments that have passed argumentProblems().

@@ -94,6 +94,18 @@ TEST_CASE("flags stand over environment over file over defaults", "[unit][cli]")
     CHECK(*config.user == "hearth");
 }
 
+TEST_CASE("a seed's clients are served on its port unless another is given", "[unit][cli]") {
+    CHECK(load({}).compat.value.empty());
+    const ServeConfig config = load({"--compat", "s3"});
+    CHECK(*config.compat == "s3");
+    CHECK(*config.listen == "127.0.0.1:8000");
+    CHECK(config.listen.origin == "--compat");
+    CHECK(*load({"--compat", "s0"}).listen == "127.0.0.1:9520");
+    CHECK(*load({"--compat", "s2"}).listen == "127.0.0.1:8080");
+    CHECK(*load({"--compat", "s1", "--listen", "127.0.0.1:9"}).listen == "127.0.0.1:9");
+    CHECK_THROWS_AS(load({"--compat", "s4"}), UsageError);
+}
+
 TEST_CASE("the file may itself be named by the environment", "[unit][cli]") {
     const TempDir dir;
     const std::string file = dir.write("h.yaml", "logLevel: debug\n");

@@ -62,17 +62,25 @@ private:
 /// Workspaces whose files are kept in memory. Each workspace belongs to the tenant that opened it.
 class FakeWorkspaces final : public controller::Workspaces {
 public:
-    std::optional<Error> refuse_create;  ///< thrown by create() where set
+    std::optional<Error> refuse_create;           ///< thrown by create() where set
+    std::optional<std::set<std::string>> images;  ///< that there are; none: every one
+    std::string network = "None";                 ///< of all workspaces
 
     controller::WorkspaceView create(const controller::Principal& who,
                                      const controller::WorkspaceRequest& request) override {
         if (refuse_create) throw Error(*refuse_create);
+        if (images && request.image && !images->contains(*request.image)) {
+            throw Error(ErrorCode::InvalidSpec, "no pool has image " + *request.image)
+                .hint("pools have: python");
+        }
         controller::WorkspaceView view;
         view.id = newId("ws_");
         view.pool = request.pool.value_or("python");
         view.phase = "Active";
         view.tenant = who.tenant;
         view.name = request.name;
+        view.labels = request.labels;
+        view.network = network;
         view.created_at = "2026-01-01T00:00:00.000Z";
         view.idle_expires_at = "2026-01-01T00:10:00.000Z";
         view.expires_at = "2030-01-01T04:00:00.000Z";
@@ -91,16 +99,35 @@ public:
         return find(who, id).view;
     }
     controller::Page<controller::WorkspaceView> list(const controller::Principal& who,
-                                                     const controller::ListQuery&) override {
+                                                     const controller::ListQuery& query) override {
         const std::lock_guard lock(mutex_);
         controller::Page<controller::WorkspaceView> page;
         for (const auto& [id, entry] : entries_) {
-            if (entry.view.tenant == who.tenant) page.items.push_back(entry.view);
+            const auto& labels = entry.view.labels;
+            const bool fits =
+                std::all_of(query.labels.begin(), query.labels.end(), [&](const auto& wanted) {
+                    const auto found = labels.find(wanted.first);
+                    return found != labels.end() && found->second == wanted.second;
+                });
+            if (fits && entry.view.tenant == who.tenant) page.items.push_back(entry.view);
         }
         return page;
     }
     controller::WorkspaceView patch(const controller::Principal& who, const std::string& id,
-                                    const controller::WorkspacePatch&) override {
+                                    const controller::WorkspacePatch& patch) override {
+        {
+            const std::lock_guard lock(mutex_);
+            auto& labels = find(who, id).view.labels;
+            if (patch.labels) {
+                for (const auto& [key, value] : *patch.labels) {
+                    if (value) {
+                        labels[key] = *value;
+                    } else {
+                        labels.erase(key);
+                    }
+                }
+            }
+        }
         return get(who, id);
     }
     controller::WorkspaceView touch(const controller::Principal& who,

@@ -1,0 +1,225 @@
+#include "api/mcp/http/PlainTools.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "api/mcp/seeds/SeedParts.h"
+#include "api/mcp/seeds/SeedPaths.h"
+#include "api/mcp/seeds/Seeds.h"
+#include "base/http/Url.h"
+
+namespace hearth::mcp {
+namespace {
+
+using controller::Services;
+
+/// What is read before the head is sent, so that its errors are still proper answers.
+constexpr std::uint64_t kWholeAtOnce = 256U << 10U;
+
+std::string originOf(const api::Request& request) {
+    const std::string host = request.header("Host").value_or("");
+    if (host.empty()) return "";
+    const bool secure = request.header("X-Forwarded-Proto").value_or("") == "https";
+    return (secure ? "https://" : "http://") + host;
+}
+
+Json readArguments(api::Request& request) {
+    const std::string text = request.readBody(PlainTools::kMaxBody);
+    if (text.empty()) return Json::object();
+    const std::string type = request.header("Content-Type").value_or("");
+    if (toLower(trim(type.substr(0, type.find(';')))) != "application/json") {
+        throw Error(ErrorCode::InvalidArgument, "the arguments need Content-Type: application/json")
+            .hint("send them as one JSON object, or no body where there are none");
+    }
+    JsonLimits limits;
+    limits.bytes = PlainTools::kMaxBody;
+    return parseJson(text, limits);
+}
+
+api::Response answered(const ToolResult& result) {
+    api::Response response;
+    response.headers = {{"Content-Type", "application/json"}};
+    response.body = dumpJson(seeds::plainValue(result));
+    return response;
+}
+
+void count(const Services& services, const std::string& tool, const char* how) {
+    services.metrics.mcp("tools/call", tool, how);
+}
+
+/// A header's quoted text: what could end it or is no plain character becomes '_'.
+std::string quotable(std::string name) {
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; }, '_');
+    return name;
+}
+
+}  // namespace
+
+PlainTools::PlainTools(const Services& services, const auth::Authenticator& authenticator,
+                       const auth::WorkerShares& shares, const std::string& seed)
+    : services_(services), authenticator_(authenticator), shares_(shares) {
+    for (seeds::Seed& one : seeds::seeds(services)) tools_[one.name] = std::move(one.bare);
+    router_.add("POST", "/mcp/tools/{tool}",
+                [this, seed](api::Request& request, const api::RouteParams& path) {
+                    return callTool(request, seed, path.param("tool"));
+                });
+    router_.add("POST", "/compat/{seed}/tools/{tool}",
+                [this](api::Request& request, const api::RouteParams& path) {
+                    return callTool(request, path.param("seed"), path.param("tool"));
+                });
+    router_.add("GET", "/sandbox/file", [this](api::Request& request, const api::RouteParams&) {
+        return sandboxFile(request);
+    });
+}
+
+bool PlainTools::takes(const std::string& path) {
+    const bool compat = path.starts_with("/compat/") && path.find("/tools/") != std::string::npos;
+    return compat || path.starts_with("/mcp/tools/") || path == "/sandbox/file";
+}
+
+api::Response PlainTools::handle(api::Request& request) {
+    return router_.handle(request);
+}
+
+api::Response PlainTools::callTool(api::Request& request, const std::string& seed,
+                                   const std::string& name) const {
+    CallContext call;
+    call.who = authenticator_.authenticate(request);
+    call.started_at = request.startedAt();
+    call.origin = originOf(request);
+    std::shared_ptr<void> ticket = shares_.take(call.who.tenant);
+    const auto tools = tools_.find(seed);
+    if (tools == tools_.end()) {
+        throw Error(ErrorCode::NotFound, "there is no seed " + toUtf8(seed))
+            .hint("they are s0, s1, s2 and s3");
+    }
+    const auto tool = std::find_if(tools->second.begin(), tools->second.end(),
+                                   [&name](const Tool& one) { return one.name == name; });
+    if (tool == tools->second.end()) {
+        std::string names;
+        for (const Tool& one : tools->second) names += (names.empty() ? "" : ", ") + one.name;
+        throw Error(ErrorCode::NotFound, "there is no tool " + toUtf8(name))
+            .hint("the tools of " + seed + " are " + names);
+    }
+    const Json arguments = readArguments(request);
+    const std::vector<std::string> problems = argumentProblems(tool->schema, arguments);
+    if (!problems.empty()) {
+        Error error(ErrorCode::InvalidArgument, "the arguments of " + name + " are not right");
+        std::string all;
+        for (const std::string& problem : problems) all += (all.empty() ? "" : "; ") + problem;
+        throw error.hint(all);
+    }
+    api::Response response;
+    try {
+        ToolOutcome outcome = tool->handler(call, Arguments(arguments));
+        if (auto* pending = std::get_if<PendingCall>(&outcome)) {
+            api::Suspension suspension;
+            const auto held = std::make_shared<PendingCall>(std::move(*pending));
+            suspension.subscribe = [held](const std::function<void()>& wake) {
+                return held->execution->subscribe(wake);
+            };
+            suspension.ready = [held, &clock = services_.clock] {
+                return held->ready(clock.now());
+            };
+            if (held->until) suspension.until = *held->until;
+            suspension.resume = [this, held, name = tool->name] {
+                // Throws what the sandbox refused it with.
+                if (!held->execution->finished()) {
+                    held->execution->wait(std::chrono::milliseconds(0));
+                }
+                api::Response answer = answered(held->finish());
+                count(services_, name, "ok");
+                return answer;
+            };
+            response.body = std::move(suspension);
+        } else {
+            response = answered(std::get<ToolResult>(outcome));
+            count(services_, tool->name, "ok");
+        }
+    } catch (const Error&) {
+        count(services_, tool->name, "tool_error");
+        throw;
+    }
+    response.ticket = std::move(ticket);
+    return response;
+}
+
+std::string PlainTools::sandboxOf(const controller::Principal& who,
+                                  const api::Request& request) const {
+    if (const auto id = request.query("sandbox_id"); id && !id->empty()) return *id;
+    const std::string name = request.query("sandbox_name").value_or("");
+    if (name.empty()) {
+        throw Error(ErrorCode::InvalidArgument, "sandbox_id or sandbox_name is needed");
+    }
+    std::string found;
+    controller::ListQuery query;
+    query.limit = 1000;
+    do {
+        const auto page = services_.workspaces.list(who, query);
+        for (const controller::WorkspaceView& view : page.items) {
+            if (view.tenant != who.tenant || (view.name != name && view.id != name)) continue;
+            if (!found.empty()) {
+                throw Error(ErrorCode::Conflict, "several of your sandboxes have this name")
+                    .hint("name it by sandbox_id");
+            }
+            found = view.id;
+        }
+        query.cursor = page.next_cursor;
+    } while (!query.cursor.empty());
+    if (found.empty()) throw Error(ErrorCode::NotFound, "you have no sandbox of this name");
+    return found;
+}
+
+api::Response PlainTools::sandboxFile(api::Request& request) const {
+    const controller::Principal who = authenticator_.authenticate(request);
+    std::shared_ptr<void> ticket = shares_.take(who.tenant);
+    std::string path = request.query("file_path").value_or("");
+    if (path.empty()) throw Error(ErrorCode::InvalidArgument, "file_path is needed");
+    path = seeds::pathInWorkspace(path);
+    const std::string id = sandboxOf(who, request);
+    const agent::FileStat stat = seeds::regularFile(services_, who, id, path);
+    const auto read = [this, who, id, path,
+                       stat](const std::function<bool(std::string_view)>& sink) {
+        services_.workspaces.readFile(
+            who, id, path, 0, stat.size,
+            [&stat](const agent::FileStat& now) {
+                if (now.etag == stat.etag && now.size == stat.size) return;
+                throw Error(ErrorCode::Conflict, "the file changed while it was read")
+                    .hint("read it again");
+            },
+            sink);
+    };
+    api::Response response;
+    response.ticket = std::move(ticket);
+    // As the files of REST: a browser may save it, not run it in our origin.
+    response.headers = {
+        {"Content-Type", "application/octet-stream"},
+        {"Content-Disposition", "attachment; filename=\"" + quotable(seeds::baseName(path)) + "\""},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Content-Security-Policy", "sandbox; default-src 'none'"},
+        {"Cache-Control", "private, no-cache"}};
+    if (stat.size <= kWholeAtOnce) {
+        std::string bytes;
+        if (stat.size > 0) {
+            read([&bytes](std::string_view piece) {
+                bytes += piece;
+                return true;
+            });
+        }
+        response.body = std::move(bytes);
+        return response;
+    }
+    response.length = stat.size;
+    response.body = api::BodyWriter([read](const std::function<void(std::string_view)>& write) {
+        read([&write](std::string_view piece) {
+            write(piece);
+            return true;
+        });
+    });
+    return response;
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,170 @@
+#include "api/mcp/seeds/SeedPackages.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/http/Url.h"
+
+namespace hearth::mcp::seeds {
+namespace {
+
+using controller::ExecutionView;
+using controller::PackagesRequest;
+using controller::PackagesView;
+using controller::Services;
+
+constexpr std::string_view kNote = "hearth.dev/install.";
+/// Notes on one workspace: a sandbox keeps 64 KiB of labels.
+constexpr std::size_t kMostNotes = 100;
+constexpr std::size_t kLongestNote = 200;
+
+/// As Python's indexes see names: "Foo_Bar" is "foo-bar".
+std::string noteOf(const std::string& spec) {
+    std::string name = toLower(nameIn(spec));
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == '_' || c == '.'; }, '-');
+    return std::string(kNote) + name.substr(0, kLongestNote);
+}
+
+void note(const Services& services, const CallContext& call, const std::string& workspace,
+          const std::vector<std::string>& specs, const std::string& execution) {
+    controller::WorkspacePatch patch;
+    patch.labels.emplace();
+    const auto labels = services.workspaces.get(call.who, workspace).labels;
+    const auto is_note = [](const auto& label) { return label.first.starts_with(kNote); };
+    const auto notes = std::count_if(labels.begin(), labels.end(), is_note);
+    if (static_cast<std::size_t>(notes) + specs.size() > kMostNotes) {
+        // What has ended is found in the environment itself.
+        for (const auto& label : labels) {
+            if (is_note(label)) (*patch.labels)[label.first] = std::nullopt;
+        }
+    }
+    const std::string value = execution + "@" + std::to_string(toUnixMillis(services.clock.wall()));
+    for (std::size_t i = 0; i < std::min(specs.size(), kMostNotes); ++i) {
+        (*patch.labels)[noteOf(specs[i])] = value;
+    }
+    services.workspaces.patch(call.who, workspace, patch);
+}
+
+PackagesRequest pipRequest() {
+    PackagesRequest request;
+    request.manager = "pip";
+    request.wait = std::chrono::milliseconds(0);
+    request.timeout = kLongestRun;
+    return request;
+}
+
+std::vector<std::string> namesIn(const std::vector<std::string>& specs) {
+    std::vector<std::string> names;
+    for (const std::string& spec : specs) names.push_back(nameIn(spec));
+    return names;
+}
+
+PendingCall whenDone(const Services& services, const CallContext& call,
+                     const std::string& execution_id, const std::vector<std::string>& names,
+                     TellPackages tell) {
+    const auto execution = services.executions.find(call.who, execution_id);
+    return whenEnded(services, call, execution,
+                     [execution, names, tell = std::move(tell)](const ExecutionView& view) {
+                         return tell(controller::Packages::viewOf(*execution, names), view);
+                     });
+}
+
+/// Without a network: what is there is all there will be.
+void judge(PackagesView& view, const std::vector<std::string>& specs) {
+    for (const std::string& spec : specs) {
+        controller::PackageState& package = view.packages[nameIn(spec)];
+        const bool any = nameIn(spec) == spec;
+        if (package.state == "installed" &&
+            (any || spec == nameIn(spec) + "==" + package.version)) {
+            continue;
+        }
+        package.error = package.state == "installed"
+                            ? "the image has " + package.version +
+                                  ", and this sandbox has no way to a package index"
+                            : "it is not in the image, and this sandbox has no way to a package "
+                              "index: an operator gives a pool network Mirror";
+        package.state = "failed";
+        view.status = "failed";
+    }
+}
+
+}  // namespace
+
+std::string nameIn(const std::string& spec) {
+    const std::string name = controller::packageName(spec);
+    return name.empty() ? spec : name;
+}
+
+ToolOutcome installPackages(const Services& services, const CallContext& call,
+                            const std::string& workspace, const std::vector<std::string>& specs,
+                            std::optional<std::chrono::milliseconds> wait, TellPackages tell) {
+    PackagesRequest request = pipRequest();
+    const bool offline = services.workspaces.get(call.who, workspace).network == "None";
+    if (offline) {
+        for (const std::string& spec : specs) {
+            if (const auto why = controller::wrongSpec(spec, "pip")) {
+                throw Error(ErrorCode::InvalidArgument, spec + " " + *why);
+            }
+        }
+        request.check = namesIn(specs);
+        tell = [specs, tell = std::move(tell)](PackagesView view, const ExecutionView& run) {
+            if (view.status != "running") judge(view, specs);
+            return tell(view, run);
+        };
+    } else {
+        request.install = specs;
+    }
+    const std::string id = services.packages.manage(call.who, workspace, request).execution_id;
+    if (!offline) note(services, call, workspace, specs, id);
+    PendingCall pending = whenDone(services, call, id, namesIn(specs), std::move(tell));
+    if (wait) pending.until = services.clock.now() + *wait;
+    // It is the workspace's, not the call's: whoever stops waiting for it can ask how it went.
+    pending.cancel = [] {};
+    return pending;
+}
+
+ToolOutcome checkPackages(const Services& services, const CallContext& call,
+                          const std::string& workspace, const std::vector<std::string>& specs,
+                          TellPackages tell) {
+    PackagesRequest request = pipRequest();
+    request.check = namesIn(specs);
+    const std::string id = services.packages.manage(call.who, workspace, request).execution_id;
+    return whenDone(services, call, id, request.check, std::move(tell));
+}
+
+std::optional<NotedInstall> installNoted(const Services& services, const CallContext& call,
+                                         const std::string& workspace, const std::string& spec) {
+    const auto labels = services.workspaces.get(call.who, workspace).labels;
+    const auto found = labels.find(noteOf(spec));
+    if (found == labels.end()) return std::nullopt;
+    const std::size_t at = found->second.find('@');
+    if (at == std::string::npos) return std::nullopt;
+    NotedInstall noted;
+    try {
+        noted.execution = services.executions.find(call.who, found->second.substr(0, at));
+    } catch (const Error& error) {
+        // Forgotten since: the environment tells what came of it.
+        if (error.code() != ErrorCode::NotFound && error.code() != ErrorCode::Gone) throw;
+        return std::nullopt;
+    }
+    std::int64_t began = 0;
+    const char* const end = found->second.data() + found->second.size();
+    std::from_chars(found->second.data() + at + 1, end, began);
+    noted.elapsed_seconds =
+        static_cast<double>(toUnixMillis(services.clock.wall()) - began) / 1000.0;
+    return noted;
+}
+
+std::string packageFault(const PackagesView& view) {
+    std::string text = toUtf8(view.error);
+    for (const auto& [name, package] : view.packages) {
+        if (package.state == "installed" || package.error.empty() || package.error == view.error) {
+            continue;
+        }
+        text += (text.empty() ? "" : "; ") + toUtf8(name + ": " + package.error);
+    }
+    return text.empty() ? "the package manager failed" : text;
+}
+
+}  // namespace hearth::mcp::seeds

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/mcp/seeds/SeedParts.h"
+
+namespace hearth::mcp::seeds {
+
+/// What a seed's tool tells of packages.
+using TellPackages =
+    std::function<ToolResult(const controller::PackagesView&, const controller::ExecutionView&)>;
+
+/// Installs packages; answers when that is done or, with `wait`, after so long at the latest. A
+/// workspace without a network has what its image has: if that is what is asked for, it is
+/// installed. What was started is noted on the workspace, so that installNoted() finds it.
+ToolOutcome installPackages(const controller::Services& services, const CallContext& call,
+                            const std::string& workspace, const std::vector<std::string>& specs,
+                            std::optional<std::chrono::milliseconds> wait, TellPackages tell);
+/// Looks them up in the environment itself.
+ToolOutcome checkPackages(const controller::Services& services, const CallContext& call,
+                          const std::string& workspace, const std::vector<std::string>& specs,
+                          TellPackages tell);
+
+/// The last install of a package in a workspace. It is kept as a label of the workspace and an
+/// execution, both of which survive a restart of the server.
+struct NotedInstall {
+    std::shared_ptr<controller::Execution> execution;
+    double elapsed_seconds = 0;
+};
+std::optional<NotedInstall> installNoted(const controller::Services& services,
+                                         const CallContext& call, const std::string& workspace,
+                                         const std::string& spec);
+
+/// Why packages failed, in one line; untrusted text.
+std::string packageFault(const controller::PackagesView& view);
+/// The name in a specifier, as checkPackages() tells it; the text itself where it is none.
+std::string nameIn(const std::string& spec);
+
+}  // namespace hearth::mcp::seeds
