@@ -46,8 +46,6 @@ def audit():
 def rates():
     """past its rate a tenant is told 429 and when to come back, and every answer tells what is left"""
     with Server(args=("--requests-per-second", "1", "--request-burst", "5")) as s:
-        drain = s.drain
-
         def patient_drain():
             wait_for("a place", lambda: s.post("/v1/drain").status == 200)
         s.drain = patient_drain
@@ -58,7 +56,6 @@ def rates():
         assert refused[0].headers["ratelimit-remaining"] == "0" and refused[0].json["retryable"]
         assert s.ops("/readyz").status == 200
         assert s.get("/openapi.json").status == 200, "a page needs no rate"
-        assert drain
 
 
 def pages_and_conditions():
@@ -103,5 +100,9 @@ def pages_and_conditions():
         assert s.call("PUT", target + "2", raw=b"2", headers={"If-None-Match": "*"}).status == 200
 
 
+TESTS = [audit, rates, pages_and_conditions]
+for test in TESTS:
+    test.only = "oci"  # what they look at is in front of any runtime
+
 if __name__ == "__main__":
-    main("server", [audit, rates, pages_and_conditions])
+    main("server", TESTS)

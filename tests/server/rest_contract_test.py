@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import SLOWER, Server, main, pool_yaml, wait_for  # noqa: E402
 
 SEED = int(os.environ.get("HEARTH_SEED", random.SystemRandom().randrange(1 << 30)))
-BUDGET = 26 * SLOWER  # seconds of malformed requests
+BUDGET = 15 * SLOWER  # seconds of malformed requests
 # What the front answers before any operation is known.
 BEFORE = {400, 404, 405, 408, 411, 413, 414, 417, 431, 501, 505}
 NO_BODY = {204, 304}
