@@ -13,6 +13,7 @@
 #include "controller/SignedLink.h"
 #include "controller/Tokens.h"
 #include "controller/Workspaces.h"
+#include "metrics/AuditLog.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 
@@ -37,6 +38,8 @@ struct Services {
     const std::string& secret_key;
     /// The kept copy that a link to an artifact names, and its size. Throws Error(Gone).
     std::function<std::pair<Fd, std::uint64_t>(const SignedLink&)> open_artifact = {};
+    /// Where calls that change something, and those that are denied, are told; null: nowhere.
+    metrics::AuditLog* audit = nullptr;
 };
 
 }  // namespace hearth::controller

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -188,6 +189,7 @@ public:
                  runtime_->facts().name, clock_),
           loop_(work_, metrics_, log_, clock_),
           reclaimer_(table_, endings_, clock_),
+          audit_(*config.audit_log, clock_, log_, metrics_),
           services_{pools_,
                     workspaces_,
                     executions_,
@@ -204,10 +206,12 @@ public:
                         controller::ArtifactStore::Kept kept =
                             artifact_store_.open({link.tenant, link.workspace, link.artifact});
                         return std::pair(std::move(kept.fd), kept.size);
-                    }},
+                    },
+                    &audit_},
           authenticator_(tokens_),
+          rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
-          rest_(services_, authenticator_, worker_shares_),
+          rest_(services_, authenticator_, worker_shares_, rate_limits_),
           mcp_(services_, authenticator_, worker_shares_),
           plain_tools_(services_, authenticator_, worker_shares_,
                        config.compat.value.empty() ? "s1" : *config.compat),
@@ -234,7 +238,7 @@ public:
         started_at_ = clock_.now();
         serving_ = true;
         greet();
-        waitForEnd(signals);
+        waitForEnd(signals, audit_);
         return stop();
     }
 
@@ -432,9 +436,10 @@ private:
                   << std::flush;
     }
 
-    static void waitForEnd(const sigset_t& signals) {
+    static void waitForEnd(const sigset_t& signals, metrics::AuditLog& audit) {
         int signal = 0;
         while (::sigwait(&signals, &signal) != 0 || signal == SIGHUP) {
+            if (signal == SIGHUP) audit.reopen();
         }
         // A second one does not wait for anything.
         std::signal(SIGTERM, [](int) { ::_exit(1); });
@@ -514,8 +519,10 @@ private:
     controller::PoolService pools_;
     controller::ReconcileLoop loop_;
     controller::Reclaimer reclaimer_;
+    metrics::AuditLog audit_;
     controller::Services services_;
     auth::Authenticator authenticator_;
+    auth::RateLimits rate_limits_;
     auth::WorkerShares worker_shares_;
     rest::RestHandler rest_;
     mcp::Surface mcp_;
@@ -579,6 +586,17 @@ void prepareDocker(Groundwork& ground, const controller::Account& account) {
     }
 }
 
+/// The audit log belongs to whom the server becomes; it may lie where only root can make a file.
+void prepareAuditLog(const std::string& path, const controller::Account& account) {
+    if (path.empty()) return;
+    const Fd file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) throwErrno("open the audit log " + path);
+    if (::geteuid() == 0 && ::fchown(file.get(), account.uid, account.gid) != 0) {
+        throwErrno("chown the audit log " + path);
+    }
+}
+
 Groundwork prepare(const cli::ServeConfig& config) {
     const cli::RuntimeDecision runtime = cli::decideRuntime(config);
     const bool docker = runtime.choice == cli::RuntimeChoice::Docker;
@@ -597,6 +615,7 @@ Groundwork prepare(const cli::ServeConfig& config) {
     ground.lock = lockInstance(ground.instance);
     removeDeadRunDirs(ground.instance);
     ground.declared = readManifests(*config.pools);
+    prepareAuditLog(*config.audit_log, account);
     controller::raiseFileLimit();
     if (docker) {
         prepareDocker(ground, account);

@@ -92,6 +92,8 @@ Metrics::Metrics()
                           "Time of HTTP requests by route")),
       http_refused_(HEARTH_FAMILY(BuildCounter, "http_connections_refused_total",
                                   "Connections and requests refused before routing")),
+      audit_(HEARTH_FAMILY(BuildCounter, "audit_entries_total",
+                           "Entries of the audit log: written, failed and tried again, or lost")),
       mcp_(HEARTH_FAMILY(BuildCounter, "mcp_requests_total", "MCP requests")),
       double_bind_(HEARTH_FAMILY(BuildCounter, "double_bind_refused_total",
                                  "Binds that an agent refused because another claim holds it")),
@@ -110,6 +112,7 @@ Metrics::Metrics()
     for (const char* reason : {"head", "body", "first_byte", "limit", "per_address", "malformed"}) {
         http_refused_.Add({{"reason", reason}});
     }
+    for (const char* result : {"written", "failed", "lost"}) audit_.Add({{"result", result}});
     for (const char* result : {"ok", "error"})
         reconciles_.Add({{"kind", "pool"}, {"result", result}});
 }
@@ -254,6 +257,10 @@ void Metrics::http(const std::string& route, std::string_view method, int code, 
 
 void Metrics::httpRefused(std::string_view reason) {
     http_refused_.Add({{"reason", std::string(reason)}}).Increment();
+}
+
+void Metrics::audit(std::string_view result) {
+    audit_.Add({{"result", std::string(result)}}).Increment();
 }
 
 void Metrics::mcp(std::string_view method, std::string_view tool, std::string_view result) {

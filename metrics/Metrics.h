@@ -50,6 +50,8 @@ public:
     void workQueueRetry();
     void http(const std::string& route, std::string_view method, int code, double seconds);
     void httpRefused(std::string_view reason);
+    /// An entry of the audit log; `result`: written, failed (tried again), lost.
+    void audit(std::string_view result);
     void mcp(std::string_view method, std::string_view tool, std::string_view result);
     void doubleBindRefused();
     /// A request of a sandbox to the outside; `decision` is one of a fixed set of words.
@@ -89,6 +91,7 @@ private:
     Family<prometheus::Counter>& workqueue_retries_;
     Family<prometheus::Histogram>& http_;
     Family<prometheus::Counter>& http_refused_;
+    Family<prometheus::Counter>& audit_;
     Family<prometheus::Counter>& mcp_;
     Family<prometheus::Counter>& double_bind_;
     Family<prometheus::Counter>& egress_;

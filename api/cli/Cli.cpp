@@ -8,6 +8,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "api/cli/Completion.h"
 #include "api/cli/Remote.h"
 #include "base/Error.h"
 
@@ -28,7 +29,8 @@ std::string overview(const std::vector<Command>& commands) {
         "has\n"
         "its HEARTH_<FLAG>.\n"
         "exit status: 0 ok, 1 failure, 2 wrong usage, 3 not found, 4 server unreachable;\n"
-        "`hearth run` exits with the program's own.\n";
+        "`hearth run` and `hearth shell` exit with the program's own. Colours only on a\n"
+        "terminal, and not with NO_COLOR. `hearth completion` makes a shell complete all this.\n";
     return text;
 }
 
@@ -60,6 +62,15 @@ int dispatch(const std::vector<std::string>& arguments, const Program& program,
             console.out << helpText(findCommand(commands, arguments[1]).spec);
         } else {
             console.out << overview(commands);
+        }
+        return kOk;
+    }
+    if (name == "__complete") {  // what the scripts of `hearth completion` ask
+        const std::vector<std::string> words(arguments.begin() + 1, arguments.end());
+        for (const Candidate& one :
+             completions(commands, words, serverLookup(words, environment))) {
+            console.out << printable(one.word) << (one.about.empty() ? "" : "\t")
+                        << printable(one.about) << '\n';
         }
         return kOk;
     }
@@ -148,9 +159,10 @@ int runCommand(int argc, char** argv, const std::function<int(const ServeConfig&
 }
 
 std::vector<Command> allCommands() {
-    return {makeServe(),  makeRun(),       makeOpen(),   makeGet(),      makeApply(),
-            makeDelete(), makeDrain(),     makeImage(),  makePackages(), makeToken(),
-            makeMcp(),    makeMcpConfig(), makeConfig(), makeDoctor(),   makeBench()};
+    return {makeServe(),  makeRun(),   makeShell(),     makeOpen(),   makeCopy(),
+            makeGet(),    makeApply(), makeDelete(),    makeDrain(),  makeImage(),
+            makeToken(),  makeMcp(),   makePackages(),  makeConfig(), makeMcpConfig(),
+            makeDoctor(), makeBench(), makeCompletion()};
 }
 
 }  // namespace hearth::cli

@@ -45,6 +45,8 @@ Command makeConfig();
 Command makeMcp();
 Command makeRun();
 Command makeOpen();
+Command makeShell();
+Command makeCopy();
 Command makeGet();
 Command makeApply();
 Command makeDelete();
@@ -53,6 +55,7 @@ Command makeImage();
 Command makeToken();
 Command makePackages();
 Command makeMcpConfig();
+Command makeCompletion();
 Command makeDoctor();
 Command makeBench();
 

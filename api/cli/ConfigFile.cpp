@@ -59,6 +59,13 @@ public:
             {"images", [this](const auto& n, const auto& k) { images(n, k); }},
             {"mirrors", [this](const auto& n, const auto& k) { mirrors(n, k); }},
             {"egress", [this](const auto& n, const auto& k) { egress(n, k); }},
+            {"limits", [this](const auto& n, const auto& k) { limits(n, k); }},
+            {"audit",
+             [this](const auto& n, const auto& k) {
+                 eachKey(n, {"file"}, k, [this](const std::string& inner, const YAML::Node& value) {
+                     path(config_.audit_log)(value, inner);
+                 });
+             }},
         };
         std::vector<std::string> known;
         known.reserve(keys.size());
@@ -163,6 +170,14 @@ private:
                     if (inner == "exempt") list(config_.egress_exempt)(value, inner);
                     if (inner == "secrets") path(config_.egress_secrets)(value, inner);
                     if (inner == "ca") path(config_.egress_ca)(value, inner);
+                });
+    }
+    void limits(const YAML::Node& node, const std::string& key) {
+        eachKey(node, {"requestsPerSecond", "burst"}, key,
+                [this](const std::string& inner, const YAML::Node& value) {
+                    Setting<std::uint32_t>& target =
+                        inner == "burst" ? config_.request_burst : config_.requests_per_second;
+                    target = number(value, inner, kRequestRate, "0 is no limit");
                 });
     }
     void onDemand(const YAML::Node& node, const std::string& key) {

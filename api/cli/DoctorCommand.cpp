@@ -3,6 +3,7 @@
 
 #include "api/cli/Command.h"
 #include "api/cli/HostChecks.h"
+#include "api/cli/OutputFormat.h"
 #include "api/cli/RuntimeDecision.h"
 #include "api/cli/ToolChecks.h"
 
@@ -43,6 +44,7 @@ void print(const Console& console, const Findings& findings) {
 }
 
 int doctor(const Invocation& call) {
+    const bool json = wantsJson(call.options);
     const ServeConfig config = loadServeConfig(call.options);
     const RuntimeDecision runtime = decideRuntime(config);
     const std::string name = runtimeName(runtime.choice);
@@ -58,7 +60,7 @@ int doctor(const Invocation& call) {
         return std::ranges::count(findings, level, &Finding::level);
     };
     const auto failed = count(Level::Fail);
-    if (call.options.on("json")) {
+    if (json) {
         Json checks = Json::array();
         for (const Finding& f : findings) {
             checks.push_back({{"level", levelName(f.level)},
@@ -79,13 +81,14 @@ int doctor(const Invocation& call) {
 }  // namespace
 
 Command makeDoctor() {
-    std::vector<Flag> flags = serveFlags();
-    flags.push_back(Flag{.name = "json", .help = "Print JSON"});
+    std::vector<Flag> flags = withOutputFlags(serveFlags(), true);
     return {
         {.name = "doctor",
          .arguments = "",
          .summary = "Check everything that serving needs, and say how to mend what is missing.",
-         .details = "Takes the settings of `serve`, so that it looks at what would be used. Exits\n"
+         .details = "  hearth doctor                         before the first start\n"
+                    "  hearth doctor --config hearth.yaml    what `serve` would use\n\n"
+                    "Takes the settings of `serve`, so that it looks at what would be used. Exits\n"
                     "with 1 when something has failed; warnings do not count.",
          .flags = std::move(flags)},
         doctor};

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/Command.h"
+#include "api/cli/OutputFormat.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
 #include "base/http/Url.h"
@@ -10,11 +11,6 @@ namespace {
 
 CommandSpec spec() {
     std::vector<Flag> flags = {
-        Flag{.name = "output",
-             .letter = 'o',
-             .value = "FORMAT",
-             .help = "table or json",
-             .fallback = "table"},
         Flag{.name = "workspace",
              .letter = 'w',
              .value = "ID",
@@ -36,9 +32,12 @@ CommandSpec spec() {
             "  hearth get files -w ID\n"
             "  hearth get events [--follow]\n"
             "  hearth get capabilities",
-        .flags = withClientFlags(std::move(flags)),
+        .flags = withClientFlags(withOutputFlags(std::move(flags))),
         .least = 1,
         .most = 2,
+        .operands = {"pools|workspaces|sandboxes|executions|contexts|files|events|capabilities|"
+                     "pool|workspace|sandbox|execution|context",
+                     "@kind"},
     };
 }
 
@@ -59,14 +58,6 @@ const std::vector<Kind>& kinds() {
         {"file", "files", "", fileTable},
     };
     return kKinds;
-}
-
-bool wantsJson(const Options& options) {
-    const std::string format = options.get("output", "table");
-    if (format != "table" && format != "json") {
-        throw UsageError("--output is \"" + format + "\"", "use table or json");
-    }
-    return format == "json";
 }
 
 std::string workspaceTarget(const Options& options, const std::string& what) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "api/cli/Command.h"
+#include "api/cli/OutputFormat.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
 #include "base/Error.h"
@@ -35,14 +36,6 @@ void requireRoot(const std::string& what) {
     if (::geteuid() == 0) return;
     throw Error(ErrorCode::InvalidArgument, what + " an image needs root")
         .hint("it makes files that belong to root; try sudo");
-}
-
-bool wantsJson(const Options& options) {
-    const std::string format = options.get("output", "table");
-    if (format != "table" && format != "json") {
-        throw UsageError("--output is \"" + format + "\"", "use table or json");
-    }
-    return format == "json";
 }
 
 /// While it lives, SIGINT and SIGTERM make progress() throw, so that everything is cleared away.
@@ -332,30 +325,27 @@ Command makeImage() {
              "Works on the data directory, whether a server runs or not. An image is unpacked and\n"
              "checked before it takes its name; its entrypoint is never run. Without --name it is\n"
              "called after its reference: python:3.9-slim becomes python-3.9-slim.",
-         .flags = withClientFlags({Flag{.name = "name",
-                                        .value = "NAME",
-                                        .help = "What it is called here",
-                                        .environment = false},
-                                   Flag{.name = "image",
-                                        .value = "REF",
-                                        .help = "Which image of an archive that has several",
-                                        .environment = false},
-                                   Flag{.name = "pool",
-                                        .value = "POOL",
-                                        .help = "Also make it the image of this pool of the "
-                                                "running server, which is declared if it is new",
-                                        .environment = false},
-                                   Flag{.name = "output",
-                                        .letter = 'o',
-                                        .value = "FORMAT",
-                                        .help = "table or json",
-                                        .fallback = "table"},
-                                   Flag{.name = "data-dir",
-                                        .value = "DIR",
-                                        .help = "Where images are kept",
-                                        .fallback = kDataDir}}),
+         .flags = withClientFlags(
+             withOutputFlags({Flag{.name = "name",
+                                   .value = "NAME",
+                                   .help = "What it is called here",
+                                   .environment = false},
+                              Flag{.name = "image",
+                                   .value = "REF",
+                                   .help = "Which image of an archive that has several",
+                                   .environment = false},
+                              Flag{.name = "pool",
+                                   .value = "POOL",
+                                   .help = "Also make it the image of this pool of the "
+                                           "running server, which is declared if it is new",
+                                   .environment = false},
+                              Flag{.name = "data-dir",
+                                   .value = "DIR",
+                                   .help = "Where images are kept",
+                                   .fallback = kDataDir}})),
          .least = 1,
-         .most = 2},
+         .most = 2,
+         .operands = {"import|list|inspect|remove", "@file"}},
         image};
 }
 

@@ -24,6 +24,8 @@ Command makeMcp() {
          .arguments = "",
          .summary = "Speak MCP on standard input and output, for clients that start a program.",
          .details =
+             "  hearth mcp                      no files of this machine\n"
+             "  hearth mcp --root ~/project     also file_put and file_get beneath it\n\n"
              "A bridge to the server at --url. With --root it also reads and writes the user's\n"
              "own files beneath that directory, which is then in the model's hands. `hearth\n"
              "mcp-config` prints what a client needs.",

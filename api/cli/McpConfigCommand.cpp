@@ -24,15 +24,20 @@ Command makeMcpConfig() {
         {.name = "mcp-config",
          .arguments = "claude|claude-code|cursor|vscode|codex",
          .summary = "Print what an MCP client needs to use Hearth, ready to paste.",
-         .details = "The snippet goes to standard output, where to put it to standard error. A\n"
+         .details = "  hearth mcp-config claude-code > .mcp.json\n"
+                    "  hearth mcp-config codex >> ~/.codex/config.toml\n"
+                    "  hearth mcp-config cursor --transport stdio\n\n"
+                    "The snippet goes to standard output, where to put it to standard error. A\n"
                     "token is never written into it: the client takes it from HEARTH_TOKEN or\n"
                     "asks for it.",
          .flags = withClientFlags({Flag{.name = "transport",
                                         .value = "NAME",
                                         .help = "http or stdio; claude takes stdio only",
-                                        .fallback = "http"}}),
+                                        .fallback = "http",
+                                        .choices = {"http|stdio"}}}),
          .least = 1,
-         .most = 1},
+         .most = 1,
+         .operands = {"claude|claude-code|cursor|vscode|codex"}},
         mcpConfig};
 }
 

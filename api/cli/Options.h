@@ -49,6 +49,9 @@ struct Flag {
     bool repeats = false;  ///< may be given several times; separated by commas in the environment
     /// Whether HEARTH_<NAME> sets it; not for what belongs to one call only, as the code to run.
     bool environment = true;
+    /// What its value can be, for completion: words, or one kind of thing as in
+    /// CommandSpec::operands.
+    std::vector<std::string> choices = {};
 };
 
 /// Everything the parser and the help know about one command.
@@ -61,6 +64,10 @@ struct CommandSpec {
     std::size_t least = 0;  ///< positional arguments
     std::size_t most = 0;
     bool rest = false;  ///< takes arguments after `--`
+    /// What each positional argument can be, for completion, the last one standing for all behind
+    /// it: "word|word", or "@file", "@dir", "@workspace", "@pool", "@execution", "@image",
+    /// "@command", "@remote" (a workspace's path or a file); "" for what cannot be known.
+    std::vector<std::string> operands = {};
 };
 
 /// The variable that sets a flag: "HEARTH_DATA_DIR".

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/Command.h"
+#include "api/cli/OutputFormat.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
 #include "base/Error.h"
@@ -39,6 +40,7 @@ Json requestOf(const Options& options) {
 int packages(const Invocation& call) {
     const Options& options = call.options;
     const Json body = requestOf(options);
+    const bool json = wantsJson(options);
     Remote remote(options);
     Json view =
         remote
@@ -50,7 +52,7 @@ int packages(const Invocation& call) {
         call.console.note("still at work as " + execution +
                           "; its output is in: hearth get execution " + execution);
     }
-    if (options.on("json")) {
+    if (json) {
         call.console.out << view.dump(2) << '\n';
     } else {
         call.console.out << packageTable(view["packages"]);
@@ -63,28 +65,33 @@ int packages(const Invocation& call) {
 }  // namespace
 
 Command makePackages() {
-    return {
-        {.name = "packages",
-         .arguments = "install|check|list WORKSPACE [NAME...]",
-         .summary = "Install packages in a workspace, or tell of them.",
-         .details =
-             "Runs pip or npm in the workspace, through the index that the operator mirrors:\n"
-             "install needs a workspace whose network is Mirror or Egress. Names are those of\n"
-             "an index, with versions or without: numpy==2.1, @scope/name@^1.",
-         .flags = withClientFlags({Flag{.name = "manager",
-                                        .value = "NAME",
-                                        .help = "auto, pip or npm",
-                                        .fallback = "auto",
-                                        .environment = false},
-                                   Flag{.name = "from",
-                                        .value = "FILE",
-                                        .help = "A file of the workspace that names them: "
-                                                "requirements.txt, pyproject.toml, package.json",
-                                        .environment = false},
-                                   Flag{.name = "json", .help = "Print JSON"}}),
-         .least = 2,
-         .most = 66},
-        packages};
+    return {{.name = "packages",
+             .arguments = "install|check|list WORKSPACE [NAME...]",
+             .summary = "Install packages in a workspace, or tell of them.",
+             .details =
+                 "  hearth packages install ws_4f0c… numpy==2.1 pandas\n"
+                 "  hearth packages install ws_4f0c… --from requirements.txt\n"
+                 "  hearth packages check ws_4f0c… numpy\n"
+                 "  hearth packages list ws_4f0c…\n\n"
+                 "Runs pip or npm in the workspace, through the index that the operator mirrors:\n"
+                 "install needs a workspace whose network is Mirror or Egress. Names are those of\n"
+                 "an index, with versions or without: numpy==2.1, @scope/name@^1.",
+             .flags = withClientFlags(
+                 withOutputFlags({Flag{.name = "manager",
+                                       .value = "NAME",
+                                       .help = "auto, pip or npm",
+                                       .fallback = "auto",
+                                       .environment = false},
+                                  Flag{.name = "from",
+                                       .value = "FILE",
+                                       .help = "A file of the workspace that names them: "
+                                               "requirements.txt, pyproject.toml, package.json",
+                                       .environment = false}},
+                                 true)),
+             .least = 2,
+             .most = 66,
+             .operands = {"install|check|list", "@workspace", ""}},
+            packages};
 }
 
 }  // namespace hearth::cli

@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/Command.h"
+#include "api/cli/OutputFormat.h"
 #include "api/cli/Remote.h"
+#include "api/cli/RunRequest.h"
 #include "api/cli/TextFile.h"
 #include "base/Error.h"
 #include "base/http/Url.h"
@@ -105,27 +107,17 @@ int open(const Invocation& call) {
     if (const auto pool = call.options.get("pool")) body["pool"] = *pool;
     if (const auto image = call.options.get("image")) body["image"] = *image;
     if (const auto name = call.options.get("name")) body["name"] = *name;
-    const auto pairs = [&](const char* flag) {
-        Json map = Json::object();
-        for (const std::string& pair : call.options.all(flag)) {
-            const std::size_t equals = pair.find('=');
-            if (equals == 0 || equals == std::string::npos) {
-                throw UsageError("--" + std::string(flag) + " \"" + pair + "\" has no value",
-                                 "write NAME=VALUE");
-            }
-            map[pair.substr(0, equals)] = pair.substr(equals + 1);
-        }
-        return map;
-    };
-    if (Json env = pairs("env"); !env.empty()) body["env"] = std::move(env);
-    if (Json labels = pairs("label"); !labels.empty()) body["labels"] = std::move(labels);
+    if (Json env = variablesOf(call.options, "env"); !env.empty()) body["env"] = std::move(env);
+    if (Json labels = variablesOf(call.options, "label"); !labels.empty())
+        body["labels"] = std::move(labels);
     const auto seconds = [&](const char* flag, const char* key) {
         if (const auto value = call.options.duration(flag)) body[key] = value->count() / 1000;
     };
     seconds("idle-timeout", "idleTimeoutSeconds");
     seconds("max-lifetime", "maxLifetimeSeconds");
+    const bool json = wantsJson(call.options);
     const Json workspace = Remote(call.options).send("POST", "/v1/workspaces", body).body;
-    if (call.options.on("json")) {
+    if (json) {
         call.console.out << workspace.dump(2) << '\n';
     } else {
         call.console.out << workspace.value("id", "") << '\n';
@@ -139,7 +131,9 @@ Command makeApply() {
     return {{.name = "apply",
              .arguments = "[FILE…]",
              .summary = "Create or change pools so that they are as the manifests say.",
-             .details = "Files are YAML of one or several documents; - is standard input. Nothing\n"
+             .details = "  hearth apply -f pool.yaml\n"
+                        "  generate-pools | hearth apply -f -\n\n"
+                        "Files are YAML of one or several documents; - is standard input. Nothing\n"
                         "changes unless all of them are valid.",
              .flags = withClientFlags({Flag{.name = "file",
                                             .letter = 'f',
@@ -148,7 +142,8 @@ Command makeApply() {
                                             .repeats = true,
                                             .environment = false}}),
              .least = 0,
-             .most = 1000},
+             .most = 1000,
+             .operands = {"@file"}},
             apply};
 }
 
@@ -157,11 +152,15 @@ Command makeDelete() {
         {.name = "delete",
          .arguments = "pool|workspace|sandbox|context|execution NAME…",
          .summary = "Delete pools, workspaces, sandboxes or contexts, or kill executions.",
-         .details = "The warm sandboxes of a pool go at once; claimed ones live on to their own\n"
+         .details = "  hearth delete workspace ws_4f0c… ws_99ab…\n"
+                    "  hearth delete pool python\n"
+                    "  hearth delete execution ex_77d1…            kills it\n\n"
+                    "The warm sandboxes of a pool go at once; claimed ones live on to their own\n"
                     "end. A workspace takes its files and what runs in it along.",
          .flags = clientFlags(),
          .least = 2,
-         .most = 1000},
+         .most = 1000,
+         .operands = {"pool|workspace|sandbox|context|execution", "@kind"}},
         remove};
 }
 
@@ -170,11 +169,14 @@ Command makeDrain() {
         {.name = "drain",
          .arguments = "[POOL]",
          .summary = "End every sandbox of a pool, or of all pools, claimed ones included.",
-         .details = "A drained pool is filled again; without a name, pools stay empty until the\n"
+         .details = "  hearth drain python      after its image was changed by hand\n"
+                    "  hearth drain             before the machine goes down\n\n"
+                    "A drained pool is filled again; without a name, pools stay empty until the\n"
                     "server starts anew.",
          .flags = clientFlags(),
          .least = 0,
-         .most = 1},
+         .most = 1,
+         .operands = {"@pool"}},
         drain};
 }
 
@@ -186,7 +188,7 @@ Command makeOpen() {
          .details = "  W=$(hearth open --pool python)\n"
                     "  hearth run -w $W -c 'open(\"a\", \"w\").write(\"kept\")'\n"
                     "  hearth delete workspace $W",
-         .flags = withClientFlags(
+         .flags = withClientFlags(withOutputFlags(
              {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
               Flag{.name = "image",
                    .value = "IMAGE",
@@ -205,8 +207,8 @@ Command makeOpen() {
                    .repeats = true,
                    .environment = false},
               Flag{.name = "idle-timeout", .value = "DURATION", .help = "End it when idle so long"},
-              Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after so long"},
-              Flag{.name = "json", .help = "Print the workspace as JSON"}})},
+              Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after so long"}},
+             true))},
         open};
 }
 

@@ -131,6 +131,36 @@ std::string Remote::raw(const std::string& method, const std::string& target, st
     return std::move(response.body);
 }
 
+void Remote::upload(api::ClientRequest request) {
+    const api::ClientResponse response = client_.request(request);
+    if (response.status >= 400) throw remoteError(response.status, response.body);
+}
+
+void Remote::download(const std::string& target,
+                      const std::function<void(const api::ClientResponse&)>& head,
+                      const std::function<void(std::string_view)>& sink) {
+    api::ClientRequest request;
+    request.target = target;
+    int status = 0;
+    std::string refusal;
+    client_.stream(
+        request,
+        [&](std::string_view piece) {
+            if (status < 400) {
+                sink(piece);
+                return true;
+            }
+            refusal.append(piece);
+            return refusal.size() < (1U << 20U);
+        },
+        [&](const api::ClientResponse& answer) {
+            status = answer.status;
+            if (status < 400) head(answer);
+            return true;
+        });
+    if (status >= 400) throw remoteError(status, refusal);
+}
+
 void Remote::events(api::ClientRequest request,
                     const std::function<bool(const SseEvent&)>& on_event) {
     request.headers.emplace_back("Accept", "text/event-stream");

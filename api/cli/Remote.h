@@ -63,6 +63,13 @@ public:
                 api::ClientHeaders headers = {});
     /// Like send, for raw bytes both ways.
     std::string raw(const std::string& method, const std::string& target, std::string body = {});
+    /// Sends what `request.source` gives.
+    void upload(api::ClientRequest request);
+    /// GET of raw bytes, streamed. `head` is called once, before the first byte, of an answer that
+    /// is no refusal. Throws Error(Unavailable) where the answer is cut off, and what they throw.
+    void download(const std::string& target,
+                  const std::function<void(const api::ClientResponse&)>& head,
+                  const std::function<void(std::string_view)>& sink);
     /// Reads an event stream until it ends or `on_event` gives false; waits for ever.
     void events(api::ClientRequest request, const std::function<bool(const SseEvent&)>& on_event);
 

@@ -1,17 +1,13 @@
-#include <unistd.h>
-
 #include "api/cli/Command.h"
+#include "api/cli/Follower.h"
 #include "api/cli/InputPump.h"
 #include "api/cli/Interrupt.h"
+#include "api/cli/OutputFormat.h"
 #include "api/cli/RunOutput.h"
 #include "api/cli/RunRequest.h"
-#include "base/Error.h"
 
 namespace hearth::cli {
 namespace {
-
-constexpr int kReconnects = 20;
-constexpr std::chrono::milliseconds kReconnectPause{500};
 
 CommandSpec spec() {
     const auto own = [](const char* name, char letter, const char* value, const char* help,
@@ -44,7 +40,6 @@ CommandSpec spec() {
              .value = "DURATION",
              .help = "When to kill it",
              .fallback = "60s"},
-        Flag{.name = "json", .help = "Print the execution as JSON instead of its output"},
     };
     return {
         .name = "run",
@@ -60,75 +55,19 @@ CommandSpec spec() {
             "  hearth run -w ID --context main -c 'x = 1'   variables stay for the next run\n\n"
             "With -c the value of a last expression is printed behind the output. "
             "Exits with the program's own status; 124 when it timed out, 128 + N when signal\n"
-            "N ended it (137 when it ran out of memory). Ctrl-C kills it.",
-        .flags = withClientFlags(std::move(flags)),
+            "N ended it (137 when it ran out of memory). Ctrl-C kills it. As it runs its output "
+            "is\n"
+            "streamed; --output json prints the execution at its end instead.",
+        .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
         .least = 0,
         .most = 1,
         .rest = true,
+        .operands = {"@file"},
     };
 }
 
-/// Follows one execution to its end, over lost connections.
-class Follower {
-public:
-    /// `input`: null unless the program reads standard input.
-    Follower(Remote& remote, RunOutput& output, Interrupt& interrupt, InputPump* input)
-        : remote_(remote), output_(output), interrupt_(interrupt), input_(input) {}
-
-    void follow(const RunRequest& request) {
-        api::ClientRequest post;
-        post.method = "POST";
-        post.target = request.target;
-        post.headers = {{"Content-Type", "application/json"},
-                        {"Idempotency-Key", request.idempotency_key}};
-        post.body = dumpJson(request.body);
-        attempt(post);
-        for (int i = 0; i < kReconnects && !output_.finished(); ++i) {
-            ::usleep(std::chrono::microseconds(kReconnectPause).count());
-            if (output_.executionId().empty()) {
-                attempt(post);  // the key makes the server answer with the first one's execution
-                continue;
-            }
-            api::ClientRequest again;
-            again.target = "/v1/executions/" + output_.executionId() + "/events";
-            if (!last_id_.empty()) again.headers.emplace_back("Last-Event-ID", last_id_);
-            attempt(again);
-        }
-        if (!output_.finished()) {
-            throw Error(ErrorCode::Unavailable, "the connection was lost before the end")
-                .hint("the execution may still run: hearth get execution " + output_.executionId());
-        }
-    }
-
-private:
-    void attempt(const api::ClientRequest& request) {
-        try {
-            remote_.events(request, [&](const SseEvent& event) {
-                connected_ = true;
-                last_id_ = event.id;
-                output_.take(event);
-                if (!output_.executionId().empty()) {
-                    interrupt_.target(output_.executionId());
-                    if (input_ != nullptr) input_->start(output_.executionId());
-                }
-                return !output_.finished();
-            });
-            connected_ = true;
-        } catch (const Error& e) {
-            // A server that never answered is told at once; a lost one may come back.
-            if (e.code() != ErrorCode::Unavailable || !connected_) throw;
-        }
-    }
-
-    Remote& remote_;
-    RunOutput& output_;
-    Interrupt& interrupt_;
-    InputPump* input_;
-    std::string last_id_;
-    bool connected_ = false;
-};
-
 int run(const Invocation& call) {
+    const bool json = wantsJson(call.options);
     Remote remote(call.options);
     RunRequest request = makeRunRequest(call.options);
     for (const auto& [target, bytes] : request.uploads) remote.raw("PUT", target, bytes);
@@ -136,12 +75,15 @@ int run(const Invocation& call) {
         request.body["context"] =
             remote.send("POST", request.context_target, request.context).body.at("id");
     }
-    const bool json = call.options.on("json");
     RunOutput output(call.console, json, request.shows_value);
     Interrupt interrupt(remote);
     std::optional<InputPump> input;
     if (call.options.on("stdin")) input.emplace(remote);
-    Follower(remote, output, interrupt, input ? &*input : nullptr).follow(request);
+    const auto named = [&](const std::string& execution) {
+        interrupt.target(execution);
+        if (input) input->start(execution);
+    };
+    Follower(remote, output, {named, {}}).follow(request);
     input.reset();
     if (json) call.console.out << output.result().dump(2) << '\n' << std::flush;
     return interrupt.happened() ? 130 : output.exitStatus();

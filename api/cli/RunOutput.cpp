@@ -118,7 +118,7 @@ int RunOutput::exitStatus() const {
 int exitStatusOf(const Json& execution) {
     const std::string status = textOf(execution, "status");
     if (status == "timeout") return 124;
-    if (status == "oom" || status == "killed") return 128 + SIGKILL;
+    if (status == "oom") return 128 + SIGKILL;
     if (const std::string signal = textOf(execution, "signal"); !signal.empty()) {
         return 128 + signalNumber(signal);
     }
@@ -126,6 +126,7 @@ int exitStatusOf(const Json& execution) {
         code != execution.end() && code->is_number_integer()) {
         return code->get<int>() & 0xFF;
     }
+    if (status == "killed") return 128 + SIGKILL;
     return status == "ok" ? 0 : 1;
 }
 

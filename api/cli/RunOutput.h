@@ -42,7 +42,7 @@ private:
 };
 
 /// The exit status for an execution object: its exit code, 128 + N for a signal, 124 for a timeout,
-/// 137 out of memory or killed, 1 where the sandbox was lost.
+/// 137 out of memory, 1 where the sandbox was lost.
 int exitStatusOf(const Json& execution);
 
 }  // namespace hearth::cli

@@ -51,18 +51,6 @@ Json inlineFile(const std::string& path, const std::string& bytes) {
     return {{"path", path}, {"base64", base64Encode(bytes)}};
 }
 
-Json variables(const Options& options) {
-    Json env = Json::object();
-    for (const std::string& pair : options.all("env")) {
-        const std::size_t equals = pair.find('=');
-        if (equals == 0 || equals == std::string::npos) {
-            throw UsageError("--env \"" + pair + "\" is no variable", "write --env NAME=VALUE");
-        }
-        env[pair.substr(0, equals)] = pair.substr(equals + 1);
-    }
-    return env;
-}
-
 /// A script with arguments is a file and an argument vector; code alone has none.
 void scriptWithArguments(const Options& options, const std::string& script, RunRequest& request) {
     const Language* language = findLanguage(script);
@@ -146,6 +134,19 @@ void whereItStays(const Options& options, RunRequest& request) {
 
 }  // namespace
 
+Json variablesOf(const Options& options, std::string_view flag) {
+    Json map = Json::object();
+    for (const std::string& pair : options.all(flag)) {
+        const std::size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string::npos) {
+            throw UsageError("--" + std::string(flag) + " \"" + pair + "\" has no value",
+                             "write --" + std::string(flag) + " NAME=VALUE");
+        }
+        map[pair.substr(0, equals)] = pair.substr(equals + 1);
+    }
+    return map;
+}
+
 std::string languageOf(const std::string& path) {
     const Language* language = findLanguage(path);
     return language == nullptr ? std::string() : std::string(language->name);
@@ -171,7 +172,7 @@ RunRequest makeRunRequest(const Options& options) {
         if (const auto pool = options.get("pool")) request.body["pool"] = *pool;
         if (const auto image = options.get("image")) request.body["image"] = *image;
     }
-    if (Json env = variables(options); !env.empty()) request.body["env"] = std::move(env);
+    if (Json env = variablesOf(options, "env"); !env.empty()) request.body["env"] = std::move(env);
     if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;
     if (const auto timeout = options.duration("timeout")) {
         request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;

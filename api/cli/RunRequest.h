@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct RunRequest {
 /// Makes the request from flags and arguments; reads the script. With --stdin the program's input
 /// stays open for InputPump. Throws UsageError where they do not say exactly one thing to run.
 RunRequest makeRunRequest(const Options& options);
+
+/// The object of a repeated flag's NAME=VALUE pairs. Throws UsageError for one that is none.
+Json variablesOf(const Options& options, std::string_view flag);
 
 /// The language of a file by its extension ("python" for "x.py"); empty where unknown.
 std::string languageOf(const std::string& path);

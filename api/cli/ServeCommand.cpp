@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/Command.h"
+#include "api/cli/OutputFormat.h"
 #include "base/Error.h"
 
 namespace hearth::cli {
@@ -20,13 +21,9 @@ int serve(const Invocation& call) {
 }
 
 int config(const Invocation& call) {
-    const std::string format = call.options.get("output", "table");
-    if (format != "table" && format != "json") {
-        throw UsageError("--output is \"" + format + "\"", "use table or json");
-    }
+    const bool json = wantsJson(call.options);
     const ServeConfig effective = loadServeConfig(call.options);
-    call.console.out << (format == "json" ? configDocument(effective).dump(2) + "\n"
-                                          : configTable(effective));
+    call.console.out << (json ? configDocument(effective).dump(2) + "\n" : configTable(effective));
     return kOk;
 }
 
@@ -37,7 +34,10 @@ Command makeServe() {
         {.name = "serve",
          .arguments = "",
          .summary = "Serve REST and MCP, and keep the pools warm.",
-         .details = "Settings come from flags over environment over the YAML file of --config;\n"
+         .details = "  hearth serve --pools sandbox_images/python/pool.yaml\n"
+                    "  hearth serve --config /etc/hearth.yaml --log-level debug\n"
+                    "  HEARTH_DATA_DIR=/srv/hearth hearth serve\n\n"
+                    "Settings come from flags over environment over the YAML file of --config;\n"
                     "`hearth config` shows each and where it came from. Tokens can be given in\n"
                     "the file only. An address other machines can reach needs a token.",
          .flags = serveFlags()},
@@ -45,17 +45,12 @@ Command makeServe() {
 }
 
 Command makeConfig() {
-    std::vector<Flag> flags = serveFlags();
-    flags.push_back(Flag{.name = "output",
-                         .letter = 'o',
-                         .value = "FORMAT",
-                         .help = "table or json",
-                         .fallback = "table",
-                         .environment = false});
+    std::vector<Flag> flags = withOutputFlags(serveFlags());
     return {{.name = "config",
              .arguments = "",
              .summary = "Print what `hearth serve` would run by, and where each value came from.",
-             .details = "",
+             .details = "  hearth config\n"
+                        "  hearth config --config hearth.yaml -o json",
              .flags = std::move(flags)},
             config};
 }

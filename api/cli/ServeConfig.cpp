@@ -153,6 +153,10 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
     visit("egress.exempt", Json(config.egress_exempt.value), config.egress_exempt);
     visit("egress.secrets", Json(config.egress_secrets.value), config.egress_secrets);
     visit("egress.ca", Json(config.egress_ca.value), config.egress_ca);
+    visit("limits.requestsPerSecond", Json(config.requests_per_second.value),
+          config.requests_per_second);
+    visit("limits.burst", Json(config.request_burst.value), config.request_burst);
+    visit("audit.file", Json(config.audit_log.value), config.audit_log);
 }
 
 std::string cell(const Json& value) {
@@ -228,6 +232,10 @@ std::vector<Flag> serveFlags() {
              "A file for each secret that credentials of pools name; tenants/NAME/: a tenant's own",
              ""),
         flag("egress-ca", "FILE", "Authorities that hosts with credentials may have (PEM)", ""),
+        flag("requests-per-second", "N", "What each tenant may send; 0: any number", "0"),
+        flag("request-burst", "N", "How many of them at once", "twice as many"),
+        flag("audit-log", "FILE", "Where calls that change something, and denied ones, are told",
+             ""),
     };
     flags.push_back(
         Flag{.name = "conformance",
@@ -287,6 +295,9 @@ ServeConfig loadServeConfig(const Options& options) {
     overlayList(options, "egress-exempt", config.egress_exempt);
     overlayText(options, "egress-secrets", config.egress_secrets);
     overlayText(options, "egress-ca", config.egress_ca);
+    number("requests-per-second", config.requests_per_second, kRequestRate);
+    number("request-burst", config.request_burst, kRequestRate);
+    overlayText(options, "audit-log", config.audit_log);
     config.conformance = options.on("conformance");
     serveSeed(config);
     checkImages(config);

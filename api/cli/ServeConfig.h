@@ -47,6 +47,7 @@ struct NumberRange {
 inline constexpr NumberRange kOnDemandSandboxes{1, 1000};
 inline constexpr NumberRange kOnDemandKeep{1, 30 * 86'400};
 inline constexpr NumberRange kOnDemandWait{1, 600};
+inline constexpr NumberRange kRequestRate{0, 1'000'000};
 
 /// Everything `hearth serve` runs by: flags over environment over one YAML file over defaults.
 struct ServeConfig {
@@ -88,6 +89,10 @@ struct ServeConfig {
     Setting<std::string> egress_secrets{""};
     /// Certificates of authorities that hosts with credentials may have; empty: the system's.
     Setting<std::string> egress_ca{""};
+    /// Requests a second of each tenant, and how many at once; 0: no limit, twice the rate.
+    Setting<std::uint32_t> requests_per_second{0};
+    Setting<std::uint32_t> request_burst{0};
+    Setting<std::string> audit_log{""};  ///< a file (metrics::AuditLog); empty: none
     /// Also offer what the official MCP conformance suite expects: for tests, by flag only.
     bool conformance = false;
 };

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/Command.h"
+#include "api/cli/OutputFormat.h"
 #include "api/cli/Remote.h"
 #include "api/cli/Views.h"
 #include "base/Error.h"
@@ -93,13 +94,14 @@ private:
 int perform(const Invocation& call, TokenSource& tokens) {
     const Options& options = call.options;
     const std::string& verb = options.positional()[0];
+    const bool json = wantsJson(options);
     if (verb == "create") {
         std::optional<std::int64_t> ttl;
         if (const auto duration = options.duration("ttl")) ttl = duration->count() / 1000;
         const Json made =
             tokens.create(options.get("name", "cli"), options.get("tenant", "default"),
                           roleOf(options.get("role", "user")), ttl);
-        if (options.on("json")) {
+        if (json) {
             call.console.out << made.dump(2) << '\n';
         } else {
             call.console.out << made.value("token", "") << '\n' << std::flush;
@@ -108,7 +110,7 @@ int perform(const Invocation& call, TokenSource& tokens) {
         }
     } else if (verb == "list") {
         const std::vector<Json> items = tokens.list();
-        if (options.on("json")) {
+        if (json) {
             call.console.out << Json{{"items", items}}.dump(2) << '\n';
         } else if (items.empty()) {
             call.console.note("no tokens");
@@ -170,10 +172,14 @@ Command makeToken() {
              .arguments = "create|list|delete [ID]",
              .summary = "Make, list or delete bearer tokens.",
              .details =
+                 "  hearth token create --name me --role admin\n"
+                 "  hearth token create --name ci --tenant shop --ttl 720h\n"
+                 "  hearth token list\n"
+                 "  hearth token delete tk_12ab…\n\n"
                  "Asks the server; where none runs on this machine (and no --url is given), or\n"
                  "with --offline, edits the data directory, which the next start reads. The first\n"
                  "token must be an admin's: from then on every request needs one.",
-             .flags = withClientFlags(
+             .flags = withClientFlags(withOutputFlags(
                  {Flag{.name = "name",
                        .value = "TEXT",
                        .help = "Who will hold it",
@@ -187,7 +193,8 @@ Command makeToken() {
                        .value = "ROLE",
                        .help = "user, operator or admin",
                        .fallback = "user",
-                       .environment = false},
+                       .environment = false,
+                       .choices = {"user|operator|admin"}},
                   Flag{.name = "ttl",
                        .value = "DURATION",
                        .help = "How long it is good; else for ever",
@@ -196,10 +203,11 @@ Command makeToken() {
                   Flag{.name = "data-dir",
                        .value = "DIR",
                        .help = "The data directory to edit",
-                       .fallback = "/var/lib/hearth"},
-                  Flag{.name = "json", .help = "Print JSON"}}),
+                       .fallback = "/var/lib/hearth"}},
+                 true)),
              .least = 1,
-             .most = 2},
+             .most = 2,
+             .operands = {"create|list|delete", ""}},
             token};
 }
 

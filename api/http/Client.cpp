@@ -239,10 +239,13 @@ ClientResponse Client::exchange(const ClientRequest& request, const BodySink* si
         applyTimeout(timeout);
         answered_ = false;
         try {
-            sendRequest(request, timeout);
+            // A server that refuses a long body closes before it has all of it: then it has said
+            // why, and that is read; where it has not, reading tells of the loss.
+            const bool sent = sendWhole(request, timeout);
             ClientResponse response;
             bool keep = true;
             readHead(response, timeout, keep);
+            keep = keep && sent;
             const bool wanted = !head || head(response);
             const bool whole = wanted && readBody(request, response, sink, timeout, keep);
             if (!whole || !keep) close();
@@ -284,6 +287,15 @@ std::string Client::requestHead(const ClientRequest& request) const {
         head.append("Content-Length: ").append(std::to_string(length)).append("\r\n");
     }
     return head.append("\r\n");
+}
+
+bool Client::sendWhole(const ClientRequest& request, Wait timeout) {
+    try {
+        sendRequest(request, timeout);
+        return true;
+    } catch (const Lost&) {
+        return false;
+    }
 }
 
 void Client::sendRequest(const ClientRequest& request, Wait timeout) {

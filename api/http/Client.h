@@ -94,6 +94,8 @@ private:
     void connect();
     bool stale() const;
     std::string requestHead(const ClientRequest& request) const;
+    /// False if the connection broke meanwhile; an answer may be there all the same.
+    bool sendWhole(const ClientRequest& request, Wait timeout);
     void sendRequest(const ClientRequest& request, Wait timeout);
     void sendAll(std::string_view head, std::string_view body, Wait timeout);
     void readHead(ClientResponse& response, Wait timeout, bool& keep);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/http/BodyReader.h"
 #include "api/http/Core.h"
@@ -42,6 +45,22 @@ public:
     bool clientGone() const override;
     void tookRoute(const std::string& pattern) override { route_ = pattern; }
 
+    void addAnswerHeader(std::string name, std::string value) override {
+        answer_headers_.emplace_back(std::move(name), std::move(value));
+    }
+    void onAnswered(std::function<void(const Response&)> callback) override {
+        answered_ = std::move(callback);
+    }
+    /// Adds what was asked for to the answer that is about to be sent. Once.
+    void complete(Response& response) {
+        for (auto& header : answer_headers_) response.headers.push_back(std::move(header));
+        answer_headers_.clear();
+    }
+    /// Tells of the answer, once.
+    void tellAnswered(const Response& response) {
+        if (const auto callback = std::exchange(answered_, {})) callback(response);
+    }
+
     BodyReader& body() { return body_; }
     const std::string& route() const { return route_; }
 
@@ -52,6 +71,8 @@ private:
     std::string id_;
     std::string trace_id_;
     std::string route_;
+    std::vector<std::pair<std::string, std::string>> answer_headers_;
+    std::function<void(const Response&)> answered_;
 };
 
 }  // namespace hearth::api

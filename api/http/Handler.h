@@ -18,6 +18,8 @@
 
 namespace hearth::api {
 
+struct Response;
+
 /// One HTTP request whose head is complete and has passed the guards. Lives for one handle().
 class Request {
 public:
@@ -57,6 +59,16 @@ public:
     /// Tells the front which route took the request, so that its metrics name it even when the
     /// handler throws. A Router calls it; others may ignore it.
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
+    /// A header of whatever is answered, errors too. Others than the front may ignore it.
+    virtual void addAnswerHeader(std::string name, std::string value) {
+        static_cast<void>(name);
+        static_cast<void>(value);
+    }
+    /// Is called once with what is answered, errors too, before it is sent; in a worker's thread.
+    /// The last callback counts; it must not throw. Others than the front may ignore it.
+    virtual void onAnswered(std::function<void(const Response&)> callback) {
+        static_cast<void>(callback);
+    }
 };
 
 /// The sending side of an answer that has left its worker thread: a quiet stream costs no thread.
@@ -91,8 +103,6 @@ using BodyWriter = std::function<void(const std::function<void(std::string_view)
 /// Receives the stream after the head has been sent. Must not block for long.
 using StreamStarter = std::function<void(std::shared_ptr<Stream>)>;
 
-struct Response;
-
 /// Instead of an answer: one that comes when something has happened. No worker is held meanwhile;
 /// the front's thread watches the client, whose going ends it. The Request lives until the answer
 /// is sent. Callbacks own what they touch.
@@ -122,6 +132,8 @@ struct Response {
     std::string route;
     /// Kept until no worker is needed for the answer any more.
     std::shared_ptr<void> ticket;
+    /// Of a problem: its errorCode.
+    std::string error_code;
 };
 
 /// Answers requests; called by many worker threads at once. Whatever it throws is turned into an

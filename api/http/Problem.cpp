@@ -74,6 +74,7 @@ Response build(const HttpProblem& from, const ProblemContext& context, const Ext
 
     Response response;
     response.status = from.status;
+    response.error_code = from.error_code;
     response.headers.emplace_back("Content-Type", "application/problem+json");
     if (from.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
     if (from.retry_after) {
@@ -97,6 +98,10 @@ Response problem(const Error& error, const ProblemContext& context) {
     from.message = error.what();
     from.retryable = errorCodeRetryable(error.code());
     from.retry_after = error.retryAfter();
+    // Who is asked to come back is told when.
+    if (!from.retry_after && (from.status == 429 || from.status == 503)) {
+        from.retry_after = std::chrono::seconds(1);
+    }
     from.hint = error.hint();
     return build(from, context, {&error.fields(), error.endedReason(), error.endedAt()});
 }

@@ -144,7 +144,8 @@ Framing Worker::framing(const Exchange& exchange, const Connection& connection) 
     return framing;
 }
 
-void Worker::count(const Exchange& exchange, const Response& response) {
+void Worker::count(Exchange& exchange, const Response& response) {
+    exchange.tellAnswered(response);
     const std::string& route = response.route.empty() ? exchange.route() : response.route;
     const bool known =
         std::find(kMethods.begin(), kMethods.end(), exchange.method()) != kMethods.end();
@@ -156,6 +157,7 @@ void Worker::count(const Exchange& exchange, const Response& response) {
 Next Worker::send(Exchange& exchange, Connection& connection, Response& response) {
     const BodyReader& body = exchange.body();
     if (core_.stopping.load()) connection.keep = false;
+    exchange.complete(response);
     if (body.broken() ||
         (!body.finished() && (body.awaited() || body.remaining() > core_.options.drain_body))) {
         connection.keep = false;

@@ -36,7 +36,7 @@ private:
     /// After a whole answer: what becomes of the connection.
     Connection::Next settle(Exchange& exchange, Connection& connection);
     Framing framing(const Exchange& exchange, const Connection& connection);
-    void count(const Exchange& exchange, const Response& response);
+    void count(Exchange& exchange, const Response& response);
 
     Core& core_;
     HeadQueue& queue_;

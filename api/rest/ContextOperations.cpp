@@ -1,4 +1,5 @@
 #include "api/rest/Answers.h"
+#include "api/rest/Pages.h"
 #include "api/rest/Requests.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
@@ -63,13 +64,15 @@ Operations contextOperations(const Services& services) {
 
     Operation list = operation("GET", "/v1/workspaces/{workspace}/contexts", "listContexts",
                                "The contexts of a workspace");
+    list.parameters = wholeListParameters();
     list.answers = {{200, "All of them", listSchema(contextSchema(), "ContextList"), {}}};
     list.handle = [&services](Call& call) {
+        const auto page = pageOf(
+            call, services.contexts.list(call.who, call.param("workspace")),
+            [](const controller::ContextView& view) { return view.created_at + " " + view.id; });
         Json items = Json::array();
-        for (const auto& view : services.contexts.list(call.who, call.param("workspace"))) {
-            items.push_back(contextJson(view));
-        }
-        return jsonResponse(listJson(std::move(items)));
+        for (const auto& view : page.items) items.push_back(contextJson(view));
+        return jsonResponse(listJson(std::move(items), page.next_cursor));
     };
     all.push_back(std::move(list));
 

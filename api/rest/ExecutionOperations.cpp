@@ -5,6 +5,7 @@
 #include "api/rest/Answers.h"
 #include "api/rest/ExecutionPieces.h"
 #include "api/rest/ExecutionStream.h"
+#include "api/rest/Pages.h"
 #include "api/rest/Requests.h"
 #include "api/rest/Sse.h"
 #include "api/rest/Tables.h"
@@ -159,8 +160,10 @@ api::Response answer(const Services& services, LongAnswers& answers, const Call&
 /// rest is told.
 class ListPieces {
 public:
-    ListPieces(std::vector<std::shared_ptr<Execution>> executions, std::string origin)
-        : executions_(std::move(executions)), origin_(std::move(origin)) {}
+    ListPieces(Page<std::shared_ptr<Execution>> page, std::string origin)
+        : executions_(std::move(page.items)),
+          next_cursor_(std::move(page.next_cursor)),
+          origin_(std::move(origin)) {}
 
     bool next(std::string& out) {
         if (current_) {
@@ -169,7 +172,8 @@ public:
         }
         if (next_ == 0) out.append("{\"items\":[");
         if (next_ == executions_.size()) {
-            out.append("],\"nextCursor\":null}");
+            out.append("],\"nextCursor\":");
+            out.append(next_cursor_.empty() ? "null}" : "\"" + next_cursor_ + "\"}");
             return false;
         }
         if (next_ > 0) out.push_back(',');
@@ -191,6 +195,7 @@ private:
     static constexpr std::uint64_t kListedOutput = 4U << 20U;
 
     std::vector<std::shared_ptr<Execution>> executions_;
+    const std::string next_cursor_;
     const std::string origin_;
     std::size_t next_ = 0;
     std::uint64_t room_ = kListedOutput;
@@ -312,6 +317,7 @@ Operations controlOperations(const Services& services) {
     resize.body = Schema::object()
                       .required("cols", Schema::integer(1, 1000))
                       .required("rows", Schema::integer(1, 1000))
+                      .example({{"cols", 100}, {"rows", 30}})
                       .named("ResizeRequest");
     resize.answers = {{204, "Changed", {}, {}}};
     resize.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost};
@@ -342,14 +348,19 @@ Operations executionOperations(const Services& services, LongAnswers& answers) {
 
     Operation list = operation("GET", "/v1/workspaces/{workspace}/executions", "listExecutions",
                                "The executions of a workspace, newest first");
+    list.parameters = wholeListParameters();
     list.answers = {
         {200, "Every execution that is kept", listSchema(executionSchema(), "ExecutionList"), {}}};
     list.description =
         "All together tell 4 MiB of output; those behind are `truncated` without any, and told "
         "whole by their own id.";
     list.handle = [&services, &answers](Call& call) {
+        const auto newest = [](const std::shared_ptr<Execution>& execution) {
+            return execution->viewUpTo(0).started_at + " " + execution->id();
+        };
         const auto pieces = std::make_shared<ListPieces>(
-            services.executions.list(call.who, call.param("workspace")), originOf(call.request));
+            pageOf(call, services.executions.list(call.who, call.param("workspace")), newest, true),
+            originOf(call.request));
         return answers.respond([pieces](std::string& out) { return pieces->next(out); });
     };
     all.push_back(std::move(list));

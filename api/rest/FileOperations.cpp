@@ -28,6 +28,35 @@ std::string pathParam(const Call& call) {
     return path;
 }
 
+/// If-Match and If-None-Match of a change, against what stands there before it begins; two writers
+/// at the same moment may still both pass.
+void requireCondition(const Services& services, const Call& call, const std::string& path) {
+    const std::optional<std::string> must = call.request.header("If-Match");
+    const std::optional<std::string> must_not = call.request.header("If-None-Match");
+    if (!must && !must_not) return;
+    std::string tag;  // empty: nothing is there
+    try {
+        const agent::FileStat stat =
+            services.workspaces.stat(call.who, call.param("workspace"), path);
+        tag = quotedEtag(stat);
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::NotFound) throw;
+        // A workspace that is not there says the same again when it is written to.
+    }
+    if ((must && (tag.empty() || !etagMatches(*must, tag))) ||
+        (must_not && !tag.empty() && etagMatches(*must_not, tag))) {
+        throw Error(ErrorCode::PreconditionFailed,
+                    tag.empty() ? "there is no such file" : "another file stands there")
+            .hint("Read it again for its ETag; If-None-Match: * writes only where none is");
+    }
+}
+
+std::vector<Parameter> changeConditions() {
+    return {headerParameter("If-Match", Schema::string(),
+                            "The ETag that it must still have when this begins, else 412"),
+            headerParameter("If-None-Match", Schema::string(), "*: 412 where something is there")};
+}
+
 api::Response readResponse(const Services& services, const Call& call) {
     return fileAnswer(call.request,
                       workspaceFile(services, call.who, call.param("workspace"), pathParam(call)));
@@ -67,8 +96,10 @@ Operations contentOperations(const Services& services) {
     put.body_kind = Body::Raw;
     put.parameters = {
         headerParameter("X-File-Mode", Schema::string().example("0755"), "Permission bits, octal")};
+    for (Parameter& condition : changeConditions()) put.parameters.push_back(condition);
     put.answers = {{200, "What stands there now", fileEntrySchema(), {}}};
-    put.problems.insert(put.problems.end(), {ErrorCode::PayloadTooLarge, ErrorCode::DiskFull});
+    put.problems.insert(put.problems.end(), {ErrorCode::PayloadTooLarge, ErrorCode::DiskFull,
+                                             ErrorCode::PreconditionFailed});
     put.handle = [&services](Call& call) {
         const std::string path = pathParam(call);
         std::optional<unsigned> mode;
@@ -79,6 +110,7 @@ Operations contentOperations(const Services& services) {
                     .hint("Send octal permission bits, for example 0644");
             }
         }
+        requireCondition(services, call, path);
         const agent::FileStat stat = services.workspaces.writeFile(
             call.who, call.param("workspace"), path, mode,
             [&call](char* out, std::size_t size) { return call.request.readSome(out, size); });
@@ -91,9 +123,12 @@ Operations contentOperations(const Services& services) {
     Operation remove =
         operation("DELETE", "/{path...}", "removeFile", "Remove a file or directory");
     remove.parameters = {queryParameter("recursive", Schema::boolean().fallback(false),
-                                        "A directory with all that is in it")};
+                                        "A directory with all that is in it"),
+                         changeConditions().front()};
+    remove.problems.push_back(ErrorCode::PreconditionFailed);
     remove.answers = {{204, "Removed", {}, {}}};
     remove.handle = [&services](Call& call) {
+        requireCondition(services, call, pathParam(call));
         services.workspaces.removeFile(call.who, call.param("workspace"), pathParam(call),
                                        call.queryOr("recursive", false));
         return emptyResponse();
@@ -145,8 +180,10 @@ Operations fileOperations(const Services& services) {
     Operation mkdir = operation("POST", ":mkdir", "makeDirectory", "Make a directory");
     mkdir.description = "With its parents; one that exists is no error.";
     mkdir.body_kind = Body::Json;
-    mkdir.body =
-        Schema::object().required("path", Schema::string(kPath)).named("MakeDirectoryRequest");
+    mkdir.body = Schema::object()
+                     .required("path", Schema::string(kPath))
+                     .example({{"path", "out/plots"}})
+                     .named("MakeDirectoryRequest");
     mkdir.answers = {{204, "It is there", {}, {}}};
     mkdir.handle = [&services](Call& call) {
         services.workspaces.makeDirectory(call.who, call.param("workspace"),

@@ -131,38 +131,45 @@ bool isDecimal(std::string_view text) {
 }  // namespace
 
 const Format kPoolName{"pool-name", "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
-                       "must be 1 to 63 lower-case letters, digits and inner hyphens", isPoolName};
+                       "must be 1 to 63 lower-case letters, digits and inner hyphens", isPoolName,
+                       "python"};
 const Format kImageName{"image-name", "^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$",
-                        "must be an image name or reference of up to 255 characters", isImageName};
+                        "must be an image name or reference of up to 255 characters", isImageName,
+                        "python"};
 const Format kEnvName{"env-name", "^[A-Za-z_][A-Za-z0-9_]{0,254}$",
                       "must be letters, digits and underscores, not beginning with a digit",
-                      isEnvName};
-const Format kEnvValue{"env-value", "", "must be at most 32768 bytes without NUL", isEnvValue};
+                      isEnvName, "NAME"};
+const Format kEnvValue{"env-value", "", "must be at most 32768 bytes without NUL", isEnvValue,
+                       "value"};
 const Format kLabelKey{
     "label-key", "^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
     "must be a name of up to 63 letters, digits, '-', '_' and '.', with an optional DNS prefix and "
     "'/'",
-    isLabelKey};
+    isLabelKey, "app"};
 const Format kLabelValue{"label-value", "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$",
                          "must be up to 63 letters, digits, '-', '_' and '.', or empty",
-                         isLabelValue};
+                         isLabelValue, "shop"};
 const Format kLanguage{"language", "^([A-Za-z0-9][A-Za-z0-9+#._-]{0,62})?$",
                        "must be up to 63 letters, digits, '+', '#', '.', '_' and '-', or empty",
-                       isLanguage};
-const Format kPath{"path", "", "must be 1 to 4096 bytes without NUL", isPath};
-const Format kArgument{"argument", "", "must be less than 131072 bytes without NUL", isArgument};
-const Format kBase64{"base64", "", "must be base64 (standard alphabet, with padding)", isBase64};
+                       isLanguage, "python"};
+const Format kPath{"path", "", "must be 1 to 4096 bytes without NUL", isPath, "a.txt"};
+const Format kArgument{"argument", "", "must be less than 131072 bytes without NUL", isArgument,
+                       "true"};
+const Format kBase64{"base64", "", "must be base64 (standard alphabet, with padding)", isBase64,
+                     "aGk="};
 const Format kTenant{"tenant-name", "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
-                     "must be 1 to 63 letters, digits and inner '-', '_', '.'", isTenant};
+                     "must be 1 to 63 letters, digits and inner '-', '_', '.'", isTenant,
+                     "default"};
 const Format kDisplayName{"display-name", "", "must be 1 to 253 bytes without control characters",
-                          isDisplayName};
-const Format kDateTime{"date-time", "", "must be an RFC 3339 time in UTC", isDateTime};
-const Format kDecimal{"decimal", "^[0-9]{1,20}$", "must be a decimal number", isDecimal};
+                          isDisplayName, "example"};
+const Format kDateTime{"date-time", "", "must be an RFC 3339 time in UTC", isDateTime,
+                       "2026-11-21T03:04:05.678Z"};
+const Format kDecimal{"decimal", "^[0-9]{1,20}$", "must be a decimal number", isDecimal, "0"};
 const Format kContextId{"context-id", "^cx_[0-9a-f]{32}$", "must be a context's id, \"cx_…\"",
-                        isContextId};
+                        isContextId, "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"};
 const Format kResultType{"result-type", "", "must be a media type that a result may have",
-                         controller::isResultType};
+                         controller::isResultType, "text/plain"};
 const Format kLabelSelector{"label-selector", "^[^=]+=[^=]*$", "must be key=value of a label",
-                            isLabelSelector};
+                            isLabelSelector, "app=shop"};
 
 }  // namespace hearth::rest

@@ -119,7 +119,54 @@ std::string idempotencyKey(const api::Request& request) {
     return *key;
 }
 
+/// What a call is about: the id that its answer names, else the first one of its path.
+std::string resourceOf(const api::Response& response, const std::string& of_path) {
+    for (const auto& [name, value] : response.headers) {
+        if (name == "Location" && response.status < 300) return value.substr(value.rfind('/') + 1);
+    }
+    return of_path;
+}
+
 }  // namespace
+
+std::shared_ptr<metrics::AuditEntry> Gate::audit(const Operation& operation, api::Request& request,
+                                                 const api::RouteParams& path) const {
+    if (services_.audit == nullptr || !services_.audit->enabled()) return nullptr;
+    const auto entry = std::make_shared<metrics::AuditEntry>();
+    entry->surface = "rest";
+    entry->operation = operation.id;
+    entry->method = request.method();
+    entry->route = operation.pattern;
+    // A link's token is as good as the file.
+    const bool secret = static_cast<bool>(operation.speaks_for);
+    if (!path.values.empty() && !secret) entry->resource = path.values.front().second;
+    entry->peer = request.peer();
+    entry->request_id = request.id();
+    entry->trace_id = request.traceId();
+    const bool reads = operation.method == "GET" || operation.method == "HEAD";
+    request.onAnswered([entry, reads, log = services_.audit](const api::Response& response) {
+        const bool denied =
+            response.status == 401 || response.status == 403 || response.status == 429;
+        if (reads && !denied) return;
+        entry->status = response.status;
+        entry->error_code = response.error_code;
+        entry->resource = resourceOf(response, entry->resource);
+        log->record(*entry);
+    });
+    return entry;
+}
+
+void Gate::slow(api::Request& request, const std::string& tenant) const {
+    const std::optional<auth::RateLimits::Verdict> verdict = limits_.take(tenant);
+    if (!verdict) return;
+    request.addAnswerHeader("RateLimit-Limit", std::to_string(verdict->limit));
+    request.addAnswerHeader("RateLimit-Remaining", std::to_string(verdict->remaining));
+    request.addAnswerHeader("RateLimit-Reset", std::to_string(verdict->reset.count()));
+    if (verdict->allowed) return;
+    throw Error(ErrorCode::RateLimited, "tenant " + tenant + " sends more requests than it may")
+        .hint("Send fewer at once, and follow RateLimit-Remaining")
+        .retryAfter(verdict->retry_after);
+}
 
 std::string requestFingerprint(const std::string& method, const std::string& path,
                                const Json& body) {
@@ -128,11 +175,20 @@ std::string requestFingerprint(const std::string& method, const std::string& pat
 }
 
 api::Response Gate::pass(const Operation& operation, api::Request& request,
-                         const api::RouteParams& path) const {
+                         const api::RouteParams& path) {
+    const std::shared_ptr<metrics::AuditEntry> entry = audit(operation, request, path);
     controller::Principal who;
     std::shared_ptr<void> ticket;
+    const auto known = [&entry, &who] {
+        if (!entry) return;
+        entry->tenant = who.tenant;
+        entry->role = roleName(who.role);
+        entry->token = who.token_id;
+    };
     if (!operation.open) {
         who = authenticator_.authenticate(request);
+        known();
+        slow(request, who.tenant);
         if (!who.atLeast(operation.role)) {
             throw Error(ErrorCode::Forbidden, "this needs the role " + roleName(operation.role) +
                                                   ", not " + roleName(who.role))
@@ -142,6 +198,8 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
                                                           : shares_.takeAsOperator(who.tenant);
     } else if (operation.speaks_for) {
         who = operation.speaks_for(path);
+        known();
+        slow(request, who.tenant);
         ticket = shares_.take(who.tenant);
     }
     Call call{request, path, std::move(who), Json::object(), Json(), {}, {}};
@@ -155,7 +213,12 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
             call.fingerprint = requestFingerprint(request.method(), request.path(), call.body);
         }
     }
-    api::Response response = operation.handle(call);
+    const auto handle = [&operation, &call] { return operation.handle(call); };
+    api::Response response = operation.replayed && !call.idempotency_key.empty()
+                                 ? replays_.answer(call.who.tenant + " " + operation.id + " " +
+                                                       request.path() + " " + call.idempotency_key,
+                                                   call.fingerprint, handle)
+                                 : handle();
     response.ticket = std::move(ticket);
     return response;
 }

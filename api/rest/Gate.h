@@ -1,8 +1,11 @@
 #pragma once
 
 #include "api/auth/Authenticator.h"
+#include "api/auth/RateLimits.h"
 #include "api/auth/WorkerShares.h"
 #include "api/rest/Operation.h"
+#include "api/rest/Replays.h"
+#include "controller/Services.h"
 
 namespace hearth::rest {
 
@@ -10,22 +13,40 @@ namespace hearth::rest {
 inline constexpr std::size_t kLargestJson = 4U << 20U;
 
 /// What stands before each operation's handler: authenticates, checks the role, parses and
-/// validates parameters and body as the operation declares. Thread-safe.
+/// validates parameters and body as the operation declares. What changes something, and what is
+/// denied, it tells the audit log. Thread-safe.
 ///
 /// Errors: Unauthenticated, Forbidden, RateLimited (the tenant holds its share of the workers),
+/// RateLimited (its requests a second),
 /// InvalidArgument (with a pointer for each fault; "?limit" is the pointer of a query parameter),
 /// Unsupported, PayloadTooLarge.
 class Gate {
 public:
-    Gate(const auth::Authenticator& authenticator, const auth::WorkerShares& shares)
-        : authenticator_(authenticator), shares_(shares) {}
+    /// What it is given must outlive it.
+    Gate(const controller::Services& services, const auth::Authenticator& authenticator,
+         const auth::WorkerShares& shares, const auth::RateLimits& limits)
+        : services_(services),
+          authenticator_(authenticator),
+          shares_(shares),
+          limits_(limits),
+          replays_(services.clock) {}
 
     api::Response pass(const Operation& operation, api::Request& request,
-                       const api::RouteParams& path) const;
+                       const api::RouteParams& path);
 
 private:
+    /// The entry of this request in the audit log, which is written when its answer is known; null
+    /// where none is kept. Its author is filled in when he is.
+    std::shared_ptr<metrics::AuditEntry> audit(const Operation& operation, api::Request& request,
+                                               const api::RouteParams& path) const;
+    /// Throws Error(RateLimited) past the tenant's rate, and tells the rate with every answer.
+    void slow(api::Request& request, const std::string& tenant) const;
+
+    const controller::Services& services_;
     const auth::Authenticator& authenticator_;
     const auth::WorkerShares& shares_;
+    const auth::RateLimits& limits_;
+    Replays replays_;
 };
 
 /// SHA-256 of the route and the canonical body (keys sorted), in hex: what makes two requests with

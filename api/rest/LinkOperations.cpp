@@ -110,6 +110,8 @@ Operations linkOperations(const Services& services) {
         "The URL works without a token, for GET and HEAD with Range, until it expires or the "
         "workspace ends. It names this workspace and path and opens nothing else; whatever file "
         "stands at the path then is what it gives.";
+    make.idempotent = make.replayed = true;
+    make.parameters = {idempotencyKeyParameter()};
     make.body_kind = Body::Json;
     make.body = Schema::object()
                     .required("path", Schema::string(kPath))
@@ -124,8 +126,10 @@ Operations linkOperations(const Services& services) {
                          .required("expiresAt", Schema::string(kDateTime))
                          .named("Link"),
                      {}}};
-    make.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::Gone,
-                     ErrorCode::Forbidden, ErrorCode::SandboxLost};
+    make.problems = {
+        ErrorCode::NotFound,           ErrorCode::Conflict,    ErrorCode::Gone,
+        ErrorCode::Forbidden,          ErrorCode::SandboxLost, ErrorCode::IdempotencyInFlight,
+        ErrorCode::IdempotencyMismatch};
     make.handle = [&services](Call& call) {
         SignedLink link;
         link.tenant = call.who.tenant;

@@ -16,6 +16,21 @@ std::string openApiPath(std::string pattern) {
     return pattern;
 }
 
+/// What stands for an id or a name in the examples of this document.
+Json pathExample(const std::string& name) {
+    static const std::map<std::string, std::string> kExamples = {
+        {"workspace", "ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b"},
+        {"execution", "ex_77d1c0a2b3e44f5f8a6b5c4d3e2f1a0b"},
+        {"context", "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"},
+        {"sandbox", "sb_0a1b2c3d4e5f60718293a4b5c6d7e8f9"},
+        {"token", "tk_12ab34cd56ef12ab34cd56ef12ab34cd"},
+        {"pool", "python"},
+        {"path", "out/plot.png"},
+        {"name", "plot.png"}};
+    const auto at = kExamples.find(name);
+    return at == kExamples.end() ? Json(nullptr) : Json(at->second);
+}
+
 Json pathParameters(const std::string& pattern) {
     Json parameters = Json::array();
     std::size_t at = 0;
@@ -27,6 +42,7 @@ Json pathParameters(const std::string& pattern) {
         Json parameter = {{"name", name}, {"in", "path"}, {"required", true}};
         if (rest) parameter["description"] = "May hold slashes; each segment is percent-encoded";
         parameter["schema"] = {{"type", "string"}};
+        if (Json example = pathExample(name); !example.is_null()) parameter["example"] = example;
         parameters.push_back(std::move(parameter));
         at = end;
     }
@@ -41,14 +57,32 @@ Json parameterJson(const Parameter& parameter, Json& components) {
             {"schema", parameter.schema.toOpenApi(components)}};
 }
 
+/// Examples of a request's body by name: those of its schema, else one made from it.
+Json requestExamples(const Operation& operation) {
+    Json examples = Json::object();
+    for (const Json& value : operation.body.examples()) {
+        examples["example" + std::to_string(examples.size() + 1)] = {{"value", value}};
+    }
+    if (examples.empty()) examples["example1"] = {{"value", operation.body.sample(false)}};
+    return examples;
+}
+
 Json requestBody(const Operation& operation, Json& components) {
     if (operation.body_kind == Body::Raw) {
-        return {{"required", false}, {"content", {{"application/octet-stream", Json::object()}}}};
+        // A tar is no text: its example would be none.
+        const bool tar = operation.pattern.ends_with("/archive");
+        Json media = Json::object();
+        if (!tar) media["example"] = "some bytes";
+        return {{"required", false},
+                {"content",
+                 {{tar ? "application/x-tar" : "application/octet-stream", std::move(media)}}}};
     }
     Json content = Json::object();
     const Json schema = operation.body.toOpenApi(components);
-    content["application/json"]["schema"] = schema;
-    if (operation.method == "PATCH") content["application/merge-patch+json"]["schema"] = schema;
+    content["application/json"] = {{"schema", schema}, {"examples", requestExamples(operation)}};
+    if (operation.method == "PATCH") {
+        content["application/merge-patch+json"] = content["application/json"];
+    }
     return {{"required", operation.body_kind == Body::Json}, {"content", std::move(content)}};
 }
 
@@ -57,10 +91,17 @@ void addAnswers(const Operation& operation, Json& responses, Json& components) {
         Json& response = responses[std::to_string(answer.status)];
         if (!response.contains("description")) response["description"] = answer.description;
         if (answer.schema) {
-            response["content"]["application/json"]["schema"] =
-                answer.schema->toOpenApi(components);
+            Json& media = response["content"]["application/json"];
+            media["schema"] = answer.schema->toOpenApi(components);
+            media["example"] = answer.schema->sample(true);
         } else if (!answer.media.empty()) {
-            response["content"][answer.media]["schema"] = {{"type", "string"}};
+            const bool json = answer.media == "application/json";
+            response["content"][answer.media]["schema"] = {{"type", json ? "object" : "string"}};
+        }
+        const bool started = operation.id == "execute" || operation.id == "executeOnce";
+        if (started) {
+            response["headers"]["Preference-Applied"] = {
+                {"description", "The wait that was honoured"}, {"schema", {{"type", "string"}}}};
         }
         if (answer.status == 201 || answer.status == 202) {
             response["headers"]["Location"] = {{"schema", {{"type", "string"}}}};
@@ -91,11 +132,15 @@ void addProblems(const Operation& operation, Json& responses) {
     for (const auto& [status, names] : by_status) {
         std::string text;
         for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-        responses[std::to_string(status)] = {
+        Json& response = responses[std::to_string(status)] = {
             {"description", text},
             {"content",
              {{"application/problem+json",
                {{"schema", {{"$ref", "#/components/schemas/Problem"}}}}}}}};
+        if (status == 429 || status == 503) {
+            response["headers"]["Retry-After"] = {{"description", "Seconds"},
+                                                  {"schema", {{"type", "integer"}}}};
+        }
     }
 }
 

@@ -81,7 +81,10 @@ struct Operation {
     /// tenant's.
     std::function<controller::Principal(const api::RouteParams&)> speaks_for;
     bool idempotent = false;  ///< takes an Idempotency-Key
-    bool hidden = false;      ///< of the contract, but not of this version: answers Unsupported
+    /// With `idempotent`: the handler knows nothing of the key; its answer is kept for it
+    /// (Replays).
+    bool replayed = false;
+    bool hidden = false;  ///< of the contract, but not of this version: answers Unsupported
     Body body_kind = Body::None;
     Schema body = Schema::any();
     std::vector<Parameter> parameters;

@@ -16,11 +16,15 @@ Operations packageOperations(const Services& services) {
         "pool with network Mirror or Egress, except to check and to list. What takes longer than "
         "`waitSeconds` goes on as the execution that is named; ask again with `check`, or look at "
         "the execution.";
+    manage.idempotent = manage.replayed = true;
+    manage.parameters = {idempotencyKeyParameter()};
     manage.body_kind = Body::Json;
     manage.body = packagesRequestSchema();
     manage.answers = {{200, "Each package and its state", packagesSchema(), {}}};
-    manage.problems = {ErrorCode::NotFound, ErrorCode::Gone, ErrorCode::SandboxLost,
-                       ErrorCode::Unsupported, ErrorCode::QuotaExceeded};
+    manage.problems = {ErrorCode::NotFound,           ErrorCode::Gone,
+                       ErrorCode::SandboxLost,        ErrorCode::Unsupported,
+                       ErrorCode::QuotaExceeded,      ErrorCode::IdempotencyInFlight,
+                       ErrorCode::IdempotencyMismatch};
     manage.handle = [&services](Call& call) {
         return jsonResponse(packagesJson(services.packages.manage(call.who, call.param("workspace"),
                                                                   readPackagesRequest(call.body))));

@@ -1,6 +1,8 @@
 #include <charconv>
 
 #include "api/rest/Answers.h"
+#include "api/rest/ByteRange.h"
+#include "api/rest/Pages.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
 
@@ -27,6 +29,11 @@ Schema manifestSchema() {
         .required("metadata", metadata)
         .required("spec", spec)
         .optional("status", status)
+        .example(
+            {{"apiVersion", "hearth.dev/v1alpha1"},
+             {"kind", "SandboxPool"},
+             {"metadata", {{"name", "python"}}},
+             {"spec", {{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}}}})
         .named("PoolManifest");
 }
 
@@ -78,11 +85,12 @@ api::Response poolResponse(const controller::PoolView& view, int status = 200) {
 
 api::Response listSandboxes(const Services& services, const Call& call,
                             const std::optional<std::string>& pool) {
+    const auto page =
+        pageOf(call, services.pools.sandboxes(call.who, pool),
+               [](const controller::SandboxView& view) { return view.created_at + " " + view.id; });
     Json items = Json::array();
-    for (const controller::SandboxView& view : services.pools.sandboxes(call.who, pool)) {
-        items.push_back(sandboxJson(view));
-    }
-    return jsonResponse(listJson(std::move(items)));
+    for (const controller::SandboxView& view : page.items) items.push_back(sandboxJson(view));
+    return jsonResponse(listJson(std::move(items), page.next_cursor));
 }
 
 Parameter ifMatchParameter() {
@@ -97,6 +105,7 @@ Operations sandboxOperations(const Services& services) {
     Operation of_pool("GET", "/v1/pools/{pool}/sandboxes", "listPoolSandboxes",
                       "The sandboxes of one pool", "Pools");
     of_pool.role = Role::Operator;
+    of_pool.parameters = wholeListParameters();
     of_pool.answers = {{200, "Every sandbox of the pool", list, {}}};
     of_pool.problems = {ErrorCode::NotFound};
     of_pool.handle = [&services](Call& call) {
@@ -107,9 +116,11 @@ Operations sandboxOperations(const Services& services) {
     Operation every("GET", "/v1/sandboxes", "listSandboxes", "All sandboxes", "Pools");
     every.tag = "Sandboxes";
     every.role = Role::Operator;
-    every.parameters = {
-        queryParameter("pool", Schema::string(kPoolName), "Only those of this pool")};
+    every.parameters = wholeListParameters();
+    every.parameters.push_back(
+        queryParameter("pool", Schema::string(kPoolName), "Only those of this pool"));
     every.answers = {{200, "Every sandbox", list, {}}};
+    every.problems = {ErrorCode::NotFound};
     every.handle = [&services](Call& call) {
         std::optional<std::string> pool;
         if (call.query.contains("pool")) pool = call.query.at("pool").get<std::string>();
@@ -172,20 +183,26 @@ Operations poolOperations(const Services& services) {
     Operations all;
 
     Operation list("GET", "/v1/pools", "listPools", "All pools", "Pools");
+    list.parameters = wholeListParameters();
     list.answers = {{200, "Every pool", listSchema(poolSchema(), "PoolList"), {}}};
     list.handle = [&services](Call& call) {
+        const auto page = pageOf(call, services.pools.list(call.who),
+                                 [](const controller::PoolView& view) { return view.pool->name; });
         Json items = Json::array();
-        for (const auto& view : services.pools.list(call.who)) items.push_back(poolJson(view));
-        return jsonResponse(listJson(std::move(items)));
+        for (const auto& view : page.items) items.push_back(poolJson(view));
+        return jsonResponse(listJson(std::move(items), page.next_cursor));
     };
     all.push_back(std::move(list));
 
     Operation create("POST", "/v1/pools", "createPool", "Declare a pool", "Pools");
     create.role = Role::Operator;
+    create.idempotent = create.replayed = true;
+    create.parameters = {idempotencyKeyParameter()};
     create.body_kind = Body::Json;
     create.body = manifestSchema();
     create.answers = {{201, "The pool", poolSchema(), {}}};
-    create.problems = {ErrorCode::Conflict, ErrorCode::InvalidSpec, ErrorCode::Unsupported};
+    create.problems = {ErrorCode::Conflict, ErrorCode::InvalidSpec, ErrorCode::Unsupported,
+                       ErrorCode::IdempotencyInFlight, ErrorCode::IdempotencyMismatch};
     create.handle = [&services](Call& call) {
         takeServerFields(call.body, call.request);
         return poolResponse(services.pools.create(call.who, call.body), 201);
@@ -193,10 +210,19 @@ Operations poolOperations(const Services& services) {
     all.push_back(std::move(create));
 
     Operation get("GET", "/v1/pools/{pool}", "getPool", "One pool", "Pools");
-    get.answers = {{200, "The pool, with its ETag", poolSchema(), {}}};
+    get.parameters = {headerParameter(
+        "If-None-Match", Schema::string(),
+        "304 where the declaration's ETag is still this one; its status may have changed")};
+    get.answers = {{200, "The pool, with its ETag", poolSchema(), {}},
+                   {304, "Declared as before", {}, {}}};
     get.problems = {ErrorCode::NotFound};
     get.handle = [&services](Call& call) {
-        return poolResponse(services.pools.get(call.who, call.param("pool")));
+        api::Response response = poolResponse(services.pools.get(call.who, call.param("pool")));
+        const std::string known = call.request.header("If-None-Match").value_or("");
+        if (known.empty() || !etagMatches(known, response.headers.back().second)) return response;
+        response.status = 304;
+        response.body = std::string();
+        return response;
     };
     all.push_back(std::move(get));
 

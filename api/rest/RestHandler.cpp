@@ -66,8 +66,9 @@ Operations pages(const std::string& open_api, const std::string& docs) {
 }  // namespace
 
 RestHandler::RestHandler(const controller::Services& services,
-                         const auth::Authenticator& authenticator, const auth::WorkerShares& shares)
-    : gate_(authenticator, shares) {
+                         const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
+                         const auth::RateLimits& limits)
+    : gate_(services, authenticator, shares, limits) {
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services, answers_));
     append(operations_, contextOperations(services));

@@ -18,7 +18,7 @@ namespace hearth::rest {
 class RestHandler final : public api::Handler {
 public:
     RestHandler(const controller::Services& services, const auth::Authenticator& authenticator,
-                const auth::WorkerShares& shares);
+                const auth::WorkerShares& shares, const auth::RateLimits& limits);
 
     api::Response handle(api::Request& request) override;
 

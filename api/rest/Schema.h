@@ -21,6 +21,7 @@ struct Format {
     std::string_view pattern;      ///< empty: none
     std::string_view expectation;  ///< "must be …", for the error
     bool (*valid)(std::string_view text);
+    std::string_view sample;  ///< a text that fits, for examples
 };
 
 extern const Format kPoolName;       ///< a DNS label
@@ -92,6 +93,10 @@ public:
     /// Throws Error(InvalidArgument) with every fault, or Error(Unsupported) if the only fault is
     /// to ask for what this version cannot do. `what` begins the message: "the body".
     void validate(const Json& value, const std::string& what) const;
+    /// A value that fits: the first example, else one made of the examples, defaults and formats of
+    /// its parts. `whole`: with every field, as an answer has; else only what must be there.
+    Json sample(bool whole) const;
+    const std::vector<Json>& examples() const { return examples_; }
     /// The JSON Schema of it; named parts go into `components` once.
     Json toOpenApi(Json& components) const;
 

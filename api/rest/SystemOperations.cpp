@@ -3,6 +3,7 @@
 
 #include "api/rest/Answers.h"
 #include "api/rest/EventStream.h"
+#include "api/rest/Pages.h"
 #include "api/rest/Sse.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
@@ -67,12 +68,16 @@ Operations tokenOperations(const Services& services) {
     Operations all;
     Operation list("GET", "/v1/tokens", "listTokens", "All tokens", "Tokens");
     list.role = Role::Admin;
+    list.parameters = wholeListParameters();
     list.answers = {
         {200, "Without the tokens themselves", listSchema(tokenSchema(), "TokenList"), {}}};
     list.handle = [&services](Call& call) {
+        const auto page = pageOf(
+            call, services.tokens.list(call.who),
+            [](const controller::TokenView& view) { return view.created_at + " " + view.id; });
         Json items = Json::array();
-        for (const auto& view : services.tokens.list(call.who)) items.push_back(tokenJson(view));
-        return jsonResponse(listJson(std::move(items)));
+        for (const auto& view : page.items) items.push_back(tokenJson(view));
+        return jsonResponse(listJson(std::move(items), page.next_cursor));
     };
     all.push_back(std::move(list));
 
@@ -80,6 +85,8 @@ Operations tokenOperations(const Services& services) {
     create.description =
         "The first token ends the time when loopback callers need none; it must be an admin's.";
     create.role = Role::Admin;
+    create.idempotent = create.replayed = true;
+    create.parameters = {idempotencyKeyParameter()};
     create.body_kind = Body::Json;
     create.body =
         Schema::object()
@@ -90,7 +97,8 @@ Operations tokenOperations(const Services& services) {
             .example({{"name", "ci"}, {"tenant", "default"}, {"role", "user"}})
             .named("TokenRequest");
     create.answers = {{201, "The token, shown this once", newTokenSchema(), {}}};
-    create.problems = {ErrorCode::Conflict};
+    create.problems = {ErrorCode::Conflict, ErrorCode::IdempotencyInFlight,
+                       ErrorCode::IdempotencyMismatch};
     create.handle = [&services](Call& call) {
         std::optional<std::int64_t> ttl;
         if (const auto at = call.body.find("expiresInSeconds"); at != call.body.end()) {

@@ -38,7 +38,7 @@ Parameter idempotencyKeyParameter() {
     return headerParameter(
         "Idempotency-Key", Schema::string().sizes(1, 255),
         "Visible ASCII. A repeated request with the same key and body gets the first one's answer, "
-        "with Idempotency-Replayed: true");
+        "with Idempotency-Replayed: true; 409 while the first is under way, 422 for another body");
 }
 
 std::optional<std::int64_t> ifMatch(const api::Request& request) {

@@ -15,7 +15,7 @@
 namespace hearth::test {
 
 /// A request that a test writes down.
-class FakeRequest final : public api::Request {
+class FakeRequest : public api::Request {
 public:
     FakeRequest(std::string method, const std::string& target, std::string body = {})
         : method_(std::move(method)), body_(std::move(body)) {

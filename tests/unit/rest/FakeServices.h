@@ -451,7 +451,8 @@ struct House {
                                   secret};
     auth::Authenticator authenticator{tokens};
     auth::WorkerShares shares{8};
-    rest::RestHandler rest{services, authenticator, shares};
+    auth::RateLimits limits{0, 0, clock};
+    rest::RestHandler rest{services, authenticator, shares, limits};
 };
 
 }  // namespace hearth::test

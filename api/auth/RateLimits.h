@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/Clock.h"
+
+namespace hearth::auth {
+
+/// How many requests a second each tenant may send: a bucket of `burst` tokens that fills at that
+/// rate. Thread-safe; the clock must outlive it.
+class RateLimits {
+public:
+    /// What RateLimit-Limit, -Remaining and -Reset say, and whether the request may pass.
+    struct Verdict {
+        bool allowed = true;
+        std::uint32_t limit = 0;              ///< the bucket's size
+        std::uint32_t remaining = 0;          ///< requests that may follow at once
+        std::chrono::seconds reset{0};        ///< until the bucket is full again
+        std::chrono::seconds retry_after{0};  ///< where it may not: until the next may
+    };
+
+    /// `per_second` 0: no limit. `burst` 0: twice as many as a second.
+    RateLimits(std::uint32_t per_second, std::uint32_t burst, const Clock& clock)
+        : per_second_(per_second), burst_(burst != 0 ? burst : 2 * per_second), clock_(clock) {}
+
+    /// Takes one; nullopt where there is no limit.
+    std::optional<Verdict> take(const std::string& tenant) const;
+
+private:
+    struct Bucket {
+        double tokens = 0;
+        TimePoint filled_at;
+    };
+    const std::uint32_t per_second_;
+    const std::uint32_t burst_;
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    mutable std::map<std::string, Bucket> buckets_;  ///< under mutex_; without full ones
+};
+
+}  // namespace hearth::auth

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "base/Fd.h"
+#include "pool/tar/Tar.h"
+
+namespace hearth::cli {
+
+/// Unpacks a tar that nobody vouches for beneath one local directory, and nowhere else: names that
+/// are absolute or hold ".." are refused, no symbolic link is ever followed on the way (one of the
+/// archive's no more than one that was there), a link whose target could lead out is not made, and
+/// set-id bits are dropped. Files are replaced whole: a reader sees the old or the new one. Not
+/// thread-safe.
+class TarExtract final : public tar::TarSink {
+public:
+    using LeftOut = std::function<void(const std::string& name, const std::string& why)>;
+
+    /// `directory` is open and stays so. `left_out` hears the names of links that are not made.
+    TarExtract(int directory, LeftOut left_out);
+    ~TarExtract();
+    TarExtract(const TarExtract&) = delete;
+    TarExtract& operator=(const TarExtract&) = delete;
+
+    /// Throws Error(InvalidArgument) for an archive that is malformed or hostile, system_error
+    /// where the disk refuses. What was unpacked before stays.
+    void feed(std::string_view bytes);
+    void finish();
+
+    std::uint64_t files() const { return files_; }
+    std::uint64_t leftOut() const { return left_out_count_; }
+
+    bool member(const tar::TarMember& member) override;
+    bool content(std::string_view bytes) override;
+    bool memberEnd() override;
+
+private:
+    /// The directory that holds the last part of `path`, made where absent, and that part.
+    struct Place {
+        Fd directory;
+        std::string name;  ///< empty: the top itself
+        std::size_t depth = 0;
+    };
+    Place placeOf(const std::string& path, bool make);
+    void makeDirectory(const Place& place, const tar::TarMember& member);
+    void makeFile(Place place, const tar::TarMember& member);
+    void makeLink(const Place& place, const tar::TarMember& member);
+    void makeHardLink(const Place& place, const tar::TarMember& member);
+    void leaveOut(const std::string& name, const std::string& why);
+
+    const int top_;
+    LeftOut left_out_;
+    tar::TarReader reader_;
+    mode_t mask_ = 022;
+    Place place_;  ///< of the file that is being written
+    Fd file_;
+    std::string temporary_;  ///< its name until it is whole
+    tar::TarMember now_;
+    std::unordered_set<std::string>
+        made_;  ///< files, as the archive names them: a hard link's ends
+    std::uint64_t files_ = 0;
+    std::uint64_t left_out_count_ = 0;
+};
+
+/// Whether a symbolic link `depth` directories below the top may have this target: then it leads
+/// nowhere but beneath the top, whatever other such links there are. Only ".." at the front count
+/// (as many as there are directories); one behind a name could step back out of a link.
+bool linkStaysInside(std::string_view target, std::size_t depth);
+
+}  // namespace hearth::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <termios.h>
+
+#include <mutex>
+
+namespace hearth::cli {
+
+/// The size of a terminal in characters.
+struct TerminalSize {
+    unsigned cols = 80;
+    unsigned rows = 24;
+    friend bool operator==(const TerminalSize&, const TerminalSize&) = default;
+};
+
+/// The mode of the user's terminal, which is given back as it was found whatever happens but
+/// SIGKILL. Thread-safe: a signal's thread may restore it while another one writes.
+class TerminalMode {
+public:
+    /// Does not change anything yet. Throws system_error if `fd` is no terminal.
+    explicit TerminalMode(int fd);
+    ~TerminalMode();
+    TerminalMode(const TerminalMode&) = delete;
+    TerminalMode& operator=(const TerminalMode&) = delete;
+
+    /// Every key goes through as it is, and nothing is echoed.
+    void raw() noexcept;
+    void restore() noexcept;
+    /// As it is now, within what the server takes (1 to 1000); 80 x 24 where it does not know.
+    TerminalSize size() const noexcept;
+
+private:
+    const int fd_;
+    termios before_{};
+    std::mutex mutex_;
+    bool raw_ = false;  ///< under mutex_
+};
+
+}  // namespace hearth::cli

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "api/http/Handler.h"
+#include "base/Clock.h"
+
+namespace hearth::rest {
+
+/// Answers of creations that the services themselves do not remember by an Idempotency-Key (tokens,
+/// pools, links, packages): kept in memory for kKeep, the latest kMost. A restart forgets them;
+/// what workspaces, executions and contexts promise beyond that is theirs. Failures are not kept: a
+/// request that failed may be sent again. Thread-safe.
+class Replays {
+public:
+    static constexpr std::chrono::minutes kKeep{60};
+    static constexpr std::size_t kMost = 1000;
+
+    explicit Replays(const Clock& clock) : clock_(clock) {}
+
+    /// The kept answer of `scope` (tenant, operation, path and key), with Idempotency-Replayed; or
+    /// what `make` gives, which is kept. Throws Error(IdempotencyInFlight) while another one makes
+    /// it, Error(IdempotencyMismatch) where `fingerprint` is another one's, and what `make` throws.
+    api::Response answer(const std::string& scope, const std::string& fingerprint,
+                         const std::function<api::Response()>& make);
+
+private:
+    struct Kept {
+        std::string fingerprint;
+        bool made = false;
+        int status = 0;
+        std::vector<std::pair<std::string, std::string>> headers;
+        std::string body;
+        TimePoint until;
+    };
+    void forgetOld();
+
+    const Clock& clock_;
+    std::mutex mutex_;
+    std::map<std::string, Kept> kept_;  ///< under mutex_
+    std::list<std::string> order_;      ///< under mutex_: scopes of made answers, oldest first
+};
+
+}  // namespace hearth::rest

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/Clock.h"
+#include "base/Fd.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+
+namespace hearth::metrics {
+
+/// Who did what to what, and whether it was let. Never a body, a secret or a query's value.
+struct AuditEntry {
+    std::string surface;     ///< "rest", "mcp"
+    std::string operation;   ///< "createWorkspace", "tools/call run"
+    std::string method;      ///< of HTTP; empty elsewhere
+    std::string route;       ///< the route's template; empty elsewhere
+    std::string resource;    ///< id or name of what it was done to; empty: none, or not known
+    std::string tenant;      ///< empty: nobody was made out
+    std::string role;        ///< "user", "operator", "admin"
+    std::string token;       ///< the token's id; empty: none was needed
+    std::string peer;        ///< address
+    int status = 0;          ///< of HTTP, or the one that the outcome would have there
+    std::string error_code;  ///< "FORBIDDEN"; empty: done
+    std::string request_id;
+    std::string trace_id;
+};
+
+/// An append-only file of JSON lines, one for each entry. record() only queues; one thread writes,
+/// whole lines in one write each, and opens the file anew when it was renamed or removed (looked at
+/// once a second at most) or when reopen() asks. What cannot be written is counted and logged, and
+/// tried again; entries beyond kQueue are lost and counted. Thread-safe.
+class AuditLog {
+public:
+    static constexpr std::size_t kQueue = 20'000;
+
+    /// `path` empty: nothing is recorded. Throws system_error if the file cannot be opened now.
+    AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metrics);
+    /// Writes what is queued first, for five seconds at most.
+    ~AuditLog();
+    AuditLog(const AuditLog&) = delete;
+    AuditLog& operator=(const AuditLog&) = delete;
+
+    bool enabled() const { return !path_.empty(); }
+    void record(const AuditEntry& entry);
+    /// The file is opened anew before the next line; for SIGHUP.
+    void reopen();
+    /// Waits until all that was recorded before has been written or given up; for tests and ends.
+    bool flush(std::chrono::milliseconds patience);
+
+    /// The line of an entry, without its line break.
+    static std::string line(const AuditEntry& entry, WallTime when);
+
+private:
+    void write();
+    bool open();
+    bool moved() const;
+    bool append(const std::string& text);
+    void failed(const char* what, int error);
+
+    const std::string path_;
+    const Clock& clock_;
+    Log& log_;
+    Metrics& metrics_;
+    Fd file_;               ///< of the writing thread
+    TimePoint looked_at_;   ///< likewise
+    bool failing_ = false;  ///< likewise: said once, until it works again
+    bool torn_ = false;     ///< likewise: the file ends within a line
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::string> queue_;  ///< under mutex_
+    bool reopen_ = false;            ///< under mutex_
+    bool stopping_ = false;          ///< under mutex_
+    bool busy_ = false;              ///< under mutex_: a line is being written
+    std::jthread thread_;
+};
+
+}  // namespace hearth::metrics

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""What a person does at a terminal, with the real program against a real server: a shell in a pseudo-terminal, copies in
+both directions, completion. Standard library only."""
+
+import fcntl
+import hashlib
+import io
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import termios
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BUILD, SLOWER, Shared, main, pool_yaml, wait_for  # noqa: E402
+
+HEARTH = os.path.join(BUILD, "hearth")
+
+
+def hearth(s, *words, stdin=b"", ok=True, cwd=None):
+    """Runs a command to its end; gives its output as bytes, or the whole result where it may fail."""
+    ran = subprocess.run([HEARTH, *words], input=stdin, capture_output=True, cwd=cwd, timeout=60 * SLOWER,
+                         env=dict(os.environ, HEARTH_URL=s.url, NO_COLOR="1"), check=False)
+    if not ok:
+        return ran
+    assert ran.returncode == 0, ran
+    return ran.stdout
+
+
+class Terminal:
+    """A program in a pseudo-terminal of ours."""
+
+    def __init__(self, s, *words, cols=100, rows=30):
+        self.master, self.slave = pty.openpty()
+        self.size(cols, rows)
+        self.before = termios.tcgetattr(self.slave)
+        self.seen = b""
+        self.process = subprocess.Popen([HEARTH, *words], stdin=self.slave, stdout=self.slave, stderr=self.slave,
+                                        preexec_fn=self.control, env=dict(os.environ, HEARTH_URL=s.url, TERM="vt100"))
+
+    def control(self):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def size(self, cols, rows):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def type(self, keys):
+        os.write(self.master, keys)
+
+    def see(self, pattern, seconds=20):
+        """Reads until the output has it; gives the match. What was seen before it is forgotten."""
+        end = time.monotonic() + seconds * SLOWER
+        while time.monotonic() < end:
+            if found := re.search(pattern, self.seen, re.DOTALL):
+                self.seen = self.seen[found.end():]
+                return found
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.seen += os.read(self.master, 65536)
+        raise AssertionError(f"never seen: {pattern!r} in {self.seen[-2000:]!r}")
+
+    def is_raw(self):
+        return not termios.tcgetattr(self.slave)[3] & termios.ECHO
+
+    def end(self, seconds=20):
+        """Its status, after its terminal was found as it was."""
+        end = time.monotonic() + seconds * SLOWER
+        while self.process.poll() is None and time.monotonic() < end:
+            if select.select([self.master], [], [], 0.05)[0]:
+                self.seen += os.read(self.master, 65536)
+        assert self.process.poll() is not None, f"it goes on: {self.seen[-2000:]!r}"
+        assert termios.tcgetattr(self.slave) == self.before, "the terminal was not given back"
+        return self.process.returncode
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+shared = Shared(pools=pool_yaml(warm=3))
+
+
+def shells():
+    """hearth shell is a terminal: its size, keys and signals go in, and it comes back as it was"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        with Terminal(s, "shell", w, "-e", "PS1=ready:") as t:
+            t.see(b"ready:")
+            assert t.is_raw()
+            t.type(b"stty size; tty; echo $TERM-$((6*7))\r")
+            t.see(b"30 100.*/dev/pts/.*vt100-42\r\n")
+            t.size(71, 17)
+            t.process.send_signal(signal.SIGWINCH)
+            wait_for("the new size", lambda: (t.type(b"stty size\r"), t.see(b"\n\\d+ \\d+\r").group())[1] == b"\n17 71\r")
+            t.type(b"sh -c 'echo as''leep; sleep 61'; echo woken\r")
+            t.see(b"asleep\r\n")
+            t.type(b"\x03")  # the program's, not ours
+            t.see(b"ready:")
+            t.type(b"echo kept > note; exit 7\r")
+            assert t.end() == 7
+        assert hearth(s, "cp", f"{w}:note", "-") == b"kept\n"
+        with Terminal(s, "shell", w, "--", "cat") as t:
+            wait_for("raw", t.is_raw)
+            t.type("grüße\r\x04".encode())
+            t.see("grüße\r\n".encode())
+            assert t.end() == 0
+        with Terminal(s, "shell", w, "--", "sh", "-c", "kill -TERM $$") as t:
+            status = t.end()
+            assert status == 143, (status, t.seen)
+
+
+def shells_end():
+    """a shell that is ended from outside gives the terminal back and leaves nothing running; without a workspace it has one of its own"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        for end in (lambda t: t.process.send_signal(signal.SIGTERM), lambda t: t.process.send_signal(signal.SIGHUP),
+                    lambda t: t.type(b"\r~.")):
+            with Terminal(s, "shell", w, "--", "sh", "-c", "trap '' INT HUP TERM; echo on; while :; do sleep 1; done") as t:
+                t.see(b"on\r\n")
+                end(t)
+                assert t.end() in (143, 129)
+            assert all(x["status"] != "running" for x in s.get(f"/v1/workspaces/{w}/executions").json["items"])
+        with Terminal(s, "shell", w, "-e", "PS1=ready:") as t:  # stopped and continued, as by a job control
+            t.see(b"ready:")
+            t.process.send_signal(signal.SIGTSTP)
+            wait_for("the stop", lambda: not t.is_raw())
+            assert termios.tcgetattr(t.slave) == t.before
+            t.process.send_signal(signal.SIGCONT)
+            wait_for("raw again", t.is_raw)
+            t.type(b"exit\r")
+            assert t.end() == 0
+        opened = len(s.get("/v1/workspaces").json["items"])
+        with Terminal(s, "shell", "-e", "PS1=ready:") as t:
+            t.see(b"ready:")
+            assert len(s.get("/v1/workspaces").json["items"]) == opened + 1
+            t.type(b"exit 3\r")
+            assert t.end() == 3
+        wait_for("its end", lambda: len(s.get("/v1/workspaces").json["items"]) == opened)
+        assert hearth(s, "shell", ok=False).returncode == 2, "a shell without a terminal"
+        with Terminal(s, "shell", "ws_" + "0" * 32) as t:
+            assert t.end() == 3
+
+
+def copies():
+    """hearth cp copies files and directories both ways, and by standard input and output"""
+    here = tempfile.mkdtemp(prefix="hearth-cp-")
+    try:
+        with shared as s:
+            w = s.open_workspace()["id"]
+            big = os.urandom(3_000_001)
+            os.makedirs(f"{here}/tree/deep/er")
+            for name, content in (("big", big), ("tree/deep/er/x ü.txt", b"x"), ("tree/run", b"#!/bin/sh\necho ran\n")):
+                with open(f"{here}/{name}", "wb") as f:
+                    f.write(content)
+            os.chmod(f"{here}/tree/run", 0o755)
+            os.symlink("deep/er", f"{here}/tree/link")
+            os.mkfifo(f"{here}/tree/pipe")
+
+            hearth(s, "cp", "big", f"{w}:in/", cwd=here)
+            assert s.run(w, "sha256sum in/big")["stdout"].split()[0] == hashlib.sha256(big).hexdigest()
+            hearth(s, "cp", f"{w}:in/big", "copy", cwd=here)
+            hearth(s, "cp", f"{w}:/workspace/in/big", "tree", cwd=here)
+            assert open(f"{here}/copy", "rb").read() == open(f"{here}/tree/big", "rb").read() == big
+            hearth(s, "cp", "-", f"{w}:from stdin", stdin=b"piped")
+            assert hearth(s, "cp", f"{w}:from stdin", "-") == b"piped"
+
+            told = hearth(s, "cp", "tree", f"{w}:", cwd=here, ok=False)
+            assert told.returncode == 1 and b"left out: pipe" in told.stderr, told
+            assert s.run(w, "tree/run; cat 'tree/link/x ü.txt'; readlink tree/link")["stdout"] == "ran\nxdeep/er\n"
+            os.unlink(f"{here}/tree/pipe")
+            hearth(s, "cp", "tree/.", f"{w}:src", cwd=here)
+            assert s.run(w, "ls src")["stdout"].split() == ["big", "deep", "link", "run"]
+            hearth(s, "cp", f"{w}:src", "back", cwd=here)
+            hearth(s, "cp", f"{w}:src", "back", cwd=here)  # now into it
+            for folder in ("back", "back/src"):
+                assert open(f"{here}/{folder}/deep/er/x ü.txt", "rb").read() == b"x"
+                assert os.access(f"{here}/{folder}/run", os.X_OK) and os.readlink(f"{here}/{folder}/link") == "deep/er"
+
+            archive = hearth(s, "cp", "--tar", f"{w}:src", "-")
+            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+                assert "deep/er/x ü.txt" in tar.getnames()
+            hearth(s, "cp", "--tar", "-", f"{w}:again", stdin=archive)
+            assert s.run(w, "again/run")["stdout"] == "ran\n"
+
+            for words, status, word in ((("cp", "absent", f"{w}:"), 2, b"absent"), (("cp", f"{w}:absent", "."), 3, b"absent"),
+                                        (("cp", "a", "b"), 2, b"workspace"), (("cp", f"{w}:src", "-"), 2, b"--tar"),
+                                        (("cp", "big", "ws_" + "0" * 32 + ":x"), 3, b"workspace")):
+                ran = hearth(s, *words, ok=False, cwd=here)
+                assert ran.returncode == status and word in ran.stderr, (words, ran)
+            with open(f"{here}/full", "wb") as f:
+                f.truncate(80_000_000)
+            full = hearth(s, "cp", "full", f"{w}:full", ok=False, cwd=here)
+            assert full.returncode == 1 and b"lost" not in full.stderr, full
+    finally:
+        shutil.rmtree(here)
+
+
+def hostile_copies():
+    """hearth cp writes nothing outside its destination, whatever a sandbox put there"""
+    here = tempfile.mkdtemp(prefix="hearth-cp-")
+    try:
+        with shared as s:
+            w = s.open_workspace()["id"]
+            with open(f"{here}/mine", "w", encoding="ascii") as f:
+                f.write("untouched")
+            s.run(w, "mkdir -p d/sub; ln -s /etc d/etc; ln -s ../../mine d/up; ln -s sub/../../mine d/sly; ln -s ../sub d/sub/ok; echo 1 > d/sub/f;"
+                     " printf x > \"$(printf 'd/\\033[31mred')\"")
+            told = hearth(s, "cp", f"{w}:d", "d", cwd=here, ok=False)
+            assert told.returncode == 1 and told.stderr.count(b"left out") == 3 and b"\033" not in told.stderr, told
+            assert sorted(os.listdir(f"{here}/d")) == ["\033[31mred", "sub"]
+            assert os.readlink(f"{here}/d/sub/ok") == "../sub" and open(f"{here}/d/sub/f").read() == "1\n"
+            # What stands at the destination is not gone through either.
+            os.mkdir(f"{here}/e")
+            os.symlink("..", f"{here}/e/sub")
+            s.run(w, "mkdir -p e/sub; echo theirs > e/sub/mine")
+            refused = hearth(s, "cp", f"{w}:e/.", "e", cwd=here, ok=False)
+            assert refused.returncode == 1 and b"sub" in refused.stderr, refused
+            assert open(f"{here}/mine", encoding="ascii").read() == "untouched"
+            # A file that a link inside leads out of is the server's to refuse.
+            s.run(w, "ln -s /proc/self/environ env")
+            assert hearth(s, "cp", f"{w}:env", "env", ok=False, cwd=here).returncode != 0 and not os.path.exists(f"{here}/env")
+    finally:
+        shutil.rmtree(here)
+
+
+def completion():
+    """completion knows commands, workspaces and their files, and bash gets them in pieces that it can use"""
+    with shared as s:
+        w = s.open_workspace(name="mine")["id"]
+        s.run(w, "mkdir dir; touch dir/one dir/two")
+        script = hearth(s, "completion", "bash").decode()
+
+        def complete(line):
+            ask = script + f'COMP_LINE=$1 COMP_POINT=${{#1}}; _hearth; printf "%s\\n" "${{COMPREPLY[@]}}"'
+            ran = subprocess.run(["bash", "-c", ask, "bash", line.replace("hearth ", HEARTH + " ", 1)], capture_output=True, text=True,
+                                 env=dict(os.environ, HEARTH_URL=s.url), check=True)
+            return ran.stdout.split("\n")[:-1]
+
+        assert complete("hearth she") == ["shell"]
+        assert complete("hearth get pools --output=") == ["table", "json"]
+        assert complete("hearth shell ws_") == [w]
+        assert complete(f"hearth cp {w}:d") == ["dir/"]
+        assert complete(f"hearth cp {w}:dir/o") == ["dir/one"]
+        assert complete("hearth get pool ") == ["shell"], complete("hearth get pool ")
+        assert "completion" in hearth(s, "help").decode()
+        if shutil.which("zsh"):
+            subprocess.run(["zsh", "-n"], input=hearth(s, "completion", "zsh"), check=True)
+
+
+def output_formats():
+    """--output json is one document, a table has no colours where it is read by a program"""
+    import json
+    with shared as s:
+        w = s.open_workspace()["id"]
+        assert json.loads(hearth(s, "get", "workspaces", "-o", "json"))["items"][0]["id"] == w
+        assert json.loads(hearth(s, "run", "-w", w, "--command", "echo 1", "-o", "json"))["stdout"] == "1\n"
+        assert b"\033" not in hearth(s, "get", "workspaces")
+        assert hearth(s, "get", "workspaces", "-o", "yaml", ok=False).returncode == 2
+
+
+def ends():
+    """the server of these tests leaves nothing"""
+    shared.end()
+
+
+TESTS = [shells, shells_end, copies, hostile_copies, completion, output_formats, ends]
+for test in TESTS:
+    test.only = "oci"  # what they look at is in front of any runtime
+
+if __name__ == "__main__":
+    try:
+        main("server", TESTS)
+    finally:
+        shared.clean_up()

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Black box: the audit log, rates, pages, conditions and repeated creations. Standard library only."""
+
+import json
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Server, main, new_key, wait_for  # noqa: E402
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def audit():
+    """the audit log tells who changed what and who was refused, in a file of the server's own, past a rename and SIGHUP"""
+    with Server(config="limits: {requestsPerSecond: 100000}\naudit: {file: audit.log}\n") as s:
+        path = os.path.join(s.data, "audit.log")
+        os.chown(s.data, os.stat(path).st_uid, -1)  # so that the server can make the next file
+        assert os.stat(path).st_mode & 0o777 == 0o600 and os.stat(path).st_uid != 0
+        w = s.open_workspace(secrets={"S": "hush"}, env={"E": "hush"})["id"]
+        s.run(w, "echo hush")
+        s.get("/v1/workspaces?label=hush=1")
+        s.get("/v1/pools", headers={"Authorization": "Bearer hush"})
+        s.call("DELETE", "/v1/workspaces/ws_" + "0" * 32)
+        told = wait_for("four lines", lambda: len(lines(path)) >= 4 and lines(path))
+        assert [(x["operation"], x["decision"], x["status"]) for x in told] == [
+            ("createWorkspace", "allowed", 201), ("execute", "allowed", 200), ("listPools", "denied", 401), ("deleteWorkspace", "failed", 404)], told
+        assert told[0]["resource"] == w and told[1]["resource"].startswith("ex_") and told[2]["tenant"] is None
+        assert told[0]["tenant"] == "default" and told[0]["role"] == "admin" and told[0]["peer"] == "127.0.0.1"
+        assert all(x["requestId"].startswith("req_") and len(x["traceId"]) == 32 and x["time"].endswith("Z") for x in told)
+        with open(path, encoding="utf-8") as f:
+            assert "hush" not in f.read()
+        assert 'hearth_audit_entries_total{result="written"} 4' in s.ops("/metrics").body.decode()
+        os.rename(path, path + ".1")
+        s.process.send_signal(signal.SIGHUP)
+        wait_for("the new file", lambda: os.path.exists(path))
+        s.call("DELETE", f"/v1/workspaces/{w}")
+        assert wait_for("a line in it", lambda: lines(path))[0]["operation"] == "deleteWorkspace"
+        assert len(lines(path + ".1")) == 4
+
+
+def rates():
+    """past its rate a tenant is told 429 and when to come back, and every answer tells what is left"""
+    with Server(args=("--requests-per-second", "1", "--request-burst", "5")) as s:
+        def patient_drain():
+            wait_for("a place", lambda: s.post("/v1/drain").status == 200)
+        s.drain = patient_drain
+        answers = [s.get("/v1/pools") for _ in range(8)]
+        assert answers[0].status == 200 and answers[0].headers["ratelimit-limit"] == "5" and answers[0].headers["ratelimit-remaining"] == "4"
+        refused = [a for a in answers if a.status == 429]
+        assert refused and refused[0].json["errorCode"] == "RATE_LIMITED" and int(refused[0].headers["retry-after"]) >= 1, answers
+        assert refused[0].headers["ratelimit-remaining"] == "0" and refused[0].json["retryable"]
+        assert s.ops("/readyz").status == 200
+        assert s.get("/openapi.json").status == 200, "a page needs no rate"
+
+
+def pages_and_conditions():
+    """lists have pages, creations can be repeated, pools and files have conditions"""
+    with Server() as s:
+        opened = sorted(s.open_workspace()["id"] for _ in range(3))
+        seen, cursor = [], ""
+        while True:
+            page = s.get(f"/v1/sandboxes?limit=2{cursor}").json
+            assert len(page["items"]) <= 2
+            seen += [x["workspaceId"] for x in page["items"] if x["workspaceId"]]
+            if page["nextCursor"] is None:
+                break
+            cursor = "&cursor=" + page["nextCursor"]
+        assert sorted(seen) == opened
+        w = opened[0]
+        ran = [s.run(w, f"echo {i}")["id"] for i in range(3)]
+        first = s.get(f"/v1/workspaces/{w}/executions?limit=2").json
+        second = s.get(f"/v1/workspaces/{w}/executions?limit=2&cursor={first['nextCursor']}").json
+        assert [x["id"] for x in first["items"] + second["items"]] == ran[::-1] and second["nextCursor"] is None
+        assert s.get("/v1/pools?cursor=%25").status == 400
+
+        s.call("PUT", f"/v1/workspaces/{w}/files/a", raw=b"1")
+        key = {"Idempotency-Key": new_key()}
+        links = [s.post(f"/v1/workspaces/{w}/links", {"path": "a"}, headers=key) for _ in range(2)]
+        assert links[0].body == links[1].body and links[1].headers["idempotency-replayed"] == "true", links
+        other = s.post(f"/v1/workspaces/{w}/links", {"path": "b"}, headers=key)
+        assert other.status == 422 and other.json["errorCode"] == "IDEMPOTENCY_MISMATCH", other
+
+        etag = s.get("/v1/pools/shell").headers["etag"]
+        same = s.get("/v1/pools/shell", headers={"If-None-Match": etag})
+        assert same.status == 304 and same.body == b"" and same.headers["etag"] == etag, same
+        stale = s.call("PATCH", "/v1/pools/shell", {"spec": {"warm": {"min": 1}}}, headers={"If-Match": '"0"'})
+        assert stale.status == 412, stale
+
+        target = f"/v1/workspaces/{w}/files/a"
+        etag = s.get(target).headers["etag"]
+        assert s.call("PUT", target, raw=b"2", headers={"If-None-Match": "*"}).status == 412
+        assert s.call("PUT", target, raw=b"2", headers={"If-Match": etag}).status == 200
+        assert s.call("PUT", target, raw=b"3", headers={"If-Match": etag}).status == 412
+        assert s.call("DELETE", target, headers={"If-Match": etag}).status == 412 and s.get(target).body == b"2"
+        assert s.call("PUT", target + "2", raw=b"2", headers={"If-None-Match": "*"}).status == 200
+
+
+TESTS = [audit, rates, pages_and_conditions]
+for test in TESTS:
+    test.only = "oci"  # what they look at is in front of any runtime
+
+if __name__ == "__main__":
+    main("server", TESTS)

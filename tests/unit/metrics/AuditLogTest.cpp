@@ -1,0 +1,128 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "base/Json.h"
+#include "metrics/AuditLog.h"
+
+using namespace hearth;
+using namespace hearth::metrics;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{30};
+
+struct Ground {
+    Ground() = default;
+    ~Ground() { fs::remove_all(folder); }
+    Ground(const Ground&) = delete;
+    Ground& operator=(const Ground&) = delete;
+
+    static std::string made() {
+        std::string pattern = (fs::temp_directory_path() / "hearth-audit-XXXXXX").string();
+        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+        return pattern;
+    }
+
+    fs::path folder = made();
+    fs::path file = folder / "audit.log";
+    SystemClock clock;
+    Fd quiet{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
+    Log log{quiet.get()};
+    Metrics metrics;
+};
+
+std::vector<Json> linesOf(const fs::path& file) {
+    std::vector<Json> lines;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) lines.push_back(parseJson(line));
+    return lines;
+}
+
+AuditEntry entry(const std::string& resource, int status = 200) {
+    AuditEntry one;
+    one.surface = "rest";
+    one.operation = "createWorkspace";
+    one.resource = resource;
+    one.tenant = "red";
+    one.status = status;
+    return one;
+}
+
+}  // namespace
+
+TEST_CASE("each entry is one line of JSON that says who did what and whether it was let",
+          "[unit][audit]") {
+    Ground ground;
+    AuditLog audit(ground.file.string(), ground.clock, ground.log, ground.metrics);
+    audit.record(entry("ws_1", 201));
+    audit.record(entry("line\nbreak \"quoted\" \xff", 403));
+    audit.record(entry("", 409));
+    REQUIRE(audit.flush(kPatience));
+    const auto lines = linesOf(ground.file);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0]["decision"] == "allowed");
+    CHECK(lines[0]["resource"] == "ws_1");
+    CHECK(lines[0]["tenant"] == "red");
+    CHECK(lines[0]["token"].is_null());
+    CHECK(lines[1]["decision"] == "denied");
+    CHECK(lines[1]["resource"] == "line\nbreak \"quoted\" \xEF\xBF\xBD");
+    CHECK(lines[2]["decision"] == "failed");
+    struct stat told {};
+    REQUIRE(::stat(ground.file.c_str(), &told) == 0);
+    CHECK((told.st_mode & 0777U) == 0600U);
+    CHECK(ground.metrics.render().find("hearth_audit_entries_total{result=\"written\"} 3") !=
+          std::string::npos);
+}
+
+TEST_CASE("an audit log that was renamed goes on in a new file, and the old one is not cut",
+          "[unit][audit]") {
+    Ground ground;
+    {
+        AuditLog audit(ground.file.string(), ground.clock, ground.log, ground.metrics);
+        audit.record(entry("ws_1"));
+        REQUIRE(audit.flush(kPatience));
+        fs::rename(ground.file, ground.folder / "audit.log.1");
+        audit.reopen();
+        audit.record(entry("ws_2"));
+        audit.record(entry("ws_3"));
+    }  // the end writes what is queued
+    CHECK(linesOf(ground.folder / "audit.log.1").size() == 1);
+    CHECK(linesOf(ground.file).size() == 2);
+    AuditLog again(ground.file.string(), ground.clock, ground.log, ground.metrics);
+    again.record(entry("ws_4"));
+    REQUIRE(again.flush(kPatience));
+    CHECK(linesOf(ground.file).size() == 3);
+}
+
+TEST_CASE("a disk that is full is seen, and the entry is there when there is room again",
+          "[unit][audit]") {
+    if (::access("/dev/full", W_OK) != 0) return;
+    Ground ground;
+    fs::create_symlink("/dev/full", ground.folder / "link");
+    CHECK_THROWS_AS(
+        AuditLog((ground.folder / "link").string(), ground.clock, ground.log, ground.metrics),
+        std::system_error);  // no link is followed
+    AuditLog audit("/dev/full", ground.clock, ground.log, ground.metrics);
+    audit.record(entry("ws_1"));
+    CHECK_FALSE(audit.flush(std::chrono::milliseconds(200)));
+    CHECK(ground.metrics.render().find("hearth_audit_entries_total{result=\"failed\"} 0") ==
+          std::string::npos);
+}
+
+TEST_CASE("without a file nothing is recorded", "[unit][audit]") {
+    Ground ground;
+    AuditLog audit("", ground.clock, ground.log, ground.metrics);
+    CHECK_FALSE(audit.enabled());
+    audit.record(entry("ws_1"));
+    CHECK(audit.flush(std::chrono::milliseconds(0)));
+}
