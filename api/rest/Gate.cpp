@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "api/rest/Views.h"
-#include "base/Ids.h"
 #include "base/http/Url.h"
+#include "controller/Fingerprint.h"
 
 namespace hearth::rest {
 namespace {
@@ -121,10 +121,10 @@ std::string idempotencyKey(const api::Request& request) {
 
 }  // namespace
 
-std::string requestFingerprint(const std::string& method, const std::string& path,
-                               const Json& body) {
+std::string requestFingerprint(std::string_view secret_key, const std::string& method,
+                               const std::string& path, const Json& body) {
     const nlohmann::json sorted = nlohmann::json::parse(dumpJson(body));
-    return toHex(sha256(method + " " + path + "\n" + sorted.dump()));
+    return controller::fingerprintOf(secret_key, method + " " + path + "\n" + sorted.dump());
 }
 
 api::Response Gate::pass(const Operation& operation, api::Request& request,
@@ -152,7 +152,8 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
             call.body = readJson(operation, request);
         }
         if (!call.idempotency_key.empty()) {
-            call.fingerprint = requestFingerprint(request.method(), request.path(), call.body);
+            call.fingerprint =
+                requestFingerprint(secret_key_, request.method(), request.path(), call.body);
         }
     }
     api::Response response = operation.handle(call);

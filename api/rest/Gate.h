@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "api/auth/Authenticator.h"
 #include "api/auth/WorkerShares.h"
 #include "api/rest/Operation.h"
@@ -17,8 +20,10 @@ inline constexpr std::size_t kLargestJson = 4U << 20U;
 /// Unsupported, PayloadTooLarge.
 class Gate {
 public:
-    Gate(const auth::Authenticator& authenticator, const auth::WorkerShares& shares)
-        : authenticator_(authenticator), shares_(shares) {}
+    /// `secret_key` keys the fingerprints of requests.
+    Gate(const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
+         const std::string& secret_key)
+        : authenticator_(authenticator), shares_(shares), secret_key_(secret_key) {}
 
     api::Response pass(const Operation& operation, api::Request& request,
                        const api::RouteParams& path) const;
@@ -26,11 +31,11 @@ public:
 private:
     const auth::Authenticator& authenticator_;
     const auth::WorkerShares& shares_;
+    const std::string& secret_key_;
 };
 
-/// SHA-256 of the route and the canonical body (keys sorted), in hex: what makes two requests with
-/// one Idempotency-Key the same request.
-std::string requestFingerprint(const std::string& method, const std::string& path,
-                               const Json& body);
+/// The fingerprint (controller/Fingerprint.h) of the route and the canonical body (keys sorted).
+std::string requestFingerprint(std::string_view secret_key, const std::string& method,
+                               const std::string& path, const Json& body);
 
 }  // namespace hearth::rest

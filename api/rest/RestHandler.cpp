@@ -67,7 +67,7 @@ Operations pages(const std::string& open_api, const std::string& docs) {
 
 RestHandler::RestHandler(const controller::Services& services,
                          const auth::Authenticator& authenticator, const auth::WorkerShares& shares)
-    : gate_(authenticator, shares) {
+    : gate_(authenticator, shares, services.secret_key) {
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services, answers_));
     append(operations_, contextOperations(services));
