@@ -13,8 +13,8 @@ namespace {
 constexpr auto kBindTimeout = std::chrono::seconds(2);
 /// Of the 64 KiB that an agent keeps of labels and note; the rest of the note is small.
 constexpr std::size_t kMostTold = 56U << 10U;
-/// Refill goes on behind the answer: starting it at once would take the answer's processor.
-constexpr auto kRefillDelay = std::chrono::milliseconds(2);
+/// Refill and weight go on behind the answer: begun at once they would take its processor.
+constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
 
 /// The shorter of what was asked for and what the pool allows; zero means no limit.
@@ -144,7 +144,8 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             const TimePoint picked = clock_.now();
             const std::shared_ptr<Workspace> workspace =
                 bind(wanted, network, member, attempt, *place);
-            work_.addAfter({"pool", pool}, kRefillDelay);
+            work_.addAfter({"pool", pool}, kBehind);
+            work_.addAfter({"weight", member.id}, kBehind);
             if (!workspace && attempt < kMostAttempts) continue;
             if (!workspace) {
                 throw Error(ErrorCode::SandboxLost,

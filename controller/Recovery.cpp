@@ -158,6 +158,10 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     if (agent->hello().binding) {
         try {
             adoptWorkspace(std::move(member), agent);
+            // The server may have ended between its claim and that.
+            if (!runtime_.goFirst(info.id, false)) {
+                log_.warn("recovery.weight_kept", {{"sandbox", info.id}});
+            }
             sandboxes_.notice(info.id, *agent);
             return Verdict::Claimed;
         } catch (const Error& e) {
@@ -171,6 +175,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
         return Verdict::Swept;
     }
     if (!warmedUp(agent->hello(), pool->spec)) return Verdict::Swept;
+    static_cast<void>(runtime_.goFirst(info.id, true));  // without it, it is only slower
     member.limits = pool->spec.limits;
     member.phase = pool::Phase::Ready;
     member.ready = clock_.wall();

@@ -297,6 +297,7 @@ private:
             if (layer_builder_.owns(name)) return controller::ReconcileResult::settled();
             return sandboxes_.reconcile(name);
         });
+        loop_.handle("weight", [this](const std::string& name) { return sandboxes_.weigh(name); });
         loop_.handle("layer", [this](const std::string& name) { return layers_.make(name); });
         loop_.handle("layers", [this](const std::string&) { return layers_.collect(); });
         loop_.handle("execution",

@@ -190,6 +190,22 @@ TEST_CASE("an agent is not believed that its workspace is of another pool", "[un
     CHECK(ground.runtime.list().size() == 1);
 }
 
+TEST_CASE("who was claimed just before a crash is like the others after it", "[unit][controller]") {
+    Ground ground;
+    std::string claimed;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+        claimed = house.workspaces.create(house.who, House::request()).sandbox_id;
+        REQUIRE(ground.runtime.first().contains(claimed));
+    }
+    House house(ground);
+    CHECK(house.recover().workspaces == 1);
+    CHECK_FALSE(ground.runtime.first().contains(claimed));
+    CHECK(ground.runtime.first().size() == 1);  // the warm one
+}
+
 TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tells",
           "[unit][controller]") {
     Ground ground;
