@@ -13,8 +13,8 @@ namespace {
 constexpr auto kBindTimeout = std::chrono::seconds(2);
 /// Of the 64 KiB that an agent keeps of labels and note; the rest of the note is small.
 constexpr std::size_t kMostTold = 56U << 10U;
-/// Refill goes on behind the answer: starting it at once would take the answer's processor.
-constexpr auto kRefillDelay = std::chrono::milliseconds(2);
+/// Refill and weight go on behind the answer: begun at once they would take its processor.
+constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
 
 /// The shorter of what was asked for and what the pool allows; zero means no limit.
@@ -75,15 +75,14 @@ Claims::Network Claims::networkFor(const PoolSpec& spec, const WorkspaceRequest&
     return out;
 }
 
-/// The pool's credentials, and the claim's for where the workspace may go.
-void Claims::addKeys(const Wanted& wanted, Network& network) const {
+broker::Keyrings::Made Claims::keysFor(const Wanted& wanted, const Network& network) const {
     std::vector<broker::Credential> of_claim;
     if (!wanted.request->credentials.is_null()) {
         of_claim = broker::readClaimCredentials(wanted.request->credentials, wanted.tenant,
                                                 "/credentials");
     }
     if (network.mode != broker::NetworkMode::Egress) {
-        if (of_claim.empty()) return;
+        if (of_claim.empty()) return {};
         throw Error(ErrorCode::InvalidSpec, "credentials need network Egress")
             .field("/credentials", "needs network Egress");
     }
@@ -108,14 +107,20 @@ void Claims::addKeys(const Wanted& wanted, Network& network) const {
                 .field(pointer, "is the pool's");
         }
     }
-    network.keys = broker_.keyrings().make(of_pool, of_claim, wanted.claim_id);
+    return broker_.keyrings().make(of_pool, of_claim);
+}
+
+void Claims::close(const Wanted& wanted, Network& network) const {
+    broker::Keyrings::Made keys = keysFor(wanted, network);
+    network.keyring = std::move(keys.keyring);
+    network.sealed = broker_.claimSeal().close({network.mode, network.allow, std::move(keys.kept)},
+                                               wanted.claim_id);
     // A sandbox that is told too much refuses the claim, and is lost to it.
-    const std::size_t told = network.keys.sealed.size() + dumpJson(Json(network.allow)).size() +
-                             dumpJson(Json(wanted.request->labels)).size();
+    const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size();
     if (told > kMostTold) {
         throw Error(ErrorCode::InvalidArgument,
                     "labels, allow and credentials are more than a sandbox keeps")
-            .hint("together they may have 56 KiB, credentials in base64");
+            .hint("together they may have 56 KiB, allow and credentials in base64");
     }
 }
 
@@ -126,7 +131,7 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
     ClaimLedger ledger;
     try {
         Network network = networkFor(wanted.pool->spec, *wanted.request);
-        addKeys(wanted, network);
+        close(wanted, network);
         std::optional<WorkspaceTable::Place> place;
         for (std::uint32_t attempt = 1;; ++attempt) {
             // Taken over by a workspace that was lost at once, it has to be had again.
@@ -139,7 +144,8 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             const TimePoint picked = clock_.now();
             const std::shared_ptr<Workspace> workspace =
                 bind(wanted, network, member, attempt, *place);
-            work_.addAfter({"pool", pool}, kRefillDelay);
+            work_.addAfter({"pool", pool}, kBehind);
+            work_.addAfter({"weight", member.id}, kBehind);
             if (!workspace && attempt < kMostAttempts) continue;
             if (!workspace) {
                 throw Error(ErrorCode::SandboxLost,
@@ -201,8 +207,8 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
     facts.one_shot = wanted.one_shot;
     facts.network = network.mode;
     facts.allow = network.allow;
-    facts.keyring = network.keys.keyring;
-    facts.sealed_keys = network.keys.sealed;
+    facts.keyring = network.keyring;
+    facts.sealed = network.sealed;
 
     agent::BindRequest bind;
     bind.epoch = sandboxes_.epoch();
@@ -279,10 +285,8 @@ Json bindNote(const WorkspaceFacts& facts) {
               {"memory", facts.limits.memory_bytes},
               {"pids", facts.limits.pids},
               {"workspace", facts.limits.workspace_bytes},
-              {"tmp", facts.limits.tmp_bytes},
-              {"network", broker::networkModeName(facts.network)},
-              {"allow", facts.allow}};
-    if (!facts.sealed_keys.empty()) note["keys"] = facts.sealed_keys;
+              {"tmp", facts.limits.tmp_bytes}};
+    if (!facts.sealed.empty()) note["sealed"] = facts.sealed;
     return note;
 }
 
@@ -306,13 +310,7 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
             note.at("milliCpu").get<std::uint32_t>(), note.at("memory").get<std::uint64_t>(),
             note.at("pids").get<std::uint32_t>(), note.at("workspace").get<std::uint64_t>(),
             note.at("tmp").get<std::uint64_t>()};
-        // A note of an earlier version tells of no network: there was none.
-        facts.network =
-            broker::parseNetworkMode(note.value("network", "None")).value_or(facts.network);
-        if (note.contains("allow")) {
-            facts.allow = note.at("allow").get<std::vector<std::vector<std::string>>>();
-        }
-        facts.sealed_keys = note.value("keys", "");
+        facts.sealed = note.value("sealed", "");
         return facts;
     } catch (const Json::exception&) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note is none of ours");

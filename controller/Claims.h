@@ -45,10 +45,15 @@ private:
     struct Network {
         broker::NetworkMode mode = broker::NetworkMode::None;
         std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
-        broker::Keyrings::Made keys;
+        std::shared_ptr<const broker::Keyring> keyring;
+        std::string sealed;  ///< all of it, for its claim
     };
     static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
-    void addKeys(const Wanted& wanted, Network& network) const;
+    /// The pool's credentials, and the claim's for where the workspace may go, as a keyring and
+    /// what it is made of again.
+    broker::Keyrings::Made keysFor(const Wanted& wanted, const Network& network) const;
+    /// Adds the keyring, and seals what the agent is told of the network.
+    void close(const Wanted& wanted, Network& network) const;
 
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const Network& network,
                                     const pool::Member& member, std::uint32_t attempt,

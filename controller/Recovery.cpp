@@ -13,8 +13,7 @@
 namespace hearth::controller {
 namespace {
 
-/// What a sandbox may reach is told by its agent, which may have been taken over: never more than
-/// its pool offers now.
+/// Never more than its pool offers now, whatever its claim was given.
 void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
     facts.network = std::min(facts.network, pool ? pool->spec.network : broker::NetworkMode::None);
     if (facts.network == broker::NetworkMode::Egress) {
@@ -159,6 +158,10 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     if (agent->hello().binding) {
         try {
             adoptWorkspace(std::move(member), agent);
+            // The server may have ended between its claim and that.
+            if (!runtime_.goFirst(info.id, false)) {
+                log_.warn("recovery.weight_kept", {{"sandbox", info.id}});
+            }
             sandboxes_.notice(info.id, *agent);
             return Verdict::Claimed;
         } catch (const Error& e) {
@@ -172,6 +175,7 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
         return Verdict::Swept;
     }
     if (!warmedUp(agent->hello(), pool->spec)) return Verdict::Swept;
+    static_cast<void>(runtime_.goFirst(info.id, true));  // without it, it is only slower
     member.limits = pool->spec.limits;
     member.phase = pool::Phase::Ready;
     member.ready = clock_.wall();
@@ -190,10 +194,12 @@ void Recovery::adoptWorkspace(pool::Member member,
         throw Error(ErrorCode::InvalidArgument, "the agent's note is of another pool");
     }
     const PoolPtr pool = specs_.find(facts.pool);
+    const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
+    facts.network = reach.mode;
+    facts.allow = reach.allow;
     narrowToPool(facts, pool);
     if (facts.network == broker::NetworkMode::Egress) {
-        facts.keyring = broker_.keyrings().opened(pool->spec.network_credentials, facts.sealed_keys,
-                                                  facts.claim_id);
+        facts.keyring = broker_.keyrings().again(pool->spec.network_credentials, reach.keys);
     }
     member.pool = facts.pool;
     member.limits = facts.limits;

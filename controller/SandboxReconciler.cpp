@@ -1,6 +1,7 @@
 #include "controller/SandboxReconciler.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/CrashPoint.h"
 #include "controller/TemplateHash.h"
@@ -71,6 +72,14 @@ ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
         return goOn(*member);
     } else {
         look(id);
+    }
+    return ReconcileResult::settled();
+}
+
+ReconcileResult SandboxReconciler::weigh(const pool::SandboxId& id) {
+    const std::optional<pool::Member> member = warm_.find(id);
+    if (member && !runtime_.goFirst(id, member->phase == pool::Phase::Ready)) {
+        throw std::runtime_error("the weight of sandbox " + id + " stayed as it was");
     }
     return ReconcileResult::settled();
 }
@@ -239,6 +248,7 @@ void SandboxReconciler::ready(const pool::Member& member,
                               const std::shared_ptr<agent::AgentClient>& agent, TimePoint since,
                               TimePoint listened) {
     rehearse(*agent);
+    static_cast<void>(runtime_.goFirst(member.id, true));  // without it, it is only slower
     if (!warm_.ready(member.id, agent, clock_.wall(),
                      {.create = listened - since, .warm = clock_.now() - listened})) {
         return;  // lost while it warmed

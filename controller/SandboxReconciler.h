@@ -37,6 +37,9 @@ public:
     SandboxReconciler& operator=(const SandboxReconciler&) = delete;
 
     ReconcileResult reconcile(const pool::SandboxId& id);
+    /// The work on keys ("weight", id): a sandbox that is Ready goes before the others, so that its
+    /// claim need not wait among busy ones; in every other phase it is like them.
+    ReconcileResult weigh(const pool::SandboxId& id);
     /// The fencing number of this server's life; set once by recovery, before the loop starts.
     void epoch(std::uint64_t epoch) { epoch_ = epoch; }
     std::uint64_t epoch() const { return epoch_; }

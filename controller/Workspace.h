@@ -20,7 +20,7 @@
 namespace hearth::controller {
 
 /// What of a workspace never changes after its bind, and is told back by its agent after a
-/// restart.
+/// restart; of the network only the sealed part is believed.
 struct WorkspaceFacts {
     std::string id;
     std::string tenant;
@@ -37,9 +37,9 @@ struct WorkspaceFacts {
     broker::NetworkMode network = broker::NetworkMode::None;
     /// Each list must allow a destination: the pool's, and the claim's if it brought one.
     std::vector<std::vector<std::string>> allow;
-    /// What its requests to the outside carry; null: nothing. Of it the agent has the sealed part.
+    /// What its requests to the outside carry; null: nothing.
     std::shared_ptr<const broker::Keyring> keyring = {};
-    std::string sealed_keys = {};  ///< broker::Keyrings::Made::sealed
+    std::string sealed = {};  ///< of network, allow and keyring, by broker::ClaimSeal
 };
 
 /// What the workspace may reach.

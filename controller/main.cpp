@@ -212,8 +212,8 @@ public:
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
           rest_(services_, authenticator_, worker_shares_, rate_limits_),
-          mcp_(services_, authenticator_, worker_shares_),
-          plain_tools_(services_, authenticator_, worker_shares_,
+          mcp_(services_, authenticator_, worker_shares_, rate_limits_),
+          plain_tools_(services_, authenticator_, worker_shares_, rate_limits_,
                        config.compat.value.empty() ? "s1" : *config.compat),
           surfaces_(rest_, mcp_, plain_tools_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
@@ -310,6 +310,7 @@ private:
             if (layer_builder_.owns(name)) return controller::ReconcileResult::settled();
             return sandboxes_.reconcile(name);
         });
+        loop_.handle("weight", [this](const std::string& name) { return sandboxes_.weigh(name); });
         loop_.handle("layer", [this](const std::string& name) { return layers_.make(name); });
         loop_.handle("layers", [this](const std::string&) { return layers_.collect(); });
         loop_.handle("execution",

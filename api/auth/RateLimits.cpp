@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/Error.h"
+
 namespace hearth::auth {
 namespace {
 
@@ -42,6 +44,17 @@ std::optional<RateLimits::Verdict> RateLimits::take(const std::string& tenant) c
             std::max(wholeSeconds((1.0 - bucket.tokens) / rate), std::chrono::seconds(1));
     }
     return verdict;
+}
+
+void require(const RateLimits& limits, const std::string& tenant) {
+    if (const auto verdict = limits.take(tenant)) require(*verdict, tenant);
+}
+
+void require(const RateLimits::Verdict& verdict, const std::string& tenant) {
+    if (verdict.allowed) return;
+    throw Error(ErrorCode::RateLimited, "tenant " + tenant + " sends more requests than it may")
+        .hint("Send fewer at once, and follow RateLimit-Remaining")
+        .retryAfter(verdict.retry_after);
 }
 
 }  // namespace hearth::auth

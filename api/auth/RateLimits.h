@@ -43,4 +43,9 @@ private:
     mutable std::map<std::string, Bucket> buckets_;  ///< under mutex_; without full ones
 };
 
+/// Takes one; throws Error(RateLimited) where the tenant may not.
+void require(const RateLimits& limits, const std::string& tenant);
+/// The refusal that a verdict is. Throws Error(RateLimited) where it does not allow.
+void require(const RateLimits::Verdict& verdict, const std::string& tenant);
+
 }  // namespace hearth::auth

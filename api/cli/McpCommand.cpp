@@ -2,6 +2,7 @@
 
 #include "api/cli/Command.h"
 #include "api/cli/Remote.h"
+#include "api/mcp/seeds/Seeds.h"
 #include "api/mcp/stdio/StdioBridge.h"
 
 namespace hearth::cli {
@@ -12,6 +13,10 @@ int bridge(const Invocation& call) {
     options.url = call.options.get("url", options.url);
     options.token = call.options.get("token", "");
     options.root = call.options.get("root", "");
+    options.compat = call.options.get("compat", "");
+    if (!options.compat.empty() && !mcp::seeds::isSeed(options.compat)) {
+        throw UsageError("--compat is \"" + options.compat + "\"", "use s0, s1, s2 or s3");
+    }
     metrics::Log log(STDERR_FILENO, metrics::LogLevel::Warn);
     return mcp::StdioBridge(options, STDIN_FILENO, STDOUT_FILENO, log).run();
 }
@@ -32,7 +37,11 @@ Command makeMcp() {
          .flags = withClientFlags({Flag{.name = "root",
                                         .value = "DIR",
                                         .help = "The directory that local files may be in",
-                                        .fallback = "no local files"}})},
+                                        .fallback = "no local files"},
+                                   Flag{.name = "compat",
+                                        .value = "SEED",
+                                        .help = "Offer an earlier system's tools, s0 to s3, "
+                                                "instead of Hearth's"}})},
         bridge};
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "api/auth/RoleName.h"
+
 namespace hearth::mcp {
 namespace {
 
@@ -12,6 +14,8 @@ constexpr std::int64_t kListTtlMs = 60'000;
 constexpr std::int64_t kFixedTtlMs = 300'000;
 /// What MCP allows in one answer to completion/complete.
 constexpr std::size_t kMaxProposals = 100;
+/// Of what a caller names, in the audit log.
+constexpr std::size_t kAuditedName = 64;
 
 bool isToken(const Json& value) {
     return value.is_string() || value.is_number_integer();
@@ -262,6 +266,7 @@ Server::Reply Server::callTool(const Caller& caller, const Message& message) {
     Json done = toolAnswer(caller, tool->name, message.id, [&]() -> Json {
         ToolOutcome outcome =
             catalog_.tools.call(*tool, contextOf(caller, message.params), arguments);
+        audit(caller, *tool, arguments, outcome);
         if (auto* waiting = std::get_if<PendingCall>(&outcome)) {
             pending = std::move(*waiting);
             return {};
@@ -308,6 +313,36 @@ Server::Reply Server::callTool(const Caller& caller, const Message& message) {
     call->onCancel(pending->cancel);
     slow.pending = std::move(*pending);
     return slow;
+}
+
+void Server::audit(const Caller& caller, const Tool& tool, const Json& arguments,
+                   const ToolOutcome& outcome) const {
+    if (services_.audit == nullptr || !services_.audit->enabled()) return;
+    const auto* result = std::get_if<ToolResult>(&outcome);
+    const ErrorCode* failure = result != nullptr && result->failure ? &*result->failure : nullptr;
+    const bool denied = failure != nullptr &&
+                        (*failure == ErrorCode::Forbidden || *failure == ErrorCode::RateLimited ||
+                         *failure == ErrorCode::QuotaExceeded);
+    const Json* reads = member(tool.annotations, "readOnlyHint");
+    if (!denied && reads != nullptr && *reads == true) return;
+    metrics::AuditEntry entry;
+    entry.surface = "mcp";
+    entry.operation = "tools/call " + tool.name;
+    for (const char* name : {"workspace_id", "run_id", "container_id", "sandbox_id"}) {
+        if (const auto id = stringMember(arguments, name)) {
+            entry.resource = toUtf8(id->substr(0, kAuditedName));
+            break;
+        }
+    }
+    entry.tenant = caller.context.who.tenant;
+    entry.role = auth::roleName(caller.context.who.role);
+    entry.token = caller.context.who.token_id;
+    entry.peer = caller.peer;
+    entry.status = failure != nullptr ? errorCodeStatus(*failure) : 200;
+    if (failure != nullptr) entry.error_code = errorCodeName(*failure);
+    entry.request_id = caller.request_id;
+    entry.trace_id = caller.trace_id;
+    services_.audit->record(entry);
 }
 
 Json Server::resultOf(const Caller& caller, const std::string& tool, const Json& id,

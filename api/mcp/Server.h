@@ -15,9 +15,11 @@ namespace hearth::mcp {
 
 /// Where a message came from.
 struct Caller {
-    CallContext context;      ///< without what a single request adds
-    std::string version;      ///< negotiated, or named by the request
-    std::string request_id;   ///< of the HTTP request
+    CallContext context;     ///< without what a single request adds
+    std::string version;     ///< negotiated, or named by the request
+    std::string request_id;  ///< of the HTTP request
+    std::string trace_id;
+    std::string peer;         ///< address
     std::string calls_scope;  ///< what a request id is unique in; empty: nothing cancels by id
     /// The least level of log messages that the client wants; none: none of a modern client, all
     /// of a legacy one.
@@ -63,6 +65,9 @@ private:
     /// What a tool's outcome is as a message; ends metrics and logs what nobody should see.
     Json toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
                     const std::function<Json()>& make) const;
+    /// Tells the audit log of a call that may change something, or that was refused.
+    void audit(const Caller& caller, const Tool& tool, const Json& arguments,
+               const ToolOutcome& outcome) const;
     Json resultOf(const Caller& caller, const std::string& tool, const Json& id,
                   const ToolResult& result) const;
     /// What a tool that failed answers, so that the model can act on it.

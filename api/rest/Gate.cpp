@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "api/rest/Views.h"
-#include "base/Ids.h"
 #include "base/http/Url.h"
+#include "controller/Fingerprint.h"
 
 namespace hearth::rest {
 namespace {
@@ -162,16 +162,13 @@ void Gate::slow(api::Request& request, const std::string& tenant) const {
     request.addAnswerHeader("RateLimit-Limit", std::to_string(verdict->limit));
     request.addAnswerHeader("RateLimit-Remaining", std::to_string(verdict->remaining));
     request.addAnswerHeader("RateLimit-Reset", std::to_string(verdict->reset.count()));
-    if (verdict->allowed) return;
-    throw Error(ErrorCode::RateLimited, "tenant " + tenant + " sends more requests than it may")
-        .hint("Send fewer at once, and follow RateLimit-Remaining")
-        .retryAfter(verdict->retry_after);
+    auth::require(*verdict, tenant);
 }
 
-std::string requestFingerprint(const std::string& method, const std::string& path,
-                               const Json& body) {
+std::string requestFingerprint(std::string_view secret_key, const std::string& method,
+                               const std::string& path, const Json& body) {
     const nlohmann::json sorted = nlohmann::json::parse(dumpJson(body));
-    return toHex(sha256(method + " " + path + "\n" + sorted.dump()));
+    return controller::fingerprintOf(secret_key, method + " " + path + "\n" + sorted.dump());
 }
 
 api::Response Gate::pass(const Operation& operation, api::Request& request,
@@ -210,7 +207,8 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
             call.body = readJson(operation, request);
         }
         if (!call.idempotency_key.empty()) {
-            call.fingerprint = requestFingerprint(request.method(), request.path(), call.body);
+            call.fingerprint = requestFingerprint(services_.secret_key, request.method(),
+                                                  request.path(), call.body);
         }
     }
     const auto handle = [&operation, &call] { return operation.handle(call); };

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "api/auth/Authenticator.h"
 #include "api/auth/RateLimits.h"
 #include "api/auth/WorkerShares.h"
@@ -49,9 +52,8 @@ private:
     Replays replays_;
 };
 
-/// SHA-256 of the route and the canonical body (keys sorted), in hex: what makes two requests with
-/// one Idempotency-Key the same request.
-std::string requestFingerprint(const std::string& method, const std::string& path,
-                               const Json& body);
+/// The fingerprint (controller/Fingerprint.h) of the route and the canonical body (keys sorted).
+std::string requestFingerprint(std::string_view secret_key, const std::string& method,
+                               const std::string& path, const Json& body);
 
 }  // namespace hearth::rest

@@ -1,5 +1,6 @@
 #include "api/rest/Views.h"
 
+#include "api/auth/RoleName.h"
 #include "base/Clock.h"
 
 namespace hearth::rest {
@@ -37,15 +38,7 @@ Json conditionJson(const controller::Condition& condition) {
 }  // namespace
 
 std::string roleName(controller::Role role) {
-    switch (role) {
-        case controller::Role::Admin:
-            return "admin";
-        case controller::Role::Operator:
-            return "operator";
-        case controller::Role::User:
-            break;
-    }
-    return "user";
+    return auth::roleName(role);
 }
 
 Json limitsJson(const pool::SandboxLimits& limits) {

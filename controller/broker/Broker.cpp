@@ -144,7 +144,8 @@ Broker::Broker(BrokerOptions options, metrics::Log& log, metrics::Metrics& metri
       log_(log),
       metrics_(metrics),
       clock_(clock),
-      keyrings_(options_.secrets_directory, options_.seal_key),
+      keyrings_(options_.secrets_directory),
+      claim_seal_(options_.seal_key),
       dialer_(options_.deny),
       threads_(kMostConnections, kMostConnectionsOfTenant, log),
       fetches_(kMostFetches, kMostFetches, log) {

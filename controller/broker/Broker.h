@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/Clock.h"
+#include "controller/broker/ClaimSeal.h"
 #include "controller/broker/ConnectionThreads.h"
 #include "controller/broker/Dialer.h"
 #include "controller/broker/WorkspaceEgress.h"
@@ -31,7 +32,7 @@ struct BrokerOptions {
     DenySet deny;
     EgressLimits limits;
     std::string secrets_directory;  ///< of SecretDirectory; empty: none
-    std::string seal_key;           ///< the server's secret, for Keyrings
+    std::string seal_key;           ///< the server's secret, for ClaimSeal
     std::string ca_file;  ///< authorities that hosts with credentials may have; empty: the system's
 };
 
@@ -52,6 +53,7 @@ public:
     std::vector<std::string> mirrored() const;
 
     const Keyrings& keyrings() const noexcept { return keyrings_; }
+    const ClaimSeal& claimSeal() const noexcept { return claim_seal_; }
 
     /// Opens the way out of a workspace and its sandbox, by which it is known here: two attempts of
     /// one claim have one workspace's name. The agent is asked before anything that is asked
@@ -72,6 +74,7 @@ private:
     metrics::Metrics& metrics_;
     const Clock& clock_;
     const Keyrings keyrings_;
+    const ClaimSeal claim_seal_;
     const Dialer dialer_;
     ConnectionThreads threads_;
     ConnectionThreads fetches_;

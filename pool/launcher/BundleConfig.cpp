@@ -4,12 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "pool/launcher/TenantFilter.h"
+#include "pool/sys/CpuWeight.h"
 
 namespace hearth::pool::launcher {
 namespace {
 
 constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
-constexpr std::uint64_t kCpuShares = 128;
+constexpr std::uint64_t kCpuShares = sys::kOrdinaryCpuShares;
 constexpr std::uint64_t kMiB = 1ULL << 20U;
 // As ext4 does it: an inode for each 16 KiB.
 constexpr std::uint64_t kBytesPerInode = 16'384;

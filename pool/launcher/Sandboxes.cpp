@@ -12,6 +12,7 @@
 #include "base/Ids.h"
 #include "pool/launcher/BundleConfig.h"
 #include "pool/launcher/DiskWorkspace.h"
+#include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/LoopDevice.h"
 #include "pool/sys/Namespaces.h"
@@ -124,6 +125,8 @@ void Sandboxes::create(const CreateRequest& request, int listen) {
         sys::writeFile(bundle + "/config.json", dumpJson(bundleConfig(spec, places)), 0600);
         const pid_t pid = runtime_.create(id, listen);
         sys::writeUserLimits(pid, userLimits());
+        // The server weighs it by itself: an operation of ours would cost more than it gains.
+        sys::CpuWeightFile(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
         runtime_.start(id);
         if (!runtime_.alive(id)) throw std::runtime_error("the agent ended at once");
     } catch (...) {

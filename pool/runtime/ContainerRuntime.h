@@ -109,6 +109,14 @@ public:
     virtual Fd connect(const SandboxId& id) = 0;
     /// nullopt if it is gone, or if the runtime cannot look into its machine.
     virtual std::optional<SandboxUsage> usage(const SandboxId& id) = 0;
+    /// Whether the sandbox goes before the others of its machine when it wants the processor. One
+    /// that nobody has claimed sleeps until a claim wakes it, which must not wait for its turn
+    /// among busy ones; whoever has claimed it must not keep that. Cheap. False if it stayed as it
+    /// was; a runtime that has no such thing, or whose sandbox is gone, has nothing to do.
+    virtual bool goFirst(const SandboxId& id, bool first) {
+        static_cast<void>(id), static_cast<void>(first);
+        return true;
+    }
     /// The manifest digest of an image that is ready to be used; unpacks it if need be (may take
     /// long). Throws Error(NotFound) with a hint for a name that is not there.
     virtual std::string resolveImage(const std::string& name) = 0;

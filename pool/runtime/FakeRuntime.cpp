@@ -53,6 +53,7 @@ void FakeRuntime::destroy(const SandboxId& id) {
             agents_.erase(it);
         }
         infos_.erase(id);
+        first_.erase(id);
     }
     if (agent) loop_->kill(*agent);
 }
@@ -119,6 +120,21 @@ std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
         usage.processes = 1 + agent->running();
         return usage;
     });
+}
+
+bool FakeRuntime::goFirst(const SandboxId& id, bool first) {
+    const std::lock_guard lock(mutex_);
+    if (first && agents_.contains(id)) {
+        first_.insert(id);
+    } else {
+        first_.erase(id);
+    }
+    return true;
+}
+
+std::set<SandboxId> FakeRuntime::first() const {
+    const std::lock_guard lock(mutex_);
+    return first_;
 }
 
 std::string FakeRuntime::resolveImage(const std::string& name) {

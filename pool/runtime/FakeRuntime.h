@@ -40,6 +40,7 @@ public:
     void onNews(const std::function<void(const SandboxId&)>& news) override;
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    bool goFirst(const SandboxId& id, bool first) override;
     std::string resolveImage(const std::string& name) override;
     std::optional<KnownImage> knownImage(const std::string& wanted) override;
     KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
@@ -72,6 +73,8 @@ public:
     /// What was fetched and is still here; and how many calls of fetchImage() there were.
     std::set<std::string> fetched() const;
     std::size_t fetches() const;
+    /// Those that go before the others.
+    std::set<SandboxId> first() const;
     std::size_t running() const;
     std::size_t created() const;
 
@@ -83,6 +86,7 @@ private:
     mutable std::mutex mutex_;
     std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;  // guarded by mutex_
     std::map<SandboxId, SandboxInfo> infos_;                  // guarded by mutex_
+    std::set<SandboxId> first_;                               // guarded by mutex_
     unsigned failing_ = 0;                                    // guarded by mutex_
     bool blind_ = false;                                      // guarded by mutex_
     bool accept_only_ = false;                                // guarded by mutex_

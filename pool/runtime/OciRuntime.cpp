@@ -7,6 +7,7 @@
 #include "pool/image/LayerStore.h"
 #include "pool/image/Reference.h"
 #include "pool/runtime/AgentSocket.h"
+#include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool {
@@ -72,6 +73,12 @@ std::optional<SandboxUsage> OciRuntime::usage(const SandboxId& id) {
     if (!read) return std::nullopt;
     return SandboxUsage{read->cpu_ns, read->memory_bytes, read->memory_peak_bytes, read->processes,
                         read->oom_kills};
+}
+
+bool OciRuntime::goFirst(const SandboxId& id, bool first) {
+    requireId(id);
+    return sys::CpuWeightFile(cgroups_, names_.cgroup(id))
+        .set(first ? sys::CpuWeight::First : sys::CpuWeight::Ordinary);
 }
 
 std::string OciRuntime::resolveImage(const std::string& name) {

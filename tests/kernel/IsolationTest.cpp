@@ -67,6 +67,32 @@ TEST_CASE("the kernel holds the limits of the spec", "[kernel][docker]") {
     host.runtime().destroy(id);
 }
 
+TEST_CASE("oci: a sandbox goes before the others while it is told to, and only then", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    const sys::Cgroups cgroups = sys::Cgroups::detect();
+    const bool v2 = cgroups.version() == sys::CgroupVersion::V2;
+    const auto directory = cgroups.directory("cpu", host.cgroupOf(id));
+    REQUIRE(directory);
+    const std::string file = *directory + (v2 ? "/cpu.weight" : "/cpu.shares");
+    const std::string ordinary = v2 ? "12" : "128";
+    CHECK(oneLine(file) == ordinary);
+    CHECK(host.runtime().goFirst(id, true));
+    CHECK(oneLine(file) == (v2 ? "384" : "4096"));
+    CHECK(host.runtime().goFirst(id, false));
+    CHECK(oneLine(file) == ordinary);
+    // Nobody but the server that asked for it may weigh it, and nothing else of the group.
+    struct stat weight {};
+    struct stat processes {};
+    REQUIRE(::stat(file.c_str(), &weight) == 0);
+    REQUIRE(::stat((*directory + "/cgroup.procs").c_str(), &processes) == 0);
+    CHECK((weight.st_mode & 022) == 0);
+    CHECK(processes.st_uid == 0);
+    host.runtime().destroy(id);
+    CHECK(host.runtime().goFirst(id, true));  // nothing to do
+}
+
 TEST_CASE("the agent has no more capabilities than it needs, and a filter",
           "[kernel][docker][remote]") {
     if (!canRun()) return;

@@ -476,7 +476,7 @@ def packages():
 
 
 # What these show is the server's own doing, whatever makes the sandboxes.
-for test in (moved_files, one_download, lying_index, says_why, allowed_service, dns_tunnel, survives_restart, floods, held_heads):
+for test in (moved_files, one_download, lying_index, says_why, denied_addresses, allowed_service, dns_tunnel, survives_restart, floods, held_heads):
     test.only = "oci"
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Growth, Reader, Shared, commands_with, growth_allowed, main, new_key, pool_yaml, wait_for  # noqa: E402
+from harness import Growth, Reader, Server, Shared, commands_with, growth_allowed, main, new_key, pool_yaml, wait_for  # noqa: E402
 
 PREWARM = "  template:\n    prewarm: {languages: [python], imports: [numpy, pandas, matplotlib.pyplot], timeout: 60s}\n"
 shared = Shared(pools=pool_yaml("python", image="python", memory="512Mi").replace("  template:\n", PREWARM, 1))
@@ -459,9 +459,40 @@ def order_and_terminal():
         assert (out["exitCode"], out["stderr"]) == (7, "") and "caught" in out["stdout"], out
 
 
+def cpu_weight(s, sandbox):
+    """What the sandbox gets of a busy processor beside the others, in the ordinary ones."""
+    group = f"hearth-{s.instance}/hearth-{s.instance}-{sandbox.removeprefix('sb_')}"
+    for file, ordinary in ((f"/sys/fs/cgroup/cpu/{group}/cpu.shares", 128), (f"/sys/fs/cgroup/{group}/cpu.weight", 12)):
+        if os.path.exists(file):
+            with open(file, encoding="ascii") as f:
+                return int(f.read()) // ordinary
+    raise AssertionError(f"{sandbox} has no weight")
+
+
+def who_waits_goes_first():
+    """a sandbox that waits for its claim goes before busy ones; whoever has claimed it does not, also behind a server killed at the claim"""
+    with Server(pool_yaml()) as s:
+        def waiting():
+            return [x["id"] for x in s.get("/v1/pools/shell/sandboxes").json["items"] if x["phase"] == "Ready"]
+
+        for sandbox in wait_for("a warm pool", lambda: len(w := waiting()) == 2 and w):
+            assert cpu_weight(s, sandbox) == 32, sandbox
+        mine = s.open_workspace()["sandboxId"]
+        wait_for("the ordinary weight", lambda: cpu_weight(s, mine) == 1)
+        mine = s.open_workspace()["sandboxId"]
+        s.kill9()
+        s.start()
+        wait_for("the ordinary weight behind a restart", lambda: cpu_weight(s, mine) == 1)
+        for sandbox in wait_for("a warm pool again", lambda: len(w := waiting()) == 2 and w):
+            assert cpu_weight(s, sandbox) == 32, sandbox
+
+
+who_waits_goes_first.only = "oci"  # docker's daemon has its own ways
+
+
 if __name__ == "__main__":
     try:
-        main("server", [flood, left_behind, left_behind_by_a_context, unread, out_of_memory, who_ran_out_of_memory, zygote_out_of_memory,
+        main("server", [who_waits_goes_first, flood, left_behind, left_behind_by_a_context, unread, out_of_memory, who_ran_out_of_memory, zygote_out_of_memory,
                         readme_examples, order_and_terminal, the_end])
     finally:
         shared.clean_up()

@@ -284,7 +284,7 @@ def bursts():
 
 
 # What these show is the server's own doing, whatever makes the sandboxes.
-for test in (fails_in_words, once, imports, newer_than_warm, hearth_run, uv_installs, bursts):
+for test in (every_way, fails_in_words, once, imports, newer_than_warm, hearth_run, uv_installs, bursts):
     test.only = "oci"
 
 if __name__ == "__main__":

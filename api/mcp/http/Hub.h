@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "api/auth/Authenticator.h"
+#include "api/auth/RateLimits.h"
 #include "api/auth/WorkerShares.h"
 #include "api/mcp/http/LiveCalls.h"
 #include "api/mcp/http/LogLevels.h"
@@ -27,10 +28,11 @@ struct McpOptions {
 /// before it goes.
 struct Hub {
     Hub(const controller::Services& all, const auth::Authenticator& who,
-        const auth::WorkerShares& workers, McpOptions chosen = {})
+        const auth::WorkerShares& workers, const auth::RateLimits& rates, McpOptions chosen = {})
         : services(all),
           authenticator(who),
           shares(workers),
+          limits(rates),
           options(chosen),
           sessions(all.secret_key, all.clock),
           replays(all.clock),
@@ -41,6 +43,7 @@ struct Hub {
     const controller::Services& services;
     const auth::Authenticator& authenticator;
     const auth::WorkerShares& shares;
+    const auth::RateLimits& limits;
     const McpOptions options;
     SessionIds sessions;
     ReplayStreams replays;

@@ -37,6 +37,8 @@ Caller McpHandler::callerOf(const api::Request& request, const controller::Princ
     caller.context.started_at = request.startedAt();
     caller.context.origin = host.empty() ? "" : "http://" + host;
     caller.request_id = request.id();
+    caller.trace_id = request.traceId();
+    caller.peer = request.peer();
     return caller;
 }
 
@@ -70,6 +72,7 @@ api::Response McpHandler::post(api::Request& request) {
         return mcpRefusal(classified.status, classified.id, classified.error.code,
                           classified.error.message, classified.error.data);
     }
+    auth::require(hub_.limits, who.tenant);
     std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
     api::Response response = classified.kind == Classified::Kind::Modern
                                  ? modern(request, who, classified, accepts)

@@ -59,8 +59,9 @@ std::string quotable(std::string name) {
 }  // namespace
 
 PlainTools::PlainTools(const Services& services, const auth::Authenticator& authenticator,
-                       const auth::WorkerShares& shares, const std::string& seed)
-    : services_(services), authenticator_(authenticator), shares_(shares) {
+                       const auth::WorkerShares& shares, const auth::RateLimits& limits,
+                       const std::string& seed)
+    : services_(services), authenticator_(authenticator), shares_(shares), limits_(limits) {
     for (seeds::Seed& one : seeds::seeds(services)) tools_[one.name] = std::move(one.bare);
     router_.add("POST", "/mcp/tools/{tool}",
                 [this, seed](api::Request& request, const api::RouteParams& path) {
@@ -90,6 +91,7 @@ api::Response PlainTools::callTool(api::Request& request, const std::string& see
     call.who = authenticator_.authenticate(request);
     call.started_at = request.startedAt();
     call.origin = originOf(request);
+    auth::require(limits_, call.who.tenant);
     std::shared_ptr<void> ticket = shares_.take(call.who.tenant);
     const auto tools = tools_.find(seed);
     if (tools == tools_.end()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/auth/Authenticator.h"
+#include "api/auth/RateLimits.h"
 #include "api/auth/WorkerShares.h"
 #include "api/http/Handler.h"
 #include "api/http/Routes.h"
@@ -22,7 +23,8 @@ public:
     /// `seed` is whose tools /mcp/tools are: "s0" to "s3". All references outlive the handler, and
     /// the front must stop before it goes.
     PlainTools(const controller::Services& services, const auth::Authenticator& authenticator,
-               const auth::WorkerShares& shares, const std::string& seed = "s1");
+               const auth::WorkerShares& shares, const auth::RateLimits& limits,
+               const std::string& seed = "s1");
 
     /// Whether a path is one of these.
     static bool takes(const std::string& path);
@@ -40,6 +42,7 @@ private:
     const controller::Services& services_;
     const auth::Authenticator& authenticator_;
     const auth::WorkerShares& shares_;
+    const auth::RateLimits& limits_;
     std::map<std::string, std::vector<Tool>> tools_;  ///< by seed
     api::Router router_;
 };

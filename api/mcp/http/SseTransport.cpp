@@ -108,6 +108,7 @@ api::Response SseTransport::message(api::Request& request) {
         if (error.code() != ErrorCode::InvalidArgument) throw;
         return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
     }
+    auth::require(hub_.limits, who.tenant);
     const std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
     take(request, session, body);
     api::Response response = mcpAnswer(202, "Accepted");
@@ -157,6 +158,8 @@ void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>
     caller.context.origin = host.empty() ? "" : "http://" + host;
     caller.context.session = session->id;
     caller.request_id = request.id();
+    caller.trace_id = request.traceId();
+    caller.peer = request.peer();
     caller.calls_scope = session->id;
     caller.log_severity = hub_.log_levels.of(session->id);
     {

@@ -8,8 +8,9 @@
 namespace hearth::mcp {
 
 Surface::Surface(const controller::Services& services, const auth::Authenticator& authenticator,
-                 const auth::WorkerShares& shares, McpOptions options)
-    : hub_(services, authenticator, shares, options) {}
+                 const auth::WorkerShares& shares, const auth::RateLimits& limits,
+                 McpOptions options)
+    : hub_(services, authenticator, shares, limits, options) {}
 
 void Surface::mount(const std::string& prefix, Catalog catalog) {
     Server& server =

@@ -17,7 +17,8 @@ class Surface final : public api::Handler {
 public:
     /// All references outlive the surface, and the front must stop before it goes.
     Surface(const controller::Services& services, const auth::Authenticator& authenticator,
-            const auth::WorkerShares& shares, McpOptions options = {});
+            const auth::WorkerShares& shares, const auth::RateLimits& limits,
+            McpOptions options = {});
 
     /// Offers a catalog under a prefix: "" or "/compat/s0". Before the first request; a prefix that
     /// is mounted already is mounted anew.

@@ -1,5 +1,6 @@
 #include "api/mcp/stdio/LocalFiles.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -175,6 +176,37 @@ std::pair<std::string, std::uint64_t> LocalFiles::save(
     });
     guard.rename(name, path);
     return {target, size};
+}
+
+std::vector<std::string> LocalFiles::tree(const std::string& directory) const {
+    std::vector<std::string> files;
+    addTree(relative(directory), "", 0, files);
+    return files;
+}
+
+void LocalFiles::addTree(const std::string& path, const std::string& below, int depth,
+                         std::vector<std::string>& files) const {
+    constexpr int deepest = 64;
+    Fd fd = beneath(path, O_RDONLY | O_DIRECTORY);
+    if (!fd) refuse(errno, path);
+    const std::unique_ptr<DIR, int (*)(DIR*)> open(::fdopendir(fd.get()), &::closedir);
+    if (!open) throwErrno("fdopendir", path);
+    static_cast<void>(fd.release());  // closedir() closes it
+    while (const dirent* entry = ::readdir(open.get())) {
+        const std::string name = entry->d_name;
+        if (name == "." || name == "..") continue;
+        struct stat info {};
+        if (::fstatat(::dirfd(open.get()), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (S_ISDIR(info.st_mode) && depth < deepest) {
+            addTree(path + "/" + name, below + name + "/", depth + 1, files);
+        }
+        if (S_ISREG(info.st_mode)) files.push_back(below + name);
+        if (files.size() > kMostFiles) {
+            throw Error(ErrorCode::InvalidArgument,
+                        path + " has more than " + std::to_string(kMostFiles) + " files")
+                .hint("Pack it first, or leave out what is not needed.");
+        }
+    }
 }
 
 }  // namespace hearth::mcp

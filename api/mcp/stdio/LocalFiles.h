@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/Fd.h"
 
@@ -27,6 +28,11 @@ public:
     /// A regular file for reading.
     Opened open(const std::string& path) const;
 
+    /// The regular files of a directory and those below it, as paths from that directory; links are
+    /// not followed. Error(InvalidArgument) past kMostFiles.
+    std::vector<std::string> tree(const std::string& directory) const;
+    static constexpr std::size_t kMostFiles = 20'000;
+
     using Append = std::function<void(std::string_view)>;
     /// Writes a file whole or not at all: `fill` is given a function that appends. Makes parent
     /// directories. A path that is a directory or ends in '/' takes `default_name` in it. Gives the
@@ -40,6 +46,10 @@ public:
 private:
     std::string relative(const std::string& path) const;
     Fd beneath(const std::string& path, int flags) const;
+    /// `below`: the part of `path` behind the directory that was asked for, "" or with a slash
+    /// behind.
+    void addTree(const std::string& path, const std::string& below, int depth,
+                 std::vector<std::string>& files) const;
     Fd makeParents(const std::string& directory) const;
 
     std::string root_;  ///< absolute, no slash at its end

@@ -4,9 +4,11 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "api/mcp/protocol/Era.h"
+#include "api/mcp/seeds/LocalArguments.h"
 #include "api/mcp/tools/Content.h"
 #include "base/Error.h"
 
@@ -55,7 +57,8 @@ StdioBridge::StdioBridge(const BridgeOptions& options, int in, int out, metrics:
       in_(in),
       out_(out),
       log_(log),
-      upstream_(options.url, options.token),
+      upstream_(options.url, options.token,
+                options.compat.empty() ? "/mcp" : "/compat/" + options.compat + "/mcp"),
       reader_client_(upstream_.connect()) {
     if (!options_.root.empty()) files_.emplace(options_.root);
 }
@@ -260,21 +263,51 @@ Json StdioBridge::answerHere(api::Client& client, const Message& message) {
     const std::string tool = stringMember(message.params, "name").value_or("");
     const Json* arguments = member(message.params, "arguments");
     if (arguments == nullptr) return {};
+    if (!options_.compat.empty()) return answerSeed(client, message, *arguments);
     const bool put = tool == "file_put" && stringMember(*arguments, "local_path");
     const bool get = tool == "file_get" && stringMember(*arguments, "save_to");
     if (!put && !get) return {};
     try {
-        if (!files_) {
-            throw Error(ErrorCode::Forbidden, "no directory of the user's machine is shared")
-                .hint(
-                    "Without local_path and save_to files travel in the call itself. To share one, "
-                    "the user starts `hearth mcp --root DIRECTORY` (in the client's configuration: "
-                    "\"args\": [\"mcp\", \"--root\", \"DIRECTORY\"]).");
-        }
         return resultMessage(message.id,
-                             textResult(put ? upstream_.upload(client, *arguments, *files_)
-                                            : upstream_.download(client, *arguments, *files_))
+                             textResult(put ? upstream_.upload(client, *arguments, files())
+                                            : upstream_.download(client, *arguments, files()))
                                  .message());
+    } catch (const Error& error) {
+        client.close();
+        return resultMessage(message.id, errorResult(error).message());
+    }
+}
+
+const LocalFiles& StdioBridge::files() const {
+    if (files_) return *files_;
+    throw Error(ErrorCode::Forbidden, "no directory of the user's machine is shared")
+        .hint(
+            "Without local_path and save_to files travel in the call itself. To share one, the "
+            "user starts `hearth mcp --root DIRECTORY` (in the client's configuration: "
+            "\"args\": [\"mcp\", \"--root\", \"DIRECTORY\"]).");
+}
+
+Json StdioBridge::answerSeed(api::Client& client, const Message& message, const Json& arguments) {
+    const seeds::LocalArgument* which =
+        seeds::localArgument(options_.compat, stringMember(message.params, "name").value_or(""));
+    const auto move = which == nullptr ? std::nullopt : seeds::localMove(*which, arguments);
+    if (!move) return {};
+    try {
+        std::string local = move->local;
+        std::uint64_t bytes = 0;
+        if (which->direction == seeds::LocalArgument::Direction::Get) {
+            std::tie(local, bytes) =
+                upstream_.get(client, move->workspace, move->remote, files(), move->local);
+        } else if (which->kind == seeds::LocalArgument::Kind::File) {
+            bytes = upstream_.put(client, move->workspace, move->remote, {}, files(), local);
+        } else {
+            for (const std::string& one : files().tree(local)) {
+                bytes += upstream_.put(client, move->workspace, move->remote + "/" + one, {},
+                                       files(), local + "/" + one);
+            }
+        }
+        const Json result = seeds::localResult(*which, *move, local, bytes);
+        return resultMessage(message.id, textResult(dumpJson(result)).message());
     } catch (const Error& error) {
         client.close();
         return resultMessage(message.id, errorResult(error).message());

@@ -24,8 +24,9 @@ namespace hearth::mcp {
 
 struct BridgeOptions {
     std::string url = "http://127.0.0.1:8080";
-    std::string token;  ///< empty: none
-    std::string root;   ///< what local_path and save_to may reach; empty: no local file
+    std::string token;     ///< empty: none
+    std::string compat{};  ///< "s0" to "s3": that seed's endpoint and tools; empty: Hearth's own
+    std::string root;      ///< what local_path and save_to may reach; empty: no local file
     /// After the end of input, how long calls still in work may take to be answered.
     std::chrono::milliseconds grace{1'500};
 };
@@ -61,6 +62,10 @@ private:
     Json answerHere(api::Client& client, const Message& message);
     /// Notes what carries a modern request; false if that was taken back already.
     bool carry(const Json& id, api::Client& client);
+    /// A seed's call that names a path of the user's disk, done here; null for any other.
+    Json answerSeed(api::Client& client, const Message& message, const Json& arguments);
+    /// The shared directory. Throws Error(Forbidden) without one.
+    const LocalFiles& files() const;
     bool takenBack(const Json& id);
     void write(const Json& message);
     Json failure(const Json& id, const std::exception& error) const;

@@ -106,13 +106,18 @@ Error problemOf(int status, const std::string& body) {
     return error;
 }
 
-std::string fileTarget(const Json& arguments) {
+std::string fileTarget(const std::string& workspace, const std::string& path) {
+    return "/v1/workspaces/" + percentEncode(workspace) + "/files/" + percentEncode(path, true);
+}
+
+/// Of file_put and file_get: the workspace and the path in it.
+std::pair<std::string, std::string> placeOf(const Json& arguments) {
     const auto workspace = stringMember(arguments, "workspace_id");
     const auto path = stringMember(arguments, "path");
     if (!workspace || workspace->empty() || !path || path->empty()) {
         throw Error(ErrorCode::InvalidArgument, "workspace_id and path are required strings");
     }
-    return "/v1/workspaces/" + percentEncode(*workspace) + "/files/" + percentEncode(*path, true);
+    return {*workspace, *path};
 }
 
 std::string lastName(const std::string& path) {
@@ -137,8 +142,8 @@ Json defaultHello() {
 
 }  // namespace
 
-Upstream::Upstream(std::string url, std::string token)
-    : url_(std::move(url)), token_(std::move(token)) {}
+Upstream::Upstream(std::string url, std::string token, std::string endpoint)
+    : url_(std::move(url)), token_(std::move(token)), endpoint_(std::move(endpoint)) {}
 
 api::Client Upstream::connect() const {
     api::ClientOptions options;
@@ -155,10 +160,10 @@ api::ClientHeaders Upstream::headersOf(const Session& session) {
 
 api::ClientResponse Upstream::post(api::Client& client, const Json& message,
                                    const api::ClientHeaders& headers, bool quiet_404,
-                                   const Deliver& deliver) {
+                                   const Deliver& deliver) const {
     api::ClientRequest request;
     request.method = "POST";
-    request.target = "/mcp";
+    request.target = endpoint_;
     request.headers = {{"Content-Type", "application/json"},
                        {"Accept", "application/json, text/event-stream"}};
     request.headers.insert(request.headers.end(), headers.begin(), headers.end());
@@ -258,7 +263,7 @@ void Upstream::exchangeModern(api::Client& client, const Json& message, const De
 
 bool Upstream::listen(api::Client& client, const Deliver& deliver) {
     api::ClientRequest request;
-    request.target = "/mcp";
+    request.target = endpoint_;
     request.headers = headersOf(session(client));
     request.headers.emplace_back("Accept", "text/event-stream");
     bool events = false;
@@ -277,19 +282,14 @@ bool Upstream::listen(api::Client& client, const Deliver& deliver) {
     return events || response.status == 404;
 }
 
-std::string Upstream::upload(api::Client& client, const Json& arguments,
-                             const LocalFiles& files) const {
-    const std::string local = stringMember(arguments, "local_path").value_or("");
-    if (member(arguments, "text") != nullptr || member(arguments, "base64") != nullptr) {
-        throw Error(ErrorCode::InvalidArgument, "give one of text, base64 and local_path");
-    }
+std::uint64_t Upstream::put(api::Client& client, const std::string& workspace,
+                            const std::string& path, const std::optional<std::string>& mode,
+                            const LocalFiles& files, const std::string& local) const {
     api::ClientRequest request;
     request.method = "PUT";
-    request.target = fileTarget(arguments);
+    request.target = fileTarget(workspace, path);
     request.headers = {{"Content-Type", "application/octet-stream"}};
-    if (const auto mode = stringMember(arguments, "mode")) {
-        request.headers.emplace_back("X-File-Mode", *mode);
-    }
+    if (mode) request.headers.emplace_back("X-File-Mode", *mode);
     const LocalFiles::Opened opened = files.open(local);
     std::uint64_t left = opened.size;  // a file that grows meanwhile is sent as it was
     request.source = [&](char* out, std::size_t size) -> std::size_t {
@@ -307,15 +307,16 @@ std::string Upstream::upload(api::Client& client, const Json& arguments,
     request.source_length = opened.size;
     const api::ClientResponse response = client.request(request);
     if (response.status >= 300) throw problemOf(response.status, response.body);
-    return "Wrote " + stringMember(arguments, "path").value_or("") + ", " +
-           std::to_string(opened.size) + " bytes, from the local file " + local + ".";
+    return opened.size;
 }
 
-std::string Upstream::download(api::Client& client, const Json& arguments,
-                               const LocalFiles& files) const {
+std::pair<std::string, std::uint64_t> Upstream::get(api::Client& client,
+                                                    const std::string& workspace,
+                                                    const std::string& path,
+                                                    const LocalFiles& files,
+                                                    const std::string& save_to) const {
     api::ClientRequest request;
-    request.target = fileTarget(arguments);
-    const std::string path = stringMember(arguments, "path").value_or("");
+    request.target = fileTarget(workspace, path);
     const auto fetch = [&](const LocalFiles::Append& append) {
         bool good = false;
         std::string refusal;
@@ -336,8 +337,27 @@ std::string Upstream::download(api::Client& client, const Json& arguments,
             });
         if (!good) throw problemOf(response.status, refusal);
     };
+    return files.save(save_to, lastName(path), fetch);
+}
+
+std::string Upstream::upload(api::Client& client, const Json& arguments,
+                             const LocalFiles& files) const {
+    const std::string local = stringMember(arguments, "local_path").value_or("");
+    if (member(arguments, "text") != nullptr || member(arguments, "base64") != nullptr) {
+        throw Error(ErrorCode::InvalidArgument, "give one of text, base64 and local_path");
+    }
+    const auto [workspace, path] = placeOf(arguments);
+    const std::uint64_t size =
+        put(client, workspace, path, stringMember(arguments, "mode"), files, local);
+    return "Wrote " + path + ", " + std::to_string(size) + " bytes, from the local file " + local +
+           ".";
+}
+
+std::string Upstream::download(api::Client& client, const Json& arguments,
+                               const LocalFiles& files) const {
+    const auto [workspace, path] = placeOf(arguments);
     const auto [saved, size] =
-        files.save(stringMember(arguments, "save_to").value_or(""), lastName(path), fetch);
+        get(client, workspace, path, files, stringMember(arguments, "save_to").value_or(""));
     return "Saved " + path + ", " + std::to_string(size) + " bytes, as the local file " + saved +
            " in " + files.root() + ".";
 }

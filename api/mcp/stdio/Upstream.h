@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "api/http/Client.h"
 #include "api/mcp/protocol/JsonRpc.h"
@@ -15,7 +18,8 @@ namespace hearth::mcp {
 /// its own Client.
 class Upstream {
 public:
-    Upstream(std::string url, std::string token);
+    /// `endpoint`: the path of its MCP, "/mcp".
+    Upstream(std::string url, std::string token, std::string endpoint = "/mcp");
 
     /// A client for this server, for one thread.
     api::Client connect() const;
@@ -32,8 +36,16 @@ public:
     /// server has no such stream. Throws Error.
     bool listen(api::Client& client, const Deliver& deliver);
 
-    /// Stream a local file into a workspace, and a workspace's file to the local disk. Throw Error,
-    /// also for what the server refused. Give what the model is told.
+    /// Streams a local file into a workspace; gives its size. Throws Error, also for what the
+    /// server refused. `mode`: "755", or none.
+    std::uint64_t put(api::Client& client, const std::string& workspace, const std::string& path,
+                      const std::optional<std::string>& mode, const LocalFiles& files,
+                      const std::string& local) const;
+    /// Saves a workspace's file on the local disk; gives the path and its size.
+    std::pair<std::string, std::uint64_t> get(api::Client& client, const std::string& workspace,
+                                              const std::string& path, const LocalFiles& files,
+                                              const std::string& save_to) const;
+    /// The same for the arguments of file_put and file_get. Give what the model is told.
     std::string upload(api::Client& client, const Json& arguments, const LocalFiles& files) const;
     std::string download(api::Client& client, const Json& arguments, const LocalFiles& files) const;
 
@@ -45,13 +57,14 @@ private:
     Session session(api::Client& client);
     static api::ClientHeaders headersOf(const Session& session);
     /// Posts and delivers; gives status and headers. With `quiet_404` a 404 is not delivered.
-    static api::ClientResponse post(api::Client& client, const Json& message,
-                                    const api::ClientHeaders& headers, bool quiet_404,
-                                    const Deliver& deliver);
+    api::ClientResponse post(api::Client& client, const Json& message,
+                             const api::ClientHeaders& headers, bool quiet_404,
+                             const Deliver& deliver) const;
     void adopt(const api::ClientResponse& response, const Json& answer);
 
     const std::string url_;
     const std::string token_;
+    const std::string endpoint_;
     mutable std::mutex mutex_;
     Session session_;  ///< guarded by mutex_
     Json hello_;       ///< params of the last initialize, to open a session anew; guarded by mutex_

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/Ids.h"
+#include "controller/Fingerprint.h"
 
 namespace hearth::mcp {
 namespace {
@@ -179,8 +179,8 @@ std::map<std::string, std::string> Arguments::textMap(const std::string& name) c
     return out;
 }
 
-std::string Arguments::fingerprint() const {
-    return toHex(sha256(dumpJson(values_)));
+std::string Arguments::fingerprint(std::string_view secret_key) const {
+    return controller::fingerprintOf(secret_key, dumpJson(values_));
 }
 
 }  // namespace hearth::mcp

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/mcp/protocol/JsonRpc.h"
@@ -29,8 +30,9 @@ public:
     std::vector<std::string> textList(const std::string& name) const;
     std::map<std::string, std::string> textMap(const std::string& name) const;
     const Json& values() const { return values_; }
-    /// A digest of all arguments, so that a repeated idempotency key can be told from a reused one.
-    std::string fingerprint() const;
+    /// The fingerprint (controller/Fingerprint.h) of all arguments, so that a repeated idempotency
+    /// key can be told from a reused one.
+    std::string fingerprint(std::string_view secret_key) const;
 
 private:
     Json values_;

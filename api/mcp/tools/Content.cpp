@@ -73,6 +73,7 @@ ToolResult errorResult(const Error& error) {
     }
     ToolResult result = textResult(text);
     result.is_error = true;
+    result.failure = error.code();
     return result;
 }
 

@@ -24,6 +24,7 @@ struct ToolResult {
     /// model only structuredContent where there is any, and drop text and images.
     Json structured = nullptr;
     bool is_error = false;
+    std::optional<ErrorCode> failure = std::nullopt;  ///< of an Error; for the audit log
 
     ToolResult& text(std::string_view text);
     ToolResult& image(std::string_view bytes, const std::string& mime);

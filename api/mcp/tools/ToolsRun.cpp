@@ -37,7 +37,8 @@ void checkCombination(const Arguments& arguments) {
     }
 }
 
-ExecutionRequest executionRequest(const CallContext& call, const Arguments& arguments) {
+ExecutionRequest executionRequest(const Services& services, const CallContext& call,
+                                  const Arguments& arguments) {
     ExecutionRequest request;
     request.command = arguments.text("command");
     request.code = arguments.text("code");
@@ -53,7 +54,9 @@ ExecutionRequest executionRequest(const CallContext& call, const Arguments& argu
     request.packages = arguments.textList("packages");
     request.auto_packages = arguments.flag("auto_packages");
     request.idempotency_key = arguments.textOr("idempotency_key", "");
-    if (!request.idempotency_key.empty()) request.fingerprint = arguments.fingerprint();
+    if (!request.idempotency_key.empty()) {
+        request.fingerprint = arguments.fingerprint(services.secret_key);
+    }
     request.started_at = call.started_at;
     return request;
 }
@@ -73,7 +76,7 @@ void writeFiles(const Services& services, const CallContext& call, const std::st
 
 std::shared_ptr<Execution> startRun(const Services& services, const CallContext& call,
                                     const Arguments& arguments) {
-    ExecutionRequest request = executionRequest(call, arguments);
+    ExecutionRequest request = executionRequest(services, call, arguments);
     const std::vector<controller::InlineFile> files = inlineFiles(arguments);
     if (const auto workspace = arguments.text("workspace_id")) {
         writeFiles(services, call, *workspace, files);

@@ -90,7 +90,9 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
     request.idle_timeout = arguments.seconds("idle_s");
     request.max_lifetime = arguments.seconds("ttl_s");
     request.idempotency_key = arguments.textOr("idempotency_key", "");
-    if (!request.idempotency_key.empty()) request.fingerprint = arguments.fingerprint();
+    if (!request.idempotency_key.empty()) {
+        request.fingerprint = arguments.fingerprint(services.secret_key);
+    }
     request.started_at = call.started_at;
     const WorkspaceView view = services.workspaces.create(call.who, request);
     const ClaimLedger claim = view.claim.value_or(ClaimLedger{});

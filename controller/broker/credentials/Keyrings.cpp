@@ -1,13 +1,8 @@
 #include "controller/broker/credentials/Keyrings.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/Error.h"
-#include "base/Ids.h"
-#include "base/JsonText.h"
-#include "base/Seal.h"
 
 namespace hearth::broker {
 namespace {
@@ -27,21 +22,10 @@ std::vector<std::string> hostsOf(const std::vector<Credential>& credentials) {
     return out;
 }
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw Error(ErrorCode::InvalidArgument, "the sealed credentials " + what);
-}
-
 }  // namespace
 
-Keyrings::Keyrings(const std::string& secrets_directory, std::string_view key)
-    : secrets_(secrets_directory), key_([&] {
-          const Digest digest = hmacSha256(key, "credentials");
-          return std::string(digest.begin(), digest.end());
-      }()) {}
-
 Keyrings::Made Keyrings::make(std::vector<Credential> of_pool,
-                              const std::vector<Credential>& of_claim,
-                              const std::string& claim) const {
+                              const std::vector<Credential>& of_claim) const {
     std::vector<Credential> all = std::move(of_pool);
     all.insert(all.end(), of_claim.begin(), of_claim.end());
     if (all.empty()) return {};
@@ -58,18 +42,14 @@ Keyrings::Made Keyrings::make(std::vector<Credential> of_pool,
         kept["authority"] = authority->privatePem();
     }
     return {std::make_shared<Keyring>(std::move(all), secrets_, std::move(authority)),
-            seal(key_, claim, dumpJson(kept))};
+            std::move(kept)};
 }
 
-std::shared_ptr<const Keyring> Keyrings::opened(std::vector<Credential> of_pool,
-                                                const std::string& sealed,
-                                                const std::string& claim) const {
+std::shared_ptr<const Keyring> Keyrings::again(std::vector<Credential> of_pool,
+                                               const Json& kept) const {
     std::vector<Credential> all = std::move(of_pool);
     std::unique_ptr<TlsAuthority> authority;
-    if (!sealed.empty()) {
-        const std::optional<std::string> text = unseal(key_, claim, sealed);
-        if (!text) refuse("are not this server's, or another claim's");
-        const Json kept = parseJson(*text);
+    if (!kept.is_null()) {
         const auto of_claim =
             readClaimCredentials(kept.at("credentials"), kept.value("tenant", ""), "/credentials");
         for (const Credential& one : of_claim) {  // the pool may have gained one for the same

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,30 +10,24 @@
 
 namespace hearth::broker {
 
-/// Makes the keyrings of workspaces, and makes them again after a restart of the server: what only
-/// this server may know travels to the sandbox's agent sealed, with the claim's note, and back.
+/// Makes the keyrings of workspaces, and makes them again after a restart of the server. What they
+/// cannot be made of again is kept by the caller, as what only this server may know (ClaimSeal).
 /// Thread-safe.
 class Keyrings {
 public:
-    /// `key` is the server's secret; any bytes.
-    Keyrings(const std::string& secrets_directory, std::string_view key);
+    explicit Keyrings(const std::string& secrets_directory) : secrets_(secrets_directory) {}
 
     struct Made {
         std::shared_ptr<const Keyring> keyring;  ///< null where there are no credentials
-        std::string sealed;                      ///< for opened(); empty where nothing is kept
+        Json kept;  ///< for again(): holds values and a private key; null where nothing is kept
     };
-    /// `claim` names the claim, which alone the sealed part is good for.
-    Made make(std::vector<Credential> of_pool, const std::vector<Credential>& of_claim,
-              const std::string& claim) const;
-    /// From the pool's credentials as they are now and what make() sealed. Throws
-    /// Error(InvalidArgument) if that is not what was sealed for this claim.
-    std::shared_ptr<const Keyring> opened(std::vector<Credential> of_pool,
-                                          const std::string& sealed,
-                                          const std::string& claim) const;
+    Made make(std::vector<Credential> of_pool, const std::vector<Credential>& of_claim) const;
+    /// From the pool's credentials as they are now and what make() gave to be kept. Throws
+    /// Error(InvalidArgument) or Json::exception if that is not of its making.
+    std::shared_ptr<const Keyring> again(std::vector<Credential> of_pool, const Json& kept) const;
 
 private:
     const SecretDirectory secrets_;
-    const std::string key_;
 };
 
 /// The credentials of a claim as `[{…}]`: those of its tenant, or with values. Throws

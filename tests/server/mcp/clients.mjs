@@ -1,6 +1,6 @@
 // The tests proper: each is one sentence, run against each official client that it names.
 import {spawnSync} from 'node:child_process';
-import {appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
@@ -247,6 +247,61 @@ for (const kind of ['v1 http', 'v1 sse', 'v2 http pinned']) {
         check(heard > 0, 'it heard nothing');
     }));
 }
+
+const seeds = {
+    s0: ['sandbox_initialize', 'sandbox_exec', 'write_file_sandbox', 'copy_file', 'copy_project', 'copy_file_from_sandbox', 'sandbox_stop',
+        'clean_workspace', 'get_container_logs'],
+    s1: ['list_sandboxes', 'create_sandbox', 'install_packages_in_sandbox', 'check_packages_installation_status', 'execute_python_code',
+        'execute_terminal_command', 'upload_file_to_sandbox'],
+    s2: ['initialize_sandbox', 'execute_code', 'stop_sandbox'],
+    s3: ['create_python_env', 'execute_python_code', 'install_package_in_env', 'check_package_status'],
+};
+for (const [seed, names] of Object.entries(seeds)) {
+    for (const [kind, wire] of [['v1 sse', SseV1], ['v1 http', HttpV1]]) {
+        const path = `${base}/compat/${seed}/${kind === 'v1 sse' ? 'sse' : 'mcp'}`;
+        await test(`mcp ${kind}: a client of ${seed} finds its system's tools and no others`, () => withClient(
+            () => [new ClientV1(info), new wire(new URL(path), http), 'v1'], async (c) => {
+                const found = (await c.listTools()).tools.map((t) => t.name);
+                check(found.sort().join() === [...names].sort().join(), found.join());
+            }));
+    }
+}
+
+await test('mcp v1 sse: a client of s3 works as its document says', () => withClient(
+    () => [new ClientV1(info), new SseV1(new URL(base + '/compat/s3/sse'), http), 'v1'], async (c) => {
+        const id = text(await good(c, 'create_python_env'));
+        const out = JSON.parse(text(await good(c, 'execute_python_code', {container_id: id, code: 'print(6*7); open("a.csv", "w").write("1,2")'})));
+        check(out.stdout === '42\n' && out.exit_code === 0 && out.file_links[0].name === 'a.csv', JSON.stringify(out));
+        check(await (await fetch(out.file_links[0].url)).text() === '1,2', 'the link gives another file');
+    }));
+
+await test("mcp v1 stdio: a client of s0 copies a project of the user's disk, and a file back", async () => {
+    if (!bin) throw new Skip('HEARTH_BIN is not set');
+    const root = mkdtempSync(join(tmpdir(), 'hearth-mcp-'));
+    try {
+        mkdirSync(join(root, 'project/deep'), {recursive: true});
+        writeFileSync(join(root, 'project/main.py'), 'open("out.txt", "w").write(open("deep/in.txt").read() * 2)');
+        writeFileSync(join(root, 'project/deep/in.txt'), 'ab');
+        const program = stdio(root);
+        program.args.push('--compat', 's0');
+        await withClient(() => [new ClientV1(info), new StdioV1(program), 'v1'], async (c) => {
+            const said = async (name, args) => JSON.parse(text(await good(c, name, args)));
+            const {container_id, workspace_id} = await said('sandbox_initialize', {});
+            const where = {container_id, workspace_id};
+            const copied = await said('copy_project', {...where, local_src_dir: join(root, 'project'), dest_dir: 'p'});
+            check(copied.success, JSON.stringify(copied));
+            const ran = await said('sandbox_exec', {...where, commands: ['cd p && python3 main.py && cat out.txt']});
+            check(ran.results[0].stdout === 'abab', JSON.stringify(ran));
+            const back = await said('copy_file_from_sandbox', {...where, container_src_path: 'p/out.txt', local_dest_path: 'output/o.txt'});
+            check(back.success && readFileSync(join(root, 'output/o.txt'), 'utf8') === 'abab', JSON.stringify(back));
+            const outside = await call(c, 'copy_project', {...where, local_src_dir: '/etc'});
+            check(outside.isError, 'it read outside of its root');
+            await said('sandbox_stop', {container_id});
+        });
+    } finally {
+        rmSync(root, {recursive: true, force: true});
+    }
+});
 
 await test('mcp: two clients work at once', () => withClient(overHttp['v1 http'], (one) =>
     withClient(overHttp['v2 http'], async (two) => {

@@ -195,12 +195,12 @@ TEST_CASE("what cannot be a credential is refused where it is wrong", "[unit][br
 
 TEST_CASE("a keyring gives each destination its own and takes back every spelling",
           "[unit][broker]") {
-    const Keyrings keyrings("", "server's key");
+    const Keyrings keyrings("");
     const std::vector<Credential> all{
         read(R"({"host":"a.example","value":"pass word/1"})"),
         read(R"({"host":"a.example","query":"key","value":"second-1"})"),
         read(R"({"host":"b.example:8443","basic":"me","value":"third-12"})")};
-    const auto made = keyrings.make({}, all, "cl_1");
+    const auto made = keyrings.make({}, all);
     REQUIRE(made.keyring != nullptr);
     CHECK(made.keyring->covers(at("a.example"), true));
     CHECK_FALSE(made.keyring->covers(at("a.example"), false));
@@ -219,15 +219,13 @@ TEST_CASE("a keyring gives each destination its own and takes back every spellin
     CHECK(made.keyring->grant(at("b.example:8443"), true).headers[0].second ==
           "Basic bWU6dGhpcmQtMTI=");
 
-    const auto again = keyrings.opened({}, made.sealed, "cl_1");
+    const auto again = keyrings.again({}, made.kept);
     REQUIRE(again != nullptr);
     CHECK(again->credentials() == all);
     CHECK(again->authority()->certificatePem() == made.keyring->authority()->certificatePem());
-    CHECK_THROWS(keyrings.opened({}, made.sealed, "cl_2"));
-    CHECK_THROWS(Keyrings("", "another key").opened({}, made.sealed, "cl_1"));
-    CHECK(made.sealed.find("second") == std::string::npos);
-    CHECK(keyrings.make({}, {}, "cl_1").keyring == nullptr);
-    CHECK(keyrings.opened({}, "", "cl_1") == nullptr);
+    CHECK(keyrings.make({}, {}).keyring == nullptr);
+    CHECK(keyrings.make({}, {}).kept.is_null());
+    CHECK(keyrings.again({}, Json()) == nullptr);
 }
 
 TEST_CASE("an authority speaks for its own hosts only, also after it was written down",

@@ -36,6 +36,22 @@ TEST_CASE("a claim takes a warm sandbox and the pool is refilled behind it", "[u
     CHECK(gone.endedReason() == "deleted");
 }
 
+TEST_CASE("who waits for a claim goes before the others, and behind its claim no more",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    CHECK(ground.runtime.first().size() == 2);
+    const std::string claimed = house.workspaces.create(house.who, House::request()).sandbox_id;
+    CHECK(ground.runtime.first().contains(claimed));  // not in the claim's own time
+    ground.manual.advance(10ms);
+    house.loop.settle();
+    CHECK_FALSE(ground.runtime.first().contains(claimed));
+    REQUIRE(house.filled("p", 2));
+    CHECK(ground.runtime.first().size() == 2);
+}
+
 TEST_CASE("the same key gives the same workspace until it has ended", "[unit][controller]") {
     Ground ground;
     House house(ground);

@@ -87,6 +87,7 @@ public:
         loop.handle("image", [this](const std::string& n) { return on_demand.prepare(n); });
         loop.handle("images", [this](const std::string&) { return on_demand.collect(); });
         loop.handle("pool", [this](const std::string& n) { return pools.reconcile(n); });
+        loop.handle("weight", [this](const std::string& n) { return sandboxes.weigh(n); });
         loop.handle("sandbox", [this](const std::string& n) { return sandboxes.reconcile(n); });
         loop.handle("layer", [this](const std::string& n) { return layers.make(n); });
         loop.handle("layers", [this](const std::string&) { return layers.collect(); });

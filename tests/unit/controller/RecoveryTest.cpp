@@ -190,6 +190,64 @@ TEST_CASE("an agent is not believed that its workspace is of another pool", "[un
     CHECK(ground.runtime.list().size() == 1);
 }
 
+TEST_CASE("who was claimed just before a crash is like the others after it", "[unit][controller]") {
+    Ground ground;
+    std::string claimed;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+        claimed = house.workspaces.create(house.who, House::request()).sandbox_id;
+        REQUIRE(ground.runtime.first().contains(claimed));
+    }
+    House house(ground);
+    CHECK(house.recover().workspaces == 1);
+    CHECK_FALSE(ground.runtime.first().contains(claimed));
+    CHECK(ground.runtime.first().size() == 1);  // the warm one
+}
+
+TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tells",
+          "[unit][controller]") {
+    Ground ground;
+    std::string open;
+    const std::string narrowed = newId("ws_");
+    const std::string foreign = newId("ws_");
+    {
+        House house(ground);
+        PoolSpec spec = smallSpec(3);
+        spec.network = broker::NetworkMode::Mirror;
+        house.declare("p", spec);
+        REQUIRE(house.filled("p", 3));
+        open = house.workspaces.create(house.who, House::request()).id;
+        const broker::ClaimSeal& seal = house.broker.claimSeal();
+        const std::string others = seal.close({broker::NetworkMode::Mirror, {}, {}}, "cl_other");
+        std::size_t at = 0;
+        for (const pool::Member& member : house.warm.members("p")) {
+            if (member.phase != pool::Phase::Ready || at == 2) continue;
+            const bool takes_anothers = at++ == 1;
+            WorkspaceFacts facts;
+            facts.pool = "p";
+            facts.limits = member.limits;
+            if (takes_anothers) facts.sealed = others;
+            agent::BindRequest bind;
+            bind.epoch = house.sandboxes.epoch();
+            bind.claim_id = newId("cl_");
+            bind.tenant = house.who.tenant;
+            bind.workspace_id = takes_anothers ? foreign : narrowed;
+            bind.fingerprint = "f";
+            bind.note = bindNote(facts);
+            bind.note["network"] = "Mirror";  // as it would like it
+            member.agent->bind(bind, 2s);
+        }
+        REQUIRE(at == 2);
+    }
+    House house(ground);
+    CHECK(house.recover().workspaces == 2);
+    CHECK(house.workspaces.get(house.who, open).network == "Mirror");
+    CHECK(house.workspaces.get(house.who, narrowed).network == "None");
+    CHECK(codeOf([&] { house.workspaces.get(house.who, foreign); }) == ErrorCode::NotFound);
+}
+
 TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[unit][controller]") {
     Ground ground;
     const Left left = liveAndDie(ground);

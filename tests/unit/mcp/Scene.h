@@ -141,12 +141,15 @@ struct Scene {
     fake::House house;
     auth::Authenticator authenticator{house.tokens};
     auth::WorkerShares shares{8};
+    SystemClock rate_clock;
+    auth::RateLimits limits{0, 0, rate_clock};
     Surface surface;
     Headers headers{{"Content-Type", "application/json; charset=utf-8"},
                     {"Accept", "application/json, text/event-stream"}};
 
     explicit Scene(std::chrono::milliseconds inline_wait = std::chrono::milliseconds(0))
-        : surface(house.services, authenticator, shares, McpOptions{inline_wait, 4U << 20U, 10}) {
+        : surface(house.services, authenticator, shares, limits,
+                  McpOptions{inline_wait, 4U << 20U, 10}) {
         surface.mount("", nativeCatalog(house.services));
     }
 

@@ -10,6 +10,7 @@
 
 #include "base/Fd.h"
 #include "pool/sys/Cgroups.h"
+#include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Process.h"
 
@@ -189,6 +190,39 @@ TEST_CASE("usage is read from either version", "[unit][sys]") {
     CHECK(v1->memory_peak_bytes == 200);
     CHECK(v1->oom_kills == 1);
     CHECK_FALSE(readUsage(all, "gone"));
+}
+
+TEST_CASE("a group's weight is set in either version, and what cannot be is told", "[unit][sys]") {
+    const Scratch scratch;
+    fs::create_directories(scratch / "g");
+    const auto tree = [&](const std::string& type, const std::string& options) {
+        return Cgroups::parse("33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type +
+                              " " + options + "\n");
+    };
+    const auto told = [&](const char* file) { return readFile(scratch / file).value_or(""); };
+    writeFile(scratch / "g/cpu.shares", "1024\n", 0600);
+    const CpuWeightFile v1(tree("cgroup", "rw,cpu"), "g");
+    v1.handTo(::getuid());
+    CHECK(told("g/cpu.shares").substr(0, 3) == "128");
+    CHECK(v1.set(CpuWeight::First));
+    CHECK(told("g/cpu.shares") == "4096");
+    CHECK(v1.set(CpuWeight::Ordinary));
+    CHECK(told("g/cpu.shares") == "128");
+
+    writeFile(scratch / "g/cpu.weight", "100\n", 0600);
+    const CpuWeightFile v2(tree("cgroup2", "rw"), "g");
+    CHECK(v2.set(CpuWeight::First));
+    CHECK(told("g/cpu.weight") == "384");
+    CHECK(v2.set(CpuWeight::Ordinary));
+    CHECK(told("g/cpu.weight") == "12");
+
+    fs::remove(scratch / "g/cpu.weight");
+    fs::create_directories(scratch / "g/cpu.weight");
+    CHECK_FALSE(v2.set(CpuWeight::First));
+    fs::remove_all(scratch / "g");
+    CHECK(v1.set(CpuWeight::First));  // the group has gone
+    CHECK(v2.set(CpuWeight::First));
+    CHECK(CpuWeightFile(tree("cgroup", "rw,memory"), "g").set(CpuWeight::First));
 }
 
 }  // namespace hearth::sys

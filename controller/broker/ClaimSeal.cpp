@@ -1,0 +1,40 @@
+#include "controller/broker/ClaimSeal.h"
+
+#include <optional>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "base/JsonText.h"
+#include "base/Seal.h"
+
+namespace hearth::broker {
+
+ClaimSeal::ClaimSeal(std::string_view secret_key)
+    : key_([&] {
+          const Digest digest = hmacSha256(secret_key, "claim");
+          return std::string(digest.begin(), digest.end());
+      }()) {}
+
+std::string ClaimSeal::close(const ClaimReach& reach, const std::string& claim) const {
+    if (reach.mode == NetworkMode::None) return "";
+    Json kept{{"network", networkModeName(reach.mode)}, {"allow", reach.allow}};
+    if (!reach.keys.is_null()) kept["keys"] = reach.keys;
+    return seal(key_, claim, dumpJson(kept));
+}
+
+ClaimReach ClaimSeal::open(const std::string& sealed, const std::string& claim) const {
+    if (sealed.empty()) return {};
+    const std::optional<std::string> text = unseal(key_, claim, sealed);
+    if (!text) {
+        throw Error(ErrorCode::InvalidArgument,
+                    "what was sealed is not this server's, or another claim's");
+    }
+    const Json kept = parseJson(*text);
+    ClaimReach reach;
+    reach.mode = parseNetworkMode(kept.at("network").get<std::string>()).value_or(reach.mode);
+    reach.allow = kept.at("allow").get<std::vector<std::vector<std::string>>>();
+    if (kept.contains("keys")) reach.keys = kept.at("keys");
+    return reach;
+}
+
+}  // namespace hearth::broker

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "pool/sys/Cgroups.h"
+
+namespace hearth::sys {
+
+/// What a group gets of a busy processor beside the other groups of its parent.
+enum class CpuWeight {
+    Ordinary,  ///< 128 of the 1024 that a process has
+    First,     ///< 32 times as much: who mostly sleeps runs almost as soon as it wakes
+};
+
+/// The ordinary weight as `cpu.shares` counts.
+inline constexpr std::uint64_t kOrdinaryCpuShares = 128;
+
+/// Where one group's weight is set: `cpu.shares` or `cpu.weight`. A value, no descriptor.
+class CpuWeightFile {
+public:
+    CpuWeightFile(const Cgroups& cgroups, const std::string& path);
+
+    /// Gives the group the ordinary weight, and `owner` the right to change it. Throws
+    /// std::system_error. Nothing happens without a cpu controller.
+    void handTo(uid_t owner) const;
+    /// True if the group has that weight now, or is gone, or there are no weights; false if it may
+    /// not be changed. A few microseconds.
+    bool set(CpuWeight weight) const noexcept;
+
+private:
+    std::optional<std::string> file_;
+    CgroupVersion version_;
+};
+
+}  // namespace hearth::sys
