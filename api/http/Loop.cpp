@@ -415,12 +415,13 @@ void Loop::discard(Connection& connection) {
 void Loop::close(Connection& connection) {
     const auto found = connections_.find(connection.id);
     if (found == connections_.end()) return;
-    const std::unique_ptr<Connection> owned = std::move(found->second);
+    std::unique_ptr<Connection> owned = std::move(found->second);
     connections_.erase(found);
-    core_.connections.store(connections_.size());
     const auto address = per_address_.find(owned->peer);
     if (address != per_address_.end() && --address->second == 0) per_address_.erase(address);
     if (owned->stream) cutOff(owned->stream);
+    owned.reset();  // who counts connections sees it go when its client does
+    core_.connections.store(connections_.size());
 }
 
 }  // namespace hearth::api

@@ -230,7 +230,8 @@ def examples(c):
             answer = c.send(method, target, text, {"Content-Type": media} if media else {})
             c.check(operation, (method, target, body), answer)
             # Only these may be refused as they stand: their thing is there already, or nothing runs, or no index is near.
-            may = {"createPool": (409,), "interruptContext": (409,), "managePackages": (501,), "createLink": (404,), "moveFile": (404,),
+            may = {"createPool": (409,), "interruptContext": (409,), "resizeExecution": (409,), "signalExecution": (409,), "writeStdin": (409,),
+                   "managePackages": (501,), "createLink": (404,), "moveFile": (404,),
                    "followLink": (404,), "writeArchive": (400,)}
             assert answer[0] < 400 or answer[0] in may.get(name, ()), ("an example is refused", name, body, answer)
             if name == "moveFile":
