@@ -12,6 +12,18 @@ constexpr const char* kJsonType = "application/json";
 
 }  // namespace
 
+Caller callerOf(const api::Request& request, const controller::Principal& who) {
+    const std::string host = request.header("Host").value_or("");
+    Caller caller;
+    caller.context.who = who;
+    caller.context.started_at = request.startedAt();
+    caller.context.origin = host.empty() ? "" : "http://" + host;
+    caller.request_id = request.id();
+    caller.trace_id = request.traceId();
+    caller.peer = request.peer();
+    return caller;
+}
+
 api::Response mcpAnswer(int status, std::string body) {
     api::Response response;
     response.status = status;

@@ -47,6 +47,8 @@ private:
     std::vector<LiveReply> live_;
 };
 
+/// Who sends an HTTP request, without what its era or session adds.
+Caller callerOf(const api::Request& request, const controller::Principal& who);
 /// An empty answer, or one with a JSON body.
 api::Response mcpAnswer(int status, std::string body = {});
 /// An error of the protocol as an HTTP answer.

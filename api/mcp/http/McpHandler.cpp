@@ -30,18 +30,6 @@ api::Response McpHandler::handle(api::Request& request) {
     return response;
 }
 
-Caller McpHandler::callerOf(const api::Request& request, const controller::Principal& who) const {
-    const std::string host = request.header("Host").value_or("");
-    Caller caller;
-    caller.context.who = who;
-    caller.context.started_at = request.startedAt();
-    caller.context.origin = host.empty() ? "" : "http://" + host;
-    caller.request_id = request.id();
-    caller.trace_id = request.traceId();
-    caller.peer = request.peer();
-    return caller;
-}
-
 api::Response McpHandler::post(api::Request& request) {
     const controller::Principal who = hub_.authenticator.authenticate(request);
     if (mediaType(request.header("Content-Type").value_or("")) != "application/json") {

@@ -40,7 +40,6 @@ private:
     /// The session that the request names; else `refusal` is the answer.
     std::optional<Session> sessionOf(const api::Request& request, const controller::Principal& who,
                                      const Json& id, api::Response& refusal) const;
-    Caller callerOf(const api::Request& request, const controller::Principal& who) const;
     /// What a session's message changes in what the streams tell it.
     void noteSubscription(const Session& session, const Message& message);
 

@@ -51,8 +51,8 @@ public:
     /// How many streams there are.
     std::size_t count() const { return count_; }
 
-    /// A session wants to hear of a resource, or no longer. Forgotten at a restart, and of the
-    /// sessions that came first where there are too many.
+    /// A session wants to hear of a resource, or no longer. Forgotten at a restart, and
+    /// of some session where there are too many.
     void subscribe(const std::string& session, const std::string& uri);
     void unsubscribe(const std::string& session, const std::string& uri);
     /// Ends a session's stream and forgets what it wanted.

@@ -151,15 +151,8 @@ void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>
         if (message.method == "resources/subscribe") hub_.notices.subscribe(session->id, *uri);
         if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session->id, *uri);
     }
-    const std::string host = request.header("Host").value_or("");
-    Caller caller;
-    caller.context.who = session->who;
-    caller.context.started_at = request.startedAt();
-    caller.context.origin = host.empty() ? "" : "http://" + host;
+    Caller caller = callerOf(request, session->who);
     caller.context.session = session->id;
-    caller.request_id = request.id();
-    caller.trace_id = request.traceId();
-    caller.peer = request.peer();
     caller.calls_scope = session->id;
     caller.log_severity = hub_.log_levels.of(session->id);
     {
