@@ -112,4 +112,20 @@ std::string formatDuration(std::chrono::milliseconds d) {
     return std::to_string(ms) + "ms";
 }
 
+std::optional<unsigned> parseFileMode(std::string_view text) {
+    unsigned mode = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
+    const bool whole = error == std::errc{} && stop == end;
+    if (text.size() < 3 || text.size() > 4 || !whole || mode > 0777U) return std::nullopt;
+    return mode;
+}
+
+std::string formatFileMode(unsigned mode) {
+    constexpr const char* kDigits = "01234567";
+    std::string octal;
+    for (int shift = 9; shift >= 0; shift -= 3) octal.push_back(kDigits[(mode >> shift) & 7U]);
+    return octal;
+}
+
 }  // namespace hearth

@@ -18,5 +18,9 @@ std::string formatMilliCpu(std::uint32_t milli);
 /// "90s", "10m", "1h30m", "250ms", "2d", "0": never negative.
 std::optional<std::chrono::milliseconds> parseDuration(std::string_view text);
 std::string formatDuration(std::chrono::milliseconds d);
+/// "0644" or "644": permission bits up to 0777.
+std::optional<unsigned> parseFileMode(std::string_view text);
+/// Four octal digits: "0644", "4755".
+std::string formatFileMode(unsigned mode);
 
 }  // namespace hearth

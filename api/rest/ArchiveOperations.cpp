@@ -1,4 +1,5 @@
 #include "api/http/Problem.h"
+#include "api/http/RequestFacts.h"
 #include "api/rest/Answers.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
@@ -34,8 +35,7 @@ void requireDirectory(const Services& services, const Call& call, const std::str
 
 /// A plain tar is what comes in; anything that says it is packed is told so at once.
 std::optional<api::Response> refusePacked(const api::Request& request) {
-    const std::string type = request.header("Content-Type").value_or("");
-    const std::string media = toLower(trim(std::string_view(type).substr(0, type.find(';'))));
+    const std::string media = api::mediaTypeOf(request);
     const std::string coding =
         toLower(trim(request.header("Content-Encoding").value_or("identity")));
     const bool plain = media.empty() || media == "application/x-tar" ||

@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 
+#include "api/http/RequestFacts.h"
 #include "api/rest/Answers.h"
 #include "api/rest/ExecutionPieces.h"
 #include "api/rest/ExecutionStream.h"
@@ -146,7 +147,7 @@ api::Response streamResponse(LongAnswers& answers, const std::shared_ptr<Executi
 /// The answer to a POST that has started `execution`: a stream, 202, or the result.
 api::Response answer(const Services& services, LongAnswers& answers, const Call& call,
                      const std::shared_ptr<Execution>& execution, bool background) {
-    const Telling tell{answers, call.request.traceId(), originOf(call.request)};
+    const Telling tell{answers, call.request.traceId(), api::originOf(call.request)};
     const bool streams = wantsEventStream(call.request);
     if (!streams && !background) return waitFor(services, call, tell, execution);
     api::Response response =
@@ -360,7 +361,7 @@ Operations executionOperations(const Services& services, LongAnswers& answers) {
         };
         const auto pieces = std::make_shared<ListPieces>(
             pageOf(call, services.executions.list(call.who, call.param("workspace")), newest, true),
-            originOf(call.request));
+            api::originOf(call.request));
         return answers.respond([pieces](std::string& out) { return pieces->next(out); });
     };
     all.push_back(std::move(list));
@@ -369,7 +370,7 @@ Operations executionOperations(const Services& services, LongAnswers& answers) {
     get.description = "Kept for an hour after its workspace's end, also across restarts.";
     get.answers = {{200, "The execution", executionSchema(), {}}};
     get.handle = [&services, &answers](Call& call) {
-        return Telling{answers, "", originOf(call.request)}(
+        return Telling{answers, "", api::originOf(call.request)}(
             services.executions.find(call.who, call.param("execution")));
     };
     all.push_back(std::move(get));
@@ -384,7 +385,7 @@ Operations executionOperations(const Services& services, LongAnswers& answers) {
     events.handle = [&services, &answers](Call& call) {
         const std::optional<std::uint64_t> after = lastEventId(call.request);
         return streamResponse(answers, services.executions.find(call.who, call.param("execution")),
-                              {after, "", originOf(call.request)});
+                              {after, "", api::originOf(call.request)});
     };
     all.push_back(std::move(events));
 

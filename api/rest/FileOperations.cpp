@@ -1,8 +1,9 @@
+#include "api/http/ByteRange.h"
+#include "api/http/FileAnswer.h"
 #include "api/rest/Answers.h"
-#include "api/rest/ByteRange.h"
-#include "api/rest/FileAnswer.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
+#include "base/Units.h"
 #include "base/http/Url.h"
 
 namespace hearth::rest {
@@ -38,13 +39,13 @@ void requireCondition(const Services& services, const Call& call, const std::str
     try {
         const agent::FileStat stat =
             services.workspaces.stat(call.who, call.param("workspace"), path);
-        tag = quotedEtag(stat);
+        tag = api::quotedEtag(stat);
     } catch (const Error& e) {
         if (e.code() != ErrorCode::NotFound) throw;
         // A workspace that is not there says the same again when it is written to.
     }
-    if ((must && (tag.empty() || !etagMatches(*must, tag))) ||
-        (must_not && !tag.empty() && etagMatches(*must_not, tag))) {
+    if ((must && (tag.empty() || !api::etagMatches(*must, tag))) ||
+        (must_not && !tag.empty() && api::etagMatches(*must_not, tag))) {
         throw Error(ErrorCode::PreconditionFailed,
                     tag.empty() ? "there is no such file" : "another file stands there")
             .hint("Read it again for its ETag; If-None-Match: * writes only where none is");
@@ -58,8 +59,9 @@ std::vector<Parameter> changeConditions() {
 }
 
 api::Response readResponse(const Services& services, const Call& call) {
-    return fileAnswer(call.request,
-                      workspaceFile(services, call.who, call.param("workspace"), pathParam(call)));
+    return api::fileAnswer(
+        call.request,
+        api::workspaceFile(services, call.who, call.param("workspace"), pathParam(call)));
 }
 
 Operations contentOperations(const Services& services) {
@@ -104,7 +106,7 @@ Operations contentOperations(const Services& services) {
         const std::string path = pathParam(call);
         std::optional<unsigned> mode;
         if (const std::optional<std::string> text = call.request.header("X-File-Mode")) {
-            mode = parseMode(trim(*text));
+            mode = parseFileMode(trim(*text));
             if (!mode) {
                 throw Error(ErrorCode::InvalidArgument, "X-File-Mode is not a file mode")
                     .hint("Send octal permission bits, for example 0644");
@@ -115,7 +117,7 @@ Operations contentOperations(const Services& services) {
             call.who, call.param("workspace"), path, mode,
             [&call](char* out, std::size_t size) { return call.request.readSome(out, size); });
         api::Response response = jsonResponse(fileJson(stat));
-        if (!stat.etag.empty()) response.headers.emplace_back("ETag", quotedEtag(stat));
+        if (!stat.etag.empty()) response.headers.emplace_back("ETag", api::quotedEtag(stat));
         return response;
     };
     all.push_back(std::move(put));

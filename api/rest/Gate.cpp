@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/http/RequestFacts.h"
 #include "api/rest/Views.h"
 #include "base/http/Url.h"
 #include "controller/Fingerprint.h"
@@ -76,7 +77,7 @@ Json parseQueryOf(const Operation& operation, const api::Request& request) {
 void checkContentType(const Operation& operation, const api::Request& request) {
     const std::string type = request.header("Content-Type").value_or("");
     const std::size_t semicolon = type.find(';');
-    const std::string media = toLower(trim(std::string_view(type).substr(0, semicolon)));
+    const std::string media = api::mediaTypeOf(request);
     const bool merge = operation.method == "PATCH" && media == "application/merge-patch+json";
     if (media != "application/json" && !merge) {
         throw invalid("a JSON body needs Content-Type: application/json",

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/http/FileAnswer.h"
+#include "api/http/RequestFacts.h"
 #include "api/rest/Answers.h"
-#include "api/rest/ByteRange.h"
-#include "api/rest/FileAnswer.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
 #include "controller/MediaType.h"
@@ -34,11 +34,11 @@ SignedLink linkOf(const Services& services, std::string_view token) {
 }
 
 /// The kept copy of an artifact, which outlives its workspace.
-FileSource artifactFile(const Services& services, const SignedLink& link) {
+api::FileSource artifactFile(const Services& services, const SignedLink& link) {
     if (!services.open_artifact) throw Error(ErrorCode::Gone, "the artifact is no longer kept");
     auto [opened, size] = services.open_artifact(link);
     const auto fd = std::make_shared<Fd>(std::move(opened));
-    FileSource source;
+    api::FileSource source;
     source.stat.type = "file";
     source.stat.mode = 0644;
     source.stat.size = size;
@@ -63,11 +63,11 @@ FileSource artifactFile(const Services& services, const SignedLink& link) {
 /// What this file is to its workspace's tenant, and to nobody else: the link speaks for that one.
 api::Response follow(const Services& services, Call& call) {
     const SignedLink link = linkOf(services, call.param("token"));
-    FileSource source = link.artifact.empty()
-                            ? workspaceFile(services, call.who, link.workspace, link.path)
-                            : artifactFile(services, link);
+    api::FileSource source = link.artifact.empty()
+                                 ? api::workspaceFile(services, call.who, link.workspace, link.path)
+                                 : artifactFile(services, link);
     source.media = passiveMedia(link.path);
-    api::Response response = fileAnswer(call.request, std::move(source));
+    api::Response response = api::fileAnswer(call.request, std::move(source));
     response.headers.emplace_back("Referrer-Policy", "no-referrer");
     return response;
 }
@@ -94,13 +94,6 @@ Operation followOperation(const Services& services, std::string method, std::str
 }
 
 }  // namespace
-
-std::string originOf(const api::Request& request) {
-    const std::string host = request.header("Host").value_or("");
-    if (host.empty()) return "";
-    const bool secure = request.header("X-Forwarded-Proto").value_or("") == "https";
-    return (secure ? "https://" : "http://") + host;
-}
 
 Operations linkOperations(const Services& services) {
     Operations all;
@@ -136,11 +129,11 @@ Operations linkOperations(const Services& services) {
         link.workspace = call.param("workspace");
         link.path = call.body.at("path").get<std::string>();
         // A link to what is not there would be found out by somebody else, later.
-        workspaceFile(services, call.who, link.workspace, link.path);
+        api::workspaceFile(services, call.who, link.workspace, link.path);
         const std::int64_t now = toUnixMillis(services.clock.wall());
         link.expires_unix = now / 1000 + call.body.value("expiresInSeconds", std::int64_t{3600});
         return jsonResponse(
-            {{"url", originOf(call.request) + controller::linkPath(services.secret_key, link)},
+            {{"url", api::originOf(call.request) + controller::linkPath(services.secret_key, link)},
              {"path", toUtf8(link.path)},
              {"expiresAt", formatRfc3339(fromUnixMillis(link.expires_unix * 1000))}},
             201);

@@ -1,7 +1,7 @@
 #include <charconv>
 
+#include "api/http/ByteRange.h"
 #include "api/rest/Answers.h"
-#include "api/rest/ByteRange.h"
 #include "api/rest/Pages.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
@@ -219,7 +219,8 @@ Operations poolOperations(const Services& services) {
     get.handle = [&services](Call& call) {
         api::Response response = poolResponse(services.pools.get(call.who, call.param("pool")));
         const std::string known = call.request.header("If-None-Match").value_or("");
-        if (known.empty() || !etagMatches(known, response.headers.back().second)) return response;
+        if (known.empty() || !api::etagMatches(known, response.headers.back().second))
+            return response;
         response.status = 304;
         response.body = std::string();
         return response;

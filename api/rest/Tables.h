@@ -23,8 +23,6 @@ Operations systemOperations(const controller::Services& services);
 
 /// A 200 with this document, or another status.
 api::Response jsonResponse(const Json& document, int status = 200);
-/// "http://host" as the client reaches this server; empty if it did not say.
-std::string originOf(const api::Request& request);
 /// 204.
 api::Response emptyResponse();
 

@@ -2,6 +2,7 @@
 
 #include "api/auth/RoleName.h"
 #include "base/Clock.h"
+#include "base/Units.h"
 
 namespace hearth::rest {
 namespace {
@@ -252,14 +253,10 @@ Json egressJson(const broker::EgressReport& report) {
 }
 
 Json fileJson(const agent::FileStat& stat) {
-    constexpr const char* kDigits = "01234567";
-    const unsigned mode = stat.mode & 07777U;
-    std::string octal;
-    for (int shift = 9; shift >= 0; shift -= 3) octal.push_back(kDigits[(mode >> shift) & 7U]);
     Json out = {{"path", toUtf8(stat.path)},
                 {"type", stat.type},
                 {"size", stat.size},
-                {"mode", std::move(octal)},
+                {"mode", formatFileMode(stat.mode)},
                 {"modifiedAt", formatRfc3339(fromUnixMillis(stat.modified_unix_ms))}};
     if (!stat.target.empty()) out["target"] = toUtf8(stat.target);
     return out;

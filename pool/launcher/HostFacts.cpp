@@ -60,9 +60,8 @@ std::vector<std::string> knownHoles(const std::string& version, const std::strin
     return open;
 }
 
-Json hostFacts(const OciCommand& runtime, const image::ImageStore& images,
-               const std::string& scratch_file) {
-    const OciCommand::Version version = runtime.version(scratch_file);
+Json hostFacts(const OciCommand& runtime, const image::ImageStore& images) {
+    const OciCommand::Version version = runtime.version();
     const sys::CgroupVersion cgroup = sys::Cgroups::detect().version();
     Json list = Json::array();
     for (const image::Image& image : images.images()) {

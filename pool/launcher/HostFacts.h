@@ -15,7 +15,6 @@ namespace hearth::pool::launcher {
 std::vector<std::string> knownHoles(const std::string& version, const std::string& commit);
 
 /// What isolation is in force on this machine, for RuntimeFacts.
-Json hostFacts(const OciCommand& runtime, const image::ImageStore& images,
-               const std::string& scratch_file);
+Json hostFacts(const OciCommand& runtime, const image::ImageStore& images);
 
 }  // namespace hearth::pool::launcher

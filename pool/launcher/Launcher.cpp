@@ -337,8 +337,7 @@ Json Launcher::result(const Job& job) {
         image::LayerStore(names_.layers()).remove(remove->digest);
     } else {
         const OciCommand runtime(options_.runtime, names_);
-        return hostFacts(runtime, images,
-                         names_.sandboxes() + "/.version-" + std::to_string(::getpid()));
+        return hostFacts(runtime, images);
     }
     return Json::object();
 }

@@ -34,6 +34,8 @@ public:
     std::string marks() const { return instance_.run_dir + "/marks"; }
     /// An empty directory; each operation mounts there in its own mount namespace.
     std::string mountPoint() const { return instance_.run_dir + "/mnt"; }
+    /// What the container program said of itself.
+    std::string runtimeVersion() const { return instance_.run_dir + "/runtime-version"; }
     std::string launcherLock() const { return instance_.run_dir + "/launcher.lock"; }
 
     std::string images() const { return instance_.data_dir + "/images"; }

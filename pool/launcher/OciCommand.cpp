@@ -1,8 +1,10 @@
 #include "pool/launcher/OciCommand.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -37,6 +39,31 @@ std::string after(const std::string& text, const std::string& key) {
     if (at == std::string::npos) return {};
     const std::size_t begin = at + key.size();
     return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+/// A line that changes with the program's file: which one it is, its size and time. "" if it is
+/// nowhere on the PATH.
+std::string fileStamp(const std::string& program) {
+    std::string_view rest = program.find('/') == std::string::npos ? sys::kProgramPath : "";
+    while (true) {
+        const std::size_t end = std::min(rest.find(':'), rest.size());
+        const std::string file =
+            end == 0 ? program : std::string(rest.substr(0, end)) + "/" + program;
+        struct stat status {};
+        if (::access(file.c_str(), X_OK) == 0 && ::stat(file.c_str(), &status) == 0) {
+            std::string stamp = file;
+            for (const auto number : {static_cast<std::int64_t>(status.st_dev),
+                                      static_cast<std::int64_t>(status.st_ino),
+                                      static_cast<std::int64_t>(status.st_size),
+                                      static_cast<std::int64_t>(status.st_mtim.tv_sec),
+                                      static_cast<std::int64_t>(status.st_mtim.tv_nsec)}) {
+                stamp += " " + std::to_string(number);
+            }
+            return stamp + "\n";
+        }
+        if (end == rest.size()) return {};
+        rest.remove_prefix(end + 1);
+    }
 }
 
 }  // namespace
@@ -98,11 +125,23 @@ bool OciCommand::alive(const SandboxId& id) const {
            sys::processStartTime(known->pid) == known->start_time;
 }
 
-OciCommand::Version OciCommand::version(const std::string& scratch_file) const {
-    const int status = sys::run({{program_, "--version"}, -1, scratch_file});
-    const std::string text = sys::readFile(scratch_file, kMaxLog).value_or("");
-    sys::removeFile(scratch_file);
-    if (status != 0) return {};
+OciCommand::Version OciCommand::version() const {
+    const std::string stamp = fileStamp(program_);
+    std::string text = sys::readFile(names_.runtimeVersion(), kMaxLog).value_or("");
+    if (stamp.empty() || !text.starts_with(stamp)) {
+        // Of this process alone: several may ask at once.
+        const std::string fresh = names_.runtimeVersion() + "." + std::to_string(::getpid());
+        const int status = sys::run({{program_, "--version"}, -1, fresh});
+        text = stamp + sys::readFile(fresh, kMaxLog).value_or("");
+        if (status == 0 && !stamp.empty()) {
+            sys::writeFile(fresh, text, 0600);
+            std::filesystem::rename(fresh, names_.runtimeVersion());
+        } else {
+            sys::removeFile(fresh);
+        }
+        if (status != 0) return {};
+    }
+    text.erase(0, stamp.size());
     return {text.substr(0, text.find('\n')), after(text, "commit: "), after(text, "libseccomp: ")};
 }
 

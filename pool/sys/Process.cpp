@@ -48,10 +48,9 @@ constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
     argv.reserve(command.argv.size() + 1);
     for (const std::string& arg : command.argv) argv.push_back(const_cast<char*>(arg.c_str()));
     argv.push_back(nullptr);
-    static const char* const kEnvironment[] = {
-        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
-        "LC_ALL=C", nullptr};
-    ::setenv("PATH", kEnvironment[0] + 5, 1);
+    const std::string path = std::string("PATH=") + kProgramPath;
+    const char* const kEnvironment[] = {path.c_str(), "HOME=/root", "LC_ALL=C", nullptr};
+    ::setenv("PATH", kProgramPath, 1);
     ::execvpe(argv[0], argv.data(), const_cast<char* const*>(kEnvironment));
     ::_exit(kExecFailed);
 }

@@ -35,9 +35,13 @@ private:
 /// nullopt if it is gone or a zombie.
 std::optional<std::uint64_t> processStartTime(pid_t pid);
 
+/// Where run() looks for programs, whatever the environment says.
+inline constexpr const char* kProgramPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// A program to run from a single-threaded process.
 struct Command {
-    std::vector<std::string> argv;  ///< argv[0] is looked up in a fixed PATH
+    std::vector<std::string> argv;  ///< argv[0] is looked up in kProgramPath
     int pass_fd = -1;               ///< becomes descriptor 3; nothing above it is inherited
     std::string capture;            ///< standard output goes to this file; else /dev/null
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/http/RequestFacts.h"
 #include "base/http/Url.h"
 
 namespace hearth::mcp {
@@ -13,11 +14,10 @@ constexpr const char* kJsonType = "application/json";
 }  // namespace
 
 Caller callerOf(const api::Request& request, const controller::Principal& who) {
-    const std::string host = request.header("Host").value_or("");
     Caller caller;
     caller.context.who = who;
     caller.context.started_at = request.startedAt();
-    caller.context.origin = host.empty() ? "" : "http://" + host;
+    caller.context.origin = api::originOf(request);
     caller.request_id = request.id();
     caller.trace_id = request.traceId();
     caller.peer = request.peer();
@@ -38,6 +38,24 @@ api::Response mcpRefusal(int status, const Json& id, int code, const std::string
     return mcpAnswer(status, dumpJson(errorMessage(id, {code, message, std::move(data)})));
 }
 
+std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t max_bytes) {
+    if (api::mediaTypeOf(request) != kJsonType) {
+        return mcpRefusal(415, {}, rpc::kTransport, "Content-Type must be application/json");
+    }
+    JsonLimits limits;
+    limits.bytes = max_bytes;
+    try {
+        return parseJson(request.readBody(max_bytes), limits);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::PayloadTooLarge) {
+            return mcpRefusal(413, {}, rpc::kTransport,
+                              "The message is larger than " + std::to_string(max_bytes) + " bytes");
+        }
+        if (error.code() != ErrorCode::InvalidArgument) throw;
+        return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
+    }
+}
+
 api::Response eventAnswer() {
     api::Response response = mcpAnswer(200);
     response.headers = {{"Content-Type", "text/event-stream"},
@@ -45,10 +63,6 @@ api::Response eventAnswer() {
                         {"X-Accel-Buffering", "no"}};
     response.keepalive = ": keepalive\n\n";
     return response;
-}
-
-std::string mediaType(std::string_view header) {
-    return toLower(trim(header.substr(0, header.find(';'))));
 }
 
 Accepts acceptedForms(const api::Request& request) {
@@ -59,7 +73,8 @@ Accepts acceptedForms(const api::Request& request) {
     std::string_view rest = *header;
     while (!rest.empty()) {
         const std::size_t comma = rest.find(',');
-        const std::string type = mediaType(rest.substr(0, comma));
+        const std::string_view range = rest.substr(0, comma);
+        const std::string type = toLower(trim(range.substr(0, range.find(';'))));
         rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
         json = json || type == kJsonType || type == "application/*" || type == "*/*";
         events = events || type == "text/event-stream" || type == "text/*" || type == "*/*";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "api/http/Handler.h"
@@ -47,6 +48,8 @@ private:
     std::vector<LiveReply> live_;
 };
 
+/// What a POST carries, or the refusal of what is no JSON of at most `max_bytes`.
+std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t max_bytes);
 /// Who sends an HTTP request, without what its era or session adds.
 Caller callerOf(const api::Request& request, const controller::Principal& who);
 /// An empty answer, or one with a JSON body.
@@ -56,6 +59,5 @@ api::Response mcpRefusal(int status, const Json& id, int code, const std::string
                          Json data = {});
 /// The head of an event stream.
 api::Response eventAnswer();
-std::string mediaType(std::string_view header);
 
 }  // namespace hearth::mcp

@@ -32,29 +32,15 @@ api::Response McpHandler::handle(api::Request& request) {
 
 api::Response McpHandler::post(api::Request& request) {
     const controller::Principal who = hub_.authenticator.authenticate(request);
-    if (mediaType(request.header("Content-Type").value_or("")) != "application/json") {
-        return mcpRefusal(415, {}, rpc::kTransport, "Content-Type must be application/json");
-    }
     const Accepts accepts = acceptedForms(request);
     if (accepts == Accepts::Neither) {
         return mcpRefusal(406, {}, rpc::kTransport,
                           "Accept must allow application/json or text/event-stream");
     }
-    Json body;
-    try {
-        JsonLimits limits;
-        limits.bytes = hub_.options.max_body;
-        body = parseJson(request.readBody(hub_.options.max_body), limits);
-    } catch (const Error& error) {
-        if (error.code() == ErrorCode::PayloadTooLarge) {
-            return mcpRefusal(
-                413, {}, rpc::kTransport,
-                "The message is larger than " + std::to_string(hub_.options.max_body) + " bytes");
-        }
-        if (error.code() != ErrorCode::InvalidArgument) throw;
-        return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
-    }
-    const Classified classified = classify(body, request.header("MCP-Protocol-Version"));
+    std::variant<Json, api::Response> posted = postedJson(request, hub_.options.max_body);
+    if (auto* refusal = std::get_if<api::Response>(&posted)) return std::move(*refusal);
+    const Classified classified =
+        classify(std::get<Json>(posted), request.header("MCP-Protocol-Version"));
     if (classified.kind == Classified::Kind::Dropped) return mcpAnswer(202);
     if (classified.kind == Classified::Kind::Refused) {
         return mcpRefusal(classified.status, classified.id, classified.error.code,

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "api/http/FileAnswer.h"
+#include "api/http/RequestFacts.h"
 #include "api/mcp/seeds/SeedParts.h"
 #include "api/mcp/seeds/SeedPaths.h"
 #include "api/mcp/seeds/Seeds.h"
@@ -14,21 +16,10 @@ namespace {
 
 using controller::Services;
 
-/// What is read before the head is sent, so that its errors are still proper answers.
-constexpr std::uint64_t kWholeAtOnce = 256U << 10U;
-
-std::string originOf(const api::Request& request) {
-    const std::string host = request.header("Host").value_or("");
-    if (host.empty()) return "";
-    const bool secure = request.header("X-Forwarded-Proto").value_or("") == "https";
-    return (secure ? "https://" : "http://") + host;
-}
-
 Json readArguments(api::Request& request) {
     const std::string text = request.readBody(PlainTools::kMaxBody);
     if (text.empty()) return Json::object();
-    const std::string type = request.header("Content-Type").value_or("");
-    if (toLower(trim(type.substr(0, type.find(';')))) != "application/json") {
+    if (api::mediaTypeOf(request) != "application/json") {
         throw Error(ErrorCode::InvalidArgument, "the arguments need Content-Type: application/json")
             .hint("send them as one JSON object, or no body where there are none");
     }
@@ -90,7 +81,7 @@ api::Response PlainTools::callTool(api::Request& request, const std::string& see
     CallContext call;
     call.who = authenticator_.authenticate(request);
     call.started_at = request.startedAt();
-    call.origin = originOf(request);
+    call.origin = api::originOf(request);
     auth::require(limits_, call.who.tenant);
     std::shared_ptr<void> ticket = shares_.take(call.who.tenant);
     const auto tools = tools_.find(seed);
@@ -177,50 +168,15 @@ std::string PlainTools::sandboxOf(const controller::Principal& who,
 
 api::Response PlainTools::sandboxFile(api::Request& request) const {
     const controller::Principal who = authenticator_.authenticate(request);
+    auth::require(limits_, who.tenant);
     std::shared_ptr<void> ticket = shares_.take(who.tenant);
     std::string path = request.query("file_path").value_or("");
     if (path.empty()) throw Error(ErrorCode::InvalidArgument, "file_path is needed");
     path = seeds::pathInWorkspace(path);
-    const std::string id = sandboxOf(who, request);
-    const agent::FileStat stat = seeds::regularFile(services_, who, id, path);
-    const auto read = [this, who, id, path,
-                       stat](const std::function<bool(std::string_view)>& sink) {
-        services_.workspaces.readFile(
-            who, id, path, 0, stat.size,
-            [&stat](const agent::FileStat& now) {
-                if (now.etag == stat.etag && now.size == stat.size) return;
-                throw Error(ErrorCode::Conflict, "the file changed while it was read")
-                    .hint("read it again");
-            },
-            sink);
-    };
-    api::Response response;
+    api::FileSource source = api::workspaceFile(services_, who, sandboxOf(who, request), path);
+    source.name = quotable(seeds::baseName(path));
+    api::Response response = api::fileAnswer(request, std::move(source));
     response.ticket = std::move(ticket);
-    // As the files of REST: a browser may save it, not run it in our origin.
-    response.headers = {
-        {"Content-Type", "application/octet-stream"},
-        {"Content-Disposition", "attachment; filename=\"" + quotable(seeds::baseName(path)) + "\""},
-        {"X-Content-Type-Options", "nosniff"},
-        {"Content-Security-Policy", "sandbox; default-src 'none'"},
-        {"Cache-Control", "private, no-cache"}};
-    if (stat.size <= kWholeAtOnce) {
-        std::string bytes;
-        if (stat.size > 0) {
-            read([&bytes](std::string_view piece) {
-                bytes += piece;
-                return true;
-            });
-        }
-        response.body = std::move(bytes);
-        return response;
-    }
-    response.length = stat.size;
-    response.body = api::BodyWriter([read](const std::function<void(std::string_view)>& write) {
-        read([&write](std::string_view piece) {
-            write(piece);
-            return true;
-        });
-    });
     return response;
 }
 

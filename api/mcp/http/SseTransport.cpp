@@ -96,21 +96,11 @@ api::Response SseTransport::message(api::Request& request) {
     if (!session || session->who.tenant != who.tenant) {
         return mcpRefusal(404, {}, rpc::kSessionNotFound, "Session not found");
     }
-    if (mediaType(request.header("Content-Type").value_or("")) != "application/json") {
-        return mcpRefusal(415, {}, rpc::kTransport, "Content-Type must be application/json");
-    }
-    Json body;
-    try {
-        JsonLimits limits;
-        limits.bytes = hub_.options.max_body;
-        body = parseJson(request.readBody(hub_.options.max_body), limits);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::InvalidArgument) throw;
-        return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
-    }
+    std::variant<Json, api::Response> posted = postedJson(request, hub_.options.max_body);
+    if (auto* refusal = std::get_if<api::Response>(&posted)) return std::move(*refusal);
     auth::require(hub_.limits, who.tenant);
     const std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
-    take(request, session, body);
+    take(request, session, std::get<Json>(posted));
     api::Response response = mcpAnswer(202, "Accepted");
     response.headers = {{"Content-Type", "text/plain"}};
     return response;

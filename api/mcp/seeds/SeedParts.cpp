@@ -136,22 +136,6 @@ std::string pathInSandbox(const controller::WorkspaceView& view, const std::stri
     return path.starts_with('/') ? path : view.root + "/" + path;
 }
 
-agent::FileStat regularFile(const Services& services, const controller::Principal& who,
-                            const std::string& workspace, const std::string& path) {
-    agent::FileStat stat = services.workspaces.stat(who, workspace, path);
-    if (stat.type == "symlink") {
-        // Where it leads is the sandbox's affair: opening it tells, and refuses a way out.
-        services.workspaces.readFile(
-            who, workspace, path, 0, 1, [&stat](const agent::FileStat& opened) { stat = opened; },
-            [](std::string_view) { return false; });
-    }
-    if (stat.type != "file") {
-        throw Error(ErrorCode::Conflict, "this path is a " + stat.type + ", not a file")
-            .hint("make a tar of a directory by a command and fetch that");
-    }
-    return stat;
-}
-
 agent::FileStat writeText(const Services& services, const CallContext& call,
                           const std::string& workspace, const std::string& path,
                           const std::string& text) {

@@ -75,11 +75,6 @@ controller::WorkspaceView openWorkspace(const controller::Services& services,
 /// The path as its programs see it.
 std::string pathInSandbox(const controller::WorkspaceView& view, const std::string& path);
 
-/// The file at a path, behind links too: where they lead out of the workspace it is refused.
-/// Error(Conflict) if it is no regular file.
-agent::FileStat regularFile(const controller::Services& services, const controller::Principal& who,
-                            const std::string& workspace, const std::string& path);
-
 /// Writes a file as a whole.
 agent::FileStat writeText(const controller::Services& services, const CallContext& call,
                           const std::string& workspace, const std::string& path,

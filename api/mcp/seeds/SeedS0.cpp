@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "api/http/FileAnswer.h"
 #include "api/mcp/seeds/CommandSeries.h"
 #include "api/mcp/seeds/SeedParts.h"
 #include "controller/Packages.h"
@@ -221,7 +222,7 @@ ToolOutcome copyFromSandbox(const Services& services, const CallContext& call,
                             const Arguments& arguments) {
     const std::string workspace = workspaceOf(services, call, arguments);
     const std::string path = pathInWorkspace(*arguments.text("container_src_path"));
-    const agent::FileStat stat = regularFile(services, call.who, workspace, path);
+    const agent::FileStat stat = api::workspaceFile(services, call.who, workspace, path).stat;
     const std::string url = fileLink(services, call, workspace, path);
     if (arguments.text("local_dest_path")) {
         throw LocalPathError("local_dest_path", "download_url", url, "GET the file from");

@@ -2,6 +2,7 @@
 
 #include "api/mcp/tools/Tools.h"
 #include "base/Ids.h"
+#include "base/Units.h"
 #include "base/http/Url.h"
 
 namespace hearth::mcp {
@@ -38,10 +39,8 @@ ToolOutcome filePut(const Services& services, const CallContext& call, const Arg
     }
     std::optional<unsigned> mode;
     if (const auto text = arguments.text("mode")) {
-        if (text->size() > 4 || text->find_first_not_of("01234567") != std::string::npos) {
-            throw Error(ErrorCode::InvalidArgument, "mode must be octal, like \"755\"");
-        }
-        mode = static_cast<unsigned>(std::stoul(*text, nullptr, 8)) & 0777U;
+        mode = parseFileMode(*text);
+        if (!mode) throw Error(ErrorCode::InvalidArgument, "mode must be octal, like \"755\"");
     }
     std::size_t taken = 0;
     const FileStat stat = services.workspaces.writeFile(

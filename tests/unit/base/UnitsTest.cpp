@@ -53,3 +53,14 @@ TEST_CASE("durations are read in parts and written back", "[unit][base]") {
         CHECK(parseDuration(formatDuration(each)) == each);
     }
 }
+
+TEST_CASE("file modes are octal digits, up to 0777 when read", "[unit][base]") {
+    CHECK(parseFileMode("0644") == 0644U);
+    CHECK(parseFileMode("755") == 0755U);
+    for (const char* bad : {"", "7", "64", "0888", "1777", "00644", "-644", "0x1f", "644 "}) {
+        INFO(bad);
+        CHECK_FALSE(parseFileMode(bad));
+    }
+    CHECK(formatFileMode(0644) == "0644");
+    CHECK(formatFileMode(04755) == "4755");
+}

@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include "api/rest/ByteRange.h"
+#include "api/http/ByteRange.h"
 #include "tests/unit/rest/FakeHttp.h"
 #include "tests/unit/rest/FakeServices.h"
 
 using namespace hearth;
 using namespace hearth::test;
-using rest::ByteRange;
+using api::ByteRange;
 
 namespace {
 
@@ -136,7 +136,7 @@ TEST_CASE("a range header means what RFC 9110 says", "[unit][rest]") {
     };
     for (const Row& row : rows) {
         INFO(row.header);
-        const ByteRange range = rest::parseRange(row.header, 10);
+        const ByteRange range = api::parseRange(row.header, 10);
         CHECK(range.kind == row.kind);
         CHECK(range.offset == row.offset);
         CHECK(range.length == row.length);

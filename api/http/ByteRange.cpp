@@ -1,17 +1,18 @@
-#include "api/rest/ByteRange.h"
+#include "api/http/ByteRange.h"
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "base/http/Url.h"
 
-namespace hearth::rest {
+namespace hearth::api {
 namespace {
 
-std::optional<std::uint64_t> number(std::string_view text, int base = 10) {
+std::optional<std::uint64_t> number(std::string_view text) {
     std::uint64_t value = 0;
     const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
     return value;
 }
@@ -55,11 +56,4 @@ bool etagMatches(std::string_view header, std::string_view etag) {
     return false;
 }
 
-std::optional<unsigned> parseMode(std::string_view text) {
-    if (text.size() < 3 || text.size() > 4) return std::nullopt;
-    const std::optional<std::uint64_t> mode = number(text, 8);
-    if (!mode || *mode > 0777U) return std::nullopt;
-    return static_cast<unsigned>(*mode);
-}
-
-}  // namespace hearth::rest
+}  // namespace hearth::api

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
-namespace hearth::rest {
+namespace hearth::api {
 
 /// The part of a file that a request asks for.
 struct ByteRange {
@@ -23,7 +22,4 @@ ByteRange parseRange(std::string_view header, std::uint64_t size);
 /// given with its quotes.
 bool etagMatches(std::string_view header, std::string_view etag);
 
-/// "0644" or "644": permission bits up to 0777; nullopt for anything else.
-std::optional<unsigned> parseMode(std::string_view text);
-
-}  // namespace hearth::rest
+}  // namespace hearth::api

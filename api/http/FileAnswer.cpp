@@ -1,28 +1,28 @@
-#include "api/rest/FileAnswer.h"
+#include "api/http/FileAnswer.h"
 
 #include <algorithm>
 
+#include "api/http/ByteRange.h"
 #include "api/http/Problem.h"
-#include "api/rest/ByteRange.h"
-#include "api/rest/Views.h"
+#include "base/Units.h"
 #include "base/http/Url.h"
 
-namespace hearth::rest {
+namespace hearth::api {
 namespace {
 
 /// What is read before the head is sent, so that its errors are still proper answers.
 constexpr std::uint64_t kWholeAtOnce = 256U << 10U;
 
-api::Response fileHead(const FileSource& source) {
+Response fileHead(const FileSource& source) {
     const std::string name = source.name.empty() ? "" : "; filename=\"" + source.name + "\"";
-    api::Response response;
+    Response response;
     response.headers = {{"Content-Type", source.media},
                         {"Content-Disposition", "attachment" + name},
                         {"X-Content-Type-Options", "nosniff"},
                         {"Content-Security-Policy", "sandbox; default-src 'none'"},
                         {"Cache-Control", "private, no-cache"},
                         {"Accept-Ranges", "bytes"},
-                        {"X-File-Mode", fileJson(source.stat).at("mode").get<std::string>()}};
+                        {"X-File-Mode", formatFileMode(source.stat.mode)}};
     if (!source.stat.etag.empty()) response.headers.emplace_back("ETag", quotedEtag(source.stat));
     return response;
 }
@@ -42,7 +42,7 @@ void readRange(const FileSource& source, const ByteRange& range,
     }
 }
 
-ByteRange rangeOf(const api::Request& request, const agent::FileStat& stat) {
+ByteRange rangeOf(const Request& request, const agent::FileStat& stat) {
     const std::optional<std::string> header = request.header("Range");
     const ByteRange whole{ByteRange::Kind::Whole, 0, stat.size};
     if (!header) return whole;
@@ -89,9 +89,9 @@ FileSource workspaceFile(const controller::Services& services, const controller:
     return source;
 }
 
-api::Response fileAnswer(const api::Request& request, FileSource source) {
+Response fileAnswer(const Request& request, FileSource source) {
     const agent::FileStat& stat = source.stat;
-    api::Response response = fileHead(source);
+    Response response = fileHead(source);
     const std::string if_none_match = request.header("If-None-Match").value_or("");
     if (!stat.etag.empty() && etagMatches(if_none_match, quotedEtag(stat))) {
         response.status = 304;
@@ -100,13 +100,13 @@ api::Response fileAnswer(const api::Request& request, FileSource source) {
     const ByteRange range = rangeOf(request, stat);
     const std::string of = "/" + std::to_string(stat.size);
     if (range.kind == ByteRange::Kind::Unsatisfiable) {
-        api::HttpProblem refusal;
+        HttpProblem refusal;
         refusal.status = 416;
         refusal.error_code = "RANGE_NOT_SATISFIABLE";
         refusal.title = "The range is not in the file";
         refusal.message = "the file has " + std::to_string(stat.size) + " bytes";
         refusal.hint = "Ask for a range before that end";
-        api::Response refused = api::problem(refusal, api::problemContext(request));
+        Response refused = problem(refusal, problemContext(request));
         refused.headers.emplace_back("Content-Range", "bytes *" + of);
         return refused;
     }
@@ -129,7 +129,7 @@ api::Response fileAnswer(const api::Request& request, FileSource source) {
         return response;
     }
     response.length = range.length;
-    response.body = api::BodyWriter(
+    response.body = BodyWriter(
         [source = std::move(source), range](const std::function<void(std::string_view)>& write) {
             readRange(source, range, [&write](std::string_view bytes) {
                 write(bytes);
@@ -139,4 +139,4 @@ api::Response fileAnswer(const api::Request& request, FileSource source) {
     return response;
 }
 
-}  // namespace hearth::rest
+}  // namespace hearth::api

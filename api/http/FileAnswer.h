@@ -8,7 +8,7 @@
 #include "api/http/Handler.h"
 #include "controller/Services.h"
 
-namespace hearth::rest {
+namespace hearth::api {
 
 /// A regular file that is to be sent: what is known of it, and how its bytes are read.
 struct FileSource {
@@ -27,8 +27,8 @@ FileSource workspaceFile(const controller::Services& services, const controller:
                          const std::string& workspace, const std::string& path);
 /// The answer to GET and HEAD: whole, a range, 304 or 416; streamed if it is large. Headers keep a
 /// browser from running it: files are their tenant's, the origin is ours.
-api::Response fileAnswer(const api::Request& request, FileSource source);
+Response fileAnswer(const Request& request, FileSource source);
 /// The quoted ETag.
 std::string quotedEtag(const agent::FileStat& stat);
 
-}  // namespace hearth::rest
+}  // namespace hearth::api

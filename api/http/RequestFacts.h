@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "api/http/Handler.h"
+
+namespace hearth::api {
+
+/// "http://host" as the client reaches this server; https behind a proxy that says so; empty if the
+/// client did not name a host.
+std::string originOf(const Request& request);
+/// The media type of the body, in lower case and without parameters: "application/json".
+std::string mediaTypeOf(const Request& request);
+
+}  // namespace hearth::api
