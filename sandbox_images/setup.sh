@@ -61,6 +61,13 @@ apt_install() {
         die "apt-get could not install: $*; look at its message above, then run this again"
 }
 
+# The user that the server becomes.
+make_user() {
+    getent passwd hearth >/dev/null && return
+    adduser --quiet --system --group --no-create-home --home /nonexistent hearth
+    echo "==> made the system user hearth"
+}
+
 # build_preset PRESET [cmake --build ARGUMENT...]
 build_preset() {
     local preset=$1 folder=$repo/build/$1
