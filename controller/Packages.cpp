@@ -159,8 +159,8 @@ PackagesView Packages::viewOf(const Execution& execution, const std::vector<std:
     return view;
 }
 
-PackagesView Packages::manage(const Principal& who, const std::string& workspace,
-                              const PackagesRequest& request) {
+Packages::Begun Packages::begin(const Principal& who, const std::string& workspace,
+                                const PackagesRequest& request) {
     Error wrong(ErrorCode::InvalidArgument, "not every package is named rightly");
     for (std::size_t i = 0; i < request.install.size(); ++i) {
         if (const auto why = wrongSpec(request.install[i], request.manager)) {
@@ -197,11 +197,9 @@ PackagesView Packages::manage(const Principal& who, const std::string& workspace
     work.timeout = request.timeout;
     work.output_limit = kOutput;
     work.background = true;
-    const std::shared_ptr<Execution> execution = executions_.start(who, workspace, work);
-    execution->wait(request.wait);
-    std::vector<std::string> names;
-    for (const std::string& spec : request.install) names.push_back(packageName(spec));
-    return viewOf(*execution, names);
+    Begun begun{executions_.start(who, workspace, work), {}};
+    for (const std::string& spec : request.install) begun.names.push_back(packageName(spec));
+    return begun;
 }
 
 }  // namespace hearth::controller

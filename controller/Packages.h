@@ -52,11 +52,15 @@ public:
     Packages(Executions& executions, Workspaces& workspaces)
         : executions_(executions), workspaces_(workspaces) {}
 
-    /// Returns when all is done or `wait` is over; then the work goes on, and
-    /// `check` tells how it came along. Errors: InvalidArgument (specifiers), Unsupported (an
-    /// install without a network), those of Executions::start.
-    PackagesView manage(const Principal& who, const std::string& workspace,
-                        const PackagesRequest& request);
+    /// The work and the names that it is about, for viewOf().
+    struct Begun {
+        std::shared_ptr<Execution> execution;
+        std::vector<std::string> names;
+    };
+    /// Begins it and waits for nothing; `request.wait` is the caller's affair. Errors:
+    /// InvalidArgument (specifiers), Unsupported (an install without a network), those of
+    /// Executions::start.
+    Begun begin(const Principal& who, const std::string& workspace, const PackagesRequest& request);
     /// How such work came along; `names` are told as installing while it runs.
     static PackagesView viewOf(const Execution& execution, const std::vector<std::string>& names);
 

@@ -44,7 +44,7 @@ AuditLog::~AuditLog() {
     changed_.notify_all();
 }
 
-std::string AuditLog::line(const AuditEntry& entry, WallTime when) {
+std::string AuditLog::line(const AuditEntry& entry, WallTime when, std::uint64_t more) {
     const bool denied = entry.status == 401 || entry.status == 403 || entry.status == 429;
     Json out = Json::object();
     out["time"] = formatRfc3339(when);
@@ -62,19 +62,39 @@ std::string AuditLog::line(const AuditEntry& entry, WallTime when) {
     out["errorCode"] = textOf(entry.error_code);
     out["requestId"] = textOf(entry.request_id);
     out["traceId"] = textOf(entry.trace_id);
+    if (more > 0) out["more"] = more;
     return dumpJson(out);
+}
+
+bool AuditLog::folded(const AuditEntry& entry, std::uint64_t& more) {
+    constexpr std::size_t kMostKinds = 1'000;
+    constexpr auto kOneIn = std::chrono::seconds(1);
+    if (entry.status != 401 && entry.status != 429) return false;
+    if (denials_.size() >= kMostKinds) denials_.clear();
+    const auto [at, first] = denials_.try_emplace(std::to_string(entry.status) + " " + entry.peer +
+                                                  " " + entry.token + " " + entry.route);
+    Denials& denials = at->second;
+    const TimePoint now = clock_.now();
+    if (!first && now - denials.written_at < kOneIn) {
+        ++denials.more;
+        return true;
+    }
+    denials.written_at = now;
+    more = std::exchange(denials.more, 0);
+    return false;
 }
 
 void AuditLog::record(const AuditEntry& entry) {
     if (path_.empty()) return;
-    std::string text = line(entry, clock_.wall()) + "\n";
     {
         const std::scoped_lock lock(mutex_);
+        std::uint64_t more = 0;
+        if (folded(entry, more)) return;
         if (queue_.size() >= kQueue) {
             metrics_.audit("lost");
             return;
         }
-        queue_.push_back(std::move(text));
+        queue_.push_back(line(entry, clock_.wall(), more) + "\n");
     }
     changed_.notify_all();
 }

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -17,7 +18,7 @@ namespace hearth::metrics {
 
 /// Who did what to what, and whether it was let. Never a body, a secret or a query's value.
 struct AuditEntry {
-    std::string surface;     ///< "rest", "mcp"
+    std::string surface;     ///< "rest", "mcp", "tools" (without MCP)
     std::string operation;   ///< "createWorkspace", "tools/call run"
     std::string method;      ///< of HTTP; empty elsewhere
     std::string route;       ///< the route's template; empty elsewhere
@@ -35,7 +36,9 @@ struct AuditEntry {
 /// An append-only file of JSON lines, one for each entry. record() only queues; one thread writes,
 /// whole lines in one write each, and opens the file anew when it was renamed or removed (looked at
 /// once a second at most) or when reopen() asks. What cannot be written is counted and logged, and
-/// tried again; entries beyond kQueue are lost and counted. Thread-safe.
+/// tried again; entries beyond kQueue are lost and counted. Of the same denial (401, 429) over and
+/// over, by whom and where it came from, one a second is written, which says how many it stands
+/// for: who is refused shall not fill the disk. Thread-safe.
 class AuditLog {
 public:
     static constexpr std::size_t kQueue = 20'000;
@@ -54,8 +57,8 @@ public:
     /// Waits until all that was recorded before has been written or given up; for tests and ends.
     bool flush(std::chrono::milliseconds patience);
 
-    /// The line of an entry, without its line break.
-    static std::string line(const AuditEntry& entry, WallTime when);
+    /// The line of an entry, without its line break; `more`: like it since the last line.
+    static std::string line(const AuditEntry& entry, WallTime when, std::uint64_t more = 0);
 
 private:
     void write();
@@ -75,9 +78,16 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::string> queue_;  ///< under mutex_
-    bool reopen_ = false;            ///< under mutex_
-    bool stopping_ = false;          ///< under mutex_
-    bool busy_ = false;              ///< under mutex_: a line is being written
+    struct Denials {
+        TimePoint written_at;
+        std::uint64_t more = 0;
+    };
+    /// Whether this denial is one too many now; else `more` is how many were since the last.
+    bool folded(const AuditEntry& entry, std::uint64_t& more);
+    std::map<std::string, Denials> denials_;  ///< by who, where and how; under mutex_
+    bool reopen_ = false;                     ///< under mutex_
+    bool stopping_ = false;                   ///< under mutex_
+    bool busy_ = false;                       ///< under mutex_: a line is being written
     std::jthread thread_;
 };
 

@@ -37,13 +37,14 @@ std::string_view bearerToken(std::string_view header) {
 
 }  // namespace
 
-controller::Principal Authenticator::authenticate(const api::Request& request) const {
+controller::Principal Authenticator::authenticate(api::Request& request) const {
     if (const std::optional<std::string> header = request.header("Authorization")) {
         std::optional<controller::Principal> who = tokens_.authenticate(bearerToken(*header));
         if (!who) {
             refuse("the token is unknown or has expired",
                    "Make one with `hearth token create`, or ask an administrator");
         }
+        request.actsFor(who->tenant);
         return *who;
     }
     if (tokens_.configured()) {
@@ -53,7 +54,9 @@ controller::Principal Authenticator::authenticate(const api::Request& request) c
         refuse("without tokens only loopback callers are served",
                "Make a token with `hearth token create` on the server");
     }
-    return {"default", controller::Role::Admin, ""};
+    controller::Principal who{"default", controller::Role::Admin, ""};
+    request.actsFor(who.tenant);
+    return who;
 }
 
 }  // namespace hearth::auth

@@ -17,7 +17,7 @@ public:
     explicit Authenticator(const controller::Tokens& tokens) : tokens_(tokens) {}
 
     /// Throws Error(Unauthenticated).
-    controller::Principal authenticate(const api::Request& request) const;
+    controller::Principal authenticate(api::Request& request) const;
 
 private:
     const controller::Tokens& tokens_;

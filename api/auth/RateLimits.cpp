@@ -46,15 +46,16 @@ std::optional<RateLimits::Verdict> RateLimits::take(const std::string& tenant) c
     return verdict;
 }
 
-void require(const RateLimits& limits, const std::string& tenant) {
-    if (const auto verdict = limits.take(tenant)) require(*verdict, tenant);
-}
-
-void require(const RateLimits::Verdict& verdict, const std::string& tenant) {
-    if (verdict.allowed) return;
+void require(const RateLimits& limits, api::Request& request, const std::string& tenant) {
+    const std::optional<RateLimits::Verdict> verdict = limits.take(tenant);
+    if (!verdict) return;
+    request.addAnswerHeader("RateLimit-Limit", std::to_string(verdict->limit));
+    request.addAnswerHeader("RateLimit-Remaining", std::to_string(verdict->remaining));
+    request.addAnswerHeader("RateLimit-Reset", std::to_string(verdict->reset.count()));
+    if (verdict->allowed) return;
     throw Error(ErrorCode::RateLimited, "tenant " + tenant + " sends more requests than it may")
         .hint("Send fewer at once, and follow RateLimit-Remaining")
-        .retryAfter(verdict.retry_after);
+        .retryAfter(verdict->retry_after);
 }
 
 }  // namespace hearth::auth

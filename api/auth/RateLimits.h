@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "api/http/Handler.h"
 #include "base/Clock.h"
 
 namespace hearth::auth {
@@ -43,9 +44,8 @@ private:
     mutable std::map<std::string, Bucket> buckets_;  ///< under mutex_; without full ones
 };
 
-/// Takes one; throws Error(RateLimited) where the tenant may not.
-void require(const RateLimits& limits, const std::string& tenant);
-/// The refusal that a verdict is. Throws Error(RateLimited) where it does not allow.
-void require(const RateLimits::Verdict& verdict, const std::string& tenant);
+/// Takes one for a request, whose answer says by RateLimit headers what is left. Throws
+/// Error(RateLimited) where the tenant may not.
+void require(const RateLimits& limits, api::Request& request, const std::string& tenant);
 
 }  // namespace hearth::auth

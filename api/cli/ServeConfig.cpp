@@ -209,7 +209,7 @@ std::vector<Flag> serveFlags() {
         flag("user", "NAME", "The user that the server runs as beside its launcher", "hearth"),
         flag("default-pool", "NAME", "The pool of requests that name none", "the oldest"),
         flag("allowed-hosts", "HOST", "A further Host that requests may name", ""),
-        flag("allowed-origins", "ORIGIN", "An Origin whose pages may call the server", ""),
+        flag("allowed-origins", "ORIGIN", "An Origin whose pages may call the server and read its answers", ""),
         flag("workers", "N", "Threads that answer requests", "128"),
         flag("log-level", "LEVEL", "debug, info, warn or error", "info"),
         flag("shutdown-warm", "WHAT", "Destroy or Keep warm sandboxes at the end", "Destroy"),

@@ -88,6 +88,7 @@ struct Connection {
     std::string output;
     std::size_t output_at = 0;
     std::shared_ptr<DetachedStream> stream;
+    std::shared_ptr<void> stream_place;  ///< of `stream`, from before it is made
     std::unique_ptr<Exchange> exchange;  ///< of the suspended request
     Suspension suspension;
 

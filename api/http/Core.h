@@ -5,6 +5,7 @@
 
 #include "api/http/Front.h"
 #include "api/http/HostRules.h"
+#include "api/http/StreamPlaces.h"
 
 namespace hearth::api {
 
@@ -19,7 +20,7 @@ struct Core {
     std::stop_source stop{};
     std::atomic<bool> stopping{false};
     std::atomic<std::size_t> connections{0};
-    std::atomic<std::size_t> streams{0};
+    StreamPlaces streams{options.streams, options.streams_of_tenant};
 };
 
 }  // namespace hearth::api

@@ -44,6 +44,7 @@ public:
     std::stop_token stopToken() const override { return core_.stop.get_token(); }
     bool clientGone() const override;
     void tookRoute(const std::string& pattern) override { route_ = pattern; }
+    void actsFor(const std::string& tenant) override { tenant_ = tenant; }
 
     void addAnswerHeader(std::string name, std::string value) override {
         answer_headers_.emplace_back(std::move(name), std::move(value));
@@ -63,6 +64,7 @@ public:
 
     BodyReader& body() { return body_; }
     const std::string& route() const { return route_; }
+    const std::string& tenant() const { return tenant_; }
 
 private:
     Connection& connection_;
@@ -71,6 +73,7 @@ private:
     std::string id_;
     std::string trace_id_;
     std::string route_;
+    std::string tenant_;
     std::vector<std::pair<std::string, std::string>> answer_headers_;
     std::function<void(const Response&)> answered_;
 };

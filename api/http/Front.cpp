@@ -163,7 +163,7 @@ std::size_t Front::connections() const {
     return inner_->core.connections.load();
 }
 std::size_t Front::streams() const {
-    return inner_->core.streams.load();
+    return inner_->core.streams.count();
 }
 
 }  // namespace hearth::api

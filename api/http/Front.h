@@ -33,6 +33,7 @@ struct FrontOptions {
     std::size_t connections = 4096;
     std::size_t connections_per_address = 512;
     std::size_t streams = 2048;
+    std::size_t streams_of_tenant = 512;
     std::size_t queue = 1024;  ///< complete heads that wait for a worker
     std::size_t eager_body =
         16U << 10U;  ///< bodies up to this size are read before a worker is used

@@ -59,6 +59,9 @@ public:
     /// Tells the front which route took the request, so that its metrics name it even when the
     /// handler throws. A Router calls it; others may ignore it.
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
+    /// Tells the front for whom it is answered, whose share of the streams an answer takes. Others
+    /// may ignore it.
+    virtual void actsFor(const std::string& tenant) { static_cast<void>(tenant); }
     /// A header of whatever is answered, errors too. Others than the front may ignore it.
     virtual void addAnswerHeader(std::string name, std::string value) {
         static_cast<void>(name);

@@ -18,6 +18,10 @@ HostRules::Verdict HostRules::check(const RequestHead& head) const {
     return Verdict::Allowed;
 }
 
+bool HostRules::originShares(std::string_view origin) const {
+    return origins_.contains(toLower(origin));
+}
+
 bool HostRules::originAllowed(std::string_view origin) const {
     const std::string lowered = toLower(origin);
     if (origins_.contains(lowered)) return true;

@@ -23,6 +23,9 @@ public:
     bool hostAllowed(const std::string& host) const { return hosts_.contains(host); }
     /// "null", an unknown scheme and anything that is not exactly an origin are refused.
     bool originAllowed(std::string_view origin) const;
+    /// Whether an origin was named by the operator, so that its pages may read the answers (CORS).
+    /// Other pages of our own hosts may send what a form could send, and read nothing.
+    bool originShares(std::string_view origin) const;
 
 private:
     bool enabled_;

@@ -367,6 +367,7 @@ void Loop::writeStream(Connection& connection) {
 void Loop::endStream(Connection& connection, bool clean) {
     const std::shared_ptr<DetachedStream> stream = std::move(connection.stream);
     connection.stream.reset();
+    connection.stream_place.reset();
     cutOff(stream);
     if (!clean) {
         close(connection);
@@ -378,7 +379,6 @@ void Loop::endStream(Connection& connection, bool clean) {
 }
 
 void Loop::cutOff(const std::shared_ptr<DetachedStream>& stream) {
-    core_.streams.fetch_sub(1);
     try {
         stream->close();
     } catch (const std::exception& e) {
@@ -419,6 +419,7 @@ void Loop::close(Connection& connection) {
     connections_.erase(found);
     const auto address = per_address_.find(owned->peer);
     if (address != per_address_.end() && --address->second == 0) per_address_.erase(address);
+    owned->stream_place.reset();
     if (owned->stream) cutOff(owned->stream);
     owned.reset();  // who counts connections sees it go when its client does
     core_.connections.store(connections_.size());

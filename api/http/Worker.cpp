@@ -15,6 +15,10 @@ using Next = Connection::Next;
 constexpr std::array<std::string_view, 7> kMethods{"GET",   "HEAD",   "POST",   "PUT",
                                                    "PATCH", "DELETE", "OPTIONS"};
 constexpr std::chrono::milliseconds kDrainTime{1'000};
+/// What a page may read of an answer, beyond what every page may.
+constexpr const char* kExposedHeaders =
+    "ETag, Idempotency-Replayed, Location, Mcp-Session-Id, RateLimit-Limit, RateLimit-Remaining, "
+    "RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id";
 /// Small bodies are copied behind their head: one buffer is cheaper than two.
 constexpr std::size_t kJoinUpTo = 4096;
 
@@ -77,15 +81,16 @@ Next Worker::answer(Connection& connection) {
         connection.exchange = std::move(owned);
         return Next::Suspend;
     }
-    if (std::holds_alternative<StreamStarter>(response.body) && connection.head.method != "HEAD" &&
-        core_.streams.fetch_add(1) >= core_.options.streams) {
-        core_.streams.fetch_sub(1);
-        core_.metrics.httpRefused("streams");
-        const std::string route = response.route;
-        response = problem(Error(ErrorCode::Unavailable, "too many streams are open")
-                               .retryAfter(std::chrono::seconds(5)),
-                           problemContext(exchange));
-        response.route = route;
+    if (std::holds_alternative<StreamStarter>(response.body) && connection.head.method != "HEAD") {
+        connection.stream_place = core_.streams.take(exchange.tenant());
+        if (!connection.stream_place) {
+            core_.metrics.httpRefused("streams");
+            const std::string route = response.route;
+            response = problem(Error(ErrorCode::Unavailable, "too many streams are open")
+                                   .retryAfter(std::chrono::seconds(5)),
+                               problemContext(exchange));
+            response.route = route;
+        }
     }
     return send(exchange, connection, response);
 }
@@ -111,7 +116,22 @@ Response Worker::ask(Exchange& exchange, const Connection& connection) {
         why.message = "only 100-continue can be expected";
         return problem(why, problemContext(exchange));
     }
-    return core_.handler.handle(exchange);
+    const std::string origin = exchange.header("Origin").value_or("");
+    if (!core_.rules.originShares(origin)) return core_.handler.handle(exchange);
+    exchange.addAnswerHeader("Access-Control-Allow-Origin", origin);
+    exchange.addAnswerHeader("Access-Control-Expose-Headers", kExposedHeaders);
+    exchange.addAnswerHeader("Vary", "Origin");
+    if (exchange.method() != "OPTIONS" || !exchange.header("Access-Control-Request-Method")) {
+        return core_.handler.handle(exchange);
+    }
+    Response preflight;
+    preflight.status = 204;
+    preflight.headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"},
+                         // Whatever the page means to send: MCP's Mcp-Param- headers have any name.
+                         {"Access-Control-Allow-Headers",
+                          exchange.header("Access-Control-Request-Headers").value_or("")},
+                         {"Access-Control-Max-Age", "600"}};
+    return preflight;
 }
 
 /// The one catch: whatever a handler throws becomes an answer.
@@ -168,10 +188,7 @@ Next Worker::send(Exchange& exchange, Connection& connection, Response& response
         checkResponse(response);
     } catch (const std::invalid_argument& e) {
         core_.log.error("http.bad_response", {{"request", exchange.id()}, {"error", e.what()}});
-        if (std::holds_alternative<StreamStarter>(response.body) &&
-            connection.head.method != "HEAD") {
-            core_.streams.fetch_sub(1);
-        }
+        connection.stream_place.reset();
         response = problem(Error(ErrorCode::Internal, "the server failed to answer this request"),
                            problemContext(exchange));
     }
@@ -285,7 +302,7 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
     try {
         writer.write(head);
     } catch (const ClientGone&) {
-        core_.streams.fetch_sub(1);
+        connection.stream_place.reset();
         return Next::Abort;
     }
     if (settle(exchange, connection) != Next::Park) connection.keep = false;

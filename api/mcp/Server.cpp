@@ -17,8 +17,13 @@ constexpr std::size_t kMaxProposals = 100;
 /// Of what a caller names, in the audit log.
 constexpr std::size_t kAuditedName = 64;
 
+/// What is kept of a client's for the life of a call or a session.
+constexpr std::size_t kLongestToken = 256;
+constexpr std::size_t kLongestUri = 512;
+
 bool isToken(const Json& value) {
-    return value.is_string() || value.is_number_integer();
+    if (value.is_string()) return value.get_ref<const std::string&>().size() <= kLongestToken;
+    return value.is_number_integer();
 }
 
 Json progressToken(const Message& message) {
@@ -121,10 +126,7 @@ Server::Reply Server::handle(const Caller& caller, const Message& message) {
             return errorMessage(message.id, {rpc::kInvalidRequest, message.problem, {}});
         case MessageKind::Notification:
             if (message.method == "notifications/cancelled") {
-                if (const Json* id = member(message.params, "requestId")) {
-                    calls_.cancel(caller.calls_scope, *id);
-                }
-                services_.metrics.mcp(message.method, "", "ok");
+                cancel(caller, message);
             }
             return std::monostate{};
         case MessageKind::Request:
@@ -158,6 +160,18 @@ Server::Reply Server::handle(const Caller& caller, const Message& message) {
     }
 }
 
+void Server::cancel(const Caller& caller, const Message& message) {
+    const char* outcome = "ok";
+    try {
+        if (const Json* id = member(message.params, "requestId")) {
+            calls_.cancel(caller.calls_scope, *id);
+        }
+    } catch (const Error&) {
+        outcome = "error";  // its sandbox has gone; nobody waits for an answer to a notification
+    }
+    services_.metrics.mcp(message.method, "", outcome);
+}
+
 Json Server::discover(const Caller&, const Message&) {
     return {{"supportedVersions", kModernVersions},
             {"capabilities", capabilities()},
@@ -171,7 +185,10 @@ Json Server::empty(const Caller&, const Message& message) {
             "level must be debug, info, notice, warning, error, critical, alert or "
             "emergency");
     }
-    if (message.method.starts_with("resources/")) required(message.params, "uri");
+    if (message.method.starts_with("resources/") &&
+        required(message.params, "uri").size() > kLongestUri) {
+        refuseParams("uri is longer than " + std::to_string(kLongestUri) + " bytes");
+    }
     return Json::object();
 }
 

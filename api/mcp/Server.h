@@ -61,6 +61,7 @@ private:
     Json readResource(const Caller& caller, const Message& message);
     Json complete(const Caller& caller, const Message& message);
 
+    void cancel(const Caller& caller, const Message& message);
     Reply callTool(const Caller& caller, const Message& message);
     /// What a tool's outcome is as a message; ends metrics and logs what nobody should see.
     Json toolAnswer(const Caller& caller, const std::string& tool, const Json& id,

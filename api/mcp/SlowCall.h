@@ -15,6 +15,7 @@ struct SlowCall {
     Json progress_token;  ///< null: none given
     PendingCall pending;
     std::shared_ptr<Call> call;
+    std::shared_ptr<void> place{};  ///< of its tenant's calls
     TimePoint started_at{};
     /// The least level of log messages that the client has asked for; none: it has not. Output is
     /// sent as such while it runs, stdout as "info", stderr as "warning".
@@ -33,6 +34,7 @@ struct LiveReply {
     bool log_wanted = true;
     bool may_ask = false;  ///< whether the revision lets a server ask its client
     std::shared_ptr<Call> call;
+    std::shared_ptr<void> place{};  ///< of its tenant's calls
     /// Does the work and makes the answering message; never throws.
     std::function<Json(Conversation&)> answer;
 };

@@ -11,6 +11,7 @@
 #include "api/rest/Sse.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
+#include "api/rest/Waiting.h"
 #include "base/http/Url.h"
 
 namespace hearth::rest {
@@ -19,8 +20,6 @@ namespace {
 using controller::Execution;
 using controller::Services;
 
-/// Most executions end within; a longer one is waited for without a worker.
-constexpr std::chrono::milliseconds kWaitInWorker{300};
 constexpr std::int64_t kLongestWait = 24L * 3600;
 
 const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", "USR1", "USR2",
@@ -118,23 +117,9 @@ api::Response waitFor(const Services& services, const Call& call, const Telling&
     const std::optional<std::chrono::seconds> patience = preferredWait(call.request);
     const TimePoint until =
         patience ? services.clock.now() + *patience : TimePoint(TimePoint::max());
-    const std::chrono::milliseconds moment =
-        patience ? std::min<std::chrono::milliseconds>(kWaitInWorker, *patience) : kWaitInWorker;
-    if (execution->wait(moment) || services.clock.now() >= until) {
+    return whenFinished(services.clock, execution, until, [execution, tell, patience] {
         return foregroundAnswer(tell, execution, patience);
-    }
-    api::Suspension suspension;
-    suspension.subscribe = [execution](std::function<void()> wake) {
-        return execution->subscribe(std::move(wake));
-    };
-    suspension.ready = [execution] { return execution->finished(); };
-    suspension.until = until;
-    suspension.resume = [execution, tell, patience] {
-        return foregroundAnswer(tell, execution, patience);
-    };
-    api::Response response;
-    response.body = std::move(suspension);
-    return response;
+    });
 }
 
 api::Response streamResponse(LongAnswers& answers, const std::shared_ptr<Execution>& execution,

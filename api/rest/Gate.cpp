@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/auth/Audited.h"
 #include "api/http/RequestFacts.h"
 #include "api/rest/Views.h"
 #include "base/http/Url.h"
@@ -120,50 +121,19 @@ std::string idempotencyKey(const api::Request& request) {
     return *key;
 }
 
-/// What a call is about: the id that its answer names, else the first one of its path.
-std::string resourceOf(const api::Response& response, const std::string& of_path) {
-    for (const auto& [name, value] : response.headers) {
-        if (name == "Location" && response.status < 300) return value.substr(value.rfind('/') + 1);
-    }
-    return of_path;
-}
-
 }  // namespace
 
 std::shared_ptr<metrics::AuditEntry> Gate::audit(const Operation& operation, api::Request& request,
                                                  const api::RouteParams& path) const {
-    if (services_.audit == nullptr || !services_.audit->enabled()) return nullptr;
-    const auto entry = std::make_shared<metrics::AuditEntry>();
-    entry->surface = "rest";
-    entry->operation = operation.id;
-    entry->method = request.method();
-    entry->route = operation.pattern;
+    metrics::AuditEntry draft;
+    draft.surface = "rest";
+    draft.operation = operation.id;
+    draft.route = operation.pattern;
     // A link's token is as good as the file.
     const bool secret = static_cast<bool>(operation.speaks_for);
-    if (!path.values.empty() && !secret) entry->resource = path.values.front().second;
-    entry->peer = request.peer();
-    entry->request_id = request.id();
-    entry->trace_id = request.traceId();
+    if (!path.values.empty() && !secret) draft.resource = path.values.front().second;
     const bool reads = operation.method == "GET" || operation.method == "HEAD";
-    request.onAnswered([entry, reads, log = services_.audit](const api::Response& response) {
-        const bool denied =
-            response.status == 401 || response.status == 403 || response.status == 429;
-        if (reads && !denied) return;
-        entry->status = response.status;
-        entry->error_code = response.error_code;
-        entry->resource = resourceOf(response, entry->resource);
-        log->record(*entry);
-    });
-    return entry;
-}
-
-void Gate::slow(api::Request& request, const std::string& tenant) const {
-    const std::optional<auth::RateLimits::Verdict> verdict = limits_.take(tenant);
-    if (!verdict) return;
-    request.addAnswerHeader("RateLimit-Limit", std::to_string(verdict->limit));
-    request.addAnswerHeader("RateLimit-Remaining", std::to_string(verdict->remaining));
-    request.addAnswerHeader("RateLimit-Reset", std::to_string(verdict->reset.count()));
-    auth::require(*verdict, tenant);
+    return auth::audited(request, services_.audit, std::move(draft), reads);
 }
 
 std::string requestFingerprint(std::string_view secret_key, const std::string& method,
@@ -177,16 +147,10 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
     const std::shared_ptr<metrics::AuditEntry> entry = audit(operation, request, path);
     controller::Principal who;
     std::shared_ptr<void> ticket;
-    const auto known = [&entry, &who] {
-        if (!entry) return;
-        entry->tenant = who.tenant;
-        entry->role = roleName(who.role);
-        entry->token = who.token_id;
-    };
     if (!operation.open) {
         who = authenticator_.authenticate(request);
-        known();
-        slow(request, who.tenant);
+        auth::sayWho(entry, who);
+        auth::require(limits_, request, who.tenant);
         if (!who.atLeast(operation.role)) {
             throw Error(ErrorCode::Forbidden, "this needs the role " + roleName(operation.role) +
                                                   ", not " + roleName(who.role))
@@ -196,8 +160,9 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
                                                           : shares_.takeAsOperator(who.tenant);
     } else if (operation.speaks_for) {
         who = operation.speaks_for(path);
-        known();
-        slow(request, who.tenant);
+        request.actsFor(who.tenant);
+        auth::sayWho(entry, who);
+        auth::require(limits_, request, who.tenant);
         ticket = shares_.take(who.tenant);
     }
     Call call{request, path, std::move(who), Json::object(), Json(), {}, {}};
@@ -213,11 +178,12 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
         }
     }
     const auto handle = [&operation, &call] { return operation.handle(call); };
-    api::Response response = operation.replayed && !call.idempotency_key.empty()
-                                 ? replays_.answer(call.who.tenant + " " + operation.id + " " +
-                                                       request.path() + " " + call.idempotency_key,
-                                                   call.fingerprint, handle)
-                                 : handle();
+    api::Response response =
+        operation.replayed && !call.idempotency_key.empty()
+            ? replays_.answer(call.who.tenant,
+                              operation.id + " " + request.path() + " " + call.idempotency_key,
+                              call.fingerprint, handle)
+            : handle();
     response.ticket = std::move(ticket);
     return response;
 }

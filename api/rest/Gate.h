@@ -42,8 +42,6 @@ private:
     /// where none is kept. Its author is filled in when he is.
     std::shared_ptr<metrics::AuditEntry> audit(const Operation& operation, api::Request& request,
                                                const api::RouteParams& path) const;
-    /// Throws Error(RateLimited) past the tenant's rate, and tells the rate with every answer.
-    void slow(api::Request& request, const std::string& tenant) const;
 
     const controller::Services& services_;
     const auth::Authenticator& authenticator_;

@@ -2,6 +2,7 @@
 #include "api/rest/Requests.h"
 #include "api/rest/Tables.h"
 #include "api/rest/Views.h"
+#include "api/rest/Waiting.h"
 
 namespace hearth::rest {
 
@@ -26,8 +27,18 @@ Operations packageOperations(const Services& services) {
                        ErrorCode::QuotaExceeded,      ErrorCode::IdempotencyInFlight,
                        ErrorCode::IdempotencyMismatch};
     manage.handle = [&services](Call& call) {
-        return jsonResponse(packagesJson(services.packages.manage(call.who, call.param("workspace"),
-                                                                  readPackagesRequest(call.body))));
+        const controller::PackagesRequest request = readPackagesRequest(call.body);
+        const auto begun = services.packages.begin(call.who, call.param("workspace"), request);
+        const auto tell = [begun] {
+            return jsonResponse(
+                packagesJson(controller::Packages::viewOf(*begun.execution, begun.names)));
+        };
+        if (!call.idempotency_key.empty()) {  // what is kept must be whole when this returns
+            begun.execution->wait(request.wait);
+            return tell();
+        }
+        return whenFinished(services.clock, begun.execution, services.clock.now() + request.wait,
+                            tell);
     };
     all.push_back(std::move(manage));
     return all;

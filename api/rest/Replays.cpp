@@ -4,22 +4,25 @@
 
 namespace hearth::rest {
 
-void Replays::forgetOld() {
+void Replays::forgetOld(const std::string& tenant) {
     const TimePoint now = clock_.now();
-    while (!order_.empty()) {
-        const auto oldest = kept_.find(order_.front());
-        if (order_.size() <= kMost && oldest->second.until > now) return;
+    std::list<Key>& made = order_[tenant];
+    while (!made.empty()) {
+        const auto oldest = kept_.find(made.front());
+        if (made.size() <= kMost && oldest->second.until > now) return;
         kept_.erase(oldest);
-        order_.pop_front();
+        made.pop_front();
     }
 }
 
-api::Response Replays::answer(const std::string& scope, const std::string& fingerprint,
+api::Response Replays::answer(const std::string& tenant, const std::string& scope,
+                              const std::string& fingerprint,
                               const std::function<api::Response()>& make) {
+    const Key key{tenant, scope};
     {
         const std::scoped_lock lock(mutex_);
-        forgetOld();
-        const auto [at, fresh] = kept_.try_emplace(scope);
+        forgetOld(tenant);
+        const auto [at, fresh] = kept_.try_emplace(key);
         Kept& kept = at->second;
         if (!fresh) {
             if (kept.fingerprint != fingerprint) {
@@ -47,23 +50,23 @@ api::Response Replays::answer(const std::string& scope, const std::string& finge
         ~Place() {
             if (!made) {
                 const std::scoped_lock lock(all.mutex_);
-                all.kept_.erase(scope);
+                all.kept_.erase(key);
             }
         }
         Replays& all;
-        const std::string& scope;
+        const Key& key;
         bool made = false;
-    } place{*this, scope};
+    } place{*this, key};
     api::Response response = make();
     if (const auto* body = std::get_if<std::string>(&response.body)) {
         const std::scoped_lock lock(mutex_);
-        Kept& kept = kept_[scope];
+        Kept& kept = kept_[key];
         kept.made = place.made = true;
         kept.status = response.status;
         kept.headers = response.headers;
         kept.body = *body;
         kept.until = clock_.now() + kKeep;
-        order_.push_back(scope);
+        order_[tenant].push_back(key);
     }
     return response;
 }

@@ -13,7 +13,8 @@
 namespace hearth::rest {
 
 /// Answers of creations that the services themselves do not remember by an Idempotency-Key (tokens,
-/// pools, links, packages): kept in memory for kKeep, the latest kMost. A restart forgets them;
+/// pools, links, packages): kept in memory for kKeep, the latest kMost of each tenant. A restart
+/// forgets them;
 /// what workspaces, executions and contexts promise beyond that is theirs. Failures are not kept: a
 /// request that failed may be sent again. Thread-safe.
 class Replays {
@@ -23,10 +24,12 @@ public:
 
     explicit Replays(const Clock& clock) : clock_(clock) {}
 
-    /// The kept answer of `scope` (tenant, operation, path and key), with Idempotency-Replayed; or
-    /// what `make` gives, which is kept. Throws Error(IdempotencyInFlight) while another one makes
-    /// it, Error(IdempotencyMismatch) where `fingerprint` is another one's, and what `make` throws.
-    api::Response answer(const std::string& scope, const std::string& fingerprint,
+    /// The kept answer of a tenant's `scope` (operation, path and key), with Idempotency-Replayed;
+    /// or what `make` gives, which is kept. Throws Error(IdempotencyInFlight) while another one
+    /// makes it, Error(IdempotencyMismatch) where `fingerprint` is another one's, and what `make`
+    /// throws.
+    api::Response answer(const std::string& tenant, const std::string& scope,
+                         const std::string& fingerprint,
                          const std::function<api::Response()>& make);
 
 private:
@@ -38,12 +41,13 @@ private:
         std::string body;
         TimePoint until;
     };
-    void forgetOld();
+    using Key = std::pair<std::string, std::string>;  ///< tenant, scope
+    void forgetOld(const std::string& tenant);
 
     const Clock& clock_;
     std::mutex mutex_;
-    std::map<std::string, Kept> kept_;  ///< under mutex_
-    std::list<std::string> order_;      ///< under mutex_: scopes of made answers, oldest first
+    std::map<Key, Kept> kept_;                     ///< under mutex_
+    std::map<std::string, std::list<Key>> order_;  ///< under mutex_: a tenant's, oldest first
 };
 
 }  // namespace hearth::rest

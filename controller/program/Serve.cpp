@@ -251,11 +251,16 @@ private:
     void greet() const {
         const std::string url = "http://" + front_.address() + ":" + std::to_string(front_.port());
         const std::string program = cli::programWord(cli::programPath(), std::getenv("PATH"));
+        const std::string& seed = *config_.compat;
         const std::string there = url == "http://127.0.0.1:8080" ? "" : " --url " + url;
         std::cout << "Hearth " << HEARTH_VERSION << " serves\n"
                   << "  REST        " << url << "/v1      (docs: " << url << "/docs)\n"
-                  << "  MCP         " << url << "/mcp     (" << program << " mcp-config claude-code"
-                  << there << ")\n"
+                  << "  MCP         " << url
+                  << (seed.empty()
+                          ? "/mcp     (" + program + " mcp-config claude-code" + there + ")"
+                          : "/hearth/mcp; the tools of " + seed + ": " + url + "/mcp, " + url +
+                                "/sse")
+                  << "\n"
                   << "  operations  http://" << operations_.address() << ":" << operations_.port()
                   << "/metrics /healthz /readyz\n"
                   << (tokens_.configured() ? "Try, with HEARTH_TOKEN set: " : "Try: ") << program

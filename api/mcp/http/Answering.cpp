@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/auth/Audited.h"
 #include "api/http/RequestFacts.h"
 #include "base/http/Url.h"
 
@@ -12,6 +13,40 @@ namespace {
 constexpr const char* kJsonType = "application/json";
 
 }  // namespace
+
+controller::Principal admitted(const Hub& hub, api::Request& request, Counts counts) {
+    metrics::AuditEntry draft;
+    draft.surface = "mcp";
+    draft.operation = request.method() == "POST" ? "message" : "stream";
+    draft.route = "/mcp";
+    const auto entry = auth::audited(request, hub.services.audit, std::move(draft), true);
+    controller::Principal who = hub.authenticator.authenticate(request);
+    auth::sayWho(entry, who);
+    if (counts == Counts::Call) auth::require(hub.limits, request, who.tenant);
+    return who;
+}
+
+void countFurther(const Hub& hub, api::Request& request, const controller::Principal& who,
+                  std::size_t messages) {
+    for (std::size_t i = 1; i < messages; ++i) auth::require(hub.limits, request, who.tenant);
+}
+
+Server::Reply handled(const Hub& hub, Server& server, const Caller& caller,
+                      const Message& message) {
+    if (message.kind != MessageKind::Request || message.method != "tools/call") {
+        return server.handle(caller, message);
+    }
+    std::shared_ptr<void> place;
+    try {
+        place = hub.call_places.take(caller.context.who.tenant);
+    } catch (const Error& error) {
+        return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
+    }
+    Server::Reply reply = server.handle(caller, message);
+    if (auto* slow = std::get_if<SlowCall>(&reply)) slow->place = std::move(place);
+    if (auto* live = std::get_if<LiveReply>(&reply)) live->place = std::move(place);
+    return reply;
+}
 
 Caller callerOf(const api::Request& request, const controller::Principal& who) {
     Caller caller;
@@ -170,10 +205,6 @@ api::Response Answering::later(api::Request& request) && {
 }
 
 api::Response Answering::stream(api::Request& request) && {
-    if (hub_.slow_calls->count() + slow_.size() > hub_.options.max_slow_calls) {
-        throw Error(ErrorCode::Unavailable, "too many calls are being waited for")
-            .hint("Start the run with background=true and ask run_status");
-    }
     const auto held = std::make_shared<Answering>(std::move(*this));
     api::Response response = eventAnswer();
     response.body = api::StreamStarter(
@@ -181,9 +212,10 @@ api::Response Answering::stream(api::Request& request) && {
          stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
             const bool resumable = !held->modern_ && held->version_ >= kFirstResumable;
             const std::shared_ptr<Outlet> outlet =
-                resumable ? held->hub_.replays.open(held->session_, std::move(stream),
-                                                    held->version_ >= kFirstPriming)
-                          : std::make_shared<StreamOutlet>(std::move(stream));
+                resumable
+                    ? held->hub_.replays.open(held->tenant_, held->session_, std::move(stream),
+                                              held->version_ >= kFirstPriming)
+                    : std::make_shared<StreamOutlet>(std::move(stream));
             for (const Json& message : held->done_) outlet->send(message);
             for (LiveReply& live : held->live_) {
                 live_calls->start(std::move(live), held->session_, outlet);

@@ -20,9 +20,13 @@ Accepts acceptedForms(const api::Request& request);
 /// gets its JSON when all is done.
 class Answering {
 public:
-    /// Of a session, with its version; or modern, with none.
-    Answering(Hub& hub, std::string session, std::string version, bool modern)
-        : hub_(hub), session_(std::move(session)), version_(std::move(version)), modern_(modern) {}
+    /// Of a tenant's session, with its version; or modern, with none.
+    Answering(Hub& hub, std::string tenant, std::string session, std::string version, bool modern)
+        : hub_(hub),
+          tenant_(std::move(tenant)),
+          session_(std::move(session)),
+          version_(std::move(version)),
+          modern_(modern) {}
 
     void add(Server::Reply reply);
     void setBatch() { batch_ = true; }
@@ -39,6 +43,7 @@ private:
     int status() const;
 
     Hub& hub_;
+    std::string tenant_;
     std::string session_;
     std::string version_;
     bool modern_;
@@ -50,6 +55,16 @@ private:
 
 /// What a POST carries, or the refusal of what is no JSON of at most `max_bytes`.
 std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t max_bytes);
+/// Who asks, and within its rate if this is a call of it. A denial is recorded (401, 429); what a
+/// tool call does is recorded by Server. Throws Error(Unauthorized, Forbidden, RateLimited).
+enum class Counts { Call, Nothing };
+controller::Principal admitted(const Hub& hub, api::Request& request, Counts counts);
+/// Counts the other messages of a batch, as admitted() has counted the first.
+void countFurther(const Hub& hub, api::Request& request, const controller::Principal& who,
+                  std::size_t messages);
+/// Server::handle(), with a tool call in one of the places that its tenant has for them: until it
+/// is answered, whatever becomes of the connection. Without one it is refused and not begun.
+Server::Reply handled(const Hub& hub, Server& server, const Caller& caller, const Message& message);
 /// Who sends an HTTP request, without what its era or session adds.
 Caller callerOf(const api::Request& request, const controller::Principal& who);
 /// An empty answer, or one with a JSON body.

@@ -20,8 +20,8 @@ struct McpOptions {
     /// an SSE stream.
     std::chrono::milliseconds inline_wait{1'000};
     std::size_t max_body = 4U << 20U;
-    /// Slow calls at once; more are refused with a hint to run in the background.
-    std::size_t max_slow_calls = 1'000;
+    /// Tool calls of one tenant that are not answered yet.
+    std::size_t calls_of_tenant = 256;
 };
 
 /// What the endpoints of one server share. All references outlive it, and the front must stop
@@ -34,10 +34,11 @@ struct Hub {
           shares(workers),
           limits(rates),
           options(chosen),
+          call_places(chosen.calls_of_tenant),
           sessions(all.secret_key, all.clock),
           replays(all.clock),
           notices(all),
-          slow_calls(std::make_shared<SlowCalls>(all.clock)),
+          slow_calls(std::make_shared<SlowCalls>(all.clock, all.log)),
           live_calls(std::make_shared<LiveCalls>()) {}
 
     const controller::Services& services;
@@ -45,6 +46,7 @@ struct Hub {
     const auth::WorkerShares& shares;
     const auth::RateLimits& limits;
     const McpOptions options;
+    const auth::WorkerShares call_places;
     SessionIds sessions;
     ReplayStreams replays;
     LogLevels log_levels;

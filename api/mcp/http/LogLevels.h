@@ -11,19 +11,21 @@
 
 namespace hearth::mcp {
 
-/// The level that each session has set by logging/setLevel: those of the last kMost sessions, in
-/// memory; after a restart a session gets no log messages until it sets one again. Thread-safe.
+/// The level that each session has set by logging/setLevel: those of the last kMost sessions of a
+/// tenant, in memory; after a restart a session gets no log messages until it sets one again.
+/// Thread-safe.
 class LogLevels {
 public:
     /// Words that are no level change nothing.
-    void set(const std::string& session, std::string_view level) {
+    void set(const std::string& tenant, const std::string& session, std::string_view level) {
         const std::optional<int> severity = logSeverity(level);
         if (!severity) return;
         const std::lock_guard lock(mutex_);
-        if (levels_.insert_or_assign(session, *severity).second) order_.push_back(session);
-        if (order_.size() <= kMost) return;
-        levels_.erase(order_.front());
-        order_.pop_front();
+        std::deque<std::string>& order = order_[tenant];
+        if (levels_.insert_or_assign(session, *severity).second) order.push_back(session);
+        if (order.size() <= kMost) return;
+        levels_.erase(order.front());
+        order.pop_front();
     }
 
     std::optional<int> of(const std::string& session) const {
@@ -32,12 +34,12 @@ public:
         return found == levels_.end() ? std::nullopt : std::optional(found->second);
     }
 
-    static constexpr std::size_t kMost = 10'000;
+    static constexpr std::size_t kMost = 2'000;
 
 private:
     mutable std::mutex mutex_;
-    std::map<std::string, int> levels_;  ///< guarded by mutex_
-    std::deque<std::string> order_;      ///< of levels_, oldest first; guarded by mutex_
+    std::map<std::string, int> levels_;                     ///< guarded by mutex_
+    std::map<std::string, std::deque<std::string>> order_;  ///< by tenant, oldest first; guarded
 };
 
 }  // namespace hearth::mcp

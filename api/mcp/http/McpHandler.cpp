@@ -9,9 +9,15 @@ namespace hearth::mcp {
 namespace {
 
 constexpr const char* kSessionHeader = "Mcp-Session-Id";
+constexpr std::size_t kLongestInstance = 64;
 
 Json firstId(const Classified& classified) {
     return classified.batch || classified.messages.empty() ? Json() : classified.messages[0].id;
+}
+
+/// What a session is bound to: another token of the tenant has no part in it.
+std::string ownerOf(const controller::Principal& who) {
+    return who.tenant + '\n' + who.token_id;
 }
 
 bool flag(const Json& object, const std::string& name) {
@@ -31,12 +37,14 @@ api::Response McpHandler::handle(api::Request& request) {
 }
 
 api::Response McpHandler::post(api::Request& request) {
-    const controller::Principal who = hub_.authenticator.authenticate(request);
+    const controller::Principal who = admitted(hub_, request, Counts::Call);
     const Accepts accepts = acceptedForms(request);
     if (accepts == Accepts::Neither) {
         return mcpRefusal(406, {}, rpc::kTransport,
                           "Accept must allow application/json or text/event-stream");
     }
+    // Before the body is read: a slow one holds a worker of its tenant's share.
+    std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
     std::variant<Json, api::Response> posted = postedJson(request, hub_.options.max_body);
     if (auto* refusal = std::get_if<api::Response>(&posted)) return std::move(*refusal);
     const Classified classified =
@@ -46,8 +54,7 @@ api::Response McpHandler::post(api::Request& request) {
         return mcpRefusal(classified.status, classified.id, classified.error.code,
                           classified.error.message, classified.error.data);
     }
-    auth::require(hub_.limits, who.tenant);
-    std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
+    countFurther(hub_, request, who, classified.messages.size());
     api::Response response = classified.kind == Classified::Kind::Modern
                                  ? modern(request, who, classified, accepts)
                                  : legacy(request, who, classified, accepts);
@@ -72,13 +79,16 @@ api::Response McpHandler::modern(api::Request& request, const controller::Princi
     Caller caller = callerOf(request, who);
     caller.version = classified.version;
     caller.context.modern = true;
+    // Tells apart what one principal's programs keep, and carries no right.
+    caller.context.session =
+        request.header(kInstanceHeader).value_or("").substr(0, kLongestInstance);
     caller.context.client_capabilities = meta[envelope::kCapabilities];
     if (const auto level = stringMember(meta, envelope::kLogLevel)) {
         caller.log_severity = logSeverity(*level);
     }
     if (message.method == "subscriptions/listen") return subscriptions(request, caller, message);
-    Answering answering(hub_, "", classified.version, true);
-    answering.add(server_.handle(caller, message));
+    Answering answering(hub_, who.tenant, "", classified.version, true);
+    answering.add(handled(hub_, server_, caller, message));
     return std::move(answering).answer(request, accepts);
 }
 
@@ -89,9 +99,6 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
     if (wanted == nullptr || !wanted->is_object()) {
         problem =
             errorMessage(message.id, {rpc::kInvalidParams, "notifications must be an object", {}});
-    } else if (hub_.notices.count() >= Notices::kMaxStreams) {
-        problem = errorMessage(
-            message.id, {rpc::kInternal, "too many subscriptions at once; try again later", {}});
     }
     hub_.services.metrics.mcp(message.method, "", problem.is_null() ? "ok" : "error");
     if (!problem.is_null()) return mcpAnswer(200, dumpJson(problem));
@@ -106,7 +113,8 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
     if (const Json* uris = member(*wanted, "resourceSubscriptions");
         uris != nullptr && uris->is_array() && catalog.resources) {
         for (const Json& uri : *uris) {
-            if (uri.is_string() && interest.uris.size() < Notices::kMaxUris) {
+            if (uri.is_string() && interest.uris.size() < Notices::kMaxUris &&
+                uri.get_ref<const std::string&>().size() <= Notices::kMaxUri) {
                 interest.uris.insert(uri.get<std::string>());
             }
         }
@@ -149,7 +157,7 @@ std::optional<McpHandler::Session> McpHandler::sessionOf(const api::Request& req
                              "Bad request: the Mcp-Session-Id header is missing; initialize first");
         return std::nullopt;
     }
-    std::optional<SessionFacts> facts = hub_.sessions.check(*named, who.tenant);
+    std::optional<SessionFacts> facts = hub_.sessions.check(*named, ownerOf(who));
     if (!facts) {
         refusal = mcpRefusal(404, id, rpc::kSessionNotFound, "Session not found");
         return std::nullopt;
@@ -183,25 +191,27 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     caller.version = session->version;
     caller.calls_scope = session->id;
     caller.log_severity = hub_.log_levels.of(session->id);
-    Answering answering(hub_, session->id, session->version, false);
+    Answering answering(hub_, who.tenant, session->id, session->version, false);
     if (classified.batch) answering.setBatch();
     for (const Message& message : classified.messages) {
+        if (request.stopToken().stop_requested()) break;  // a batch of slow ones
         if (message.kind == MessageKind::Response) hub_.live_calls->answer(session->id, message);
-        noteSubscription(*session, message);
-        answering.add(server_.handle(caller, message));
+        noteSubscription(who.tenant, *session, message);
+        answering.add(handled(hub_, server_, caller, message));
     }
     if (answering.empty()) return mcpAnswer(202);
     return std::move(answering).answer(request, accepts);
 }
 
-void McpHandler::noteSubscription(const Session& session, const Message& message) {
+void McpHandler::noteSubscription(const std::string& tenant, const Session& session,
+                                  const Message& message) {
     if (message.kind != MessageKind::Request) return;
     if (message.method == "logging/setLevel") {
-        hub_.log_levels.set(session.id, stringMember(message.params, "level").value_or(""));
+        hub_.log_levels.set(tenant, session.id, stringMember(message.params, "level").value_or(""));
     }
     const std::optional<std::string> uri = stringMember(message.params, "uri");
     if (!uri) return;
-    if (message.method == "resources/subscribe") hub_.notices.subscribe(session.id, *uri);
+    if (message.method == "resources/subscribe") hub_.notices.subscribe(tenant, session.id, *uri);
     if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session.id, *uri);
 }
 
@@ -219,14 +229,14 @@ api::Response McpHandler::initialize(const controller::Principal& who, const Mes
     if (!version.empty()) {
         const Json* capabilities = member(message.params, "capabilities");
         response.headers.emplace_back(
-            kSessionHeader, hub_.sessions.issue(who.tenant, version,
+            kSessionHeader, hub_.sessions.issue(ownerOf(who), version,
                                                 capabilities == nullptr ? Json() : *capabilities));
     }
     return response;
 }
 
 api::Response McpHandler::listen(api::Request& request) {
-    const controller::Principal who = hub_.authenticator.authenticate(request);
+    const controller::Principal who = admitted(hub_, request, Counts::Nothing);
     const Accepts accepts = acceptedForms(request);
     if (accepts != Accepts::EventsOnly && accepts != Accepts::Both) {
         api::Response response =
@@ -249,9 +259,6 @@ api::Response McpHandler::listen(api::Request& request) {
             });
         return response;
     }
-    if (hub_.notices.count() >= Notices::kMaxStreams) {
-        throw Error(ErrorCode::Unavailable, "too many event streams are open");
-    }
     response.body =
         api::StreamStarter([&hub = hub_, who, id = session->id,
                             stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
@@ -261,7 +268,7 @@ api::Response McpHandler::listen(api::Request& request) {
 }
 
 api::Response McpHandler::endSession(api::Request& request) {
-    const controller::Principal who = hub_.authenticator.authenticate(request);
+    const controller::Principal who = admitted(hub_, request, Counts::Nothing);
     api::Response refusal;
     const std::optional<Session> session = sessionOf(request, who, {}, refusal);
     if (!session) return refusal;

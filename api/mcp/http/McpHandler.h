@@ -41,7 +41,8 @@ private:
     std::optional<Session> sessionOf(const api::Request& request, const controller::Principal& who,
                                      const Json& id, api::Response& refusal) const;
     /// What a session's message changes in what the streams tell it.
-    void noteSubscription(const Session& session, const Message& message);
+    void noteSubscription(const std::string& tenant, const Session& session,
+                          const Message& message);
 
     Hub& hub_;
     Server& server_;

@@ -84,12 +84,19 @@ void Notices::follow(std::shared_ptr<api::Stream> stream, Listener listener, std
     stream->onClosed([bell = bell_] { bell->ring(); });
 }
 
-void Notices::subscribe(const std::string& session, const std::string& uri) {
+void Notices::subscribe(const std::string& tenant, const std::string& session,
+                        const std::string& uri) {
+    if (uri.size() > kMaxUri) return;
     const std::lock_guard lock(mutex_);
-    if (!subscriptions_.contains(session) && subscriptions_.size() >= kMaxSessions) {
-        subscriptions_.erase(subscriptions_.begin());
+    if (!subscriptions_.contains(session)) {
+        if (subscribed_by_[tenant] >= kMaxSessions) {
+            forget(std::find_if(subscriptions_.begin(), subscriptions_.end(),
+                                [&](const auto& one) { return one.second.tenant == tenant; }));
+        }
+        ++subscribed_by_[tenant];
+        subscriptions_[session].tenant = tenant;
     }
-    std::set<std::string>& uris = subscriptions_[session];
+    std::set<std::string>& uris = subscriptions_[session].uris;
     if (uris.size() < kMaxUris) uris.insert(uri);
 }
 
@@ -97,16 +104,28 @@ void Notices::unsubscribe(const std::string& session, const std::string& uri) {
     const std::lock_guard lock(mutex_);
     const auto found = subscriptions_.find(session);
     if (found == subscriptions_.end()) return;
-    found->second.erase(uri);
-    if (found->second.empty()) subscriptions_.erase(found);
+    found->second.uris.erase(uri);
+    if (found->second.uris.empty()) forget(found);
+}
+
+void Notices::forget(std::map<std::string, Subscribed>::iterator session) {
+    const auto count = subscribed_by_.find(session->second.tenant);
+    if (--count->second == 0) subscribed_by_.erase(count);
+    subscriptions_.erase(session);
 }
 
 void Notices::endSession(const std::string& session) {
-    const std::lock_guard lock(mutex_);
-    subscriptions_.erase(session);
-    for (const auto& one : followed_) {
-        if (one->listener.session == session) one->end();
+    std::vector<std::shared_ptr<Followed>>
+        ended;  // outside the lock: ending one may come back here
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = subscriptions_.find(session);
+        if (found != subscriptions_.end()) forget(found);
+        for (const auto& one : followed_) {
+            if (one->listener.session == session) ended.push_back(one);
+        }
     }
+    for (const auto& one : ended) one->end();
 }
 
 void Notices::toolsChanged() {
@@ -142,13 +161,23 @@ void Notices::loop(const std::stop_token& stop) {
             }
             bell_->ringing = false;
         }
-        const std::lock_guard lock(mutex_);
-        std::erase_if(followed_, [](const auto& one) { return one->stream->closed(); });
-        count_ = followed_.size();
-        if (followed_.empty()) events_.reset();
-        takeEvents();
-        waiting = tell();
+        try {
+            waiting = work();
+        } catch (const std::exception& error) {
+            // What happened is told late, not never: the events are still there.
+            services_.log.error("mcp.notices_failed", {{"error", error.what()}});
+            waiting = true;
+        }
     }
+}
+
+bool Notices::work() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(followed_, [](const auto& one) { return one->stream->closed(); });
+    count_ = followed_.size();
+    if (followed_.empty()) events_.reset();
+    takeEvents();
+    return tell();
 }
 
 void Notices::takeEvents() {
@@ -193,7 +222,7 @@ bool Notices::wants(const Followed& followed, const std::string& uri) const {
     if (followed.listener.interest.uris.contains(uri)) return true;
     const auto found = subscriptions_.find(followed.listener.session);
     return !followed.listener.session.empty() && found != subscriptions_.end() &&
-           found->second.contains(uri);
+           found->second.uris.contains(uri);
 }
 
 void Notices::mark(const std::string& tenant, bool tools, bool resources, const std::string& uri) {

@@ -51,9 +51,9 @@ public:
     /// How many streams there are.
     std::size_t count() const { return count_; }
 
-    /// A session wants to hear of a resource, or no longer. Forgotten at a restart, and
-    /// of some session where there are too many.
-    void subscribe(const std::string& session, const std::string& uri);
+    /// A session of a tenant wants to hear of a resource, or no longer. Forgotten at a restart, and
+    /// of some session of the tenant where it has too many.
+    void subscribe(const std::string& tenant, const std::string& session, const std::string& uri);
     void unsubscribe(const std::string& session, const std::string& uri);
     /// Ends a session's stream and forgets what it wanted.
     void endSession(const std::string& session);
@@ -62,9 +62,11 @@ public:
     void toolsChanged();
     void promptsChanged();
 
-    static constexpr std::size_t kMaxStreams = 1'024;
+    /// Sessions of one tenant with subscriptions, what each may subscribe to, and how long a URI
+    /// may be.
     static constexpr std::size_t kMaxSessions = 1'000;
     static constexpr std::size_t kMaxUris = 100;
+    static constexpr std::size_t kMaxUri = 512;
 
 private:
     struct Followed;
@@ -77,6 +79,8 @@ private:
     };
 
     void loop(const std::stop_token& stop);
+    /// One look at what has happened; true if something has to wait for its second.
+    bool work();
     void takeEvents();
     void take(const controller::Event& event);
     /// Marks what the tenant's streams (empty: everybody's) have to be told.
@@ -88,10 +92,16 @@ private:
     const controller::Services& services_;
     const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
     std::mutex mutex_;
-    std::list<std::shared_ptr<Followed>> followed_;               ///< guarded by mutex_
-    std::map<std::string, std::set<std::string>> subscriptions_;  ///< by session; guarded
-    std::shared_ptr<void> events_;                                ///< while there are streams
-    std::uint64_t since_ = 0;                                     ///< of events; guarded
+    std::list<std::shared_ptr<Followed>> followed_;  ///< guarded by mutex_
+    struct Subscribed {
+        std::string tenant;
+        std::set<std::string> uris;
+    };
+    std::map<std::string, Subscribed> subscriptions_;   ///< by session; guarded by mutex_
+    std::map<std::string, std::size_t> subscribed_by_;  ///< sessions of a tenant; guarded
+    void forget(std::map<std::string, Subscribed>::iterator session);
+    std::shared_ptr<void> events_;  ///< while there are streams
+    std::uint64_t since_ = 0;       ///< of events; guarded
     std::atomic<std::size_t> count_{0};
     std::jthread thread_;
 };

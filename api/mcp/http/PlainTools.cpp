@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/auth/Audited.h"
 #include "api/http/FileAnswer.h"
 #include "api/http/RequestFacts.h"
 #include "api/mcp/seeds/SeedParts.h"
@@ -79,10 +80,15 @@ api::Response PlainTools::handle(api::Request& request) {
 api::Response PlainTools::callTool(api::Request& request, const std::string& seed,
                                    const std::string& name) const {
     CallContext call;
+    metrics::AuditEntry draft;
+    draft.surface = "tools";
+    draft.operation = toUtf8(seed + " " + name);
+    const auto entry = auth::audited(request, services_.audit, std::move(draft), false);
     call.who = authenticator_.authenticate(request);
+    auth::sayWho(entry, call.who);
+    auth::require(limits_, request, call.who.tenant);
     call.started_at = request.startedAt();
     call.origin = api::originOf(request);
-    auth::require(limits_, call.who.tenant);
     std::shared_ptr<void> ticket = shares_.take(call.who.tenant);
     const auto tools = tools_.find(seed);
     if (tools == tools_.end()) {
@@ -97,7 +103,12 @@ api::Response PlainTools::callTool(api::Request& request, const std::string& see
         throw Error(ErrorCode::NotFound, "there is no tool " + toUtf8(name))
             .hint("the tools of " + seed + " are " + names);
     }
+    std::shared_ptr<void> large;
+    if (request.contentLength().value_or(kLargeBody) >= kLargeBody) {
+        large = large_.take(call.who.tenant);
+    }
     const Json arguments = readArguments(request);
+    large.reset();
     const std::vector<std::string> problems = argumentProblems(tool->schema, arguments);
     if (!problems.empty()) {
         Error error(ErrorCode::InvalidArgument, "the arguments of " + name + " are not right");
@@ -167,8 +178,13 @@ std::string PlainTools::sandboxOf(const controller::Principal& who,
 }
 
 api::Response PlainTools::sandboxFile(api::Request& request) const {
+    metrics::AuditEntry draft;
+    draft.surface = "tools";
+    draft.operation = "sandbox file";
+    const auto entry = auth::audited(request, services_.audit, std::move(draft), true);
     const controller::Principal who = authenticator_.authenticate(request);
-    auth::require(limits_, who.tenant);
+    auth::sayWho(entry, who);
+    auth::require(limits_, request, who.tenant);
     std::shared_ptr<void> ticket = shares_.take(who.tenant);
     std::string path = request.query("file_path").value_or("");
     if (path.empty()) throw Error(ErrorCode::InvalidArgument, "file_path is needed");

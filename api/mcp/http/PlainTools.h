@@ -32,6 +32,9 @@ public:
 
     /// The largest body: a program of 10 MB comes as JSON.
     static constexpr std::size_t kMaxBody = 24U << 20U;
+    /// From this size on a body takes one of its tenant's kLargeAtOnce places.
+    static constexpr std::uint64_t kLargeBody = 1U << 20U;
+    static constexpr std::size_t kLargeAtOnce = 2;
 
 private:
     api::Response callTool(api::Request& request, const std::string& seed,
@@ -43,6 +46,7 @@ private:
     const auth::Authenticator& authenticator_;
     const auth::WorkerShares& shares_;
     const auth::RateLimits& limits_;
+    const auth::WorkerShares large_{kLargeAtOnce};
     std::map<std::string, std::vector<Tool>> tools_;  ///< by seed
     api::Router router_;
 };

@@ -11,13 +11,18 @@ namespace hearth::mcp {
 /// The events of one answer, and the connection that takes them now. Thread-safe.
 class ReplayLog {
 public:
-    ReplayLog(std::string id, std::string session, const Clock& clock)
-        : id_(std::move(id)), session_(std::move(session)), clock_(clock) {}
+    ReplayLog(std::string id, std::string tenant, std::string session, const Clock& clock)
+        : id_(std::move(id)),
+          tenant_(std::move(tenant)),
+          session_(std::move(session)),
+          clock_(clock) {}
 
+    const std::string& tenant() const { return tenant_; }
     const std::string& session() const { return session_; }
 
     void begin(std::shared_ptr<api::Stream> stream, bool prime) {
         const std::lock_guard lock(mutex_);
+        reader_ = stream;
         stream_ = std::move(stream);
         if (prime) stream_->send("id: " + id_ + "_0\nretry: 500\ndata: \n\n");
     }
@@ -37,7 +42,10 @@ public:
 
     void attach(std::shared_ptr<api::Stream> stream, std::uint64_t after) {
         const std::lock_guard lock(mutex_);
-        if (stream_) stream_->finish();
+        // One reader: what an earlier one has not taken is not kept for it besides.
+        if (const auto earlier = reader_.lock()) earlier->cut();
+        stream_.reset();
+        reader_ = stream;
         for (const auto& [number, event] : events_) {
             if (number > after) stream->send(event);
         }
@@ -71,10 +79,12 @@ private:
     static constexpr std::size_t kMaxBytes = 8U << 20U;
 
     const std::string id_;
+    const std::string tenant_;
     const std::string session_;
     const Clock& clock_;
     mutable std::mutex mutex_;
     std::shared_ptr<api::Stream> stream_;  ///< null while nobody listens; guarded by mutex_
+    std::weak_ptr<api::Stream> reader_;    ///< the last that listened; guarded by mutex_
     std::deque<std::pair<std::uint64_t, std::string>> events_;  ///< guarded by mutex_
     std::uint64_t last_ = 0;                                    ///< guarded by mutex_
     std::optional<TimePoint> ended_at_;                         ///< guarded by mutex_
@@ -100,30 +110,46 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Outlet> ReplayStreams::open(const std::string& session,
+std::shared_ptr<Outlet> ReplayStreams::open(const std::string& tenant, const std::string& session,
                                             std::shared_ptr<api::Stream> stream, bool prime) {
     const std::string id = newId("");
-    const auto log = std::make_shared<ReplayLog>(id, session, clock_);
+    const auto log = std::make_shared<ReplayLog>(id, tenant, session, clock_);
     log->begin(std::move(stream), prime);
     const std::lock_guard lock(mutex_);
-    collect();
     logs_.emplace(id, log);
     order_.push_back(id);
+    collect(tenant);
     return std::make_shared<ReplayOutlet>(log);
 }
 
-void ReplayStreams::collect() {
+void ReplayStreams::collect(const std::string& tenant) {
+    std::size_t all = 0;
     std::size_t bytes = 0;
-    for (const auto& [id, log] : logs_) bytes += log->bytes();
-    while (!order_.empty()) {
-        const auto oldest = logs_.find(order_.front());
-        const std::optional<TimePoint> ended = oldest->second->endedAt();
-        const bool late = ended && clock_.now() - *ended > kKept;
-        if (!late && logs_.size() < kMaxLogs && bytes <= kMaxBytes) return;
-        bytes -= oldest->second->bytes();
-        logs_.erase(oldest);
-        order_.pop_front();
+    std::size_t count = 0;
+    for (const auto& [id, log] : logs_) {
+        all += log->bytes();
+        if (log->tenant() != tenant) continue;
+        bytes += log->bytes();
+        ++count;
     }
+    // Oldest first: what is late of everybody, and what is too much of this tenant; only where all
+    // together keep too much, of the others, too.
+    std::erase_if(order_, [&](const std::string& id) {
+        const auto found = logs_.find(id);
+        const ReplayLog& log = *found->second;
+        const bool own = log.tenant() == tenant;
+        const std::optional<TimePoint> ended = log.endedAt();
+        const bool late = ended && clock_.now() - *ended > kKept;
+        const bool much = (own && (count > kMaxLogs || bytes > kMaxBytes)) || all > kMaxBytesOfAll;
+        if (!late && !much) return false;
+        all -= log.bytes();
+        if (own) {
+            bytes -= log.bytes();
+            --count;
+        }
+        logs_.erase(found);
+        return true;
+    });
 }
 
 ReplayStreams::Place ReplayStreams::find(const std::string& session,

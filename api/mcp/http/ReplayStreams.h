@@ -18,23 +18,26 @@ class ReplayLog;
 
 /// SSE answers that survive their connection (Streamable HTTP of 2025-03-26 to 2025-11-25): each
 /// event has an id, and a GET with the last one's in Last-Event-ID gives what followed and goes on.
-/// Kept in memory, bounded; after a restart nothing is known. Thread-safe.
+/// Kept in memory, bounded for all and for each tenant; after a restart nothing is known.
+/// Thread-safe.
 class ReplayStreams {
 public:
     explicit ReplayStreams(const Clock& clock) : clock_(clock) {}
 
-    /// A new answer of a session on `stream`. With `prime`, it begins with an event that has an id
-    /// and no data, so that even the first message can be fetched again.
-    std::shared_ptr<Outlet> open(const std::string& session, std::shared_ptr<api::Stream> stream,
-                                 bool prime);
+    /// A new answer of a tenant's session on `stream`. With `prime`, it begins with an event that
+    /// has an id and no data, so that even the first message can be fetched again.
+    std::shared_ptr<Outlet> open(const std::string& tenant, const std::string& session,
+                                 std::shared_ptr<api::Stream> stream, bool prime);
     /// Whether resume() would find it.
     bool knows(const std::string& session, std::string_view last_event_id);
     /// Sends what followed that event on `stream` and moves the answer there.
     void resume(const std::string& session, std::string_view last_event_id,
                 std::shared_ptr<api::Stream> stream);
 
-    static constexpr std::size_t kMaxLogs = 1'000;
-    static constexpr std::size_t kMaxBytes = 64U << 20U;
+    /// Of one tenant: answers, and bytes of them.
+    static constexpr std::size_t kMaxLogs = 500;
+    static constexpr std::size_t kMaxBytes = 16U << 20U;
+    static constexpr std::size_t kMaxBytesOfAll = 128U << 20U;
     static constexpr std::chrono::minutes kKept{5};
 
 private:
@@ -43,7 +46,7 @@ private:
         std::uint64_t event = 0;
     };
     Place find(const std::string& session, std::string_view last_event_id);
-    void collect();
+    void collect(const std::string& tenant);
 
     const Clock& clock_;
     std::mutex mutex_;

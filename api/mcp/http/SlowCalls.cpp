@@ -38,8 +38,11 @@ void SlowCalls::Inbox::mark(std::uint64_t id) {
     changed.notify_one();
 }
 
-SlowCalls::SlowCalls(const Clock& clock)
-    : clock_(clock), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+SlowCalls::SlowCalls(const Clock& clock, metrics::Log& log)
+    : clock_(clock),
+      log_(log),
+      cancelling_([this](const std::stop_token& stop) { cancelLoop(stop); }),
+      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
 void SlowCalls::follow(const std::shared_ptr<Outlet>& outlet, std::vector<SlowCall> calls,
                        const std::stop_token& stop, HangUp hang_up) {
@@ -94,7 +97,7 @@ void SlowCalls::loop(const std::stop_token& stop) {
             const PendingCall& pending = one.call.pending;
             const bool timer = now >= one.progress_at || (pending.until && now >= *pending.until);
             const bool news = std::find(dirty.begin(), dirty.end(), it->first) != dirty.end();
-            if ((news || timer || stopping) && !look(one, stopping)) {
+            if ((news || timer || stopping) && !lookSafely(one, stopping)) {
                 it = followed_.erase(it);
                 --count_;
             } else {
@@ -105,12 +108,44 @@ void SlowCalls::loop(const std::stop_token& stop) {
     }
 }
 
+void SlowCalls::cancelLoop(const std::stop_token& stop) {
+    while (true) {
+        std::shared_ptr<Call> call;
+        {
+            std::unique_lock lock(cancel_mutex_);
+            cancel_changed_.wait(lock, stop, [this] { return !to_cancel_.empty(); });
+            if (stop.stop_requested()) return;
+            call = std::move(to_cancel_.front());
+            to_cancel_.pop_front();
+        }
+        try {
+            call->cancel();
+        } catch (const std::exception& error) {
+            // Its sandbox has gone, and what ran in it too.
+            log_.info("mcp.cancel_failed", {{"error", error.what()}});
+        }
+    }
+}
+
+bool SlowCalls::lookSafely(Followed& followed, bool stopping) {
+    try {
+        return look(followed, stopping);
+    } catch (const std::exception& error) {
+        log_.error("mcp.slow_call_failed", {{"error", error.what()}});
+        return false;
+    }
+}
+
 bool SlowCalls::look(Followed& followed, bool stopping) {
     const SlowCall& call = followed.call;
     Outlet& outlet = *followed.outlet;
     if (call.call->cancelled()) return false;
     if (outlet.closed()) {
-        if (followed.hang_up == HangUp::Cancels) call.call->cancel();
+        if (followed.hang_up == HangUp::Cancels) {
+            const std::lock_guard lock(cancel_mutex_);
+            to_cancel_.push_back(call.call);
+            cancel_changed_.notify_one();
+        }
         return false;
     }
     sendOutput(followed);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "api/http/Handler.h"
 #include "api/mcp/SlowCall.h"
 #include "api/mcp/http/Outlet.h"
+#include "metrics/Log.h"
 
 namespace hearth::mcp {
 
@@ -27,7 +29,7 @@ namespace hearth::mcp {
 /// execution lives on.
 class SlowCalls {
 public:
-    explicit SlowCalls(const Clock& clock);
+    SlowCalls(const Clock& clock, metrics::Log& log);
     SlowCalls(const SlowCalls&) = delete;
     SlowCalls& operator=(const SlowCalls&) = delete;
 
@@ -54,17 +56,27 @@ private:
     };
 
     void loop(const std::stop_token& stop);
+    /// Takes back what has been hung up on: that waits for the agent of a sandbox, which may be
+    /// slow or gone, so not in the thread that serves all others.
+    void cancelLoop(const std::stop_token& stop);
     /// Answers, reports or leaves the call; false when it is done with.
     bool look(Followed& followed, bool stopping);
     /// What the call has printed since, as log messages, where its client wants them.
     static void sendOutput(Followed& followed);
+    /// look(), and false where it fails: nothing that one call throws is another one's affair.
+    bool lookSafely(Followed& followed, bool stopping);
     std::chrono::nanoseconds untilNext() const;
 
     const Clock& clock_;
+    metrics::Log& log_;
     std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
     std::atomic<std::uint64_t> next_id_{1};
     std::atomic<std::size_t> count_{0};
+    std::mutex cancel_mutex_;
+    std::condition_variable_any cancel_changed_;
+    std::deque<std::shared_ptr<Call>> to_cancel_;  ///< guarded by cancel_mutex_
+    std::jthread cancelling_;
     std::jthread thread_;
 };
 

@@ -14,6 +14,11 @@ struct SseTransport::Session {
     std::mutex mutex;
     std::string version;                        ///< guarded by mutex
     Json client_capabilities = Json::object();  ///< guarded by mutex
+
+    std::string currentVersion() {
+        const std::lock_guard lock(mutex);
+        return version;
+    }
 };
 
 namespace {
@@ -47,13 +52,7 @@ api::Response SseTransport::handle(api::Request& request) {
 }
 
 api::Response SseTransport::open(api::Request& request) {
-    const controller::Principal who = hub_.authenticator.authenticate(request);
-    {
-        const std::lock_guard lock(table_->mutex);
-        if (table_->sessions.size() >= kMaxSessions) {
-            throw Error(ErrorCode::Unavailable, "too many event streams are open");
-        }
-    }
+    const controller::Principal who = admitted(hub_, request, Counts::Nothing);
     api::Response response = eventAnswer();
     response.body =
         api::StreamStarter([table = table_, who, path = messages_path_, &hub = hub_,
@@ -68,15 +67,19 @@ api::Response SseTransport::open(api::Request& request) {
                 table->sessions[session->id] = session;
             }
             hub.notices.follow(stream, {who, Interest::all(), session->id}, stop);
-            const auto forget = [weak = std::weak_ptr<Table>(table), id = session->id] {
+            const auto forget = [weak = std::weak_ptr<Table>(table), &notices = hub.notices,
+                                 id = session->id] {
                 const std::shared_ptr<Table> sessions = weak.lock();
                 if (!sessions) return;
                 std::shared_ptr<Session> gone;  // goes after the lock
-                const std::lock_guard lock(sessions->mutex);
-                const auto found = sessions->sessions.find(id);
-                if (found == sessions->sessions.end()) return;
-                gone = std::move(found->second);
-                sessions->sessions.erase(found);
+                {
+                    const std::lock_guard lock(sessions->mutex);
+                    const auto found = sessions->sessions.find(id);
+                    if (found == sessions->sessions.end()) return;
+                    gone = std::move(found->second);
+                    sessions->sessions.erase(found);
+                }
+                notices.endSession(id);
             };
             stream->onClosed(forget);
         });
@@ -84,7 +87,7 @@ api::Response SseTransport::open(api::Request& request) {
 }
 
 api::Response SseTransport::message(api::Request& request) {
-    const controller::Principal who = hub_.authenticator.authenticate(request);
+    const controller::Principal who = admitted(hub_, request, Counts::Call);
     const std::string id =
         request.query("sessionId").value_or(request.query("session_id").value_or(""));
     std::shared_ptr<Session> session;
@@ -93,30 +96,31 @@ api::Response SseTransport::message(api::Request& request) {
         const auto found = table_->sessions.find(id);
         if (found != table_->sessions.end()) session = found->second;
     }
-    if (!session || session->who.tenant != who.tenant) {
+    // Whose token opened it: another one's calls would be told where it does not read.
+    if (!session || session->who.tenant != who.tenant || session->who.token_id != who.token_id) {
         return mcpRefusal(404, {}, rpc::kSessionNotFound, "Session not found");
     }
+    const std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
     std::variant<Json, api::Response> posted = postedJson(request, hub_.options.max_body);
     if (auto* refusal = std::get_if<api::Response>(&posted)) return std::move(*refusal);
-    auth::require(hub_.limits, who.tenant);
-    const std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
-    take(request, session, std::get<Json>(posted));
+    const Classified classified = classify(std::get<Json>(posted), std::nullopt);
+    if (classified.kind == Classified::Kind::Refused) {
+        return mcpRefusal(classified.status, classified.id, classified.error.code,
+                          classified.error.message, classified.error.data);
+    }
+    if (classified.batch && session->currentVersion() != kBatchVersion) {
+        return mcpRefusal(400, {}, rpc::kInvalidRequest,
+                          "Batches exist in protocol version 2025-03-26 only");
+    }
+    countFurther(hub_, request, who, classified.messages.size());
+    for (const Message& each : classified.messages) take(request, session, each);
     api::Response response = mcpAnswer(202, "Accepted");
     response.headers = {{"Content-Type", "text/plain"}};
     return response;
 }
 
 void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& session,
-                        const Json& body) {
-    if (!body.is_array()) {
-        takeOne(request, session, readMessage(body));
-        return;
-    }
-    for (const Json& one : body) takeOne(request, session, readMessage(one));
-}
-
-void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>& session,
-                           const Message& message) {
+                        const Message& message) {
     if (message.kind == MessageKind::Response) {
         hub_.live_calls->answer(session->id, message);
         return;
@@ -135,10 +139,12 @@ void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>
         return;
     }
     if (message.method == "logging/setLevel") {
-        hub_.log_levels.set(session->id, stringMember(message.params, "level").value_or(""));
+        hub_.log_levels.set(session->who.tenant, session->id,
+                            stringMember(message.params, "level").value_or(""));
     }
     if (const auto uri = stringMember(message.params, "uri")) {
-        if (message.method == "resources/subscribe") hub_.notices.subscribe(session->id, *uri);
+        if (message.method == "resources/subscribe")
+            hub_.notices.subscribe(session->who.tenant, session->id, *uri);
         if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session->id, *uri);
     }
     Caller caller = callerOf(request, session->who);
@@ -150,7 +156,7 @@ void SseTransport::takeOne(api::Request& request, const std::shared_ptr<Session>
         caller.version = session->version;
         caller.context.client_capabilities = session->client_capabilities;
     }
-    Server::Reply reply = server_.handle(caller, message);
+    Server::Reply reply = handled(hub_, server_, caller, message);
     const auto outlet = std::make_shared<SharedOutlet>(session->outlet);
     if (const auto* done = std::get_if<Json>(&reply)) outlet->send(*done);
     if (auto* live = std::get_if<LiveReply>(&reply)) {

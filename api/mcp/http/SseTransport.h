@@ -22,8 +22,6 @@ public:
     /// GET opens, POST is a message.
     api::Response handle(api::Request& request) override;
 
-    static constexpr std::size_t kMaxSessions = 1'000;
-
 private:
     struct Session;
     struct Table {
@@ -33,9 +31,8 @@ private:
 
     api::Response open(api::Request& request);
     api::Response message(api::Request& request);
-    void take(api::Request& request, const std::shared_ptr<Session>& session, const Json& body);
-    void takeOne(api::Request& request, const std::shared_ptr<Session>& session,
-                 const Message& message);
+    void take(api::Request& request, const std::shared_ptr<Session>& session,
+              const Message& message);
 
     Hub& hub_;
     Server& server_;

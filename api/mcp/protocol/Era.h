@@ -35,6 +35,10 @@ constexpr const char* kServer = "io.modelcontextprotocol/serverInfo";
 constexpr const char* kSubscription = "io.modelcontextprotocol/subscriptionId";
 }  // namespace envelope
 
+/// By this header a bridge names itself in calls of revisions without sessions, so that what a tool
+/// keeps for "the caller" is the bridge's own.
+inline constexpr const char* kInstanceHeader = "Hearth-Instance";
+
 /// How grave a log level is, 0 for "debug" to 7 for "emergency"; nullopt for another word.
 std::optional<int> logSeverity(std::string_view level);
 bool isLegacyVersion(std::string_view version);

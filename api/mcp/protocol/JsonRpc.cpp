@@ -5,6 +5,9 @@
 namespace hearth::mcp {
 namespace {
 
+/// It is kept, and said again, for as long as a call is in work.
+constexpr std::size_t kLongestId = 256;
+
 bool isId(const Json& value) {
     return value.is_string() || value.is_number_integer();
 }
@@ -23,6 +26,9 @@ Message readMessage(const Json& body) {
     const Json* id = member(body, "id");
     if (id != nullptr) {
         if (!isId(*id)) return invalid(message, "id must be a string or an integer");
+        if (id->is_string() && id->get_ref<const std::string&>().size() > kLongestId) {
+            return invalid(message, "id is longer than 256 bytes");
+        }
         message.id = *id;
     }
     if (stringMember(body, "jsonrpc") != "2.0") {

@@ -26,13 +26,13 @@ std::string digestBytes(const Digest& digest, std::size_t size) {
 SessionIds::SessionIds(std::string_view secret_key, const Clock& clock)
     : key_(digestBytes(hmacSha256(secret_key, "mcp session"), 32)), clock_(clock) {}
 
-std::string SessionIds::sign(std::string_view body, std::string_view tenant) const {
+std::string SessionIds::sign(std::string_view body, std::string_view owner) const {
     std::string text(body);
-    text += tenant;
+    text += owner;
     return digestBytes(hmacSha256(key_, text), kTagSize);
 }
 
-std::string SessionIds::issue(std::string_view tenant, std::string_view protocol_version,
+std::string SessionIds::issue(std::string_view owner, std::string_view protocol_version,
                               const Json& client_capabilities) {
     const auto place =
         std::find(kLegacyVersions.begin(), kLegacyVersions.end(), negotiate(protocol_version)) -
@@ -47,15 +47,15 @@ std::string SessionIds::issue(std::string_view tenant, std::string_view protocol
     std::array<char, kRandomSize> noise{};
     randomBytes(noise.data(), noise.size());
     body.append(noise.data(), noise.size());
-    return base64UrlEncode(body + sign(body, tenant));
+    return base64UrlEncode(body + sign(body, owner));
 }
 
-std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_view tenant) const {
+std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_view owner) const {
     std::string bytes;
     if (!base64UrlDecode(id, bytes) || bytes.size() != kBodySize + kTagSize) return std::nullopt;
     const std::string_view body(bytes.data(), kBodySize);
     const std::string_view tag(bytes.data() + kBodySize, kTagSize);
-    if (!constantTimeEqual(tag, sign(body, tenant))) return std::nullopt;
+    if (!constantTimeEqual(tag, sign(body, owner))) return std::nullopt;
     const auto place = static_cast<unsigned char>(body[1]);
     if (body[0] != kLayout || place >= kLegacyVersions.size()) return std::nullopt;
     std::uint64_t issued = 0;

@@ -22,9 +22,9 @@ struct SessionFacts {
 };
 
 /// Makes and checks session ids that describe themselves: layout version, protocol version, what
-/// the client can do, time of issue and random bits, signed with the server's key and bound to a
-/// tenant. Any server with the same key accepts them, so clients live on across restarts.
-/// Thread-safe.
+/// the client can do, time of issue and random bits, signed with the server's key and bound to an
+/// owner: a text that tells principals apart. Any server with the same key accepts them, so clients
+/// live on across restarts. Thread-safe.
 ///
 /// Only ended sessions are remembered: the last kMaxRevoked of them, in memory. After a restart an
 /// ended session would be accepted again; it carries no right of its own, so nothing is gained.
@@ -33,11 +33,11 @@ public:
     SessionIds(std::string_view secret_key, const Clock& clock);
 
     /// A new id for a legacy protocol version, visible ASCII.
-    std::string issue(std::string_view tenant, std::string_view protocol_version,
+    std::string issue(std::string_view owner, std::string_view protocol_version,
                       const Json& client_capabilities = Json::object());
-    /// What a good id says; nullopt for one that is malformed, another tenant's,
+    /// What a good id says; nullopt for one that is malformed, another owner's,
     /// older than kMaxAge or ended.
-    std::optional<SessionFacts> check(std::string_view id, std::string_view tenant) const;
+    std::optional<SessionFacts> check(std::string_view id, std::string_view owner) const;
     /// Ends a session that check() accepts.
     void revoke(const std::string& id);
 
@@ -45,7 +45,7 @@ public:
     static constexpr std::chrono::hours kMaxAge{24 * 90};
 
 private:
-    std::string sign(std::string_view body, std::string_view tenant) const;
+    std::string sign(std::string_view body, std::string_view owner) const;
 
     const std::string key_;
     const Clock& clock_;

@@ -16,6 +16,8 @@ constexpr const char* kLogs = "workspace://{id}/logs";
 constexpr const char* kFiles = "workspace://{id}/files/{+path}";
 constexpr std::size_t kListed = 200;
 constexpr std::size_t kLoggedRuns = 20;
+/// What is shown of a text at most.
+constexpr std::size_t kFileTextCap = 100'000;
 /// Of each run's output, in a log; none of it where there is more than kLongOutput.
 constexpr std::size_t kLoggedOutput = 2'000;
 constexpr std::uint64_t kLongOutput = 256U << 10U;
@@ -33,6 +35,33 @@ Json document(const controller::WorkspaceView& view) {
     if (view.expires_at) out["expiresAt"] = *view.expires_at;
     if (!view.labels.empty()) out["labels"] = view.labels;
     return out;
+}
+
+std::string rest(const std::string& path, std::size_t shown, std::uint64_t size) {
+    return "(" + std::to_string(shown) + " of " + std::to_string(size) +
+           " bytes. The rest: tool file_get with path \"" + toUtf8(path) + "\" and offset " +
+           std::to_string(shown) + ", or GET /v1/workspaces/…/files/…)";
+}
+
+/// Text is cut between two characters and says so; other bytes come whole or not at all, for half a
+/// picture is none.
+Json fileContents(const std::string& uri, const std::string& path, const std::string& bytes,
+                  std::uint64_t size) {
+    const std::string mime = controller::mediaType(path, bytes);
+    const bool whole = bytes.size() == size;
+    const std::string_view shown = whole && size <= kFileTextCap
+                                       ? std::string_view(bytes)
+                                       : prefixOf(bytes, std::min(bytes.size(), kFileTextCap));
+    const bool text = shown.find('\0') == std::string_view::npos && isUtf8(shown);
+    if (text) {
+        Json contents = Json::array({textContents(uri, mime, std::string(shown))});
+        if (shown.size() < size) {
+            contents.push_back(textContents(uri, "text/plain", rest(path, shown.size(), size)));
+        }
+        return contents;
+    }
+    if (whole) return Json::array({blobContents(uri, mime, bytes)});
+    return Json::array({textContents(uri, "text/plain", rest(path, 0, size))});
 }
 
 std::string tail(const std::string& bytes) {
@@ -118,22 +147,22 @@ Json WorkspaceResources::file(const CallContext& context, const std::string& uri
     const agent::FileStat stat = services_.workspaces.stat(context.who, id, path);
     if (stat.type == "directory") {
         std::string text;
-        for (const auto& one :
-             services_.workspaces.listFiles(context.who, id, path, false, kListed, "").items) {
+        const auto page = services_.workspaces.listFiles(context.who, id, path, false, kListed, "");
+        for (const auto& one : page.items) {
             text += one.path + (one.type == "directory" ? "/" : "") + "\n";
         }
+        if (!page.next.empty()) text += "(and more: tool file_get)\n";
         return Json::array({textContents(uri, "text/plain", text)});
     }
+    agent::FileStat opened;
     std::string bytes;
     services_.workspaces.readFile(
-        context.who, id, path, 0, kFileCap, [](const agent::FileStat&) {},
+        context.who, id, path, 0, kFileCap, [&opened](const agent::FileStat& now) { opened = now; },
         [&](std::string_view chunk) {
-            bytes += chunk;
+            bytes += chunk.substr(0, kFileCap - bytes.size());
             return bytes.size() < kFileCap;
         });
-    const std::string mime = controller::mediaType(path, bytes);
-    const bool text = bytes.find('\0') == std::string::npos && isUtf8(bytes);
-    return Json::array({text ? textContents(uri, mime, bytes) : blobContents(uri, mime, bytes)});
+    return fileContents(uri, path, bytes, std::max<std::uint64_t>(opened.size, bytes.size()));
 }
 
 std::optional<std::vector<std::string>> WorkspaceResources::complete(

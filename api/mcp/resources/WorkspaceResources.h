@@ -17,7 +17,8 @@ public:
                                                      const std::string& uri_template,
                                                      const std::string& variable) const override;
 
-    /// The largest file that is read whole; of longer text the beginning is given.
+    /// The largest file that is given as a blob. Of long text the beginning is given, of what is
+    /// larger and no text nothing but how to get it.
     static constexpr std::uint64_t kFileCap = 700'000;
 
 private:

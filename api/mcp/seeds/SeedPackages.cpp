@@ -49,7 +49,6 @@ void note(const Services& services, const CallContext& call, const std::string& 
 PackagesRequest pipRequest() {
     PackagesRequest request;
     request.manager = "pip";
-    request.wait = std::chrono::milliseconds(0);
     request.timeout = kLongestRun;
     return request;
 }
@@ -61,9 +60,8 @@ std::vector<std::string> namesIn(const std::vector<std::string>& specs) {
 }
 
 PendingCall whenDone(const Services& services, const CallContext& call,
-                     const std::string& execution_id, const std::vector<std::string>& names,
-                     TellPackages tell) {
-    const auto execution = services.executions.find(call.who, execution_id);
+                     const std::shared_ptr<controller::Execution>& execution,
+                     const std::vector<std::string>& names, TellPackages tell) {
     return whenEnded(services, call, execution,
                      [execution, names, tell = std::move(tell)](const ExecutionView& view) {
                          return tell(controller::Packages::viewOf(*execution, names), view);
@@ -115,9 +113,9 @@ ToolOutcome installPackages(const Services& services, const CallContext& call,
     } else {
         request.install = specs;
     }
-    const std::string id = services.packages.manage(call.who, workspace, request).execution_id;
-    if (!offline) note(services, call, workspace, specs, id);
-    PendingCall pending = whenDone(services, call, id, namesIn(specs), std::move(tell));
+    const auto execution = services.packages.begin(call.who, workspace, request).execution;
+    if (!offline) note(services, call, workspace, specs, execution->id());
+    PendingCall pending = whenDone(services, call, execution, namesIn(specs), std::move(tell));
     if (wait) pending.until = services.clock.now() + *wait;
     // It is the workspace's, not the call's: whoever stops waiting for it can ask how it went.
     pending.cancel = [] {};
@@ -129,8 +127,8 @@ ToolOutcome checkPackages(const Services& services, const CallContext& call,
                           TellPackages tell) {
     PackagesRequest request = pipRequest();
     request.check = namesIn(specs);
-    const std::string id = services.packages.manage(call.who, workspace, request).execution_id;
-    return whenDone(services, call, id, request.check, std::move(tell));
+    const auto execution = services.packages.begin(call.who, workspace, request).execution;
+    return whenDone(services, call, execution, request.check, std::move(tell));
 }
 
 std::optional<NotedInstall> installNoted(const Services& services, const CallContext& call,

@@ -1,5 +1,6 @@
 #include "api/mcp/seeds/SeedPackages.h"
 #include "api/mcp/seeds/SeedParts.h"
+#include "api/mcp/seeds/Turns.h"
 #include "base/http/Url.h"
 
 // S1: sandboxes with ids, Python code and terminal commands, packages in lists, links as texts.
@@ -55,12 +56,14 @@ ToolOutcome listSandboxes(const Services& services, const CallContext& call) {
     return valueResult(out);
 }
 
-ToolOutcome createSandbox(const Services& services, const CallContext& call,
+ToolOutcome createSandbox(const Services& services, Turns& turns, const CallContext& call,
                           const Arguments& arguments) {
     Wish wish;
     wish.name = arguments.text("name");
     if (wish.name && wish.name->empty()) wish.name.reset();
+    std::shared_ptr<void> turn;
     if (wish.name) {
+        turn = turns.take(call.who.tenant + "\n" + *wish.name);
         for (const WorkspaceView& view : own(services, call)) {
             if (view.name != wish.name) continue;
             throw Error(ErrorCode::Conflict, "you have a sandbox named " + *wish.name)
@@ -175,6 +178,7 @@ std::vector<SeedTool> s1Tools(const Services& services) {
     const Json packages{{"type", "array"},
                         {"items", {{"type", "string"}, {"minLength", 1}}},
                         {"description", "Packages of an index, with versions or without."}};
+    const auto turns = std::make_shared<Turns>();
     std::vector<SeedTool> tools;
     tools.push_back({{"list_sandboxes", "List sandboxes",
                       "Lists your sandboxes: ids, names, images, when they were last used.",
@@ -187,8 +191,8 @@ std::vector<SeedTool> s1Tools(const Services& services) {
           "Gives a sandbox of your own with Python. Pass its sandbox_id to the other tools.",
           objectSchema({{"name", optionalText("A name of yours for it.")}}),
           toolHints(false, false, false),
-          [&services](const CallContext& call, const Arguments& arguments) {
-              return createSandbox(services, call, arguments);
+          [&services, turns](const CallContext& call, const Arguments& arguments) {
+              return createSandbox(services, *turns, call, arguments);
           }}});
     tools.push_back({{"install_packages_in_sandbox", "Install packages",
                       "Installs Python packages in a sandbox and answers when that is done.",

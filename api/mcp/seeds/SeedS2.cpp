@@ -1,9 +1,11 @@
 #include "api/mcp/seeds/SeedParts.h"
+#include "api/mcp/seeds/Turns.h"
 #include "base/Ids.h"
 
 // S2: one sandbox that no call names. It is the caller's current one: of the principal and the
-// session, never of the server. The workspace itself remembers whose it is, by a label, so that
-// it is found again after a restart and there is nothing here to be bounded or lost.
+// session (where the revision has none, of the bridge that carries the call), never of the server.
+// The workspace itself remembers whose it is, by a label, so that it is found again after a restart
+// and there is nothing here to be bounded or lost.
 
 namespace hearth::mcp::seeds {
 namespace {
@@ -41,13 +43,14 @@ std::string labelOf(const WorkspaceView& view, const char* label) {
     return found == view.labels.end() ? "" : found->second;
 }
 
-ToolOutcome initialize(const Services& services, const CallContext& call,
+ToolOutcome initialize(const Services& services, Turns& turns, const CallContext& call,
                        const Arguments& arguments) {
     Wish wish;
     wish.image = arguments.textOr("image", kDefaultImage);
     wish.default_image = kDefaultImage;
     wish.packages = false;
     wish.labels = {{kCurrent, keyOf(call)}, {kImage, *wish.image}};
+    const std::shared_ptr<void> turn = turns.take(call.who.tenant + "\n" + keyOf(call));
     if (const auto view = current(services, call)) {
         if (labelOf(*view, kImage) != *wish.image) {
             throw Error(ErrorCode::Conflict,
@@ -101,6 +104,7 @@ Json failure(const Error& error) {
 }  // namespace
 
 std::vector<SeedTool> s2Tools(const Services& services) {
+    const auto turns = std::make_shared<Turns>();
     std::vector<SeedTool> tools;
     tools.push_back(
         {{"initialize_sandbox", "Initialize the sandbox",
@@ -109,8 +113,8 @@ std::vector<SeedTool> s2Tools(const Services& services) {
           objectSchema(
               {{"image", withDefault(stringParam("The image it is to have."), kDefaultImage)}}),
           toolHints(false, false, true),
-          [&services](const CallContext& call, const Arguments& arguments) {
-              return initialize(services, call, arguments);
+          [&services, turns](const CallContext& call, const Arguments& arguments) {
+              return initialize(services, *turns, call, arguments);
           }},
          failure});
     tools.push_back(

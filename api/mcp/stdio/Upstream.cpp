@@ -245,7 +245,8 @@ void Upstream::exchange(api::Client& client, const Json& message, const Deliver&
 
 void Upstream::exchangeModern(api::Client& client, const Json& message, const Deliver& deliver) {
     api::ClientHeaders headers = {
-        {"Mcp-Method", headerText(stringMember(message, "method").value_or(""))}};
+        {"Mcp-Method", headerText(stringMember(message, "method").value_or(""))},
+        {kInstanceHeader, instance_}};
     if (const Json* params = member(message, "params")) {
         if (const Json* meta = member(*params, "_meta")) {
             headers.emplace_back("MCP-Protocol-Version",

@@ -10,6 +10,7 @@
 #include "api/http/Client.h"
 #include "api/mcp/protocol/JsonRpc.h"
 #include "api/mcp/stdio/LocalFiles.h"
+#include "base/Ids.h"
 
 namespace hearth::mcp {
 
@@ -65,6 +66,7 @@ private:
     const std::string url_;
     const std::string token_;
     const std::string endpoint_;
+    const std::string instance_ = newId("");  ///< what this bridge calls itself, kInstanceHeader
     mutable std::mutex mutex_;
     Session session_;  ///< guarded by mutex_
     Json hello_;       ///< params of the last initialize, to open a session anew; guarded by mutex_

@@ -184,11 +184,11 @@ Json filesParam(const std::string& description) {
             {"maxItems", 50}};
 }
 
-Json toolHints(bool read_only, bool destructive, bool idempotent) {
+Json toolHints(bool read_only, bool destructive, bool idempotent, bool open_world) {
     return {{"readOnlyHint", read_only},
             {"destructiveHint", destructive},
             {"idempotentHint", idempotent},
-            {"openWorldHint", false}};
+            {"openWorldHint", open_world}};
 }
 
 std::vector<controller::InlineFile> inlineFiles(const Arguments& arguments) {

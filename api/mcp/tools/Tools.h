@@ -94,7 +94,8 @@ Json textMapParam(const std::string& description);
 Json textListParam(const std::string& description, std::size_t most);
 Json workspaceParam();
 Json filesParam(const std::string& description);
-Json toolHints(bool read_only, bool destructive, bool idempotent);
+/// `open_world`: it may reach what is outside the sandbox.
+Json toolHints(bool read_only, bool destructive, bool idempotent, bool open_world = false);
 
 /// The `files` argument; Error(InvalidArgument) for bad base64 or both of text and base64.
 std::vector<controller::InlineFile> inlineFiles(const Arguments& arguments);

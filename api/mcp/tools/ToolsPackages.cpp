@@ -38,11 +38,21 @@ ToolOutcome packages(const Services& services, const CallContext& call,
     request.from = arguments.text("from");
     request.wait = arguments.seconds("wait_s").value_or(request.wait);
     request.list = request.install.empty() && request.check.empty() && !request.from;
-    const PackagesView view =
-        services.packages.manage(call.who, arguments.textOr("workspace_id", ""), request);
-    ToolResult result = textResult(packagesText(view));
-    result.is_error = view.status == "failed";
-    return result;
+    const std::string workspace = arguments.textOr("workspace_id", "");
+    const auto begun = services.packages.begin(call.who, workspace, request);
+    PendingCall pending;
+    pending.execution = begun.execution;
+    pending.until = services.clock.now() + request.wait;
+    pending.finish = [begun] {
+        const PackagesView view = controller::Packages::viewOf(*begun.execution, begun.names);
+        ToolResult result = textResult(packagesText(view));
+        result.is_error = view.status == "failed";
+        return result;
+    };
+    pending.cancel = [&services, who = call.who, id = begun.execution->id()] {
+        services.executions.kill(who, id);
+    };
+    return pending;
 }
 
 }  // namespace
@@ -71,7 +81,7 @@ std::vector<Tool> packageTools(const Services& services) {
                                      "unless told.",
                                      0, 60)}},
              {"workspace_id"}),
-         toolHints(false, false, true),
+         toolHints(false, false, true, true),
          [&services](const CallContext& call, const Arguments& arguments) {
              return packages(services, call, arguments);
          }});

@@ -190,7 +190,7 @@ std::vector<Tool> runTools(const Services& services) {
          "workspace_id it is a one shot: nothing is left behind. With it, files stay for later "
          "runs; variables only with context. Figures, tables, the last value and images that the "
          "run made are shown, other files it made are listed with links. Pools: {pools}.",
-         runSchema(), toolHints(false, true, false),
+         runSchema(), toolHints(false, true, false, true),
          [&services](const CallContext& call, const Arguments& arguments) {
              return run(services, call, arguments);
          }});

@@ -17,7 +17,7 @@ FakeRequest request(const std::string& authorization = {}) {
     return out;
 }
 
-ErrorCode refused(const FakeTokens& tokens, const FakeRequest& from) {
+ErrorCode refused(const FakeTokens& tokens, FakeRequest from) {
     try {
         auth::Authenticator(tokens).authenticate(from);
     } catch (const Error& error) {
@@ -32,7 +32,8 @@ ErrorCode refused(const FakeTokens& tokens, const FakeRequest& from) {
 TEST_CASE("without tokens loopback is admin of the default tenant and nobody else is served",
           "[unit][auth]") {
     FakeTokens tokens;
-    const controller::Principal who = auth::Authenticator(tokens).authenticate(request());
+    FakeRequest inside = request();
+    const controller::Principal who = auth::Authenticator(tokens).authenticate(inside);
     CHECK(who.tenant == "default");
     CHECK(who.role == Role::Admin);
     FakeRequest outside = request();
@@ -49,8 +50,8 @@ TEST_CASE("a known token gives its principal, whatever the scheme's case", "[uni
     FakeTokens tokens;
     tokens.known["abc.-_~+/="] = {"acme", Role::User, "tk_1"};
     for (const char* scheme : {"Bearer ", "bearer ", "BEARER   "}) {
-        const controller::Principal who =
-            auth::Authenticator(tokens).authenticate(request(std::string(scheme) + "abc.-_~+/="));
+        FakeRequest bearing = request(std::string(scheme) + "abc.-_~+/=");
+        const controller::Principal who = auth::Authenticator(tokens).authenticate(bearing);
         CHECK(who.tenant == "acme");
         CHECK(who.token_id == "tk_1");
     }

@@ -123,6 +123,37 @@ TEST_CASE("only the configured names pass as Host and Origin", "[unit][http]") {
     CHECK(status("localhost", "Origin: http://localhost\r\nOrigin: http://localhost\r\n") == 400);
 }
 
+TEST_CASE("pages of an origin that an operator named may read answers, others may not",
+          "[unit][http]") {
+    FrontOptions options;
+    options.origins = {"https://app.example"};
+    Served served(hello, options);
+    const auto ask = [&](const std::string& method, const std::string& more) {
+        return Raw(served).ask(method + " / HTTP/1.1\r\nHost: localhost\r\n" + more + "\r\n");
+    };
+    const Answer named = ask("GET", "Origin: https://app.example\r\n");
+    CHECK(named.body == "hello");
+    CHECK(named.has("Access-Control-Allow-Origin: https://app.example\r\n"));
+    CHECK(named.has("Mcp-Session-Id"));
+    CHECK(named.has("Vary: Origin\r\n"));
+
+    const Answer preflight = ask("OPTIONS",
+                                 "Origin: https://app.example\r\n"
+                                 "Access-Control-Request-Method: POST\r\n"
+                                 "Access-Control-Request-Headers: authorization,mcp-param-x\r\n");
+    CHECK(preflight.status == 204);
+    CHECK(preflight.body.empty());
+    CHECK(preflight.has("Access-Control-Allow-Headers: authorization,mcp-param-x\r\n"));
+    CHECK(preflight.has("Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE\r\n"));
+
+    // A page on another port of this machine may be anybody's.
+    for (const char* other : {"Origin: http://localhost:3000\r\n", ""}) {
+        CHECK_FALSE(ask("GET", other).has("Access-Control"));
+    }
+    CHECK(ask("OPTIONS", "Origin: https://evil.example\r\nAccess-Control-Request-Method: GET\r\n")
+              .status == 403);
+}
+
 TEST_CASE("the Host check can be turned off", "[unit][http]") {
     FrontOptions options;
     options.check_host = false;

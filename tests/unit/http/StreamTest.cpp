@@ -97,6 +97,37 @@ TEST_CASE("a producer is told to hold back and when to go on", "[unit][http]") {
     CHECK(drained == 1);
 }
 
+TEST_CASE("streams of one tenant leave places for those of others", "[unit][http]") {
+    Streams streams;
+    FrontOptions options;
+    options.streams = 4;
+    options.streams_of_tenant = 2;
+    Served served(
+        [&](Request& request) {
+            request.actsFor(request.path());
+            return streams.start();
+        },
+        options);
+    std::vector<std::unique_ptr<Raw>> open;
+    const auto status = [&](const std::string& tenant) {
+        open.push_back(std::make_unique<Raw>(served));
+        open.back()->send(get(tenant));
+        const std::string head = open.back()->until("\r\n\r\n");
+        return head.substr(9, 3);
+    };
+    CHECK(status("/red") == "200");
+    const std::shared_ptr<Stream> first = streams.next();
+    CHECK(status("/red") == "200");
+    const std::shared_ptr<Stream> second = streams.next();
+    CHECK(status("/red") == "503");
+    CHECK(status("/blue") == "200");
+    const std::shared_ptr<Stream> third = streams.next();
+    first->finish();
+    CHECK(open.front()->until("0\r\n\r\n").find("0\r\n") != std::string::npos);
+    CHECK(status("/red") == "200");
+    const std::shared_ptr<Stream> fourth = streams.next();
+}
+
 TEST_CASE("a client that hangs up ends the stream", "[unit][http]") {
     Streams streams;
     Served served([&](Request&) { return streams.start(); });

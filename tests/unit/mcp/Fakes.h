@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/Ids.h"
+#include "base/Subscribers.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp::fake {
@@ -374,13 +375,23 @@ public:
     void writeStdin(const controller::Principal&, const std::string&, std::string_view,
                     bool) override {}
     void kill(const controller::Principal&, const std::string& id) override {
+        if (refuse_kill) throw Error(*refuse_kill);
         at(id)->end("killed", 137);
     }
+    std::optional<Error> refuse_kill;  ///< thrown by kill() where set; before the calls
     std::shared_ptr<FakeExecution> at(const std::string& id) {
         const std::lock_guard lock(mutex_);
         const auto found = all_.find(id);
         if (found == all_.end()) throw Error(ErrorCode::NotFound, "no such execution: " + id);
         return found->second;
+    }
+    void endAll(const std::string& status, int exit_code) {
+        std::map<std::string, std::shared_ptr<FakeExecution>> all;
+        {
+            const std::lock_guard lock(mutex_);
+            all = all_;
+        }
+        for (const auto& [id, execution] : all) execution->end(status, exit_code);
     }
     std::shared_ptr<FakeExecution> newest() {
         const std::lock_guard lock(mutex_);
@@ -423,21 +434,43 @@ public:
 class FakeEvents final : public controller::Events {
 public:
     std::vector<controller::Event> list(const controller::Principal&,
-                                        const controller::EventQuery&) override {
-        return {};
+                                        const controller::EventQuery& query) override {
+        const std::lock_guard lock(mutex_);
+        std::vector<controller::Event> out;
+        for (const controller::Event& event : events_) {
+            if (event.id > query.since && out.size() < query.limit) out.push_back(event);
+        }
+        return out;
     }
-    std::shared_ptr<void> subscribe(std::function<void()>) override { return nullptr; }
+    std::shared_ptr<void> subscribe(std::function<void()> wake) override {
+        return subscribers_.add(std::move(wake));
+    }
+    void happen(controller::Event event) {
+        {
+            const std::lock_guard lock(mutex_);
+            event.id = events_.size() + 1;
+            events_.push_back(std::move(event));
+        }
+        subscribers_.notify();
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<controller::Event> events_;  ///< guarded by mutex_
+    Subscribers subscribers_;
 };
 
-/// Tokens "token-a" and "token-b" of tenants a and b; none is configured unless asked for.
+/// Tokens "token-a" and "token-b" of tenants a and b, and "second-a", another one of a; none is
+/// configured unless asked for.
 class FakeTokens final : public controller::Tokens {
 public:
     bool required = false;
 
     bool configured() const override { return required; }
     std::optional<controller::Principal> authenticate(std::string_view token) const override {
-        if (token != "token-a" && token != "token-b") return std::nullopt;
-        return controller::Principal{std::string(token.substr(6)), controller::Role::User, ""};
+        if (token != "token-a" && token != "token-b" && token != "second-a") return std::nullopt;
+        return controller::Principal{std::string(token.substr(token.size() - 1)),
+                                     controller::Role::User, std::string(token)};
     }
     std::pair<controller::TokenView, std::string> create(const controller::Principal&,
                                                          const std::string&, const std::string&,

@@ -109,9 +109,10 @@ public:
     /// What was sent once `text` is in it (or the stream has ended, with "").
     std::string until(const std::string& text) {
         std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+        const bool came = changed_.wait_for(lock, std::chrono::seconds(10), [&] {
             return text.empty() ? ended_ : sent_.find(text) != std::string::npos;
         });
+        if (!came) throw std::runtime_error("never came: " + text + "; but: " + sent_);
         return sent_;
     }
 
@@ -138,6 +139,8 @@ inline Json runMessage(Json id) {
 
 /// A handler on fake services, and a client's side of it.
 struct Scene {
+    static constexpr std::size_t kCallsOfTenant = 10;
+
     fake::House house;
     auth::Authenticator authenticator{house.tokens};
     auth::WorkerShares shares{8};
@@ -149,7 +152,7 @@ struct Scene {
 
     explicit Scene(std::chrono::milliseconds inline_wait = std::chrono::milliseconds(0))
         : surface(house.services, authenticator, shares, limits,
-                  McpOptions{inline_wait, 4U << 20U, 10}) {
+                  McpOptions{inline_wait, 4U << 20U, kCallsOfTenant}) {
         surface.mount("", nativeCatalog(house.services));
     }
 

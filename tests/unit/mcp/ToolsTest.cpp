@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "api/mcp/resources/WorkspaceResources.h"
 #include "api/mcp/tools/RunText.h"
 #include "api/mcp/tools/Tools.h"
 #include "tests/unit/mcp/Fakes.h"
@@ -309,6 +310,77 @@ TEST_CASE("file_get shows text, pictures, binaries and directories each in its w
     CHECK(list.find("after=\"b.png\"") != std::string::npos);
     CHECK(get("nope").is_error);
     CHECK(get("a.txt", {{"offset", 9}}).is_error);
+}
+
+TEST_CASE("packages waits without a worker, and says what came of it or that it goes on",
+          "[unit][mcp]") {
+    House house;
+    house.workspaces.network = "Mirror";
+    house.executions.behave = [](const auto&, const auto&) {};
+    const std::string id = openIn(house);
+    const Toolbox tools(house.services, nativeTools(house.services));
+    const Json arguments = {{"workspace_id", id}, {"install", {"six"}}, {"wait_s", 60}};
+    const auto begin = [&] {
+        return std::get<PendingCall>(tools.call(*tools.find("packages"), callOf(house), arguments));
+    };
+    PendingCall pending = begin();
+    CHECK_FALSE(pending.ready(house.clock.now()));
+    CHECK(pending.ready(house.clock.now() + std::chrono::minutes(2)));
+    CHECK(textOf(pending.finish()).find("Still at work") != std::string::npos);
+    const auto execution = house.executions.at(pending.execution->id());
+    execution->print(R"({"packages": {"six": {"state": "installed", "version": "1.17"}}})");
+    execution->end("ok", 0);
+    CHECK(pending.ready(house.clock.now()));
+    CHECK(textOf(pending.finish()) == "six: installed 1.17");
+
+    PendingCall taken_back = begin();
+    taken_back.cancel();
+    CHECK(taken_back.finish().is_error);
+}
+
+TEST_CASE("a mode that is none is refused in words", "[unit][mcp]") {
+    House house;
+    const std::string id = openIn(house);
+    for (const char* bad : {"", "8", "0x1f", "77777", "rwx"}) {
+        const ToolResult result = use(
+            house, "file_put", {{"workspace_id", id}, {"path", "f"}, {"text", "x"}, {"mode", bad}});
+        CHECK(result.is_error);
+        CHECK(textOf(result).find("mode") != std::string::npos);
+    }
+}
+
+TEST_CASE("a resource that is long says where the rest is, and no half picture is given",
+          "[unit][mcp]") {
+    House house;
+    const std::string id = openIn(house);
+    std::string text;
+    while (text.size() < 150'000) text += "h\xC3\xA9llo\n";
+    const auto put = [&](const std::string& path, const std::string& bytes) {
+        std::size_t taken = 0;
+        house.workspaces.writeFile(callOf(house).who, id, path, std::nullopt,
+                                   [&](char* out, std::size_t size) {
+                                       const std::size_t n = bytes.copy(out, size, taken);
+                                       taken += n;
+                                       return n;
+                                   });
+    };
+    put("long.txt", text);
+    put("short.txt", "all of it");
+    put("large.bin", std::string(WorkspaceResources::kFileCap + 1, '\0'));
+    put("small.bin", std::string(10, '\0'));
+    const WorkspaceResources resources(house.services);
+    const auto read = [&](const std::string& path) {
+        return *resources.read(callOf(house), "workspace://" + id + "/files/" + path);
+    };
+    const Json cut = read("long.txt");
+    REQUIRE(cut.size() == 2);
+    CHECK(isUtf8(cut[0]["text"].get<std::string>()));
+    CHECK(text.starts_with(cut[0]["text"].get<std::string>()));
+    CHECK(cut[1]["text"].get<std::string>().find("of " + std::to_string(text.size()) + " bytes") !=
+          std::string::npos);
+    CHECK(read("short.txt")[0]["text"] == "all of it");
+    CHECK(read("large.bin")[0].contains("text"));
+    CHECK(read("small.bin")[0].contains("blob"));
 }
 
 }  // namespace hearth::mcp

@@ -126,3 +126,24 @@ TEST_CASE("without a file nothing is recorded", "[unit][audit]") {
     audit.record(entry("ws_1"));
     CHECK(audit.flush(std::chrono::milliseconds(0)));
 }
+
+TEST_CASE("the same denial over and over is one line a second, which counts the others",
+          "[unit][audit]") {
+    Ground ground;
+    ManualClock clock;
+    AuditLog audit(ground.file.string(), clock, ground.log, ground.metrics);
+    for (int i = 0; i < 1'000; ++i) audit.record(entry("", 401));
+    AuditEntry other = entry("", 401);
+    other.peer = "192.0.2.9";
+    audit.record(other);
+    for (int i = 0; i < 3; ++i) audit.record(entry("ws_1", 403));
+    clock.advance(std::chrono::seconds(1));
+    audit.record(entry("", 401));
+    REQUIRE(audit.flush(kPatience));
+    const auto lines = linesOf(ground.file);
+    REQUIRE(lines.size() == 6);
+    CHECK_FALSE(lines[0].contains("more"));
+    CHECK(lines[1]["peer"] == "192.0.2.9");
+    CHECK(lines[2]["status"] == 403);
+    CHECK(lines[5]["more"] == 999);
+}
