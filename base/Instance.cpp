@@ -59,12 +59,15 @@ bool isStill(const Fd& fd, const std::string& path) {
            locked.st_ino == there.st_ino;
 }
 
-/// Whether nothing but empty folders, locks and an empty table of marks is there.
+/// Whether nothing but empty folders, locks, a note and an empty table of marks is there.
 bool lifeless(const std::string& run_dir) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(run_dir)) {
         const std::string name = entry.path().lexically_relative(run_dir).string();
         if (entry.is_symlink() || (!entry.is_directory() && !entry.is_regular_file())) return false;
-        if (entry.is_directory() || name == "lock" || name == "launcher.lock") continue;
+        if (entry.is_directory() || name == "lock" || name == "launcher.lock" ||
+            name.starts_with("runtime-version")) {
+            continue;
+        }
         if (name != "marks/claimed") return false;
         std::ifstream marks(entry.path(), std::ios::binary);
         if (!std::all_of(std::istreambuf_iterator<char>(marks), {},

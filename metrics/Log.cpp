@@ -56,11 +56,19 @@ void Log::warn(std::string_view event, std::initializer_list<LogField> fields) {
 void Log::error(std::string_view event, std::initializer_list<LogField> fields) {
     write(LogLevel::Error, event, fields);
 }
+void Log::audit(std::string_view event, std::initializer_list<LogField> fields) {
+    writeLine("audit", event, fields);
+}
 
 void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
     if (level < least_) return;
+    writeLine(kLevelNames[static_cast<std::size_t>(level)], event, fields);
+}
+
+void Log::writeLine(std::string_view level, std::string_view event,
+                    std::initializer_list<LogField> fields) const {
     std::string line = formatRfc3339(std::chrono::system_clock::now());
-    line.append(" ").append(kLevelNames[static_cast<std::size_t>(level)]).append(" ").append(event);
+    line.append(" ").append(level).append(" ").append(event);
     for (const LogField& field : fields) {
         line.append(" ").append(field.key).append("=");
         appendValue(line, field.value);

@@ -282,7 +282,8 @@ Schema egressSchema() {
     const Schema entry =
         Schema::object()
             .required("at", time())
-            .required("kind", Schema::oneOf({"mirror", "http", "tunnel"}))
+            .required("kind", Schema::oneOf({"mirror", "http", "tunnel", "https"})
+                                  .describe("https: a request in a tunnel that got credentials"))
             .required("destination", text().example("api.example.com:443"))
             .required("decision", text().describe("allowed, hit, miss, or why it was refused"))
             .required("status", Schema::integer().describe("0 where the outside answered"))

@@ -164,6 +164,7 @@ Operations fileOperations(const Services& services) {
     all.push_back(std::move(list));
 
     Operation move = operation("POST", ":move", "moveFile", "Move or rename");
+    move.description = "The directories above its new place are made.";
     move.body_kind = Body::Json;
     move.body = Schema::object()
                     .required("from", Schema::string(kPath))

@@ -2,8 +2,8 @@
 
 #include <ifaddrs.h>
 
-#include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/Error.h"
 
@@ -30,9 +30,17 @@ std::vector<IpRange> ranges(const char* const (&texts)[N]) {
     return out;
 }
 
+/// How many bits the longest prefix has that holds the address; nullopt where none does.
+std::optional<unsigned> longest(const std::vector<IpRange>& ranges, const IpAddress& address) {
+    std::optional<unsigned> out;
+    for (const IpRange& range : ranges) {
+        if (range.contains(address) && (!out || *out < range.bits())) out = range.bits();
+    }
+    return out;
+}
+
 bool holds(const std::vector<IpRange>& ranges, const IpAddress& address) {
-    return std::any_of(ranges.begin(), ranges.end(),
-                       [&](const IpRange& range) { return range.contains(address); });
+    return longest(ranges, address).has_value();
 }
 
 bool isPublic(const IpAddress& address) {
@@ -57,8 +65,10 @@ bool isThisMachine(const IpAddress& address) {
 }  // namespace
 
 bool DenySet::denies(const IpAddress& address) const {
-    if (holds(exempt_, address)) return false;
-    return holds(more_, address) || !isPublic(address) || isThisMachine(address);
+    const std::optional<unsigned> exempt = longest(exempt_, address);
+    const std::optional<unsigned> more = longest(more_, address);
+    if (exempt || more) return more >= exempt;  // an empty one is less than any
+    return !isPublic(address) || isThisMachine(address);
 }
 
 std::vector<IpRange> parseRanges(const std::vector<std::string>& texts, const std::string& flag) {

@@ -17,7 +17,9 @@ class DenySet {
 public:
     DenySet() = default;
     /// `more` is denied, too; `exempt` is not, though a range above says so (an internal service
-    /// that the operator wants to be reached).
+    /// that the operator wants to be reached). Where both hold an address the longer prefix says
+    /// what is meant: a network may be exempt but for the services in it, or the other way about.
+    /// One range in both is denied.
     DenySet(std::vector<IpRange> more, std::vector<IpRange> exempt)
         : more_(std::move(more)), exempt_(std::move(exempt)) {}
 

@@ -40,11 +40,13 @@ public:
     static std::optional<IpRange> parse(std::string_view text);
 
     bool contains(const IpAddress& address) const noexcept;
+    /// The prefix's length, of the mapped form: 0 to 128.
+    unsigned bits() const noexcept { return bits_; }
     bool operator==(const IpRange&) const = default;
 
 private:
     IpAddress base_;
-    unsigned bits_ = 0;  ///< of the mapped form: 0 to 128
+    unsigned bits_ = 0;
 };
 
 }  // namespace hearth::broker

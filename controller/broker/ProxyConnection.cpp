@@ -24,6 +24,8 @@ constexpr std::size_t kPiece = 64U << 10U;
 constexpr std::uint16_t kHttp = 80;
 constexpr int kBadRequest = 400;
 constexpr int kForbidden = 403;
+constexpr int kNotFound = 404;
+constexpr int kMethodNotAllowed = 405;
 constexpr int kTooMany = 429;
 constexpr std::size_t kMaxShown = 200;
 
@@ -142,7 +144,7 @@ bool ProxyConnection::serve() {
 
 bool ProxyConnection::serveMirror(EgressEntry& entry) {
     if (facts_.mirror == nullptr) {
-        throw Refused(404, "no_mirror", "this server mirrors no package index");
+        throw Refused(kNotFound, "no_mirror", "this server mirrors no package index");
     }
     if (head_.content_length > 0 || head_.chunked) {
         throw Refused(kBadRequest, "read_only", "the mirror takes no bodies");
@@ -155,11 +157,16 @@ bool ProxyConnection::serveMirror(EgressEntry& entry) {
         sendFile(*reply.file, head_.keep_alive, entry);
         return head_.keep_alive;
     }
-    if (reply.result == "error")
-        entry.decision = reply.status == 404 ? "not_found" : "index_failed";
+    if (reply.result == "error") {
+        entry.decision = reply.status == kNotFound           ? "not_found"
+                         : reply.status == kMethodNotAllowed ? "read_only"
+                                                             : "index_failed";
+    }
     entry.received = reply.text->size();
     facts_.egress.book(0, entry.received);
-    answer(reply.status, reply.content_type, *reply.text, head_.keep_alive);
+    // Of an answer that is no success most package managers show the phrase alone.
+    answer(reply.status, reply.content_type, *reply.text, head_.keep_alive,
+           reply.result == "error" ? *reply.text : "");
     return head_.keep_alive;
 }
 

@@ -52,17 +52,16 @@ bool WorkspaceEgress::book(std::uint64_t sent, std::uint64_t received) {
 
 void WorkspaceEgress::record(EgressEntry entry) {
     const bool refused = isRefusal(entry.decision);
-    // One line for each, whatever the log's level: this is the audit of what left.
-    log_.info("egress.request", {{"workspace", facts_.workspace},
-                                 {"tenant", facts_.tenant},
-                                 {"pool", facts_.pool},
-                                 {"kind", entry.kind},
-                                 {"destination", entry.destination},
-                                 {"decision", entry.decision},
-                                 {"status", entry.status},
-                                 {"sent", entry.sent},
-                                 {"received", entry.received},
-                                 {"ms", entry.duration_ms}});
+    log_.audit("egress.request", {{"workspace", facts_.workspace},
+                                  {"tenant", facts_.tenant},
+                                  {"pool", facts_.pool},
+                                  {"kind", entry.kind},
+                                  {"destination", entry.destination},
+                                  {"decision", entry.decision},
+                                  {"status", entry.status},
+                                  {"sent", entry.sent},
+                                  {"received", entry.received},
+                                  {"ms", entry.duration_ms}});
     metrics_.egress(facts_.pool, entry.kind, entry.decision, entry.sent, entry.received);
     const std::lock_guard lock(mutex_);
     ++totals_.requests;

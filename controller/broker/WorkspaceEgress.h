@@ -16,7 +16,7 @@ namespace hearth::broker {
 /// One request to the outside, as it is kept and shown: never a body, a header or a path.
 struct EgressEntry {
     WallTime at{};
-    std::string kind;         ///< mirror, http, tunnel; invalid where it was no request
+    std::string kind;         ///< mirror, http, tunnel; https of what gets credentials in one
     std::string destination;  ///< "host:port", or "pypi:numpy" of a mirror
     std::string decision;     ///< allowed, hit, miss, or why it was refused
     int status = 0;           ///< answered by us; 0 for what came from outside

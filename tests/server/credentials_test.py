@@ -13,6 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from egress_test import pool, python  # noqa: E402
 from harness import Server, main, wait_for  # noqa: E402
+from openapi import Described  # noqa: E402
 from service import Service  # noqa: E402
 
 
@@ -107,6 +108,9 @@ print(os.environ)
             seen = s.get(f"/v1/workspaces/{workspace['id']}/egress").json
             no_token(s, token, sweep, workspace, s.get("/v1/pools/e").json, seen)
             kinds = [(e["kind"], e["decision"]) for e in seen["latest"]]
+            described = Described(s.get("/openapi.json").json)
+            described.conforms(seen, described.answer_of("getWorkspaceEgress"), "an answer of all kinds but mirror")
+            assert {kind for kind, _ in kinds} == {"http", "https", "tunnel"}, kinds
             assert kinds.count(("https", "allowed")) == 8 and kinds.count(("http", "allowed")) == 8, kinds
 
 

@@ -4,17 +4,23 @@ tried from inside. Every refusal has a control in which the same attempt gets th
 
 import concurrent.futures
 import contextlib
+import html
 import json
 import os
+import re
 import socket
+import subprocess
 import sys
 import threading
 import time
+import urllib.parse
+import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
-from harness import Server, main, pool_yaml, wait_for  # noqa: E402
-from index import Index, tarball, wheel  # noqa: E402
+from harness import Server, chosen, main, note, pool_yaml, wait_for  # noqa: E402
+from index import Index, sdist, tarball, wheel  # noqa: E402
+from openapi import Described  # noqa: E402
 
 
 def pool(name, mode, allow=(), warm=1, image="python"):
@@ -85,6 +91,8 @@ def pip_installs():
             seen = s.get(f"/v1/workspaces/{second['id']}/egress").json
             assert [e["decision"] for e in seen["latest"]].count("hit") == 2 and seen["refused"] == 0, seen
             assert all(e["kind"] == "mirror" for e in seen["latest"]), seen
+            described = Described(s.get("/openapi.json").json)
+            described.conforms(seen, described.answer_of("getWorkspaceEgress"), "of a mirror")
             raw = python(s, first["id"], f"""
 import socket
 for host in ("127.0.0.1", "1.1.1.1", "10.0.0.1", "169.254.169.254"):
@@ -107,11 +115,45 @@ except OSError as e:
 
 def moved_files():
     """a file that its index redirects to is followed there"""
-    with Index([wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5")], moved=True) as index:
+    with Index([wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5")], moved="/elsewhere") as index:
         with server(pool("m", "Mirror"), args=mirrored(index)) as s:
             done = s.run(s.open_workspace(pool="m")["id"], INSTALL, timeoutSeconds=100)
             assert done["stdout"].strip() == "1.0 2.5", done
             assert len(index.downloads()) == 2, index.asked
+
+
+def impatient_npm(s, workspace):
+    """It waits a minute before it gives an index up."""
+    assert s.call("PUT", f"/v1/workspaces/{workspace}/files/.npmrc", raw=b"fetch-retries=0\n").status in (200, 201, 204)
+
+
+def moved_to_denied():
+    """a file that its index redirects to a denied address is not fetched, in words, unless the operator names that host"""
+    packages = [tarball("hearth-left")]
+    with Listener() as elsewhere, Index([wheel("hearthfoo"), wheel("hearthbar")], packages) as index:
+        hosts = [f"{host}:{elsewhere.port}" for host in ("127.0.0.1", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0")]
+        with server(pool("m", "Mirror"), args=mirrored(index)) as s:
+            workspace = s.open_workspace(pool="m")["id"]
+            said = "the index points to an address that is denied; an operator may name its host in mirrors.hosts"
+            for host in hosts:
+                index.moved = "http://" + host
+                failed = s.run(workspace, "pip install --no-input --retries 0 hearthfoo", timeoutSeconds=100)
+                assert failed["exitCode"] != 0 and said in failed["stderr"], (host, failed)
+            impatient_npm(s, workspace)
+            npm = s.run(workspace, "npm install hearth-left 2>&1", timeoutSeconds=100)
+            assert npm["exitCode"] != 0 and "address that is denied" in npm["stdout"], npm
+            for name, manager in (("hearthbar", "pip"), ("hearth-left", "npm")):
+                told = s.post(f"/v1/workspaces/{workspace}/packages", {"install": [name], "manager": manager, "waitSeconds": 60}, timeout=100).json
+                assert told["packages"][name]["error"] == said, told
+            seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+            assert sum(e["decision"] == "denied_address" for e in seen["latest"]) >= len(hosts) + 3, seen
+            assert elsewhere.heard == [] and len(index.downloads()) == 0, (elsewhere.heard, index.asked)
+        index.moved = "http://" + hosts[0]
+        with server(pool("m", "Mirror"), args=mirrored(index, "--mirror-hosts", hosts[0])) as s:
+            workspace = s.open_workspace(pool="m")["id"]
+            wrong = s.run(workspace, "pip install --no-input --retries 0 hearthfoo", timeoutSeconds=100)
+            assert wrong["exitCode"] != 0 and "denied" not in wrong["stderr"], wrong  # what it gives is no such wheel
+            assert [h for h in elsewhere.heard if h.startswith(b"GET /files/hearthfoo-1.0-py3-none-any.whl ")], elsewhere.heard
 
 
 def npm_installs():
@@ -158,6 +200,11 @@ def says_why():
             workspace = s.open_workspace(pool="m")["id"]
             gone = s.run(workspace, "pip install hearth-nothing-here", timeoutSeconds=100)
             assert gone["exitCode"] == 1 and "No matching distribution" in gone["stderr"], gone
+            index.leave()
+            impatient_npm(s, workspace)
+            for command in ("pip -vv install hearth-asked-later", "npm install hearth-asked-later"):
+                away = s.run(workspace, command + " 2>&1", timeoutSeconds=100)
+                assert away["exitCode"] == 1 and "the index is unreachable" in away["stdout"], away
             proxied = s.run(workspace, "pip install --retries 1 --index-url https://index.example/simple/ x", timeoutSeconds=100)
             assert "index.example:443 is not on the allow-list" in proxied["stderr"], proxied
             none = s.open_workspace(pool="n")
@@ -213,7 +260,6 @@ print(refused, reached)
 
 
 def addresses_of_this_machine():
-    import subprocess
     out = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
     return [f"[{a}]" if ":" in a else a for a in out]
 
@@ -266,6 +312,31 @@ for i, name in enumerate(names):
                     pass
 print(sum(map(refused, names)))
 """
+
+
+def denied_within_exempt():
+    """the operator's own denial stands within what is exempt, and under what is exempt more narrowly; the log tells each request at any level"""
+    with Listener() as listener:
+        hosts = [f"127.0.0.2:{listener.port}", f"127.0.64.1:{listener.port}", f"127.0.64.9:{listener.port}"]
+        ranges = ("--egress-exempt", "127.0.0.0/16", "--egress-exempt", "127.0.64.8/31", "--egress-deny", "127.0.64.0/24")
+        with server(pool("e", "Egress", hosts), args=(*ranges, "--log-level", "error")) as s:
+            workspace = s.open_workspace(pool="e")["id"]
+            done = python(s, workspace, f"""
+import urllib.request, urllib.error
+for host in {hosts}:
+    try:
+        print(urllib.request.urlopen("http://" + host + "/").read().decode())
+    except urllib.error.HTTPError as e:
+        print(e.code)
+""")
+            assert done["stdout"] == "canary\n403\ncanary\n", done
+            assert len(listener.heard) == 2, listener.heard
+            seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+            assert [e["decision"] for e in seen["latest"]] == ["allowed", "denied_address", "allowed"], seen
+            lines = [line for line in s.log().splitlines() if "egress.request" in line]
+            assert [next(word for word in line.split() if word.startswith("destination=")) for line in lines] == \
+                ["destination=" + host for host in hosts], s.log()
+            assert " info " not in s.log(), "the level holds for the rest"
 
 
 def dns_tunnel():
@@ -428,8 +499,10 @@ def descriptors(s):
 
 def packages():
     """packages are installed, checked and listed by name, from files and in the background, and fail in words"""
-    wheels = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5"), wheel("hearthslow", size=50_000)]
-    with Index(wheels, [tarball("hearth-left")]) as index, server(pool("m", "Mirror"), pool("n", "None"), args=mirrored(index)) as s:
+    wheels = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5"), wheel("hearthslow", size=50_000), sdist("hearthsource"),
+              wheel("hearthneedy", requires=["hearth-nothing"])]
+    tarballs = [tarball("hearth-left"), tarball("hearth-right", "1.2.0", "module.exports = 'right'\n")]
+    with Index(wheels, tarballs) as index, server(pool("m", "Mirror"), pool("n", "None"), args=mirrored(index)) as s:
         workspace = s.open_workspace(pool="m")["id"]
 
         def manage(**fields):
@@ -468,18 +541,88 @@ def packages():
             read = manage(**{"from": name})
             assert read["status"] == "done" and read["packages"]["hearthbar"]["state"] == "installed", (name, read)
         assert "cannot be read" in manage(**{"from": "nothing.txt"})["error"]
+        for folder in ("app/", ""):
+            text = {"name": "x", "version": "1.0.0", "dependencies": {"hearth-left": "^1.0.0"}, "devDependencies": {"hearth-right": "*"}}
+            put = s.call("PUT", f"/v1/workspaces/{workspace}/files/{folder}package.json", raw=json.dumps(text).encode())
+            assert put.status in (200, 201, 204), put
+            read = manage(**{"from": folder + "package.json"})
+            assert read["status"] == "done" and sorted(read["packages"]) == ["hearth-left", "hearth-right"], read
+            assert [read["packages"][name]["version"] for name in sorted(read["packages"])] == ["1.0.0", "1.2.0"], read
+            required = s.run(workspace, f"cd ./{folder} && ls node_modules/hearth-left >&2 && node -e \"console.log(require('hearth-left'), require('hearth-right'))\"")
+            assert required["stdout"] == "42 right\n" and required["exitCode"] == 0, required
+        for name, said in (("hearthsource", "there is no wheel of it"), ("hearthneedy", "the index has no such package")):
+            unfit = manage(install=[name])["packages"][name]
+            assert unfit["state"] == "failed" and said in unfit["error"], unfit
 
         offline = s.open_workspace(pool="n")["id"]
         refused = s.post(f"/v1/workspaces/{offline}/packages", {"install": ["hearthfoo"]})
         assert refused.status == 501 and "Mirror" in refused.json["hint"], refused
         assert s.post(f"/v1/workspaces/{offline}/packages", {"check": ["numpy"], "waitSeconds": 30}).json["packages"]["numpy"]["state"] == "installed"
 
+        index.leave()
+        impatient_npm(s, workspace)
+        for name, manager in (("hearth-asked-later", "pip"), ("hearth-asked-later", "npm")):
+            away = manage(install=[name], manager=manager)
+            assert away["status"] == "failed" and away["packages"][name]["error"] == "the index is unreachable", away
+
+
+class MachinesIndex:
+    """The index that this machine's own pip or npm is set up for, and the hosts of one package's files; where there is none, or
+    it is not reached directly, `why` says so. No host of the outside is written in these tests."""
+
+    def __init__(self, tool, package):
+        self.tool, self.package, self.url, self.hosts, self.why = tool, package, None, [], None
+        try:
+            self.url = self.configured().rstrip("/") + "/"
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # as the server asks
+            with opener.open(self.url + package + ("/" if tool == "pip" else ""), timeout=20) as answer:
+                page, here = answer.read().decode(), answer.url
+            found = re.findall(r'href="([^"#]+)', page) if tool == "pip" else re.findall(r'"tarball": ?"([^"]+)', page)
+            self.hosts = sorted({urllib.parse.urlsplit(urllib.parse.urljoin(here, html.unescape(each))).netloc for each in found})
+            self.why = None if self.hosts else "tells of no files"
+        except (OSError, ValueError, subprocess.SubprocessError) as e:
+            self.why = type(e).__name__
+
+    def configured(self):
+        def said(*words):
+            return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+        if self.tool == "npm":
+            return said("npm", "config", "get", "registry").strip()
+        named = re.search(r"^[^\n]*\.index-url='([^']+)'", said(sys.executable, "-m", "pip", "config", "list"), re.MULTILINE)
+        return named[1] if named else said(sys.executable, "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)").strip()
+
+
+real = []  # of this machine, as far as it reaches them
+
+
+def real_indexes():
+    """pip and npm install from the indexes that this machine itself uses, as far as it reaches them"""
+    args = [word for one in real for word in ("--mirror-" + {"pip": "pypi"}.get(one.tool, one.tool), one.url)]
+    args += [word for one in real for host in one.hosts for word in ("--mirror-hosts", host)]
+    with server(pool("m", "Mirror"), args=args) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+        for one in real:
+            command = {"pip": f"pip install --quiet {one.package} && python3 -c 'import {one.package}'",
+                       "npm": f"npm install --loglevel error {one.package} && node -e \"require('{one.package}')\""}[one.tool]
+            done = s.run(workspace, command + " && echo here", timeoutSeconds=100)
+            assert done["exitCode"] == 0 and done["stdout"].endswith("here\n"), done
+        seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+        assert seen["refused"] == 0 and seen["receivedBytes"] > 0, seen
+        assert len(os.listdir(os.path.join(s.data, "state", "mirror"))) >= len(real), "each file, by its hash"
+
 
 # What these show is the server's own doing, whatever makes the sandboxes.
-for test in (moved_files, one_download, lying_index, says_why, denied_addresses, allowed_service, dns_tunnel, survives_restart, floods, held_heads):
+for test in (moved_files, moved_to_denied, one_download, lying_index, says_why, denied_addresses, denied_within_exempt, allowed_service, dns_tunnel,
+             survives_restart, floods, held_heads, real_indexes):
     test.only = "oci"
 
 if __name__ == "__main__":
-    main("server", [pip_installs, moved_files, npm_installs, one_download, lying_index, says_why, denied_addresses, dns_tunnel, allowed_service,
-                    packages, survives_restart, floods,
-                    beside_output, held_heads])
+    if chosen(real_indexes):
+        asked = [MachinesIndex("pip", "iniconfig"), MachinesIndex("npm", "isarray")]
+        real = [one for one in asked if one.why is None]
+        for one in asked:
+            if one.why:
+                note(f"real_indexes is without {one.tool}, whose index this machine does not reach ({one.why})")
+    tests = [pip_installs, moved_files, moved_to_denied, npm_installs, one_download, lying_index, says_why, denied_addresses, denied_within_exempt,
+             dns_tunnel, allowed_service, packages, survives_restart, floods, beside_output, held_heads]
+    main("server", tests + ([real_indexes] if real else []))

@@ -674,6 +674,16 @@ def missing():
     return None
 
 
+def chosen(test):
+    """Whether main() would run it: for tests whose needs cost time to look for."""
+    return (sys.argv[1] if len(sys.argv) > 1 else "") in test.__name__ and getattr(test, "only", RUNTIMES[0]) in RUNTIMES
+
+
+def note(text):
+    """Of what a machine lacks and no test can be blamed for: no result, so that no HEARTH_REQUIRE makes it a failure."""
+    print(f"NOTE  {text}", flush=True)
+
+
 def stage_name(stage):
     return f"{stage}-{SANITIZER}" if SANITIZER else stage
 

@@ -29,6 +29,18 @@ def wheel(name, version="1.0", code="", size=0, requires=(), module=None):
     return f"{name}-{version}-py3-none-any.whl", out.getvalue()
 
 
+def sdist(name, version="1.0"):
+    """The same without a wheel: whoever wants it has to build it."""
+    out = io.BytesIO()
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    with tarfile.open(fileobj=out, mode="w:gz") as t:
+        for path, text in (("PKG-INFO", metadata), ("pyproject.toml", '[build-system]\nrequires = ["setuptools"]\n')):
+            entry = tarfile.TarInfo(f"{name}-{version}/{path}")
+            entry.size = len(text)
+            t.addfile(entry, io.BytesIO(text.encode()))
+    return f"{name}-{version}.tar.gz", out.getvalue()
+
+
 def tarball(name, version="1.0.0", code="module.exports = 42\n", dependencies=None):
     out = io.BytesIO()
     manifest = {"name": name, "version": version, "main": "index.js", "dependencies": dependencies or {}}
@@ -41,11 +53,12 @@ def tarball(name, version="1.0.0", code="module.exports = 42\n", dependencies=No
 
 
 class Index:
-    """Use as a context. `asked` holds each path in the order it was asked for."""
+    """Use as a context. `asked` holds each path in the order it was asked for. `moved`: what files are redirected to,
+    as a prefix of their paths; /elsewhere is here again."""
 
-    def __init__(self, wheels=(), tarballs=(), delay=0.0, as_json=False, moved=False):
+    def __init__(self, wheels=(), tarballs=(), delay=0.0, as_json=False, moved=None):
         self.asked, self.delay, self.as_json, self.moved = [], delay, as_json, moved
-        self.files, self.projects, self.packages, self.lies = {}, {}, {}, {}
+        self.files, self.projects, self.packages, self.lies, self.away = {}, {}, {}, {}, False
         for filename, content in wheels:
             self.files[f"/files/{filename}"] = content
             self.projects.setdefault(filename.split("-")[0], []).append(filename)
@@ -62,6 +75,12 @@ class Index:
         return self
 
     def __exit__(self, *_):
+        if not self.away:
+            self.leave()
+
+    def leave(self):
+        """Is away from now on: nobody listens, and a connection that was kept says no more."""
+        self.away = True
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
@@ -116,9 +135,12 @@ class Index:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
+                if index.away:
+                    self.close_connection = True
+                    return
                 if index.moved and self.path in index.files:  # as indexes do whose files lie elsewhere
                     self.send_response(302)
-                    self.send_header("Location", "/elsewhere" + self.path)
+                    self.send_header("Location", index.moved + self.path)
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return

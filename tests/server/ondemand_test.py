@@ -238,8 +238,8 @@ def collected():
             wait_for("the end of the pools", lambda: [p["metadata"]["name"] for p in s.get("/v1/pools").json["items"]] == ["shell"], 30)
             wait_for("the image's end", lambda: not here("/d" if on_docker() else "d"), 30)
             if on_docker():
-                more = tags_of_daemon() - before
-                assert "mine:1" in more and not any(x.startswith("hearth/ondemand") for x in more), more
+                wait_for("the end of our tags", lambda: not any(x.startswith("hearth/ondemand") for x in tags_of_daemon() - before), 30)
+                assert "mine:1" in tags_of_daemon() - before
                 assert not [n for n in os.listdir(os.path.join(s.data, "docker-images")) if "@" in n or n.startswith("ondemand:")]
                 docker("rmi", "mine:1")
             else:

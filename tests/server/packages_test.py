@@ -3,6 +3,7 @@
 interpreters were warmed with before gives way to it."""
 
 import contextlib
+import glob
 import http.client
 import json
 import os
@@ -10,13 +11,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from egress_test import mirrored, pool, python, server  # noqa: E402
-from harness import main, new_key, record, sse_events, wait_for  # noqa: E402
+from harness import chosen, main, new_key, note, sse_events, wait_for  # noqa: E402
 from index import Index, tarball, wheel  # noqa: E402
 
 WHEELS = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthfoo", "2.0"), wheel("hearthbar", "2.5"), wheel("hearthbaz"),
@@ -245,7 +248,73 @@ def hearth_run():
         assert "no distribution is known for import nobody_knows_it" in said["content"][0]["text"], said
 
 
-UV = os.environ.get("HEARTH_TEST_UV") or shutil.which("uv")  # neither Debian nor npm has it
+def hearth_packages():
+    """hearth packages and the tool packages install, check and list as REST does, say why not, and refuse what makes no sense"""
+    with Index(WHEELS) as index, server(pool("m", "Mirror"), args=mirrored(index)) as s:
+        workspace = s.open_workspace(pool="m")["id"]
+
+        def packages(*words):
+            done = subprocess.run([os.path.join(harness.BUILD, "hearth"), "packages", *words, "--url", s.url],
+                                  capture_output=True, text=True, timeout=120 * harness.SLOWER, check=False)
+            rows = [line.split() for line in done.stdout.splitlines()]
+            return done, {row[0]: " ".join(row[1:]) for row in rows if row}
+        done, table = packages("install", workspace, "hearthfoo==1.0")
+        assert done.returncode == 0 and table == {"PACKAGE": "STATE VERSION WHY", "hearthfoo": "installed 1.0 -"}, done
+        done, table = packages("check", workspace, "hearthfoo", "hearthbar", "hearthbaz")
+        assert done.returncode == 0 and [table[n] for n in ("hearthfoo", "hearthbar", "hearthbaz")] == ["installed 1.0 -", "installed 2.5 -", "absent - -"], done
+        done, table = packages("list", workspace)
+        assert table["hearthfoo"] == "installed 1.0 -" and table["hearthbar"] == "installed 2.5 -" and "hearthbaz" not in table, done
+        assert s.call("PUT", f"/v1/workspaces/{workspace}/files/requirements.txt", raw=b"hearthbaz\nhearthbar\n").status < 300
+        done, table = packages("install", workspace, "--from", "requirements.txt", "-o", "json")
+        assert done.returncode == 0 and json.loads(done.stdout)["packages"]["hearthbaz"]["version"] == "1.0", done
+        done, table = packages("install", workspace, "hearth-nothing", "xmltodict")
+        assert done.returncode == 1 and table["hearth-nothing"].startswith("failed - the index has no such package"), done
+        assert table["xmltodict"] == "failed - not installed because others failed", done
+        done, _ = packages("install", workspace, "--from", "nothing.txt")
+        assert done.returncode == 1 and "nothing.txt cannot be read" in done.stderr, done
+        for words, said in ((("instal", workspace, "x"), "did you mean install?"), (("list", workspace, "x"), "list takes no names"),
+                            (("install", workspace), "which packages?"), (("check", workspace, "--from", "x"), "--from is for install"),
+                            (("install",), "")):
+            done, _ = packages(*words)
+            assert done.returncode == 2 and said in done.stderr and done.stdout == "", done
+        done, _ = packages("list", "ws_" + "0" * 32)
+        assert done.returncode == 3 and "no workspace ws_" in done.stderr and done.stdout == "", done
+
+        from ondemand_test import mcp
+        other = s.open_workspace(pool="m")["id"]
+
+        def tool(error=False, **fields):
+            said = mcp(s, "packages", dict(fields, workspace_id=other, wait_s=60))
+            assert said.get("isError", False) == error, said
+            return said["content"][0]["text"]
+        assert tool(install=["hearthfoo==1.0"]) == "hearthfoo: installed 1.0"
+        assert tool(check=["hearthbar", "hearthbaz"]).splitlines() == ["hearthbar: installed 2.5", "hearthbaz: absent"]
+        listed = tool().splitlines()
+        assert "hearthbar: installed 2.5" in listed and "hearthfoo: installed 1.0" in listed, listed
+        failed = tool(error=True, install=["hearth-nothing"])
+        assert "hearth-nothing: failed (the index has no such package" in failed and "run_status run_id=ex_" in failed, failed
+        assert s.call("PUT", f"/v1/workspaces/{other}/files/main.py", raw=b"# /// script\n# dependencies = ['hearthbaz']\n# ///\n").status < 300
+        assert tool(**{"from": "main.py"}) == "hearthbaz: installed 1.0"
+        assert "cannot be read" in tool(error=True, **{"from": "nothing.txt"})
+
+
+uv = None  # its program
+
+
+def find_uv(folder):
+    """What HEARTH_TEST_UV names, what is installed, or what pip gets from the index that it is set up for; else None."""
+    if given := os.environ.get("HEARTH_TEST_UV") or shutil.which("uv"):
+        return given
+    pip = [sys.executable, "-m", "pip", "--retries", "0", "--timeout", "15", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+           "--dest", folder, "uv"]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(pip, capture_output=True, timeout=300, check=False)
+    for each in glob.glob(os.path.join(folder, "uv-*.whl")):
+        with zipfile.ZipFile(each) as archive:
+            for name in archive.namelist():
+                if name.endswith("/scripts/uv"):
+                    return archive.extract(name, folder)
+    return None
 
 
 def uv_installs():
@@ -253,7 +322,7 @@ def uv_installs():
     roomy = pool("m", "Mirror").replace("workspace: 64Mi", "workspace: 256Mi").replace("tmp: 16Mi", "tmp: 64Mi")
     with Index(WHEELS) as index, server(roomy, args=mirrored(index)) as s:
         workspace = s.open_workspace(pool="m")["id"]
-        with open(UV, "rb") as f:
+        with open(uv, "rb") as f:
             put = s.call("PUT", f"/v1/workspaces/{workspace}/files/bin/uv", raw=f.read(), headers={"X-File-Mode": "0755"}, timeout=120)
         assert put.status in (200, 201, 204), put
         done = s.run(workspace, "bin/uv venv -q .venv && bin/uv pip install -q hearthfoo==1.0 && "
@@ -284,13 +353,16 @@ def bursts():
 
 
 # What these show is the server's own doing, whatever makes the sandboxes.
-for test in (every_way, fails_in_words, once, imports, newer_than_warm, hearth_run, uv_installs, bursts):
+for test in (every_way, fails_in_words, once, imports, newer_than_warm, hearth_run, hearth_packages, uv_installs, bursts):
     test.only = "oci"
 
 if __name__ == "__main__":
-    tests = [every_way, fails_in_words, once, tables, imports, newer_than_warm, hearth_run, bursts]
-    if UV:
-        tests.append(uv_installs)
-    else:
-        record("skip", "uv", "uv is not installed: name its program by HEARTH_TEST_UV")
-    main("server", tests)
+    tests = [every_way, fails_in_words, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, bursts]
+    with tempfile.TemporaryDirectory(prefix="hearth-uv-") as scratch:
+        if chosen(uv_installs):
+            uv = find_uv(scratch)
+            if uv:
+                tests.append(uv_installs)
+            else:
+                note("uv_installs is left out: uv is not installed, and pip gets it nowhere; HEARTH_TEST_UV may name its program")
+        main("server", tests)

@@ -4,22 +4,29 @@ thousands of malformed variants made from its schemas. What comes back must be d
 as well afterwards as before. The seed is printed; HEARTH_SEED=N runs the same again. Standard library only."""
 
 import http.client
+import io
 import json
 import os
 import random
 import socket
 import sys
+import tarfile
 import time
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from egress_test import mirrored, pool  # noqa: E402
 from harness import SLOWER, Server, main, pool_yaml, wait_for  # noqa: E402
+from index import Index, wheel  # noqa: E402
+from openapi import Described  # noqa: E402
 
 SEED = int(os.environ.get("HEARTH_SEED", random.SystemRandom().randrange(1 << 30)))
 BUDGET = 15 * SLOWER  # seconds of malformed requests
 # What the front answers before any operation is known.
 BEFORE = {400, 404, 405, 408, 411, 413, 414, 417, 431, 501, 505}
 NO_BODY = {204, 304}
+NO_SANDBOXES = {"min": 0, "max": 1}  # of a pool that is only talked about
+LEAST = 5  # malformed bodies of each operation that has one
 
 
 class Contract:
@@ -31,13 +38,14 @@ class Contract:
         assert made.status == 201, made
         self.auth = {"Authorization": "Bearer " + made.json["token"]}
         server.drain = lambda: server.post("/v1/drain", headers=self.auth)
-        self.document = server.get("/openapi.json").json
-        self.operations = [(method.upper(), path, operation) for path, of_path in self.document["paths"].items()
-                           for method, operation in of_path.items()]
+        described = Described(server.get("/openapi.json").json)
+        self.operations, self.resolve, self.conforms = described.operations, described.resolve, described.conforms
         self.connection = None
         self.sent = 0
         self.workspace = self.ok("POST", "/v1/workspaces", {"maxLifetimeSeconds": 3000}, 201)["id"]
         self.ids = {"workspace": self.workspace, "pool": "python", "name": "a.txt", "path": "a.txt"}
+        self.offline = self.ok("POST", "/v1/workspaces", {"maxLifetimeSeconds": 3000, "network": "None"}, 201)["id"]
+        self.spare()
         self.ok("PUT", f"/v1/workspaces/{self.workspace}/files/plot.png", b"png")
         self.ok("PUT", f"/v1/workspaces/{self.workspace}/files/a.txt", b"0123456789")
         self.refresh()
@@ -60,6 +68,15 @@ class Contract:
         self.ok("PUT", f"/v1/workspaces/{w}/files/a.txt", b"0123456789")
         link = self.ok("POST", f"/v1/workspaces/{w}/links", {"path": "a.txt"}, 201)["url"]
         self.link = urllib.parse.urlsplit(link).path.split("/")[3]
+
+    def spare(self):
+        """A pool that requests may change and end."""
+        self.ok("PUT", "/v1/pools/spare", {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "metadata": {"name": "spare"},
+                                           "spec": {"template": {"image": "shell"}, "warm": NO_SANDBOXES}})
+
+    def instead(self, operation):
+        """What malformed requests go to where the living thing would suffer, or take its time: names of the path."""
+        return {"putPool": {"pool": "spare"}, "patchPool": {"pool": "spare"}, "managePackages": {"workspace": self.offline}}.get(operation["operationId"])
 
     def ok(self, method, target, body=None, status=None):
         got, _, text = self.send(method, target, body)
@@ -124,11 +141,6 @@ class Contract:
             path = path.replace("{" + name + "}", urllib.parse.quote(value, safe="/" if name == "path" else ""))
         return path
 
-    def resolve(self, schema):
-        while "$ref" in schema:
-            schema = self.document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
-        return schema
-
     def check(self, operation, what, answer, also=()):
         """The answer is one that the operation documents, in the form that it documents."""
         status, headers, text = answer
@@ -148,37 +160,6 @@ class Contract:
             assert text == b"", where
         if status < 300 and "application/json" in headers.get("content-type", "") and operation["operationId"] != "getOpenApi":
             self.conforms(json.loads(text), operation["responses"][str(status)]["content"]["application/json"]["schema"], where)
-
-    def conforms(self, value, schema, where, path=""):
-        """Enough of JSON Schema for what the document uses."""
-        schema = self.resolve(schema)
-        if "anyOf" in schema:
-            if value is None and {"type": "null"} in schema["anyOf"]:
-                return
-            schema = self.resolve(schema["anyOf"][0])
-        kinds = schema.get("type")
-        if kinds is None:
-            return
-        kinds = kinds if isinstance(kinds, list) else [kinds]
-        names = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int, "number": (int, float)}
-        assert any(isinstance(value, names[kind]) and not (kind in ("integer", "number") and isinstance(value, bool)) for kind in kinds), \
-            ("not of its type", path, value, kinds, where)
-        if isinstance(value, dict):
-            for name in schema.get("required", []):
-                assert name in value, ("absent", path + "/" + name, where)
-            known = schema.get("properties", {})
-            for name, inner in value.items():
-                if name in known:
-                    self.conforms(inner, known[name], where, f"{path}/{name}")
-                elif isinstance(schema.get("additionalProperties"), dict):
-                    self.conforms(inner, schema["additionalProperties"], where, f"{path}/{name}")
-                else:
-                    assert schema.get("additionalProperties") is not False, ("unknown", path + "/" + name, where)
-        if isinstance(value, list):
-            for inner in value:
-                self.conforms(inner, schema["items"], where, path + "/-")
-        if isinstance(value, str) and "enum" in schema:
-            assert value in schema["enum"], ("not listed", path, value, where)
 
     def forget(self, operation, answer):
         """Ends what a request may have made."""
@@ -224,16 +205,18 @@ def examples(c):
                 target = disposable(c, name, target)
             if name == "followExecution":  # of one that has ended, so that the stream ends
                 target = target.replace(c.ids["execution"], c.ok("POST", f"/v1/workspaces/{c.workspace}/executions", {"command": "true"})["id"])
+            if name == "writeArchive":
+                media, body = "application/x-tar", archive()
             text = json.dumps(body) if body is not None and not isinstance(body, bytes) else body
             if isinstance(text, str):
                 text = text.replace("cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b", c.ids["context"]).encode()
             answer = c.send(method, target, text, {"Content-Type": media} if media else {})
             c.check(operation, (method, target, body), answer)
-            # Only these may be refused as they stand: their thing is there already, or nothing runs, or no index is near.
-            may = {"createPool": (409,), "interruptContext": (409,), "resizeExecution": (409,), "signalExecution": (409,), "writeStdin": (409,),
-                   "managePackages": (501,), "createLink": (404,), "moveFile": (404,),
-                   "followLink": (404,), "writeArchive": (400,)}
+            # Only these may be refused as they stand: the pool is there already, and nothing runs in the context.
+            may = {"createPool": (409,), "interruptContext": (409,)}
             assert answer[0] < 400 or answer[0] in may.get(name, ()), ("an example is refused", name, body, answer)
+            if name == "signalExecution":  # it ends a little later, and the next example wants one that runs
+                wait_for("its end", lambda: c.ok("GET", "/v1/executions/" + c.ids["execution"])["status"] != "running")
             if name == "moveFile":
                 c.ok("PUT", f"/v1/workspaces/{c.workspace}/files/a.txt", b"0123456789")
             c.forget(operation, answer)
@@ -254,6 +237,15 @@ def examples(c):
                     c.conforms(content["example"], content["schema"], (name, "its own example"))
     assert not missing, f"without an example: {missing}"
     print(f"      {tried} examples of {len(c.operations)} operations", flush=True)
+
+
+def archive():
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as t:
+        entry = tarfile.TarInfo("unpacked/note.txt")
+        entry.size = 4
+        t.addfile(entry, io.BytesIO(b"note"))
+    return out.getvalue()
 
 
 def query_examples(c, method, path, operation, parameter):
@@ -284,9 +276,7 @@ def disposable(c, name, target):
         ready = wait_for("a warm sandbox", lambda: [x["id"] for x in c.ok("GET", "/v1/pools/python/sandboxes")["items"] if x["phase"] == "Ready"])
         return target.replace(c.ids["sandbox"], ready[0])
     if name in ("deletePool", "drainPool"):
-        manifest = {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "metadata": {"name": "spare"},
-                    "spec": {"template": {"image": "shell"}, "warm": {"min": 0, "max": 1}}}
-        c.ok("PUT", "/v1/pools/spare", manifest)
+        c.spare()
         return target.replace("/python", "/spare")
     if name == "deleteToken":
         return target.replace(c.ids["token"], c.ok("POST", "/v1/tokens", {"name": "spare"}, 201)["id"])
@@ -360,16 +350,32 @@ def mutants(c, schema, base, rng):
         yield dict(base, **{name: 1})
 
 
+def media_of(operation):
+    return next(iter(operation["requestBody"]["content"])) if "requestBody" in operation else None
+
+
+def good_json(operation):
+    """The first example, such that it may be sent to what `instead` names."""
+    good = next(iter(operation["requestBody"]["content"]["application/json"]["examples"].values()))["value"]
+    if operation["operationId"] in ("putPool", "patchPool"):
+        good = dict(good, spec=dict(good["spec"], warm=NO_SANDBOXES))
+    if operation["operationId"] == "putPool":
+        good["metadata"] = {"name": "spare"}
+    return good
+
+
+def good_bytes(operation):
+    """The body of a request that is malformed elsewhere."""
+    media = media_of(operation)
+    return json.dumps(good_json(operation)).encode() if media == "application/json" else b"x" if media else None
+
+
 def variants(c, method, path, operation, rng):
     """Malformed requests of one operation: (target, body, headers)."""
-    target = c.target(path, operation)
-    body = operation.get("requestBody")
-    media = next(iter(body["content"])) if body else None
-    json_body = media == "application/json"
-    good = None
-    if json_body:
-        schema = body["content"][media]["schema"]
-        good = next(iter(body["content"][media]["examples"].values()))["value"]
+    target = c.target(path, operation, c.instead(operation))
+    body, media = operation.get("requestBody"), media_of(operation)
+    if media == "application/json":
+        schema, good = body["content"][media]["schema"], good_json(operation)
         for one in mutants(c, schema, good, rng):
             yield target, json.dumps(one).encode("utf-8", "surrogatepass"), {"Content-Type": media}
         text = json.dumps(good)
@@ -382,7 +388,7 @@ def variants(c, method, path, operation, rng):
     elif body is None and method in ("POST", "DELETE", "PATCH"):
         for raw in rng.sample(RAW_BODIES, 3):
             yield target, raw, {"Content-Type": "application/json"}
-    sent = json.dumps(good).encode() if good is not None else (b"x" if body else None)
+    sent = good_bytes(operation)
     own = {"Content-Type": media} if media else {}
     names = [p["name"] for p in operation.get("parameters", []) if p["in"] == "path"]
     for name in names:
@@ -407,7 +413,7 @@ def path_with(c, path, operation, name, text):
 
 
 # Their good requests end what others need, or take long: only what cannot succeed is sent.
-CAREFUL = {"drainAll", "drainPool", "deleteWorkspace", "destroySandbox", "deleteToken", "deletePool", "killExecution", "deleteContext", "putPool", "patchPool"}
+CAREFUL = {"drainAll", "drainPool", "deleteWorkspace", "destroySandbox", "deleteToken", "deletePool", "killExecution", "deleteContext"}
 
 
 def harmless(c, operation, target, headers, method):
@@ -433,7 +439,9 @@ def malformed(c):
         rng.shuffle(cases)
         plan.append(cases)
     end, statuses, sent = time.monotonic() + BUDGET, {}, 0
-    while any(plan) and time.monotonic() < end:  # in turns, so that each operation gets its share of the time
+    bodies = {operation["operationId"]: 0 for _, _, operation in c.operations if "requestBody" in operation}
+    # In turns, so that each operation gets its share of the time.
+    while any(plan) and (time.monotonic() < end or min(bodies.values()) < LEAST):
         for cases in plan:
             for method, path, operation, (target, body, headers) in [cases.pop() for _ in range(min(8, len(cases)))]:
                 if not harmless(c, operation, target, headers, method):
@@ -441,10 +449,13 @@ def malformed(c):
                 status = one(c, operation, method, target, body, headers)
                 statuses[status] = statuses.get(status, 0) + 1
                 sent += 1
+                if media_of(operation) and (body != good_bytes(operation) or media_of(operation) != "application/json"):
+                    bodies[operation["operationId"]] += 1
         c.refresh()
     left = sum(len(cases) for cases in plan)
     print(f"      {sent} malformed requests, {left} more not sent; {dict(sorted(statuses.items()))}", flush=True)
     assert sent > 300, "too few to say anything"
+    assert min(bodies.values()) >= LEAST, f"too few bodies of some operations: {bodies}"
     wait_for("no workspace but those of before", lambda: sorted(c.workspaces()) == before, 20)
     assert sorted(x["metadata"]["name"] for x in c.ok("GET", "/v1/pools")["items"]) == pools
     assert c.s.process.poll() is None and "http.handler_failed" not in c.s.log(), c.s.log()[-3000:]
@@ -490,8 +501,9 @@ def wire(c):
 
 def contract():
     """the REST contract: every example of openapi.json, malformed variants of every operation, and what is no HTTP"""
-    pools = "---\n".join([pool_yaml("python", image="python", warm=3, memory="256Mi"), pool_yaml("shell", warm=1)]).replace("1h", "4h")
-    with Server(pools, args=("--default-pool", "python"), ready_within=120) as s:
+    pools = "---\n".join([pool("python", "Mirror", warm=3), pool_yaml("shell", warm=1)]).replace("1h", "4h")
+    # The example's package.
+    with Index([wheel("six")]) as index, Server(pools, args=("--default-pool", "python", *mirrored(index)), ready_within=120) as s:
         c = Contract(s)
         for part in (examples, malformed, wire):
             begin = time.monotonic()

@@ -86,6 +86,35 @@ def executions():
         assert "/dev/pts/" in pty["stdout"] and "30 100" in pty["stdout"], pty
 
 
+def not_logged():
+    """what tenants run, and what it says, is in no line of the log, at its most talkative, whether it runs or not"""
+    hush = "hush-" + new_key()
+    with Server(args=("--log-level", "debug")) as s:
+        w = s.open_workspace(secrets={"S": hush}, env={"E": hush})["id"]
+        here = f"/v1/workspaces/{w}/executions"
+        ran = [({"command": f"echo {hush}"}, "ok"), ({"argv": ["echo", hush]}, "ok"), ({"command": "cat", "stdin": hush}, "ok"),
+               ({"code": f"echo {hush}", "language": "sh"}, "ok"), ({"command": f"echo {hush} >&2; exit 3"}, "failed"),
+               ({"command": f"echo {hush}; kill -9 $$"}, "killed"), ({"command": f"echo {hush}; sleep 60", "timeoutSeconds": 1}, "timeout"),
+               ({"command": f"echo {hush}", "pty": {"cols": 100, "rows": 30}}, "ok"), ({"argv": ["/" + hush]}, "failed")]
+        for fields, status in ran:
+            done = s.post(here, fields).json
+            assert done["status"] == status and (hush in json.dumps(done)), (fields, done)
+        begun = s.post(here, {"command": f"cat; echo {hush}", "background": True, "stdinOpen": True}).json["id"]
+        assert s.post(f"/v1/executions/{begun}/stdin?close=true", raw=hush.encode()).status < 300
+        wait_for("its end", lambda: s.get(f"/v1/executions/{begun}").json["status"] == "ok")
+        assert hush in s.post("/v1/executions", {"command": f"echo {hush}"}).json["stdout"]
+        for refused in ({"command": f"echo {hush}", "argv": [hush]}, {"command": hush, "unknown": hush}, {"code": hush, "language": "none"},
+                        {"command": hush, "cwd": "/../" + hush}):
+            assert s.post(here, refused).status in (200, 400, 422), refused
+        s.post(here, raw=b'{"command": "' + hush.encode(), headers={"Content-Type": "application/json"})
+        assert s.call("PUT", f"/v1/workspaces/{w}/files/f", raw=hush.encode()).status < 300
+        s.kill9()
+        s.start()
+        assert s.run(w, "cat f")["stdout"] == hush
+        assert f"workspace.bound workspace={w}" in s.log(), "the log tells nothing at all"
+        assert hush not in s.log(), next(line for line in s.log().splitlines() if hush in line)
+
+
 def oom_is_told():
     """a process killed for memory is reported as oom; the workspace and its files stay"""
     with Server(pools=pool_yaml(memory="64Mi")) as s:
@@ -447,6 +476,6 @@ for test in [workspace_life, executions, streaming, files, stopped_under_work]:
     test.remote = True
 
 if __name__ == "__main__":
-    main("server", [workspace_life, executions, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
+    main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
                     tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,
                     stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, operations])

@@ -220,7 +220,11 @@ private:
         }
         const Fd source = turn.workspace.openParent(*from, false);
         if (!source) return turn.failErrno();
-        const Fd target = turn.workspace.openParent(*to, false);
+        struct stat st {};
+        if (fstatat(source.get(), lastName(*from).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            return turn.failErrno();  // and nothing is made for it
+        }
+        const Fd target = turn.workspace.openParent(*to, true);
         if (!target) return turn.failErrno();
         const unsigned flags = body_["replace"].boolean() ? 0U : RENAME_NOREPLACE;
         answer(turn, syscall(SYS_renameat2, source.get(), lastName(*from).c_str(), target.get(),

@@ -140,7 +140,10 @@ TEST_CASE("directories are made, moved and removed", "[unit][agent][program]") {
     CHECK(f.data.ask({{"op", "move"}, {"from", "g"}, {"to", "p/q/f"}}).code() == "EXISTS");
     CHECK(f.data.ask({{"op", "move"}, {"from", "g"}, {"to", "p/q/f"}, {"replace", true}}).ok);
     CHECK(f.read("p/q/f").out == "2");
-    CHECK(f.data.ask({{"op", "move"}, {"from", "p"}, {"to", "r"}}).ok);
+    CHECK(f.data.ask({{"op", "move"}, {"from", "none"}, {"to", "new/f"}}).code() == "NOT_FOUND");
+    CHECK(f.data.ask({{"op", "stat"}, {"path", "new"}}).code() == "NOT_FOUND");
+    CHECK(f.data.ask({{"op", "move"}, {"from", "p"}, {"to", "new/deep/r"}}).ok);
+    CHECK(f.data.ask({{"op", "move"}, {"from", "new/deep/r"}, {"to", "r"}}).ok);
     CHECK(f.data.ask({{"op", "remove"}, {"path", "r"}, {"recursive", false}}).code() == "EXISTS");
     CHECK(f.data.ask({{"op", "remove"}, {"path", "r"}, {"recursive", true}}).ok);
     CHECK(f.data.ask({{"op", "stat"}, {"path", "r"}}).code() == "NOT_FOUND");

@@ -267,4 +267,26 @@ TEST_CASE("an operator denies further ranges and exempts internal services", "[u
     CHECK_THROWS_AS(parseRanges({"10.0.0.0/8/8"}, "deny"), Error);
 }
 
+TEST_CASE("of a denied and an exempt range the longer prefix counts, and one in both is denied",
+          "[unit][broker]") {
+    const DenySet services(
+        parseRanges({"10.96.0.0/12", "10.1.2.3", "2a00:1::/32"}, "deny"),
+        parseRanges({"10.0.0.0/8", "10.96.7.0/24", "10.1.2.3", "2a00::/16"}, "exempt"));
+    CHECK_FALSE(services.denies(address("10.1.2.4")));
+    CHECK(services.denies(address("10.96.0.1")));
+    CHECK(services.denies(address("::ffff:10.111.255.255")));
+    CHECK_FALSE(services.denies(address("10.96.7.1")));
+    CHECK(services.denies(address("10.1.2.3")));
+    CHECK(services.denies(address("2a00:1::1")));
+    CHECK_FALSE(services.denies(address("2a00:2::1")));
+    // What is exempt is exempt from the built-in ranges however short its prefix is.
+    const DenySet open({}, parseRanges({"0.0.0.0/0", "::/0"}, "exempt"));
+    CHECK_FALSE(open.denies(address("127.0.0.1")));
+    CHECK_FALSE(open.denies(address("fe80::1")));
+    const DenySet closed(parseRanges({"::/0"}, "deny"), parseRanges({"8.8.8.8"}, "exempt"));
+    CHECK(closed.denies(address("1.1.1.1")));
+    CHECK(closed.denies(address("10.1.2.3")));
+    CHECK_FALSE(closed.denies(address("8.8.8.8")));
+}
+
 }  // namespace hearth::broker

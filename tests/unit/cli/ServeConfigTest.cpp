@@ -212,6 +212,65 @@ TEST_CASE("the configuration is shown with the source of each value", "[unit][cl
     CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
 }
 
+TEST_CASE("mirrors, ways out and limits are read from the file, and the flags stand over it",
+          "[unit][cli]") {
+    const std::string text =
+        "mirrors:\n"
+        "  pypi: https://index.example/simple/\n"
+        "  npm: https://registry.example/\n"
+        "  hosts: [files.example, 'files.example:8443']\n"
+        "  cache: 500Mi\n"
+        "egress:\n"
+        "  deny: [10.96.0.0/12, '2a00:1::/32']\n"
+        "  exempt: [10.0.0.0/8]\n"
+        "  secrets: secrets\n"
+        "  ca: /etc/ssl/ours.pem\n"
+        "limits: {requestsPerSecond: 7, burst: 20}\n";
+    const ServeConfig config = fromText(text);
+    CHECK(*config.mirror_pypi == "https://index.example/simple/");
+    CHECK(config.mirror_pypi.origin == "h.yaml:2");
+    CHECK(*config.mirror_npm == "https://registry.example/");
+    CHECK(*config.mirror_hosts == std::vector<std::string>{"files.example", "files.example:8443"});
+    CHECK(*config.mirror_cache == "500Mi");
+    CHECK(*config.egress_deny == std::vector<std::string>{"10.96.0.0/12", "2a00:1::/32"});
+    CHECK(*config.egress_exempt == std::vector<std::string>{"10.0.0.0/8"});
+    CHECK(*config.egress_secrets == "/etc/hearth/secrets");
+    CHECK(*config.egress_ca == "/etc/ssl/ours.pem");
+    CHECK(*config.requests_per_second == 7);
+    CHECK(*config.request_burst == 20);
+
+    const TempDir dir;
+    const std::string file = dir.write("h.yaml", text);
+    const ServeConfig flags = load({"--config", file, "--egress-deny=192.0.2.0/24",
+                                    "--mirror-hosts=a.example", "--mirror-hosts=b.example:1"},
+                                   {{"HEARTH_REQUEST_BURST", "3"}});
+    CHECK(*flags.egress_deny == std::vector<std::string>{"192.0.2.0/24"});
+    CHECK(*flags.egress_exempt == std::vector<std::string>{"10.0.0.0/8"});
+    CHECK(*flags.mirror_hosts == std::vector<std::string>{"a.example", "b.example:1"});
+    CHECK(*flags.request_burst == 3);
+    CHECK(*flags.requests_per_second == 7);
+
+    CHECK(messageOf("mirrors: {pypy: x}").find("did you mean pypi?") != std::string::npos);
+    CHECK(messageOf("mirrors: {hosts: x}").find("hosts is no list") != std::string::npos);
+    CHECK(messageOf("egress: {deni: []}").find("did you mean deny?") != std::string::npos);
+    CHECK(messageOf("egress: [10.0.0.0/8]").find("egress is no mapping") != std::string::npos);
+    CHECK(messageOf("limits: {burst: -1}").find("no number from 0") != std::string::npos);
+    CHECK(messageOf("limits: {perSecond: 1}").find("unknown key") != std::string::npos);
+    // What the values mean is looked at wherever they come from, and the place is named.
+    for (const char* wrong : {"mirrors: {pypi: index.example}", "mirrors: {npm: 'ftp://x/'}",
+                              "mirrors: {hosts: ['http://x']}", "mirrors: {cache: much}",
+                              "egress: {deny: [10.0.0.0/33]}", "egress: {exempt: [localhost]}"}) {
+        CAPTURE(wrong);
+        const std::string bad = dir.write("bad.yaml", wrong);
+        try {
+            load({"--config", bad});
+            FAIL_CHECK("no error");
+        } catch (const UsageError& e) {
+            CHECK(std::string(e.what()).starts_with(bad + ":1: "));
+        }
+    }
+}
+
 TEST_CASE("images without a pool are allowed by patterns, from a file, flags or environment",
           "[unit][cli]") {
     const ServeConfig config = fromText(

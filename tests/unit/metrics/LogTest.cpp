@@ -38,6 +38,18 @@ TEST_CASE("an event is one line of time, level, name and fields", "[unit][metric
     CHECK(line[23] == 'Z');
 }
 
+TEST_CASE("an audit line is written whatever the log's level", "[unit][metrics]") {
+    Paper paper;
+    for (const LogLevel least : {LogLevel::Debug, LogLevel::Error}) {
+        Log log{paper.fd.get(), least};
+        log.info("not.shown.always");
+        log.audit("egress.request", {{"decision", "allowed"}});
+    }
+    REQUIRE(paper.lines().size() == 3);
+    CHECK(paper.lines()[1].substr(24) == " audit egress.request decision=allowed");
+    CHECK(paper.lines()[2].substr(24) == " audit egress.request decision=allowed");
+}
+
 TEST_CASE("no value can forge a line or a field", "[unit][metrics]") {
     Paper paper;
     paper.log.warn("e", {{"a", "x\n2026-01-01T00:00:00.000Z error forged"}});

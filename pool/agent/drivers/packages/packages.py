@@ -19,6 +19,9 @@ import subprocess
 import sys
 import tempfile
 
+import urllib.error
+import urllib.request
+
 import imports
 
 TAIL = 16_384
@@ -47,6 +50,8 @@ def run(argv):
 MEANINGS = [
     (r"No module named pip\b", "the image's Python has no pip"),
     (r"([^\s']+:\d+ is not on the allow-list[^\n)'\"]*)", r"\1"),
+    (r"the index points to an address that is denied[^\n]*?mirrors\.hosts",
+     "the index points to an address that is denied; an operator may name its host in mirrors.hosts"),
     (r"No space left on device|Disk quota exceeded|ENOSPC", "the workspace's disk is full"),
     (r"Cannot allocate memory|MemoryError|ENOMEM", "the workspace's memory is used up"),
     (r"conflicting dependencies|ResolutionImpossible|ERESOLVE",
@@ -138,9 +143,24 @@ class Pip:
         """Of whom pip says that there is nothing."""
         return {Pip.normalised(Pip.named(spec)) for spec in re.findall(r"No matching distribution found for ([A-Za-z0-9][^\s(]*)", said)}
 
+    @staticmethod
+    def unsaid(blamed):
+        """What the index says of them: that a page could not be had pip keeps to itself, and says that there is no such package."""
+        if index := os.environ.get("PIP_INDEX_URL"):
+            for name in sorted(blamed):
+                try:
+                    urllib.request.urlopen(f"{index.rstrip('/')}/{name}/", timeout=60).close()
+                except urllib.error.HTTPError as e:
+                    if e.code >= 500:
+                        return e.read(1000).decode("utf-8", "replace")
+                except OSError as e:
+                    return f"the index is unreachable: {e}"
+        return None
+
 
 class Npm:
     name = "npm"
+    folder = "."  # where node_modules is
 
     @staticmethod
     def normalised(name):
@@ -152,8 +172,8 @@ class Npm:
 
     def installed(self):
         found = {}
-        for folder in ["node_modules"] + [os.path.join("node_modules", each) for each in os.listdir("node_modules")
-                                          if each.startswith("@")] if os.path.isdir("node_modules") else []:
+        root = os.path.join(self.folder, "node_modules")
+        for folder in [root] + [os.path.join(root, each) for each in os.listdir(root) if each.startswith("@")] if os.path.isdir(root) else []:
             for each in os.listdir(folder):
                 try:
                     with open(os.path.join(folder, each, "package.json"), encoding="utf-8") as f:
@@ -168,11 +188,11 @@ class Npm:
         version = self.installed().get(name)
         return version is not None and spec.strip()[len(name):] in ("", "@" + version)
 
-    @staticmethod
-    def wanted(path):
+    def wanted(self, path):
         with open(path, encoding="utf-8") as f:
             manifest = json.load(f)
-        return [*manifest.get("dependencies", {}), *manifest.get("devDependencies", {})], ["--prefix", os.path.dirname(path) or "."]
+        self.folder = os.path.dirname(path) or "."
+        return [*manifest.get("dependencies", {}), *manifest.get("devDependencies", {})], ["--prefix", self.folder]
 
     @staticmethod
     def install(specs, arguments):
@@ -182,6 +202,10 @@ class Npm:
     @staticmethod
     def blamed(said):
         return {Npm.named(spec) for spec in re.findall(r"'((?:@[^/'\s]+/)?[^@'\s]+)@[^']*' is not in this registry", said)}
+
+    @staticmethod
+    def unsaid(blamed):
+        return None
 
 
 def manager_of(task):
@@ -231,8 +255,10 @@ def install(manager, specs, absent, arguments):
     if absent:
         status, said = manager.install(absent, arguments)
         failed = status != 0
-        error = meaning(said) if failed else None
         blamed = manager.blamed(said) if failed else set()
+        error = meaning(manager.unsaid(blamed) or said) if failed else None
+        # Blamed may be what one of them needs, by a name that nobody asked for: then it is theirs.
+        blamed &= {manager.normalised(manager.named(spec)) for spec in absent}
     installed = manager.installed()
     packages = {}
     for spec in specs:
