@@ -42,9 +42,9 @@ def main():
     status = 0
     if wanted != ["compat"]:
         # A fixed default, so that a language has to be looked for and is not met by chance.
-        status |= drive(harness.Server(pools=pools(), config="defaultPool: shell\n"), wanted)
+        status |= drive(harness.Server(pools=pools(), config="defaultPool: shell\n", ready_within=300), wanted)
     if not wanted or wanted == ["compat"]:
-        status |= drive(harness.Server(pools=pools(), args=("--compat", "s3")), ["compat"])
+        status |= drive(harness.Server(pools=pools(), args=("--compat", "s3"), ready_within=300), ["compat"])
     return status
 
 
