@@ -35,16 +35,21 @@ def hearth(s, *words, stdin=b"", ok=True, cwd=None):
     return ran.stdout
 
 
-class Terminal:
-    """A program in a pseudo-terminal of ours."""
+def plain_env(s):
+    """Without the word of whoever runs these tests about colours."""
+    return {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"}, "HEARTH_URL": s.url}
 
-    def __init__(self, s, *words, cols=100, rows=30):
+
+class Terminal:
+    """A program in a pseudo-terminal of ours; `env` is beside what every program has."""
+
+    def __init__(self, s, *words, cols=100, rows=30, env=None):
         self.master, self.slave = pty.openpty()
         self.size(cols, rows)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
         self.process = subprocess.Popen([HEARTH, *words], stdin=self.slave, stdout=self.slave, stderr=self.slave,
-                                        preexec_fn=self.control, env=dict(os.environ, HEARTH_URL=s.url, TERM="vt100"))
+                                        preexec_fn=self.control, env=dict(plain_env(s), TERM="vt100", **(env or {})))
 
     def control(self):
         os.setsid()
@@ -79,6 +84,12 @@ class Terminal:
         assert self.process.poll() is not None, f"it goes on: {self.seen[-2000:]!r}"
         assert termios.tcgetattr(self.slave) == self.before, "the terminal was not given back"
         return self.process.returncode
+
+    def rest(self):
+        """All that it wrote and that was not seen yet; to be asked once it has ended."""
+        while select.select([self.master], [], [], 0)[0]:
+            self.seen += os.read(self.master, 65536)
+        return self.seen
 
     def __enter__(self):
         return self
@@ -262,14 +273,52 @@ def completion():
 
 
 def output_formats():
-    """--output json is one document, a table has no colours where it is read by a program"""
+    """--output json is one document, and there is no output of a kind that is not known"""
     import json
     with shared as s:
         w = s.open_workspace()["id"]
         assert json.loads(hearth(s, "get", "workspaces", "-o", "json"))["items"][0]["id"] == w
         assert json.loads(hearth(s, "run", "-w", w, "--command", "echo 1", "-o", "json"))["stdout"] == "1\n"
-        assert b"\033" not in hearth(s, "get", "workspaces")
         assert hearth(s, "get", "workspaces", "-o", "yaml", ok=False).returncode == 2
+
+
+def colours():
+    """colours are for a terminal whose user wants them: neither a program that reads nor NO_COLOR gets any"""
+    escape = b"\033["
+    with shared as s:
+        words = ("doctor", "--data-dir", s.data)
+        read = subprocess.run([HEARTH, *words], capture_output=True, timeout=60 * SLOWER, env=plain_env(s), check=False)
+        assert b"[ok]" in read.stdout and escape not in read.stdout + read.stderr, read
+        failed = subprocess.run([HEARTH, "get", "workspace", "none"], capture_output=True, timeout=60 * SLOWER, env=plain_env(s), check=False)
+        assert b"error:" in failed.stderr and escape not in failed.stderr, failed
+        for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+            with Terminal(s, *words, env=env) as t:
+                t.end()
+                seen = t.rest()
+                assert b"ok" in seen and (escape in seen) == coloured, (env, seen)
+            with Terminal(s, "get", "workspace", "none", env=env) as t:
+                t.end()
+                seen = t.rest()
+                assert b"error:" in seen and (escape in seen) == coloured, (env, seen)
+
+
+def streams():
+    """hearth run gives a line when it was written, not when the program ends"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        run = subprocess.Popen([HEARTH, "run", "-w", w, "--command", "echo first; echo aside >&2; until [ -e go ]; do sleep 0.05; done; echo last"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=plain_env(s))
+        try:
+            for pipe, line in ((run.stdout, b"first\n"), (run.stderr, b"aside\n")):
+                assert select.select([pipe], [], [], 60 * SLOWER)[0], "nothing came while it ran"
+                assert pipe.readline() == line
+            assert run.poll() is None, "it had ended before"
+            hearth(s, "cp", "-", f"{w}:go")  # only now can it end
+            out, err = run.communicate(timeout=60 * SLOWER)
+            assert out == b"last\n" and run.returncode == 0, (out, err, run.returncode)
+        finally:
+            run.kill()
+            run.communicate()
 
 
 def ends():
@@ -277,7 +326,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, output_formats, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, output_formats, colours, streams, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

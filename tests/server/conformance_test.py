@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The official MCP conformance suite against a server with its fixtures, and what needs none against a plain one."""
+"""The official MCP conformance suite against a server with its fixtures, and what needs none against a plain one; the official
+Inspector's lint of every tool's schema."""
 
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from harness import Server, main, pool_yaml  # noqa: E402
 SUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp", "conformance")
 NODE = os.path.join(SUITE, "node_modules", "node", "bin", "node")  # it needs 22, whatever the machine has
 PROGRAM = os.path.join(SUITE, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
+INSPECTOR = os.path.join(SUITE, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 
 # Scenarios that ask for nothing but the protocol.
 PLAIN = {
@@ -29,6 +32,10 @@ PLAIN = {
 # Checks within them that call a fixture all the same.
 NEEDS_FIXTURE = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-http-server-no-independent-requests-on-stream",
                  "sep-2575-server-no-log-without-loglevel", "sep-2575-missing-capability-http-400"}
+# What the suite runs and does not score: parameters that travel as headers, too.
+UNSCORED = {"2025-11-25": [], "2026-07-28": ["http-custom-header-server-validation"]}
+# Every endpoint with the number of its tools.
+TOOLS = {"/mcp": 10, "/compat/s0/mcp": 9, "/compat/s1/mcp": 7, "/compat/s2/mcp": 3, "/compat/s3/mcp": 4}
 
 
 def install():
@@ -46,9 +53,10 @@ def run_suite(server, requirements, out):
     checks = {}
     for folder in sorted(os.listdir(out)):
         path = os.path.join(out, folder, "checks.json")
-        if folder.startswith("server-") and os.path.exists(path):
+        scenario = re.match(r"server-(.+)-\d{4}-\d\d-\d\dT", folder)  # and the time, to the millisecond
+        if scenario and os.path.exists(path):
             with open(path, encoding="utf-8") as f:
-                checks[folder.removeprefix("server-").rpartition("-20")[0]] = json.load(f)
+                checks[scenario[1]] = json.load(f)
     return done.returncode, done.stdout + done.stderr, checks
 
 
@@ -57,7 +65,7 @@ def failures(checks):
 
 
 def test_with_fixtures():
-    """with its fixtures, every scored scenario of both requirement sets of the official conformance suite passes"""
+    """with its fixtures, every scored scenario of both sets of the official conformance suite passes, and parameters as headers do"""
     install()
     with Server(pools=pool_yaml(), args=("--conformance",)) as server:
         for requirements in PLAIN:
@@ -65,6 +73,9 @@ def test_with_fixtures():
                 status, said, checks = run_suite(server, requirements, out)
                 assert len(checks) >= 30, said
                 assert status == 0, said[said.find("=== SUMMARY"):]
+                for scenario in UNSCORED[requirements]:
+                    results = {one["status"] for one in checks[scenario]}
+                    assert "SUCCESS" in results and results <= {"SUCCESS", "INFO"}, checks[scenario]
                 print(f"      {requirements}: {sum(len(each) for each in checks.values())} checks")
 
 
@@ -81,8 +92,45 @@ def test_without_fixtures():
                     assert left and not failures(left), f"{requirements} {scenario}: {failures(left)}\n{said[-500:]}"
 
 
-for each in (test_with_fixtures, test_without_fixtures):
+def lint(home, *where):
+    """The Inspector's exit status (6: a finding is an error), the tools that it listed, and what it found, warnings too."""
+    done = subprocess.run([NODE, INSPECTOR, "--cli", *where, "--method", "tools/list", "--strict", "--format", "json", "-q"],
+                          capture_output=True, text=True, timeout=120, env=dict(os.environ, HOME=home))
+    assert done.returncode in (0, 6), done
+    said = json.loads(done.stdout)
+    return done.returncode, said["result"]["tools"], said.get("schemaFindings", [])
+
+
+# An MCP server with a schema that the lint must not let pass.
+BAD_SERVER = '''
+import json, sys
+answers = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "bad", "version": "1"}},
+           "tools/list": {"tools": [{"name": "t", "inputSchema": {"type": "object", "properties": {"anything": True}}}]}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
+'''
+
+
+def test_schemas():
+    """the official Inspector's strict lint finds nothing in the schemas of any endpoint, and does find what is wrong elsewhere"""
+    install()
+    with tempfile.TemporaryDirectory() as home:
+        bad = os.path.join(home, "bad.py")
+        with open(bad, "w", encoding="ascii") as f:
+            f.write(BAD_SERVER)
+        status, _, findings = lint(home, sys.executable, bad)
+        assert status == 6 and findings[0]["findings"][0]["path"] == "properties.anything", findings
+        with Server(pools=pool_yaml()) as server:
+            for path, count in TOOLS.items():
+                for era in ("legacy", "modern"):
+                    status, tools, findings = lint(home, server.url + path, "--transport", "http", "--protocol-era", era)
+                    assert status == 0 and not findings and len(tools) == count, (path, era, len(tools), findings)
+
+
+for each in (test_with_fixtures, test_without_fixtures, test_schemas):
     each.only = "oci"  # the protocol is the server's own
 
 if __name__ == "__main__":
-    main("server", [test_with_fixtures, test_without_fixtures])
+    main("server", [test_with_fixtures, test_without_fixtures, test_schemas])

@@ -229,7 +229,7 @@ def degraded_pool():
 
 
 def reclaim():
-    """idle and lifetime reclaim a workspace; work and touch keep it; running work is not reaped"""
+    """idle and lifetime reclaim a workspace; work, files that are fetched and touch keep it; running work is not reaped"""
     with Server(pools=pool_yaml(idle="10m")) as s:
         idle = s.open_workspace(idleTimeoutSeconds=1)["id"]
         busy = s.open_workspace(idleTimeoutSeconds=1)["id"]
@@ -244,6 +244,14 @@ def reclaim():
         t.join()
         assert out[0]["stdout"] == "done\n", out
         wait_for("idle end after work", lambda: s.get(f"/v1/workspaces/{busy}").status == 410, 6)
+        # Past the moment at which its agent would end it by itself: two seconds after it was idle for three.
+        long = s.open_workspace(maxLifetimeSeconds=6)["id"]
+        read = s.open_workspace(idleTimeoutSeconds=3)["id"]
+        assert s.call("PUT", f"/v1/workspaces/{read}/files/f", raw=b"x").status == 200
+        reads = set()
+        wait_for("the longer lifetime", lambda: reads.add(s.get(f"/v1/workspaces/{read}/files/f").status)
+                 or s.get(f"/v1/workspaces/{long}").status == 410, 10)
+        assert reads == {200}, reads
         metrics = s.ops("/metrics").body.decode()
         assert re.search(r'hearth_reclaims_total\{[^}]*reason="idle"[^}]*\} 2', metrics), metrics
 

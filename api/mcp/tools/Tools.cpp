@@ -8,6 +8,9 @@
 namespace hearth::mcp {
 namespace {
 
+/// Of a description, for its list of pools.
+constexpr std::size_t kPoolsLine = 400;
+
 void addTo(std::vector<Tool>& all, std::vector<Tool> more) {
     all.insert(all.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));
@@ -28,6 +31,26 @@ std::vector<std::string> textsOf(const Json& array) {
     return out;
 }
 
+/// The pools in one line. A model pays for it in each conversation, and two tools have it.
+std::string poolsLine(const controller::Services& services, const controller::Principal& who) {
+    const Json capabilities = services.capabilities();
+    std::string line;
+    std::size_t left_out = 0;
+    for (const controller::PoolView& view : services.pools.list(who)) {
+        if (view.pool->deleting) continue;
+        const std::string facts =
+            poolFacts(view, imageLanguages(capabilities, view.pool->spec.image));
+        // Only whole entries, and none after one that did not fit: the first are the oldest.
+        if (left_out > 0 || (!line.empty() && line.size() + facts.size() > kPoolsLine)) {
+            ++left_out;
+        } else {
+            line += (line.empty() ? "" : " | ") + facts;
+        }
+    }
+    if (left_out > 0) line += " | ... and " + std::to_string(left_out) + " more: pool_list";
+    return line.empty() ? "none is declared yet" : line;
+}
+
 }  // namespace
 
 std::vector<Tool> nativeTools(const controller::Services& services) {
@@ -43,14 +66,7 @@ Toolbox::Toolbox(const controller::Services& services, std::vector<Tool> tools)
     : services_(services), tools_(std::move(tools)) {}
 
 Json Toolbox::list(const controller::Principal& who) const {
-    const Json capabilities = services_.capabilities();
-    std::string pools;
-    for (const controller::PoolView& view : services_.pools.list(who)) {
-        if (view.pool->deleting) continue;
-        pools += (pools.empty() ? "" : " | ") +
-                 poolFacts(view, imageLanguages(capabilities, view.pool->spec.image));
-    }
-    if (pools.empty()) pools = "none is declared yet";
+    const std::string pools = poolsLine(services_, who);
     Json tools = Json::array();
     for (const Tool& tool : tools_) {
         tools.push_back({{"name", tool.name},

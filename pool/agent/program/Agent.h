@@ -45,7 +45,7 @@ private:
 
     void request(Connection& connection, std::uint32_t stream, const Value& body) override;
     void closed(Connection& connection) override;
-    void fileWritten() override { deadlines_.touch(nowNs()); }
+    void fileActivity() override { deadlines_.touch(nowNs()); }
     void ended(FileWorker& worker) override;
 
     void hello(Connection& connection, std::uint32_t stream, const Value& body);

@@ -55,8 +55,9 @@ public:
     /// Null if the request names no file operation.
     static std::unique_ptr<FileOperation> make(std::string_view op, const Value& body);
     static bool isFileOperation(std::string_view op);
-    /// Whether success counts as activity.
-    static bool writes(std::string_view op);
+    /// Whether it keeps the workspace from being idle: what moves bytes or changes files does,
+    /// looking does not.
+    static bool isActivity(std::string_view op);
 };
 
 std::unique_ptr<FileOperation> makeTreeOperation(std::string_view op, const Value& body);

@@ -216,8 +216,9 @@ bool FileOperation::isFileOperation(std::string_view op) {
     return std::find(std::begin(kOperations), std::end(kOperations), op) != std::end(kOperations);
 }
 
-bool FileOperation::writes(std::string_view op) {
-    return op == "write" || op == "mkdir" || op == "move" || op == "remove" || op == "archivePut";
+bool FileOperation::isActivity(std::string_view op) {
+    return op == "read" || op == "write" || op == "mkdir" || op == "move" || op == "remove" ||
+           op == "archiveGet" || op == "archivePut";
 }
 
 std::unique_ptr<FileOperation> FileOperation::make(std::string_view op, const Value& body) {

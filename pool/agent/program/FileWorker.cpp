@@ -33,7 +33,7 @@ private:
 /// thread's.
 struct FileWorker::Task {
     std::uint32_t stream = 0;
-    bool writes = false;
+    bool activity = false;
     std::unique_ptr<FileOperation> operation;
     std::atomic<bool> cancelled{false};
     FileOperation::Next next = FileOperation::Next::Step;
@@ -64,6 +64,7 @@ public:
         : worker_(worker), connection_(connection), task_(std::move(task)) {}
 
     void data(std::string_view bytes) override {
+        if (task_->activity) worker_.owner_.fileActivity();
         const Lock lock(worker_.mutex_);
         if (task_->input_ended || task_->input.size() + bytes.size() > kInitialCredit) {
             return connection_.closeAfterFlush();  // a client that ignores its window
@@ -120,7 +121,7 @@ bool FileWorker::start() {
 void FileWorker::request(std::uint32_t stream, std::string_view op, const Value& body) {
     auto task = std::make_shared<Task>();
     task->stream = stream;
-    task->writes = FileOperation::writes(op);
+    task->activity = FileOperation::isActivity(op);
     task->operation = FileOperation::make(op, body);
     connection_->open(stream, std::make_unique<FileStream>(*this, *connection_, task));
     const Lock lock(mutex_);
@@ -178,7 +179,7 @@ void FileWorker::take() {
             connection_->send(frame.type, next.stream, Channel::Bytes, frame.payload);
         }
         if (frame.type == FrameType::Reply || frame.type == FrameType::Error) {
-            if (next.written) owner_.fileWritten();
+            if (next.activity) owner_.fileActivity();
             connection_->finish(next.stream);
         }
     }
@@ -238,8 +239,8 @@ void FileWorker::work() {
             if (frame.type == FrameType::Data) task->credit -= frame.payload.size();
             out_bytes_ += frame.payload.size();
             if (!task->cancelled) {
-                const bool written = task->writes && frame.type == FrameType::Reply;
-                out_.push_back({task->stream, std::move(frame), written});
+                const bool activity = task->activity && frame.type != FrameType::Error;
+                out_.push_back({task->stream, std::move(frame), activity});
             } else {
                 out_bytes_ -= frame.payload.size();
             }

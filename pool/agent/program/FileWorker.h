@@ -22,10 +22,11 @@ namespace hearth::agent {
 /// waits for the other. Streams take turns, so one without credit stops only itself.
 class FileWorker final : public Source {
 public:
-    /// Something that counts as activity was done.
+    /// What a file operation tells of itself.
     class Owner {
     public:
-        virtual void fileWritten() = 0;
+        /// Bytes came or went, or files were changed.
+        virtual void fileActivity() = 0;
         /// The thread has ended after retire(): the owner buries the worker.
         virtual void ended(FileWorker& worker) = 0;
 
@@ -54,7 +55,7 @@ private:
     struct Outgoing {
         std::uint32_t stream;
         FileFrame frame;
-        bool written;
+        bool activity;
     };
 
     static void* run(void* self);

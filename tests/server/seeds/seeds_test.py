@@ -5,6 +5,7 @@ with the keys of its results, and what went wrong in them. TABLE.md says which r
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import threading
 import urllib.parse
@@ -98,6 +99,7 @@ def s1_readme():
         assert file.status == 200 and file.body.startswith(PNG) and file.body == by_link.body, (file, by_link)
         assert file.headers["content-disposition"] == 'attachment; filename="sine_wave.png"', file.headers
         assert s.get("/docs").status == 200
+        assert not [line for line in S1_CODE.splitlines() if len(line) > 10 and line in s.log()], "the log has code"
 
 
 def s1_tools():
@@ -524,7 +526,11 @@ def loads():
 
 
 def compat_root():
-    """--compat: the tools at /mcp/tools are that seed's, and the port is the one that its documents name"""
+    """--compat: the tools at /mcp/tools are that seed's, and without --listen the port is the one that its documents name"""
+    for seed, port in (("s0", 9520), ("s1", 8000), ("s3", 8000)):
+        told = subprocess.run([os.path.join(harness.BUILD, "hearth"), "config", "--compat", seed, "-o", "json"],
+                              capture_output=True, check=True, env={"PATH": os.environ["PATH"], **harness.sanitizer_options()})
+        assert json.loads(told.stdout)["listen"]["value"] == f"127.0.0.1:{port}", (seed, told)
     with Server(pools=pool_yaml(name="shell"), args=("--compat", "s0")) as s:
         answer = s.post("/mcp/tools/create_sandbox", {})
         assert answer.status == 404 and "sandbox_initialize" in answer.json["hint"], answer

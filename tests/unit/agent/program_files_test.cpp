@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "tests/unit/agent/program_harness.h"
 
@@ -147,6 +148,39 @@ TEST_CASE("directories are made, moved and removed", "[unit][agent][program]") {
     CHECK(f.data.ask({{"op", "remove"}, {"path", "r"}, {"recursive", false}}).code() == "EXISTS");
     CHECK(f.data.ask({{"op", "remove"}, {"path", "r"}, {"recursive", true}}).ok);
     CHECK(f.data.ask({{"op", "stat"}, {"path", "r"}}).code() == "NOT_FOUND");
+}
+
+TEST_CASE("files that come or go keep a workspace from being idle, looking does not",
+          "[unit][agent][program]") {
+    Files f;
+    std::int64_t before = 0;
+    const auto moved = [&] {
+        const Outcome now =
+            f.client.ask({{"op", "deadlines"}, {"epoch", 1}, {"idleTimeoutMs", 3'600'000}});
+        return now.body["idleAtNs"].get<std::int64_t>() >
+               std::exchange(before, now.body["idleAtNs"].get<std::int64_t>());
+    };
+    REQUIRE(f.write("d/f", "x").ok);
+    CHECK(moved());
+    CHECK_FALSE(moved());
+    REQUIRE(f.data.ask({{"op", "list"}, {"path", "d"}}).ok);
+    REQUIRE(f.data.ask({{"op", "stat"}, {"path", "d/f"}}).ok);
+    CHECK_FALSE(moved());
+    REQUIRE(f.read("d/f").ok);
+    CHECK(moved());
+    REQUIRE(f.data.ask({{"op", "archiveGet"}, {"path", "d"}}).ok);
+    CHECK(moved());
+    REQUIRE(f.data.ask({{"op", "move"}, {"from", "d/f"}, {"to", "d/g"}}).ok);
+    CHECK(moved());
+    CHECK(f.read("none").code() == "NOT_FOUND");
+    CHECK_FALSE(moved());
+
+    const auto slow = f.data.request({{"op", "write"}, {"path", "slow"}});
+    f.data.send(FrameType::Data, slow, "x");
+    REQUIRE(f.data.ask({{"op", "stat"}, {"path", "d/g"}}).ok);  // what was sent before has come
+    CHECK(moved());
+    f.data.send(FrameType::End, slow, "");
+    CHECK(f.data.finish(slow).ok);
 }
 
 TEST_CASE("changes are the files written since, even with old dates", "[unit][agent][program]") {

@@ -18,19 +18,25 @@
 
 namespace hearth::mcp::fake {
 
-/// One pool "python" that is always ready.
+/// A pool "python" that is always ready, and others like it.
 class FakePools final : public controller::Pools {
 public:
+    std::vector<std::string> names{"python"};
+
     std::vector<controller::PoolView> list(const controller::Principal&) override {
-        controller::PoolView view;
-        controller::Pool pool;
-        pool.name = "python";
-        pool.spec.image = "python";
-        pool.spec.prewarm_packages = {"numpy==2.1"};
-        view.status.packages = {"sha256:1", "x.lock", {{"numpy", "2.1"}}};
-        view.pool = std::make_shared<const controller::Pool>(std::move(pool));
-        view.status.ready = 2;
-        return {view};
+        std::vector<controller::PoolView> views;
+        for (const std::string& name : names) {
+            controller::PoolView view;
+            controller::Pool pool;
+            pool.name = name;
+            pool.spec.image = "python";
+            pool.spec.prewarm_packages = {"numpy==2.1"};
+            view.status.packages = {"sha256:1", "x.lock", {{"numpy", "2.1"}}};
+            view.pool = std::make_shared<const controller::Pool>(std::move(pool));
+            view.status.ready = 2;
+            views.push_back(std::move(view));
+        }
+        return views;
     }
     controller::PoolView get(const controller::Principal& who, const std::string&) override {
         return list(who).front();

@@ -73,6 +73,32 @@ TEST_CASE("descriptions carry the pools' real limits", "[unit][mcp]") {
     CHECK(all.find("{pools}") == std::string::npos);
 }
 
+TEST_CASE("descriptions stay short however many pools there are", "[unit][mcp]") {
+    House house;
+    for (int i = 2; i <= 30; ++i) house.pools.names.push_back("pool-" + std::to_string(i));
+    const Json tools = Toolbox(house.services, nativeTools(house.services)).list({})["tools"];
+    std::size_t with_pools = 0;
+    for (const Json& tool : tools) {
+        const std::string description = tool["description"];
+        INFO(description);
+        CHECK(description.size() < 1'000);
+        if (description.find("Pools: python: ") == std::string::npos) continue;
+        ++with_pools;
+        CHECK(description.find(" | pool-2: ") != std::string::npos);
+        CHECK(description.ends_with(" more: pool_list."));
+        std::size_t shown = 1;
+        while (description.find(" | pool-" + std::to_string(shown + 1) + ": ") !=
+               std::string::npos) {
+            ++shown;
+        }
+        CHECK(description.find(" | ... and " + std::to_string(30 - shown) + " more") !=
+              std::string::npos);
+    }
+    CHECK(with_pools == 2);
+    const std::string all = textOf(use(house, "pool_list", Json::object()));
+    CHECK(all.find("pool-30: ") != std::string::npos);  // where all of them are
+}
+
 TEST_CASE("a model learns what a pool has installed", "[unit][mcp]") {
     House house;
     CHECK(textOf(use(house, "pool_list", Json::object())).find("; installed: numpy==2.1") !=
