@@ -17,12 +17,8 @@ constexpr std::size_t kMaxProposals = 100;
 /// Of what a caller names, in the audit log.
 constexpr std::size_t kAuditedName = 64;
 
-/// What is kept of a client's for the life of a call or a session.
-constexpr std::size_t kLongestToken = 256;
-constexpr std::size_t kLongestUri = 512;
-
 bool isToken(const Json& value) {
-    if (value.is_string()) return value.get_ref<const std::string&>().size() <= kLongestToken;
+    if (value.is_string()) return value.get_ref<const std::string&>().size() <= kLongestId;
     return value.is_number_integer();
 }
 

@@ -43,6 +43,36 @@ def audit():
         assert len(lines(path + ".1")) == 4
 
 
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def mcp(s, tool, arguments, **headers):
+    """A tool call of the revision without sessions."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": MODERN}}
+    return s.post("/mcp", body, headers={"Mcp-Method": "tools/call", "Mcp-Name": tool, "MCP-Protocol-Version": "2026-07-28", **headers})
+
+
+def tools_audit():
+    """tool calls by MCP and without it are in the audit log as REST's are, and who is refused over and over fills one line a second"""
+    with Server(config="limits: {requestsPerSecond: 100000}\naudit: {file: audit.log}\n") as s:
+        path = os.path.join(s.data, "audit.log")
+        opened = mcp(s, "workspace_open", {})
+        assert opened.status == 200 and "ratelimit-remaining" in opened.headers, opened
+        mcp(s, "pool_list", {})  # reads only
+        made = s.post("/compat/s1/tools/create_sandbox", {"name": "mine"})
+        assert made.status == 200 and "ratelimit-remaining" in made.headers, made
+        for _ in range(50):
+            assert mcp(s, "pool_list", {}, Authorization="Bearer hush").status == 401
+            assert s.post("/mcp/tools/create_sandbox", {}, headers={"Authorization": "Bearer hush"}).status == 401
+            assert s.get("/sse", headers={"Authorization": "Bearer hush", "Accept": "text/event-stream"}).status == 401
+        told = wait_for("the refusals", lambda: sum(x["status"] == 401 for x in lines(path)) >= 2 and lines(path))
+        assert [(x["surface"], x["operation"], x["decision"]) for x in told[:2]] == [
+            ("mcp", "tools/call workspace_open", "allowed"), ("tools", "s1 create_sandbox", "allowed")], told
+        denied = told[2:]
+        assert all(x["status"] == 401 and x["tenant"] is None for x in denied), denied
+        assert {x["surface"] for x in denied} == {"mcp", "tools"} and len(denied) < 100, len(denied)
+
+
 def rates():
     """past its rate a tenant is told 429 and when to come back, and every answer tells what is left"""
     with Server(args=("--requests-per-second", "1", "--request-burst", "5")) as s:
@@ -54,6 +84,7 @@ def rates():
         refused = [a for a in answers if a.status == 429]
         assert refused and refused[0].json["errorCode"] == "RATE_LIMITED" and int(refused[0].headers["retry-after"]) >= 1, answers
         assert refused[0].headers["ratelimit-remaining"] == "0" and refused[0].json["retryable"]
+        assert mcp(s, "pool_list", {}).status == 429 and s.post("/mcp/tools/list_sandboxes", {}).status == 429
         assert s.ops("/readyz").status == 200
         assert s.get("/openapi.json").status == 200, "a page needs no rate"
 
@@ -100,7 +131,7 @@ def pages_and_conditions():
         assert s.call("PUT", target + "2", raw=b"2", headers={"If-None-Match": "*"}).status == 200
 
 
-TESTS = [audit, rates, pages_and_conditions]
+TESTS = [audit, tools_audit, rates, pages_and_conditions]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

@@ -114,7 +114,7 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
         uris != nullptr && uris->is_array() && catalog.resources) {
         for (const Json& uri : *uris) {
             if (uri.is_string() && interest.uris.size() < Notices::kMaxUris &&
-                uri.get_ref<const std::string&>().size() <= Notices::kMaxUri) {
+                uri.get_ref<const std::string&>().size() <= kLongestUri) {
                 interest.uris.insert(uri.get<std::string>());
             }
         }

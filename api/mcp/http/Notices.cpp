@@ -79,14 +79,13 @@ void Notices::follow(std::shared_ptr<api::Stream> stream, Listener listener, std
             events_ = services_.events.subscribe([bell = bell_] { bell->ring(); });
         }
         followed_.push_back(followed);
-        count_ = followed_.size();
     }
     stream->onClosed([bell = bell_] { bell->ring(); });
 }
 
 void Notices::subscribe(const std::string& tenant, const std::string& session,
                         const std::string& uri) {
-    if (uri.size() > kMaxUri) return;
+    if (uri.size() > kLongestUri) return;
     const std::lock_guard lock(mutex_);
     if (!subscriptions_.contains(session)) {
         if (subscribed_by_[tenant] >= kMaxSessions) {
@@ -174,7 +173,6 @@ void Notices::loop(const std::stop_token& stop) {
 bool Notices::work() {
     const std::lock_guard lock(mutex_);
     std::erase_if(followed_, [](const auto& one) { return one->stream->closed(); });
-    count_ = followed_.size();
     if (followed_.empty()) events_.reset();
     takeEvents();
     return tell();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <map>
@@ -48,8 +47,6 @@ public:
     };
     /// Keeps `stream` until the client or the server ends it. `stop` is the server's.
     void follow(std::shared_ptr<api::Stream> stream, Listener listener, std::stop_token stop);
-    /// How many streams there are.
-    std::size_t count() const { return count_; }
 
     /// A session of a tenant wants to hear of a resource, or no longer. Forgotten at a restart, and
     /// of some session of the tenant where it has too many.
@@ -62,11 +59,9 @@ public:
     void toolsChanged();
     void promptsChanged();
 
-    /// Sessions of one tenant with subscriptions, what each may subscribe to, and how long a URI
-    /// may be.
+    /// Sessions of one tenant with subscriptions, and what each may subscribe to.
     static constexpr std::size_t kMaxSessions = 1'000;
     static constexpr std::size_t kMaxUris = 100;
-    static constexpr std::size_t kMaxUri = 512;
 
 private:
     struct Followed;
@@ -102,7 +97,6 @@ private:
     void forget(std::map<std::string, Subscribed>::iterator session);
     std::shared_ptr<void> events_;  ///< while there are streams
     std::uint64_t since_ = 0;       ///< of events; guarded
-    std::atomic<std::size_t> count_{0};
     std::jthread thread_;
 };
 

@@ -66,7 +66,6 @@ void SlowCalls::follow(const std::shared_ptr<Outlet>& outlet, std::vector<SlowCa
             cancel();
             wake();
         });
-        ++count_;
         {
             const std::lock_guard lock(inbox_->mutex);
             inbox_->arrived.emplace_back(id, std::move(followed));
@@ -99,7 +98,6 @@ void SlowCalls::loop(const std::stop_token& stop) {
             const bool news = std::find(dirty.begin(), dirty.end(), it->first) != dirty.end();
             if ((news || timer || stopping) && !lookSafely(one, stopping)) {
                 it = followed_.erase(it);
-                --count_;
             } else {
                 ++it;
             }

@@ -37,8 +37,6 @@ public:
     /// Follows `calls` on `outlet`, which is let go after the last of them. `stop` is the server's.
     void follow(const std::shared_ptr<Outlet>& outlet, std::vector<SlowCall> calls,
                 const std::stop_token& stop, HangUp hang_up);
-    /// How many calls are followed now.
-    std::size_t count() const { return count_; }
 
     static constexpr std::chrono::seconds kProgressEvery{10};
     static constexpr std::chrono::seconds kProgressLeast{1};
@@ -72,7 +70,6 @@ private:
     std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
     std::atomic<std::uint64_t> next_id_{1};
-    std::atomic<std::size_t> count_{0};
     std::mutex cancel_mutex_;
     std::condition_variable_any cancel_changed_;
     std::deque<std::shared_ptr<Call>> to_cancel_;  ///< guarded by cancel_mutex_

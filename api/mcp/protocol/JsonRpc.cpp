@@ -5,9 +5,6 @@
 namespace hearth::mcp {
 namespace {
 
-/// It is kept, and said again, for as long as a call is in work.
-constexpr std::size_t kLongestId = 256;
-
 bool isId(const Json& value) {
     return value.is_string() || value.is_number_integer();
 }
@@ -27,7 +24,7 @@ Message readMessage(const Json& body) {
     if (id != nullptr) {
         if (!isId(*id)) return invalid(message, "id must be a string or an integer");
         if (id->is_string() && id->get_ref<const std::string&>().size() > kLongestId) {
-            return invalid(message, "id is longer than 256 bytes");
+            return invalid(message, "id is longer than " + std::to_string(kLongestId) + " bytes");
         }
         message.id = *id;
     }

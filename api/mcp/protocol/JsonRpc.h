@@ -10,6 +10,10 @@
 
 namespace hearth::mcp {
 
+// What of a client's own words is kept for the life of a call, and for that of a session, in bytes.
+inline constexpr std::size_t kLongestId = 256;  ///< also of a progress token
+inline constexpr std::size_t kLongestUri = 512;
+
 /// The codes that MCP and JSON-RPC give to failures.
 namespace rpc {
 constexpr int kParseError = -32700;
