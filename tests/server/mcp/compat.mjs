@@ -1,5 +1,5 @@
 // A server that was started with --compat s3: its clients need no other address than the one in their documents.
-import {base, check, good, httpOf, sseOf, test, text, tools, withClient} from './support.mjs';
+import {base, check, good, headers, httpOf, sseOf, test, text, tools, withClient} from './support.mjs';
 import {seeds} from './seedtools.mjs';
 
 for (const [kind, make] of [['v1 sse', sseOf('')], ['v1 http', httpOf('')]]) {
@@ -8,7 +8,7 @@ for (const [kind, make] of [['v1 sse', sseOf('')], ['v1 http', httpOf('')]]) {
         const id = text(await good(c, 'create_python_env'));
         const ran = JSON.parse(text(await good(c, 'execute_python_code', {container_id: id, code: 'print(6*7)'})));
         check(ran.stdout === '42\n', JSON.stringify(ran));
-        check((await fetch(`${base}/v1/workspaces/${id}`, {method: 'DELETE'})).ok, 'its id is no workspace of the server');
+        check((await fetch(`${base}/v1/workspaces/${id}`, {method: 'DELETE', headers})).ok, 'its id is no workspace of the server');
     }));
 }
 for (const [kind, make] of [['v1 sse', sseOf('/hearth')], ['v1 http', httpOf('/hearth')]]) {
