@@ -113,11 +113,9 @@ broker::Keyrings::Made Claims::keysFor(const Wanted& wanted, const Network& netw
 void Claims::close(const Wanted& wanted, Network& network) const {
     broker::Keyrings::Made keys = keysFor(wanted, network);
     network.keyring = std::move(keys.keyring);
-    // A note without the part is one of no network, which most claims are: they need no cipher.
-    if (network.mode != broker::NetworkMode::None) {
-        network.sealed = broker_.claimSeal().close(
-            {network.mode, network.allow, std::move(keys.kept)}, wanted.claim_id);
-    }
+    network.sealed = broker_.claimSeal().close({network.mode, network.allow, std::move(keys.kept),
+                                                wanted.tenant, wanted.workspace_id},
+                                               wanted.claim_id);
     // A sandbox that is told too much refuses the claim, and is lost to it.
     const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size();
     if (told > kMostTold) {
