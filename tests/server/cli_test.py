@@ -38,13 +38,14 @@ def hearth(s, *words, stdin=b"", ok=True, cwd=None):
 class Terminal:
     """A program in a pseudo-terminal of ours."""
 
-    def __init__(self, s, *words, cols=100, rows=30):
+    def __init__(self, s, *words, cols=100, rows=30, program=HEARTH, cwd=None):
         self.master, self.slave = pty.openpty()
         self.size(cols, rows)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
-        self.process = subprocess.Popen([HEARTH, *words], stdin=self.slave, stdout=self.slave, stderr=self.slave,
-                                        preexec_fn=self.control, env=dict(os.environ, HEARTH_URL=s.url, TERM="vt100"))
+        env = dict(os.environ, HEARTH_URL=s.url, TERM="vt100", PATH=BUILD + ":" + os.environ["PATH"])
+        self.process = subprocess.Popen([program, *words], stdin=self.slave, stdout=self.slave, stderr=self.slave,
+                                        preexec_fn=self.control, env=env, cwd=cwd)
 
     def control(self):
         os.setsid()
@@ -261,6 +262,28 @@ def completion():
             subprocess.run(["zsh", "-n"], input=hearth(s, "completion", "zsh"), check=True)
 
 
+def completion_is_text():
+    """what a sandbox's files are called is text to the user's shell, never a command"""
+    here = tempfile.mkdtemp(prefix="hearth-complete-")
+    try:
+        with shared as s:
+            w = s.open_workspace()["id"]
+            s.run(w, "printf theirs > '$(touch${IFS}pwned)'; touch \"$(printf '\\033[31mred')\"")
+            with Terminal(s, "--norc", "--noprofile", "-i", program="bash", cwd=here, cols=200) as t:
+                t.type(b"source <(hearth completion bash); echo loa''ded\n")
+                t.see(rb"loaded")
+                # One name only: that with an escape in it is none to choose.
+                t.type(f"hearth cp {w}:\t".encode())
+                t.see(rb"pwned")
+                t.type(b" copy; echo do''ne\n")
+                t.see(rb"done")
+                t.type(b"exit\n")
+                assert t.end() == 0
+            assert os.listdir(here) == ["copy"] and open(f"{here}/copy", encoding="ascii").read() == "theirs", os.listdir(here)
+    finally:
+        shutil.rmtree(here)
+
+
 def output_formats():
     """--output json is one document, a table has no colours where it is read by a program"""
     import json
@@ -277,7 +300,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, output_formats, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_is_text, output_formats, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 
