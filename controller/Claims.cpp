@@ -6,13 +6,17 @@
 #include "base/CrashPoint.h"
 #include "base/Error.h"
 #include "base/JsonText.h"
+#include "controller/AgentErrors.h"
+#include "controller/RequestLimits.h"
+#include "pool/agent/Frame.h"
+#include "pool/agent/Messages.h"
 
 namespace hearth::controller {
 namespace {
 
 constexpr auto kBindTimeout = std::chrono::seconds(2);
-/// Of the 64 KiB that an agent keeps of labels and note; the rest of the note is small.
-constexpr std::size_t kMostTold = 56U << 10U;
+/// For what of a bind is known only when its sandbox is: numbers.
+constexpr std::size_t kRoomForNumbers = 512;
 /// Refill and weight go on behind the answer: begun at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
@@ -113,18 +117,54 @@ broker::Keyrings::Made Claims::keysFor(const Wanted& wanted, const Network& netw
 void Claims::close(const Wanted& wanted, Network& network) const {
     broker::Keyrings::Made keys = keysFor(wanted, network);
     network.keyring = std::move(keys.keyring);
-    // A note without the part is one of no network, which most claims are: they need no cipher.
-    if (network.mode != broker::NetworkMode::None) {
-        network.sealed = broker_.claimSeal().close(
-            {network.mode, network.allow, std::move(keys.kept)}, wanted.claim_id);
-    }
+    network.sealed = broker_.claimSeal().close(
+        {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
+        wanted.claim_id);
     // A sandbox that is told too much refuses the claim, and is lost to it.
-    const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size();
+    const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size() +
+                             dumpJson(Json(wanted.request->name.value_or(""))).size();
     if (told > kMostTold) {
         throw Error(ErrorCode::InvalidArgument,
-                    "labels, allow and credentials are more than a sandbox keeps")
+                    "name, labels, allow and credentials are more than a sandbox keeps")
             .hint("together they may have 56 KiB, allow and credentials in base64");
     }
+}
+
+Claims::Binding Claims::prepare(const Wanted& wanted, const Network& network) const {
+    const WorkspaceRequest& request = *wanted.request;
+    Binding out;
+    WorkspaceFacts& facts = out.facts;
+    facts.id = wanted.workspace_id;
+    facts.tenant = wanted.tenant;
+    facts.pool = wanted.pool->name;
+    facts.claim_id = wanted.claim_id;
+    facts.fingerprint = request.fingerprint;
+    facts.name = request.name.value_or("");
+    facts.max_lifetime = wanted.pool->spec.max_lifetime;
+    facts.one_shot = wanted.one_shot;
+    facts.network = network.mode;
+    facts.allow = network.allow;
+    facts.keyring = network.keyring;
+    facts.sealed = network.sealed;
+
+    agent::BindRequest& told = out.told;
+    told.claim_id = facts.claim_id;
+    told.tenant = facts.tenant;
+    told.workspace_id = facts.id;
+    told.fingerprint = facts.fingerprint;
+    told.labels = request.labels;
+    told.note = bindNote(facts);
+    told.env = broker_.environment(facts.network);
+    if (facts.keyring && facts.keyring->authority() != nullptr) {
+        told.trust = facts.keyring->authority()->certificatePem();
+    }
+    for (const auto& [name, value] : request.env) told.env[name] = value;
+    told.secrets = request.secrets;
+    if (agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
+        throw Error(ErrorCode::PayloadTooLarge, "the claim is more than a sandbox takes at once")
+            .hint("env, secrets and labels may have 256 KiB together; larger ones go into files");
+    }
+    return out;
 }
 
 Claims::Claimed Claims::claim(const Wanted& wanted) {
@@ -135,6 +175,7 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
     try {
         Network network = networkFor(wanted.pool->spec, *wanted.request);
         close(wanted, network);
+        const Binding binding = prepare(wanted, network);
         std::optional<WorkspaceTable::Place> place;
         for (std::uint32_t attempt = 1;; ++attempt) {
             // Taken over by a workspace that was lost at once, it has to be had again.
@@ -146,7 +187,7 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
                 queue_.acquire(*wanted.pool, {wanted.workspace_id, wanted.tenant});
             const TimePoint picked = clock_.now();
             const std::shared_ptr<Workspace> workspace =
-                bind(wanted, network, member, attempt, *place);
+                bind(wanted, binding, member, attempt, *place);
             work_.addAfter({"pool", pool}, kBehind);
             work_.addAfter({"weight", member.id}, kBehind);
             if (!workspace && attempt < kMostAttempts) continue;
@@ -190,44 +231,33 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
     }
 }
 
-std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& network,
+std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Binding& binding,
                                         const pool::Member& member, std::uint32_t attempt,
                                         WorkspaceTable::Place& place) {
+    try {
+        return tryBind(wanted, binding, member, attempt, place);
+    } catch (...) {
+        // Claimed, and of no workspace: nobody else would ever end it.
+        endings_.lost(member.id, "the claim failed");
+        throw;
+    }
+}
+
+std::shared_ptr<Workspace> Claims::tryBind(const Wanted& wanted, const Binding& binding,
+                                           const pool::Member& member, std::uint32_t attempt,
+                                           WorkspaceTable::Place& place) {
     const WorkspaceRequest& request = *wanted.request;
     const PoolSpec& spec = wanted.pool->spec;
-    WorkspaceFacts facts;
-    facts.id = wanted.workspace_id;
-    facts.tenant = wanted.tenant;
-    facts.pool = wanted.pool->name;
+    WorkspaceFacts facts = binding.facts;
     facts.sandbox = member.id;
-    facts.claim_id = wanted.claim_id;
-    facts.fingerprint = request.fingerprint;
-    facts.name = request.name.value_or("");
     facts.limits = member.limits;
     facts.created = clock_.wall();
     facts.created_at = clock_.now();
-    facts.max_lifetime = spec.max_lifetime;
-    facts.one_shot = wanted.one_shot;
-    facts.network = network.mode;
-    facts.allow = network.allow;
-    facts.keyring = network.keyring;
-    facts.sealed = network.sealed;
 
-    agent::BindRequest bind;
+    agent::BindRequest bind = binding.told;
     bind.epoch = sandboxes_.epoch();
-    bind.claim_id = facts.claim_id;
     bind.attempt = attempt;
-    bind.tenant = facts.tenant;
-    bind.workspace_id = facts.id;
-    bind.fingerprint = facts.fingerprint;
-    bind.labels = request.labels;
     bind.note = bindNote(facts);
-    bind.env = broker_.environment(facts.network);
-    if (facts.keyring && facts.keyring->authority() != nullptr) {
-        bind.trust = facts.keyring->authority()->certificatePem();
-    }
-    for (const auto& [name, value] : request.env) bind.env[name] = value;
-    bind.secrets = request.secrets;
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
     if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
     bind.deadlines.idle_timeout =
@@ -244,6 +274,7 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Network& net
     } catch (const agent::AgentError& e) {
         if (e.code() == "BOUND_ELSEWHERE") metrics_.doubleBindRefused();
         endings_.lost(member.id, "the bind was refused: " + e.code());
+        if (e.code() == "BAD_REQUEST") throw clientError(e);  // as any other sandbox would
         return nullptr;
     } catch (const agent::AgentLost& e) {
         endings_.lost(member.id, e.what());

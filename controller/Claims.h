@@ -52,12 +52,24 @@ private:
     /// The pool's credentials, and the claim's for where the workspace may go, as a keyring and
     /// what it is made of again.
     broker::Keyrings::Made keysFor(const Wanted& wanted, const Network& network) const;
-    /// Adds the keyring, and seals what the agent is told of the network.
+    /// Adds the keyring, and seals whose the claim is and what the agent is told of the network.
     void close(const Wanted& wanted, Network& network) const;
 
-    std::shared_ptr<Workspace> bind(const Wanted& wanted, const Network& network,
+    /// What is known of a bind before there is a sandbox for it.
+    struct Binding {
+        WorkspaceFacts facts;
+        agent::BindRequest told;
+    };
+    /// Throws Error(PayloadTooLarge) for what no sandbox could be told.
+    Binding prepare(const Wanted& wanted, const Network& network) const;
+    /// Null where this sandbox failed and another may do. The member is never left claimed by
+    /// nobody, whatever is thrown.
+    std::shared_ptr<Workspace> bind(const Wanted& wanted, const Binding& binding,
                                     const pool::Member& member, std::uint32_t attempt,
                                     WorkspaceTable::Place& place);
+    std::shared_ptr<Workspace> tryBind(const Wanted& wanted, const Binding& binding,
+                                       const pool::Member& member, std::uint32_t attempt,
+                                       WorkspaceTable::Place& place);
 
     WorkspaceTable& table_;
     ClaimQueue& queue_;

@@ -195,6 +195,7 @@ void Recovery::adoptWorkspace(pool::Member member,
     }
     const PoolPtr pool = specs_.find(facts.pool);
     const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
+    checkOwner(facts, reach);
     facts.network = reach.mode;
     facts.allow = reach.allow;
     narrowToPool(facts, pool);
@@ -225,6 +226,22 @@ void Recovery::adoptWorkspace(pool::Member member,
     adoptContexts(workspace, hello);
     for (const agent::KnownExecution& known : hello.executions) {
         executions_.adopt(workspace, known);
+    }
+}
+
+void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach& reach) const {
+    const std::optional<WorkspaceRecord> record = journal_.workspace(facts.id);
+    const bool known = record && record->tenant == facts.tenant &&
+                       record->sandbox == facts.sandbox && record->claim_id == facts.claim_id;
+    const bool sealed = reach.tenant == facts.tenant && reach.workspace == facts.id;
+    // A claim of before owners were sealed is believed where the journal says the same; one of
+    // now also where the data file was lost, or the crash came before the record.
+    const bool old = reach.tenant.empty() && reach.workspace.empty();
+    if (old ? !known : !sealed || (record && !known)) {
+        throw Error(ErrorCode::InvalidArgument, "the agent tells of a claim that is not its own");
+    }
+    if (table_.find(facts.id) || table_.byClaim(facts.claim_id)) {
+        throw Error(ErrorCode::Conflict, "another sandbox has the workspace");
     }
 }
 

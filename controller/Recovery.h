@@ -36,6 +36,8 @@ private:
     std::shared_ptr<agent::AgentClient> ask(const pool::SandboxId& id);
     Verdict place(const pool::SandboxInfo& info, const std::shared_ptr<agent::AgentClient>& agent);
     void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent);
+    /// Throws Error for a workspace that is not known to be the sandbox's own.
+    void checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach& reach) const;
     void adoptContexts(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello);
     void closeHistory();
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controller/RequestLimits.h"
+
 namespace hearth::controller {
 
 broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
@@ -66,13 +68,16 @@ void Workspace::deadlines(TimePoint expires_at, std::chrono::milliseconds idle_t
 
 void Workspace::relabel(const std::map<std::string, std::optional<std::string>>& changes) {
     const std::lock_guard lock(mutex_);
+    std::map<std::string, std::string> labels = labels_;
     for (const auto& [key, value] : changes) {
         if (value) {
-            labels_[key] = *value;
+            labels[key] = *value;
         } else {
-            labels_.erase(key);
+            labels.erase(key);
         }
     }
+    checkLabels(labels);
+    labels_ = std::move(labels);
 }
 
 TimePoint Workspace::idleAt() const {

@@ -71,6 +71,7 @@ public:
     unsigned running() const;
     /// Records what the agent has acknowledged.
     void deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout);
+    /// All of it or nothing: throws Error(InvalidArgument) for more labels than there may be.
     void relabel(const std::map<std::string, std::optional<std::string>>& changes);
 
     /// Why it must end now; nullopt if it need not.

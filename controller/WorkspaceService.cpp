@@ -6,6 +6,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "controller/AgentErrors.h"
+#include "controller/RequestLimits.h"
 
 namespace hearth::controller {
 
@@ -165,6 +166,7 @@ auto WorkspaceService::ask(const std::shared_ptr<Workspace>& workspace, const st
 Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequest& request,
                                        bool one_shot, bool& replayed) {
     replayed = false;
+    checkRequest(request);
     const std::string claim_id = claimIdFor(who, request, one_shot);
     const bool keyed = !request.idempotency_key.empty();
     const auto mismatch = [] {
@@ -307,35 +309,36 @@ WorkspaceView WorkspaceService::patch(const Principal& who, const std::string& i
                                       const WorkspacePatch& patch) {
     const std::shared_ptr<Workspace> workspace = require(who, id);
     const WorkspaceFacts& facts = workspace->facts();
-    if (patch.idle_timeout || patch.lifetime_from_now) {
-        std::optional<TimePoint> expires;
-        if (patch.lifetime_from_now) {
-            const TimePoint now = clock_.now();
-            expires = now + *patch.lifetime_from_now;
-            const TimePoint most = facts.created_at + facts.max_lifetime;
-            if (patch.lifetime_from_now->count() <= 0) {
-                throw Error(ErrorCode::InvalidArgument, "a deadline may not lie in the past")
-                    .field("/maxLifetimeSeconds", "must be above 0");
-            }
-            if (facts.max_lifetime.count() > 0 && *expires > most) {
-                throw Error(ErrorCode::InvalidArgument,
-                            "the pool ends its workspaces after " +
-                                std::to_string(facts.max_lifetime.count() / 1000) + " s")
-                    .field("/maxLifetimeSeconds",
-                           "at most " +
-                               std::to_string(std::max<std::int64_t>(
-                                   0, std::chrono::duration_cast<std::chrono::seconds>(most - now)
-                                          .count())));
-            }
+    std::optional<TimePoint> expires;
+    if (patch.lifetime_from_now) {
+        const TimePoint now = clock_.now();
+        expires = now + *patch.lifetime_from_now;
+        const TimePoint most = facts.created_at + facts.max_lifetime;
+        if (patch.lifetime_from_now->count() <= 0) {
+            throw Error(ErrorCode::InvalidArgument, "a deadline may not lie in the past")
+                .field("/maxLifetimeSeconds", "must be above 0");
         }
-        const agent::Deadlines now_in_force = ask(workspace, "", [&] {
-            return workspace->agent().setDeadlines(sandboxes_.epoch(), expires, patch.idle_timeout);
-        });
-        workspace->deadlines(now_in_force.expires_at, now_in_force.idle_timeout);
+        if (facts.max_lifetime.count() > 0 && *expires > most) {
+            throw Error(ErrorCode::InvalidArgument,
+                        "the pool ends its workspaces after " +
+                            std::to_string(facts.max_lifetime.count() / 1000) + " s")
+                .field(
+                    "/maxLifetimeSeconds",
+                    "at most " +
+                        std::to_string(std::max<std::int64_t>(
+                            0,
+                            std::chrono::duration_cast<std::chrono::seconds>(most - now).count())));
+        }
     }
     if (patch.labels) {
         workspace->relabel(*patch.labels);
         journal_.labels(id, workspace->view().labels);
+    }
+    if (patch.idle_timeout || expires) {
+        const agent::Deadlines now_in_force = ask(workspace, "", [&] {
+            return workspace->agent().setDeadlines(sandboxes_.epoch(), expires, patch.idle_timeout);
+        });
+        workspace->deadlines(now_in_force.expires_at, now_in_force.idle_timeout);
     }
     return touch(who, id);
 }

@@ -35,6 +35,14 @@ void WorkspaceTable::giveBack(const std::string& key) {
 void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) {
     const WorkspaceFacts& facts = workspace->facts();
     const std::lock_guard lock(mutex_);
+    const auto taken = [](const auto& map, const std::string& key) {
+        const auto entry = map.find(key);
+        return entry != map.end() && entry->second->active();
+    };
+    if (taken(by_id_, facts.id) || taken(by_claim_, facts.claim_id) ||
+        by_sandbox_.contains(facts.sandbox)) {
+        throw Error(ErrorCode::Conflict, "there is such a workspace already");
+    }
     if (place != nullptr && place->held()) {
         place->table_ = nullptr;
     } else {

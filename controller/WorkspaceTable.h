@@ -38,6 +38,7 @@ public:
     Place reserve(const std::string& tenant, const std::string& pool, std::size_t most);
     /// With a `place` of the same tenant and pool the workspace takes that over, so that it never
     /// counts twice; without one (recovery) it counts in addition.
+    /// Never in the place of one that goes on: throws Error(Conflict) for its id, claim or sandbox.
     void insert(std::shared_ptr<Workspace> workspace, Place* place = nullptr);
     /// This very one: a claim's later attempt has the same id and claim, and stays.
     void erase(const Workspace& workspace);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "api/cli/Console.h"
+
 namespace hearth::cli {
 namespace {
 
@@ -128,7 +130,9 @@ std::vector<Candidate> completions(const std::vector<Command>& commands,
         }
     }
     std::erase_if(all, [&word](const Candidate& one) {
-        return !one.word.starts_with(':') && !one.word.starts_with(word);
+        // A name that a line cannot show is none to choose.
+        return !one.word.starts_with(':') &&
+               (!one.word.starts_with(word) || printable(one.word) != one.word);
     });
     return all;
 }
@@ -151,9 +155,10 @@ _hearth() {
                 mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${word#"$prefix"}") ;;
             :dir) compopt -o filenames 2>/dev/null
                 mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "${word#"$prefix"}") ;;
-            *[:/=]) compopt -o nospace 2>/dev/null
-                COMPREPLY+=("${candidate#"$prefix"}") ;;
-            *) COMPREPLY+=("${candidate#"$prefix"}") ;;
+            *)  [[ $candidate == *[:/=] ]] && compopt -o nospace 2>/dev/null
+                # Names of a workspace are anybody's: to the shell they are text.
+                printf -v candidate %q "${candidate#"$prefix"}"
+                COMPREPLY+=("$candidate") ;;
         esac
     done < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
 }
@@ -193,7 +198,7 @@ function __hearth_complete
             case ':dir*'
                 __fish_complete_directories "$word"
             case '*'
-                echo $candidate
+                printf '%s\n' $candidate
         end
     end
 end

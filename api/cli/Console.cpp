@@ -1,8 +1,9 @@
 #include "api/cli/Console.h"
 
 #include <algorithm>
-
-#include "base/Json.h"
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace hearth::cli {
 namespace {
@@ -11,6 +12,46 @@ namespace {
 std::size_t width(std::string_view text) {
     return static_cast<std::size_t>(std::ranges::count_if(
         text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+/// Bytes of the control character that UTF-8 begins with, 0 if it is none. Some terminals obey
+/// U+0080 to U+009F; U+202A to U+202E and U+2066 to U+2069 show a text in another order than it
+/// has.
+std::size_t controlAt(std::string_view text) {
+    const auto byte = [&](std::size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+    };
+    if (byte(0) < 0x20U || byte(0) == 0x7FU) return 1;
+    if (byte(0) == 0xC2U) return byte(1) < 0xA0U ? 2 : 0;
+    if (byte(0) != 0xE2U) return 0;
+    const bool embedding = byte(1) == 0x80U && byte(2) >= 0xAAU && byte(2) <= 0xAEU;
+    const bool isolate = byte(1) == 0x81U && byte(2) >= 0xA6U && byte(2) <= 0xA9U;
+    return embedding || isolate ? 3 : 0;
+}
+
+/// Of at most three bytes of UTF-8.
+unsigned codePoint(std::string_view bytes) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    if (bytes.size() == 1) return byte(0);
+    if (bytes.size() == 2) return (byte(0) & 0x1FU) << 6U | (byte(1) & 0x3FU);
+    return (byte(0) & 0x0FU) << 12U | (byte(1) & 0x3FU) << 6U | (byte(2) & 0x3FU);
+}
+
+template <typename Write>
+std::string withoutControls(const std::string& text, const Write& write) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = std::string_view(text).substr(at);
+        const std::size_t length = controlAt(rest);
+        if (length == 0) {
+            out += rest[0];
+        } else {
+            out += write(rest.substr(0, length));
+        }
+        at += std::max<std::size_t>(length, 1);
+    }
+    return out;
 }
 
 }  // namespace
@@ -39,18 +80,17 @@ std::string coloured(std::string_view text, Colour colour, bool enabled) {
 }
 
 std::string printable(std::string_view text) {
-    const std::string clean = toUtf8(text);
-    std::string out;
-    out.reserve(clean.size());
-    for (std::size_t i = 0; i < clean.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(clean[i]);
-        // U+0080 to U+009F are control characters too, some terminals obey them.
-        const bool c1 = byte == 0xC2U && i + 1 < clean.size() &&
-                        static_cast<unsigned char>(clean[i + 1]) < 0xA0U;
-        if (c1) ++i;
-        out += c1 || byte < 0x20U || byte == 0x7FU ? '?' : clean[i];
-    }
-    return out;
+    return withoutControls(toUtf8(text), [](std::string_view) { return '?'; });
+}
+
+std::string jsonText(const Json& value, int indent) {
+    const std::string text = value.dump(indent, ' ', false, Json::error_handler_t::replace);
+    return withoutControls(text, [](std::string_view control) {
+        if (control == "\n") return std::string("\n");  // between the lines; in a string it is \\n
+        std::array<char, 8> escape{};
+        std::snprintf(escape.data(), escape.size(), "\\u%04x", codePoint(control));
+        return std::string(escape.data());
+    });
 }
 
 std::string Table::text() const {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/Json.h"
+
 namespace hearth::cli {
 
 /// Where a command writes. Answers go to `out`, everything about them to `err`. Not thread-safe.
@@ -23,9 +25,11 @@ struct Console {
 enum class Colour { Plain, Red, Green, Yellow, Dim };
 /// `text` in that colour, or as it is with `enabled` false.
 std::string coloured(std::string_view text, Colour colour, bool enabled);
-/// What a foreign text may show on a terminal: control characters become '?', so that no value can
-/// move the cursor or forge a line.
+/// What a foreign text may show on a terminal: control characters, and those that turn its order,
+/// become '?', so that no value can move the cursor, forge a line or look like another.
 std::string printable(std::string_view text);
+/// A document of JSON for a terminal or a program: the same characters are escaped in it.
+std::string jsonText(const Json& value, int indent = 2);
 
 /// Rows under headings, columns as wide as their widest cell. Cells are made printable.
 class Table {

@@ -31,18 +31,27 @@ void writeAll(int fd, std::string_view bytes, const std::string& name) {
     }
 }
 
+/// Whether a link where the file will be is followed: one that the user named is, as by cp; one
+/// whose name came with the file may be an earlier copy's, and is replaced.
+enum class Links { Follow, Replace };
+
 /// A file that takes its name when it is whole; what was there stays until then.
 class NewFile {
 public:
-    explicit NewFile(const fs::path& path) : path_(path) {
+    NewFile(const fs::path& path, Links links) : path_(path) {
+        const bool follow = links == Links::Follow;
         std::error_code unknown;
-        const fs::file_status there = fs::status(path, unknown);
-        if (fs::exists(there) && !fs::is_regular_file(there)) {  // /dev/null, a FIFO
-            fd_ = Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+        const fs::file_status there =
+            follow ? fs::status(path, unknown) : fs::symlink_status(path, unknown);
+        const bool link = fs::is_symlink(path);
+        if (fs::exists(there) && !fs::is_regular_file(there) && (follow || !link)) {
+            // /dev/null, a FIFO
+            fd_ = Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)));
         } else {
-            if (fs::is_symlink(path)) path_ = fs::canonical(path);
+            if (follow && link) path_ = fs::canonical(path);
             temporary_ = path_.parent_path() / (".hearth-" + newId("").substr(0, 16));
-            fd_ = Fd(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+            fd_ = Fd(::open(temporary_.c_str(),
+                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
         }
         if (!fd_) failed("create", path.string());
     }
@@ -85,13 +94,14 @@ bool getFile(Remote& remote, const RemotePath& from, const std::string& local) {
     std::optional<NewFile> file;
     std::optional<unsigned> mode;
     fs::path path = local;
-    if (local != "-" && (fs::is_directory(path) || local.ends_with('/'))) path /= from.name();
+    const bool into = local != "-" && (fs::is_directory(path) || local.ends_with('/'));
+    if (into) path /= from.name();
     try {
         remote.download(
             from.fileTarget(),
             [&](const api::ClientResponse& head) {
                 mode = modeOf(head);
-                if (local != "-") file.emplace(path);
+                if (local != "-") file.emplace(path, into ? Links::Replace : Links::Follow);
             },
             [&](std::string_view bytes) {
                 if (file) {

@@ -68,7 +68,7 @@ int doctor(const Invocation& call) {
                               {"message", f.message},
                               {"fix", f.fix.empty() ? Json(nullptr) : Json(f.fix)}});
         }
-        call.console.out << Json{{"ok", failed == 0}, {"checks", checks}}.dump(2) << '\n';
+        call.console.out << jsonText(Json{{"ok", failed == 0}, {"checks", checks}}) << '\n';
     } else {
         print(call.console, findings);
         call.console.out << '\n'

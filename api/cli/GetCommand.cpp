@@ -79,7 +79,7 @@ int getList(const Invocation& call, const Kind& kind) {
     if (kind.table == fileTable) target += "?path=.&recursive=true";
     const std::vector<Json> items = remote.list(target);
     if (json) {
-        call.console.out << Json{{"items", items}}.dump(2) << '\n';
+        call.console.out << jsonText(Json{{"items", items}}) << '\n';
     } else if (items.empty()) {
         call.console.note("no " + std::string(kind.many));
     } else {
@@ -94,7 +94,7 @@ int getOne(const Invocation& call, const Kind& kind) {
     const Json item = remote.get("/v1/" + std::string(kind.many) + "/" +
                                  percentEncode(call.options.positional()[1]));
     if (json) {
-        call.console.out << item.dump(2) << '\n';
+        call.console.out << jsonText(item) << '\n';
     } else {
         call.console.out << fieldList(item);
     }
@@ -107,7 +107,7 @@ int getEvents(const Invocation& call) {
     if (!call.options.on("follow")) {
         const std::vector<Json> items = remote.list("/v1/events");
         if (json) {
-            call.console.out << Json{{"items", items}}.dump(2) << '\n';
+            call.console.out << jsonText(Json{{"items", items}}) << '\n';
         } else if (items.empty()) {
             call.console.note("no events");
         } else {
@@ -120,7 +120,7 @@ int getEvents(const Invocation& call) {
     remote.events(request, [&](const SseEvent& event) {
         const Json item = parseJson(event.data);
         if (item.is_object()) {
-            call.console.out << (json ? dumpJson(item) : eventLine(item)) << '\n' << std::flush;
+            call.console.out << (json ? jsonText(item, -1) : eventLine(item)) << '\n' << std::flush;
         }
         return call.console.out.good();
     });
@@ -137,7 +137,7 @@ int get(const Invocation& call) {
         if (named) throw UsageError("\"" + what + "\" takes no name", "leave it out");
         if (what == "events") return getEvents(call);
         const Json answer = Remote(call.options).get("/v1/capabilities");
-        call.console.out << (wantsJson(call.options) ? answer.dump(2) + "\n" : fieldList(answer));
+        call.console.out << (wantsJson(call.options) ? jsonText(answer) + "\n" : fieldList(answer));
         return kOk;
     }
     std::vector<std::string> words{"events", "capabilities"};

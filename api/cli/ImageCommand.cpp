@@ -179,7 +179,7 @@ int import(const Invocation& call) {
     const ImageStore store(directory);
     const Json view = viewOf(store, result.image);
     if (json) {
-        call.console.out << view.dump(2) << '\n';
+        call.console.out << jsonText(view) << '\n';
     } else {
         const char* verb = result.before.empty()                  ? "imported"
                            : result.before == result.image.digest ? "unchanged"
@@ -204,7 +204,7 @@ int list(const Invocation& call) {
     Json items = Json::array();
     for (const Image& image : store.images()) items.push_back(viewOf(store, image));
     if (json) {
-        call.console.out << Json{{"items", items}}.dump(2) << '\n';
+        call.console.out << jsonText(Json{{"items", items}}) << '\n';
     } else if (items.empty()) {
         call.console.note("no images in " + dataDir(call));
     } else {
@@ -248,7 +248,7 @@ int inspect(const Invocation& call) {
                       {"architecture", config.architecture},
                       {"createdAt", config.created}};
     if (::geteuid() == 0) view["pools"] = poolsOf(call, image);
-    call.console.out << (wantsJson(call.options) ? view.dump(2) + "\n" : fieldList(view));
+    call.console.out << (wantsJson(call.options) ? jsonText(view) + "\n" : fieldList(view));
     return kOk;
 }
 
@@ -290,7 +290,7 @@ int remove(const Invocation& call) {
     // Its tree goes now, too, if nothing else has it; else the launcher will see to it.
     store.collect([&] { return pool::launcher::treesInUse(instance); });
     if (json) {
-        call.console.out << Json{{"name", image.name}, {"digest", image.digest}}.dump(2) << '\n';
+        call.console.out << jsonText(Json{{"name", image.name}, {"digest", image.digest}}) << '\n';
     } else {
         call.console.out << "image " << image.name << " removed\n";
     }

@@ -53,7 +53,7 @@ int packages(const Invocation& call) {
                           "; its output is in: hearth get execution " + execution);
     }
     if (json) {
-        call.console.out << view.dump(2) << '\n';
+        call.console.out << jsonText(view) << '\n';
     } else {
         call.console.out << packageTable(view["packages"]);
         const Json& error = view["error"];

@@ -118,7 +118,7 @@ int open(const Invocation& call) {
     const bool json = wantsJson(call.options);
     const Json workspace = Remote(call.options).send("POST", "/v1/workspaces", body).body;
     if (json) {
-        call.console.out << workspace.dump(2) << '\n';
+        call.console.out << jsonText(workspace) << '\n';
     } else {
         call.console.out << workspace.value("id", "") << '\n';
     }

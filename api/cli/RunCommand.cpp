@@ -85,7 +85,7 @@ int run(const Invocation& call) {
     };
     Follower(remote, output, {named, {}}).follow(request);
     input.reset();
-    if (json) call.console.out << output.result().dump(2) << '\n' << std::flush;
+    if (json) call.console.out << jsonText(output.result()) << '\n' << std::flush;
     return interrupt.happened() ? 130 : output.exitStatus();
 }
 

@@ -23,7 +23,8 @@ int serve(const Invocation& call) {
 int config(const Invocation& call) {
     const bool json = wantsJson(call.options);
     const ServeConfig effective = loadServeConfig(call.options);
-    call.console.out << (json ? configDocument(effective).dump(2) + "\n" : configTable(effective));
+    call.console.out << (json ? jsonText(configDocument(effective)) + "\n"
+                              : configTable(effective));
     return kOk;
 }
 

@@ -42,6 +42,13 @@ std::vector<std::string> partsOf(const std::string& path) {
     return parts;
 }
 
+/// The one name of what `path` names.
+std::string plainName(const std::string& path) {
+    std::string name;
+    for (const std::string& part : partsOf(path)) name += "/" + part;
+    return name;
+}
+
 Fd openDirectory(int at, const std::string& name) {
     return Fd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -168,13 +175,17 @@ bool TarExtract::memberEnd() {
     const timespec times[2] = {when, when};
     ::futimens(file_.get(), times);  // a time that the file system cannot have costs no file
     if (::fchmod(file_.get(), now_.mode & 0777U & ~mask_) != 0) failed("chmod", now_.path);
+    struct stat about {};
+    if (::fstat(file_.get(), &about) != 0) failed("stat", now_.path);
     file_.reset();
     if (::renameat(place_.directory.get(), temporary_.c_str(), place_.directory.get(),
                    place_.name.c_str()) != 0) {
         failed("replace", now_.path);
     }
     temporary_.clear();
-    if (made_.size() < kMostHardLinkEnds) made_.insert(now_.path);
+    const std::string name = plainName(now_.path);
+    made_.erase(name);
+    if (made_.size() < kMostHardLinkEnds) made_[name] = {about.st_dev, about.st_ino};
     ++files_;
     return true;
 }
@@ -185,6 +196,7 @@ void TarExtract::makeLink(const Place& place, const tar::TarMember& member) {
         leaveOut(member.path, "is a link that may lead out: " + tar::shownName(member.target));
         return;
     }
+    made_.erase(plainName(member.path));
     if (::symlinkat(member.target.c_str(), place.directory.get(), place.name.c_str()) == 0) return;
     if (errno == EEXIST) {
         if (::unlinkat(place.directory.get(), place.name.c_str(), 0) != 0) {
@@ -199,10 +211,19 @@ void TarExtract::makeLink(const Place& place, const tar::TarMember& member) {
 
 void TarExtract::makeHardLink(const Place& place, const tar::TarMember& member) {
     if (place.name.empty()) hostile(member.path, "is a link without a name");
-    if (!made_.contains(member.target)) {
+    const auto made = made_.find(plainName(member.target));
+    if (made == made_.end()) hostile(member.path, "is a link to what the archive did not bring");
+    const Made file = made->second;
+    const Place from = placeOf(member.target, false);
+    // A symbolic link, moved so, could lead elsewhere than where it was judged.
+    struct stat about {};
+    if (::fstatat(from.directory.get(), from.name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) {
+        failed("link", member.path);
+    }
+    if (!S_ISREG(about.st_mode) || about.st_dev != file.device || about.st_ino != file.inode) {
         hostile(member.path, "is a link to what the archive did not bring");
     }
-    const Place from = placeOf(member.target, false);
+    made_.erase(plainName(member.path));
     ::unlinkat(place.directory.get(), place.name.c_str(), 0);
     if (::linkat(from.directory.get(), from.name.c_str(), place.directory.get(), place.name.c_str(),
                  0) != 0) {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "base/Fd.h"
 #include "pool/tar/Tar.h"
@@ -47,6 +47,11 @@ private:
         std::string name;  ///< empty: the top itself
         std::size_t depth = 0;
     };
+    /// Which file it was: what stands there later may be another.
+    struct Made {
+        dev_t device = 0;
+        ino_t inode = 0;
+    };
     Place placeOf(const std::string& path, bool make);
     void makeDirectory(const Place& place, const tar::TarMember& member);
     void makeFile(Place place, const tar::TarMember& member);
@@ -62,8 +67,8 @@ private:
     Fd file_;
     std::string temporary_;  ///< its name until it is whole
     tar::TarMember now_;
-    std::unordered_set<std::string>
-        made_;  ///< files, as the archive names them: a hard link's ends
+    /// Files that are this archive's, by their parts: a hard link's ends.
+    std::unordered_map<std::string, Made> made_;
     std::uint64_t files_ = 0;
     std::uint64_t left_out_count_ = 0;
 };

@@ -102,7 +102,7 @@ int perform(const Invocation& call, TokenSource& tokens) {
             tokens.create(options.get("name", "cli"), options.get("tenant", "default"),
                           roleOf(options.get("role", "user")), ttl);
         if (json) {
-            call.console.out << made.dump(2) << '\n';
+            call.console.out << jsonText(made) << '\n';
         } else {
             call.console.out << made.value("token", "") << '\n' << std::flush;
             call.console.note("token " + made.value("id", "") + ", role " + made.value("role", "") +
@@ -111,7 +111,7 @@ int perform(const Invocation& call, TokenSource& tokens) {
     } else if (verb == "list") {
         const std::vector<Json> items = tokens.list();
         if (json) {
-            call.console.out << Json{{"items", items}}.dump(2) << '\n';
+            call.console.out << jsonText(Json{{"items", items}}) << '\n';
         } else if (items.empty()) {
             call.console.note("no tokens");
         } else {

@@ -4,6 +4,7 @@
 
 #include "api/rest/Schema.h"
 #include "base/Ids.h"
+#include "controller/RequestLimits.h"
 #include "controller/Results.h"
 
 namespace hearth::rest {
@@ -36,15 +37,6 @@ bool isImageName(std::string_view text) {
     return !text.empty() && text.size() <= 255 && isAlnum(text.front()) && each(text, [](char c) {
         return isAlnum(c) || std::string_view("._-/:@").find(c) != std::string_view::npos;
     });
-}
-
-bool isEnvName(std::string_view text) {
-    return !text.empty() && text.size() <= 255 && !isDigit(text.front()) &&
-           each(text, [](char c) { return isAlnum(c) || c == '_'; });
-}
-
-bool isEnvValue(std::string_view text) {
-    return text.size() <= (32U << 10U) && noNul(text);
 }
 
 bool isLabelName(std::string_view text) {
@@ -102,13 +94,6 @@ bool isTenant(std::string_view text) {
     return isLabelName(text);
 }
 
-bool isDisplayName(std::string_view text) {
-    return !text.empty() && text.size() <= 253 && each(text, [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte >= 0x20 && byte != 0x7F;
-    });
-}
-
 bool isDateTime(std::string_view text) {
     constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:dd";
     if (text.size() <= kShape.size() || text.back() != 'Z') return false;
@@ -138,9 +123,9 @@ const Format kImageName{"image-name", "^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$",
                         "python"};
 const Format kEnvName{"env-name", "^[A-Za-z_][A-Za-z0-9_]{0,254}$",
                       "must be letters, digits and underscores, not beginning with a digit",
-                      isEnvName, "NAME"};
-const Format kEnvValue{"env-value", "", "must be at most 32768 bytes without NUL", isEnvValue,
-                       "value"};
+                      controller::isEnvName, "NAME"};
+const Format kEnvValue{"env-value", "", "must be at most 32768 bytes without NUL",
+                       controller::isEnvValue, "value"};
 const Format kLabelKey{
     "label-key", "^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
     "must be a name of up to 63 letters, digits, '-', '_' and '.', with an optional DNS prefix and "
@@ -161,7 +146,7 @@ const Format kTenant{"tenant-name", "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9
                      "must be 1 to 63 letters, digits and inner '-', '_', '.'", isTenant,
                      "default"};
 const Format kDisplayName{"display-name", "", "must be 1 to 253 bytes without control characters",
-                          isDisplayName, "example"};
+                          controller::isDisplayName, "example"};
 const Format kDateTime{"date-time", "", "must be an RFC 3339 time in UTC", isDateTime,
                        "2026-11-21T03:04:05.678Z"};
 const Format kDecimal{"decimal", "^[0-9]{1,20}$", "must be a decimal number", isDecimal, "0"};

@@ -16,8 +16,10 @@ ClaimSeal::ClaimSeal(std::string_view secret_key)
       }()) {}
 
 std::string ClaimSeal::close(const ClaimReach& reach, const std::string& claim) const {
-    if (reach.mode == NetworkMode::None) return "";
-    Json kept{{"network", networkModeName(reach.mode)}, {"allow", reach.allow}};
+    Json kept{{"network", networkModeName(reach.mode)},
+              {"allow", reach.allow},
+              {"tenant", reach.tenant},
+              {"workspace", reach.workspace}};
     if (!reach.keys.is_null()) kept["keys"] = reach.keys;
     return seal(key_, claim, dumpJson(kept));
 }
@@ -33,6 +35,8 @@ ClaimReach ClaimSeal::open(const std::string& sealed, const std::string& claim) 
     ClaimReach reach;
     reach.mode = parseNetworkMode(kept.at("network").get<std::string>()).value_or(reach.mode);
     reach.allow = kept.at("allow").get<std::vector<std::vector<std::string>>>();
+    reach.tenant = kept.value("tenant", "");
+    reach.workspace = kept.value("workspace", "");
     if (kept.contains("keys")) reach.keys = kept.at("keys");
     return reach;
 }

@@ -43,13 +43,14 @@ def plain_env(s):
 class Terminal:
     """A program in a pseudo-terminal of ours; `env` is beside what every program has."""
 
-    def __init__(self, s, *words, cols=100, rows=30, env=None):
+    def __init__(self, s, *words, cols=100, rows=30, env=None, program=HEARTH, cwd=None):
         self.master, self.slave = pty.openpty()
         self.size(cols, rows)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
-        self.process = subprocess.Popen([HEARTH, *words], stdin=self.slave, stdout=self.slave, stderr=self.slave,
-                                        preexec_fn=self.control, env=dict(plain_env(s), TERM="vt100", **(env or {})))
+        every = dict(plain_env(s), TERM="vt100", PATH=BUILD + ":" + os.environ["PATH"], **(env or {}))
+        self.process = subprocess.Popen([program, *words], stdin=self.slave, stdout=self.slave, stderr=self.slave,
+                                        preexec_fn=self.control, env=every, cwd=cwd)
 
     def control(self):
         os.setsid()
@@ -272,6 +273,28 @@ def completion():
             subprocess.run(["zsh", "-n"], input=hearth(s, "completion", "zsh"), check=True)
 
 
+def completion_is_text():
+    """what a sandbox's files are called is text to the user's shell, never a command"""
+    here = tempfile.mkdtemp(prefix="hearth-complete-")
+    try:
+        with shared as s:
+            w = s.open_workspace()["id"]
+            s.run(w, "printf theirs > '$(touch${IFS}pwned)'; touch \"$(printf '\\033[31mred')\"")
+            with Terminal(s, "--norc", "--noprofile", "-i", program="bash", cwd=here, cols=200) as t:
+                t.type(b"source <(hearth completion bash); echo loa''ded\n")
+                t.see(rb"loaded")
+                # One name only: that with an escape in it is none to choose.
+                t.type(f"hearth cp {w}:\t".encode())
+                t.see(rb"pwned")
+                t.type(b" copy; echo do''ne\n")
+                t.see(rb"done")
+                t.type(b"exit\n")
+                assert t.end() == 0
+            assert os.listdir(here) == ["copy"] and open(f"{here}/copy", encoding="ascii").read() == "theirs", os.listdir(here)
+    finally:
+        shutil.rmtree(here)
+
+
 def output_formats():
     """--output json is one document, and there is no output of a kind that is not known"""
     import json
@@ -326,7 +349,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, output_formats, colours, streams, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_is_text, output_formats, colours, streams, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

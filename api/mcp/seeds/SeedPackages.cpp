@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/http/Url.h"
+#include "controller/RequestLimits.h"
 
 namespace hearth::mcp::seeds {
 namespace {
@@ -14,8 +15,8 @@ using controller::PackagesView;
 using controller::Services;
 
 constexpr std::string_view kNote = "hearth.dev/install.";
-/// Notes on one workspace: a sandbox keeps 64 KiB of labels.
-constexpr std::size_t kMostNotes = 100;
+/// Notes on one workspace: most of the labels that it may have, for others have to find room.
+constexpr std::size_t kMostNotes = 40;
 constexpr std::size_t kLongestNote = 200;
 
 /// As Python's indexes see names: "Foo_Bar" is "foo-bar".
@@ -33,14 +34,17 @@ void note(const Services& services, const CallContext& call, const std::string& 
     const auto labels = services.workspaces.get(call.who, workspace).labels;
     const auto is_note = [](const auto& label) { return label.first.starts_with(kNote); };
     const auto notes = std::count_if(labels.begin(), labels.end(), is_note);
-    if (static_cast<std::size_t>(notes) + specs.size() > kMostNotes) {
+    const std::size_t others = labels.size() - static_cast<std::size_t>(notes);
+    const std::size_t most =
+        std::min(kMostNotes, controller::kMostLabels - std::min(others, controller::kMostLabels));
+    if (static_cast<std::size_t>(notes) + specs.size() > most) {
         // What has ended is found in the environment itself.
         for (const auto& label : labels) {
             if (is_note(label)) (*patch.labels)[label.first] = std::nullopt;
         }
     }
     const std::string value = execution + "@" + std::to_string(toUnixMillis(services.clock.wall()));
-    for (std::size_t i = 0; i < std::min(specs.size(), kMostNotes); ++i) {
+    for (std::size_t i = 0; i < std::min(specs.size(), most); ++i) {
         (*patch.labels)[noteOf(specs[i])] = value;
     }
     services.workspaces.patch(call.who, workspace, patch);

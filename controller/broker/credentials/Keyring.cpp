@@ -1,14 +1,9 @@
 #include "controller/broker/credentials/Keyring.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/Ids.h"
-#include "base/JsonText.h"
-#include "base/http/Html.h"
 #include "base/http/Url.h"
 
 namespace hearth::broker {
@@ -16,57 +11,6 @@ namespace {
 
 void add(std::vector<std::string>& all, std::string one) {
     if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
-}
-
-/// With each of these characters written in its own way.
-template <typename Write>
-std::string rewritten(const std::string& text, std::string_view characters, const Write& write) {
-    std::string out;
-    for (const char c : text) {
-        if (characters.find(c) == std::string_view::npos) {
-            out += c;
-        } else {
-            out += write(c);
-        }
-    }
-    return out;
-}
-
-std::string hexOf(char c, const char* format) {
-    std::array<char, 8> text{};
-    const int n = std::snprintf(text.data(), text.size(), format, static_cast<unsigned char>(c));
-    return {text.data(), static_cast<std::size_t>(n)};
-}
-
-/// The secret as servers may give it back: as it is; in a URL or a form, as encoders of browsers,
-/// Python and Go write them; in JSON, as those of Python, PHP, Go and .NET do; in HTML.
-void hide(std::vector<std::string>& hidden, const std::string& secret) {
-    constexpr std::string_view kUrl = " !\"#$%&'()*+,/:;<=>?@[\\]^`{|}~";
-    constexpr std::string_view kUrlOfScripts = " \"#$%&+,/:;<=>?@[\\]^`{|}";
-    constexpr std::string_view kUnicode = "\"&'+<>";
-    add(hidden, secret);
-    add(hidden, escapeHtml(secret));
-    for (const std::string_view characters : {kUrl, kUrlOfScripts}) {
-        for (const char* format : {"%%%02X", "%%%02x"}) {
-            const std::string url =
-                rewritten(secret, characters, [&](char c) { return hexOf(c, format); });
-            add(hidden, url);
-            std::string form = url;
-            for (std::size_t at = 0; (at = form.find("%20", at)) != std::string::npos;) {
-                form.replace(at, 3, "+");
-            }
-            add(hidden, form);
-        }
-    }
-    const std::string quoted = dumpJson(Json(secret));
-    const std::string json = quoted.substr(1, quoted.size() - 2);
-    add(hidden, json);
-    add(hidden, rewritten(json, "/", [](char) { return std::string("\\/"); }));
-    for (const char* format : {"\\u%04X", "\\u%04x"}) {
-        const std::string slashes =
-            rewritten(secret, "\\", [](char c) { return std::string(2, c); });
-        add(hidden, rewritten(slashes, kUnicode, [&](char c) { return hexOf(c, format); }));
-    }
 }
 
 }  // namespace
@@ -86,7 +30,7 @@ CredentialGrant Keyring::grant(const Destination& destination, bool tls) const {
     for (const Credential& credential : credentials_) {
         if (credential.tls != tls || credential.destination != destination) continue;
         const std::string value = secrets_.value(credential);
-        hide(out.hidden, value);
+        add(out.hidden, value);
         switch (credential.place) {
             case Credential::Place::Header: {
                 std::string text = credential.form;

@@ -15,7 +15,7 @@ namespace hearth::broker {
 struct CredentialGrant {
     std::vector<std::pair<std::string, std::string>> headers;  ///< over the request's own
     std::vector<std::pair<std::string, std::string>> query;    ///< over the request's own
-    std::vector<std::string> hidden;  ///< the spellings that must not come back
+    std::vector<std::string> hidden;  ///< what must not come back, in no spelling
 };
 
 /// The credentials of one workspace, and what its programs trust because of them. Thread-safe.

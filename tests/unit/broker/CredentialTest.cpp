@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -108,7 +110,7 @@ TEST_CASE("a secret is overwritten however it is cut", "[unit][broker]") {
         for (std::size_t begin = 0; begin < text.size();) {
             const std::size_t n = 1 + random() % 9;
             got += masker.pass(std::string_view(text).substr(begin, n));
-            REQUIRE(got.size() + 13 > begin);
+            REQUIRE(got.size() + 121 > begin);
             begin += n;
         }
         got += masker.rest();
@@ -133,8 +135,95 @@ TEST_CASE("how a secret is held back tells nothing of it", "[unit][broker]") {
     }
     Masker masker({"87654321"});
     CHECK(masker.pass("a line\n") == "a line\n");  // nothing waits for what comes after a line
-    CHECK(masker.pass("0123456788") == "012");
-    CHECK(masker.pass("\n") == "3456788\n");
+    CHECK(masker.pass(std::string(100, '0')).size() == 21);  // ten bytes a character at most
+    CHECK(masker.pass("\n").size() == 80);
+}
+
+namespace {
+
+std::string maskedOnce(const std::string& secret, const std::string& text) {
+    Masker masker({secret});
+    const std::string first = masker.pass(text);
+    return first + masker.rest();
+}
+
+std::string spelt(char c, unsigned long how, std::mt19937& random) {
+    char text[16];
+    const unsigned number = static_cast<unsigned char>(c);
+    const char* const formats[] = {"%%%02X", "%%%02x", "\\u%04X", "\\u%04x",
+                                   "&#%u;",  "&#x%X;", "&#%05u;", "&#X%x;"};
+    if (how < std::size(formats)) {
+        std::snprintf(text, sizeof(text), formats[how], number);
+        return text;
+    }
+    if (how == 8) return std::string("\\") + c;
+    if (how == 9 && c == ' ') return "+";
+    if (how == 9 && c == '&') return "&amp;";
+    if (how == 9 && c == '<') return "&lt;";
+    if (how == 9 && c == '>') return "&GT;";
+    if (how == 9 && c == '"') return "&quot;";
+    if (how == 9 && c == '\'') return "&apos;";
+    if (how == 10 && std::isalpha(static_cast<int>(number)) != 0) {
+        return {static_cast<char>(random() % 2 == 0 ? std::tolower(c) : std::toupper(c))};
+    }
+    return {c};
+}
+
+}  // namespace
+
+TEST_CASE("a secret is known however a server writes it", "[unit][broker]") {
+    const std::string secret = "aGVh/cnRo+ab~01 23!'()*&<>\"\\Z==";
+    for (const char* written :
+         {// RFC 3986, Python's quote(), a form, lower-cased, JSON, JSON of PHP, HTML
+          "aGVh%2FcnRo%2Bab~01%2023%21%27%28%29%2A%26%3C%3E%22%5CZ%3D%3D",
+          "aGVh/cnRo%2Bab~01%2023%21%27%28%29%2A%26%3C%3E%22%5CZ%3D%3D",
+          "aGVh%2FcnRo%2Bab%7E01+23%21%27%28%29*%26%3C%3E%22%5CZ%3D%3D",
+          "agvh%2fcnro%2bab~01%2023!'()*%26%3c%3e%22%5cz%3d%3d",
+          R"(aGVh/cnRo+ab~01 23!'()*&<>\"\\Z==)",
+          R"(aGVh\/cnRo+ab~01 23!\u0027()*\u0026\u003c\u003E\"\\Z==)",
+          "aGVh/cnRo+ab~01 23!&#39;()*&amp;&lt;&gt;&quot;\\Z==",
+          "aGVh&#x2F;cnRo&#43;ab~01 23!&#039;()*&amp;&lt;&gt;&#34;\\Z&#x3D;&#061;"}) {
+        CHECK(maskedOnce(secret, "x=" + std::string(written) + ";y") ==
+              "x=" + std::string(std::string_view(written).size(), '*') + ";y");
+    }
+    CHECK(maskedOnce("100%41x!", "100%41x! 100Ax! 100%2541x!") ==
+          "******** 100Ax! **********");  // what looks like an escape is of the secret
+    CHECK(maskedOnce("12345678", "1234567 8, &#300000000000000;, &#;, %, %1, \\, \\u00, &") ==
+          "1234567 8, &#300000000000000;, &#;, %, %1, \\, \\u00, &");
+}
+
+TEST_CASE("random secrets in random mixtures of spellings are overwritten, and nothing else",
+          "[unit][broker]") {
+    std::mt19937 random(11);
+    for (int i = 0; i < 2'000; ++i) {
+        std::string secret;
+        const std::size_t size = 8 + random() % (i % 10 == 0 ? 300 : 30);
+        while (secret.size() < size) secret += static_cast<char>(0x20 + random() % 0x5F);
+        std::string text = "[\n";
+        std::string wanted = text;
+        for (int times = 0; times < 2; ++times) {
+            std::string written;
+            for (const char c : secret) written += spelt(c, random() % 14, random);
+            text += written + "\n]\n";
+            wanted += std::string(written.size(), '*') + "\n]\n";
+        }
+        Masker masker({secret});
+        std::string got;
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t n = 1 + random() % 40;
+            got += masker.pass(std::string_view(text).substr(at, n));
+            at += n;
+        }
+        INFO(secret);
+        REQUIRE(got + masker.rest() == wanted);
+    }
+}
+
+TEST_CASE("a long secret is looked for in parts, each of them whole", "[unit][broker]") {
+    std::string secret;
+    for (int i = 0; i < 50; ++i) secret += std::to_string(100 + i);  // 150 characters
+    CHECK(maskedOnce(secret, "<" + secret + ">") == "<" + std::string(150, '*') + ">");
+    CHECK(maskedOnce(secret, secret.substr(0, 63)) == secret.substr(0, 63));
 }
 
 TEST_CASE("a credential is read with its defaults and shown without its value", "[unit][broker]") {
@@ -193,8 +282,7 @@ TEST_CASE("what cannot be a credential is refused where it is wrong", "[unit][br
     CHECK(pools[0].pointer == "/c/value");
 }
 
-TEST_CASE("a keyring gives each destination its own and takes back every spelling",
-          "[unit][broker]") {
+TEST_CASE("a keyring gives each destination its own and takes it back", "[unit][broker]") {
     const Keyrings keyrings("");
     const std::vector<Credential> all{
         read(R"({"host":"a.example","value":"pass word/1"})"),
@@ -209,10 +297,7 @@ TEST_CASE("a keyring gives each destination its own and takes back every spellin
     const CredentialGrant grant = made.keyring->grant(at("a.example"), true);
     CHECK(grant.headers == std::vector<std::pair<std::string, std::string>>{
                                {"Authorization", "Bearer pass word/1"}});
-    for (const char* spelling : {"pass word/1", "pass%20word%2F1", "pass%20word%2f1",
-                                 "pass+word%2F1", R"(pass word\/1)", "second-1"}) {
-        CHECK(std::count(grant.hidden.begin(), grant.hidden.end(), spelling) == 1);
-    }
+    CHECK(grant.hidden == std::vector<std::string>{"pass word/1", "second-1"});
     CHECK(withQuery("/x?a=1&key=2&k%65y=3&b", grant.query) == "/x?a=1&b&key=second-1");
     CHECK(withQuery("/x", grant.query) == "/x?key=second-1");
     CHECK(withQuery("/x?", grant.query) == "/x?key=second-1");

@@ -295,7 +295,19 @@ TEST_CASE("tables are aligned and show no control characters", "[unit][cli]") {
           "-           -\n");
     CHECK(printable("a\xc2\x9b"
                     "b") == "a?b");
+    CHECK(printable("a\xe2\x80\xaegpj.exe\xe2\x80\xac \xe2\x81\xa6x\xe2\x81\xa9 "
+                    "\xe2\x80\xa9\xe2\x82\xac") == "a?gpj.exe? ?x? \xe2\x80\xa9\xe2\x82\xac");
     CHECK(printable("a\xff") == "a\xef\xbf\xbd");
+}
+
+TEST_CASE("a document of JSON obeys nobody's control characters either", "[unit][cli]") {
+    const Json value{{"name",
+                      "a\n\x1b\x7f\xc2\x9b"
+                      "31m\xe2\x80\xaegpj \xe2\x81\xa9 größer"}};
+    const std::string text = jsonText(value);
+    CHECK(text == "{\n  \"name\": \"a\\n\\u001b\\u007f\\u009b31m\\u202egpj \\u2069 größer\"\n}");
+    CHECK(parseJson(text) == value);
+    CHECK(jsonText(value, -1).find('\n') == std::string::npos);
 }
 
 TEST_CASE("ages are short and work for the past and the future", "[unit][cli]") {

@@ -14,7 +14,8 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
         std::vector<Candidate> all;
         if (kind == "@workspace") all = {{"ws_1", "python"}, {"ws_2", ""}};
         if (kind == "@pool") all = {{"python", ""}};
-        if (kind == "@remote") all = {{"ws_1:", ""}};
+        if (kind == "@remote")
+            all = {{"ws_1:", ""}, {"ws_\x1b[31m:", ""}, {"ws_\xe2\x80\xae:", ""}};
         return all;
     };
     std::vector<std::string> found;
@@ -40,7 +41,7 @@ TEST_CASE("commands, flags, their values and arguments are completed", "[unit][c
     CHECK(complete({"delete", "workspace", "ws_1", "ws_"}) == Words{"ws_1", "ws_2"});
     CHECK(complete({"shell", "-p", ""}) == Words{"python"});
     CHECK(complete({"shell", "ws_1", "--", "py"}) == Words{":file"});
-    CHECK(complete({"cp", "a", "ws"}) == Words{"ws_1:", ":file"});
+    CHECK(complete({"cp", "a", "ws"}) == Words{"ws_1:", ":file"});  // and what can be shown
     CHECK(complete({"mcp-config", "co"}) == Words{"codex"});
     CHECK(complete({"serve", "--config", ""}) == Words{":file"});
     CHECK(complete({"nosuch", ""}).empty());

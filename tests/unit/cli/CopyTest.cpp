@@ -201,6 +201,43 @@ TEST_CASE("links that may lead out are left out, whatever others there are", "[u
     CHECK(fs::is_symlink(to.path / "d/up"));
 }
 
+TEST_CASE("a hard link is to a file that the archive brought, not to what took its place",
+          "[unit][cli][copy]") {
+    const Folder home;
+    write(home.path / "secret", "outside");
+    const auto unpack = [&](const std::string& archive) {
+        fs::remove_all(home.path / "out");
+        fs::create_directory(home.path / "out");
+        Unpacking unpacking(home.path / "out");
+        unpacking.extract.feed(archive + kEnd);
+        unpacking.extract.finish();
+    };
+    // Allowed two directories down, the link would lead out from the top.
+    const std::string deep = member(Type::File, "d/e/a", "x");
+    for (const char* again : {"d/e/a", "d//e/./a"}) {
+        for (const char* target : {"d/e/a", "./d/e//a"}) {
+            CHECK_THROWS_AS(unpack(deep + member(Type::Symlink, again, "", "../../secret") +
+                                   member(Type::Hardlink, "b", "", target)),
+                            Error);
+            CHECK_FALSE(fs::is_symlink(home.path / "out/b"));
+        }
+    }
+    unpack(deep + member(Type::Hardlink, "b", "", "./d/e/a"));
+    CHECK(read(home.path / "out/b") == "x");
+    unpack(deep + member(Type::File, "d/e/a", "y") + member(Type::Hardlink, "b", "", "d/e/a"));
+    CHECK(read(home.path / "out/b") == "y");
+
+    // Somebody else's file, though of the archive's name.
+    fs::remove_all(home.path / "out");
+    fs::create_directory(home.path / "out");
+    Unpacking unpacking(home.path / "out");
+    unpacking.extract.feed(deep + member(Type::File, "f", ""));
+    fs::remove(home.path / "out/d/e/a");
+    fs::create_symlink("../../../secret", home.path / "out/d/e/a");
+    CHECK_THROWS_AS(unpacking.extract.feed(member(Type::Hardlink, "b", "", "d/e/a") + kEnd), Error);
+    CHECK(read(home.path / "secret") == "outside");
+}
+
 TEST_CASE("set-id bits do not come along", "[unit][cli][copy]") {
     const Folder to;
     Unpacking unpacking(to.path);

@@ -218,3 +218,119 @@ TEST_CASE("a thousand claims of many threads never share a sandbox", "[unit][con
     CHECK(eventually([&] { return house.warm.counts("p").claimed == 0; }));
     house.loop.stop();
 }
+
+TEST_CASE("what no sandbox would take costs none", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(3));
+    REQUIRE(house.filled("p", 3));
+    const auto refused = [&](const WorkspaceRequest& request) {
+        const Error error = errorOf([&] { house.workspaces.create(house.who, request); });
+        house.loop.settle();
+        CHECK(house.warm.counts("p").ready == 3);
+        CHECK(house.warm.counts("p").claimed == 0);
+        return error;
+    };
+    const auto field = [&](const WorkspaceRequest& request) {
+        const Error error = refused(request);
+        CHECK(error.code() == ErrorCode::InvalidArgument);
+        return error.fields().empty() ? std::string() : error.fields().front().pointer;
+    };
+    WorkspaceRequest large = House::request();
+    for (int i = 0; i < 10; ++i) large.env["V" + std::to_string(i)] = std::string(32'000, 'x');
+    CHECK(refused(large).code() == ErrorCode::PayloadTooLarge);
+    WorkspaceRequest escaped = House::request();  // six bytes each on the wire
+    for (const char* name : {"A", "B"}) escaped.secrets[name] = std::string(32'000, '\x01');
+    CHECK(refused(escaped).code() == ErrorCode::PayloadTooLarge);
+
+    WorkspaceRequest request = House::request();
+    request.env = {{"A/B=~", "x"}};
+    CHECK(field(request) == "/env/A~1B=~0");
+    request.env = {{"A", std::string("\0", 1)}};
+    CHECK(field(request) == "/env/A");
+    request.env.clear();
+    for (int i = 0; i < 129; ++i) request.env["V" + std::to_string(i)] = "";
+    CHECK(field(request) == "/env");
+    request.env.clear();
+    request.secrets = {{"1A", "x"}};
+    CHECK(field(request) == "/secrets/1A");
+    request.secrets.clear();
+    for (const std::string& name : {std::string(70'000, 'n'), std::string("a\x1b[31m")}) {
+        request.name = name;
+        CHECK(field(request) == "/name");
+    }
+    request.name.reset();
+    for (int i = 0; i < 65; ++i) request.labels["l" + std::to_string(i)] = "";
+    CHECK(field(request) == "/labels");
+    request.labels.clear();
+    CHECK(house.workspaces.create(house.who, request).phase == "Active");
+}
+
+TEST_CASE("a claim that a sandbox refuses as faulty is not tried on five", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(3));
+    REQUIRE(house.filled("p", 3));
+    const WorkspaceRequest request = House::request();
+    Claims::Wanted wanted;
+    wanted.pool = house.specs.find("p");
+    wanted.workspace_id = newId("ws_");
+    wanted.request = &request;
+    wanted.tenant = "default";  // and no claim id, which an agent refuses
+    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidArgument);
+    CHECK(house.warm.counts("p").ready == 2);
+    CHECK(house.warm.counts("p").claimed == 0);
+}
+
+TEST_CASE("a claim that fails in any other way leaves no sandbox claimed", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(3));
+    REQUIRE(house.filled("p", 3));
+    const WorkspaceRequest request = House::request();
+    Claims::Wanted wanted;
+    wanted.pool = house.specs.find("p");
+    wanted.workspace_id = newId("ws_");
+    wanted.claim_id = newId("cl_");
+    wanted.request = &request;
+    wanted.tenant = "default";
+    const auto first = house.claims.claim(wanted).workspace;
+    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::Conflict);  // it is there
+    CHECK(house.table.find(wanted.workspace_id) == first);
+    CHECK(house.warm.counts("p").claimed == 1);
+    CHECK(house.warm.counts("p").ready == 1);
+    const auto a = house.table.reserve("default", "p", 2);  // and holds no place
+}
+
+TEST_CASE("however often it is changed, a workspace has no more labels than it may",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    const std::string id = house.workspaces.create(house.who, House::request()).id;
+    const auto change = [&](const std::string& prefix, int count, bool remove = false) {
+        WorkspacePatch patch;
+        patch.labels.emplace();
+        for (int i = 0; i < count; ++i) {
+            (*patch.labels)[prefix + std::to_string(i)] =
+                remove ? std::nullopt : std::optional<std::string>("v");
+        }
+        house.workspaces.patch(house.who, id, patch);
+    };
+    change("a", 60);
+    const Error error = errorOf([&] { change("b", 5); });
+    CHECK(error.code() == ErrorCode::InvalidArgument);
+    REQUIRE(error.fields().size() == 1);
+    CHECK(error.fields().front().pointer == "/labels");
+    CHECK(house.workspaces.get(house.who, id).labels.size() == 60);  // all of them, or none
+    change("b", 4);
+    change("a", 60);  // others' values
+    change("a", 60, true);
+    CHECK(house.workspaces.get(house.who, id).labels.size() == 4);
+    WorkspacePatch heavy;
+    heavy.labels.emplace();
+    (*heavy.labels)["a"] = std::string(58'000, 'v');
+    CHECK(codeOf([&] { house.workspaces.patch(house.who, id, heavy); }) ==
+          ErrorCode::InvalidArgument);
+}

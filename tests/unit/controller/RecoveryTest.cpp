@@ -22,6 +22,33 @@ bool exists(Ground& ground, const std::string& sandbox) {
     return std::any_of(all.begin(), all.end(), [&](const auto& i) { return i.id == sandbox; });
 }
 
+/// What a claim makes of a sandbox, and what its agent then tells.
+struct Told {
+    std::string claim = newId("cl_");
+    std::string tenant = "default";
+    std::string workspace = newId("ws_");
+    std::string pool = "p";
+};
+
+agent::BindRequest bindOf(House& house, const Told& told, const std::string& sealed) {
+    WorkspaceFacts facts;
+    facts.pool = told.pool;
+    facts.sealed = sealed;
+    agent::BindRequest bind;
+    bind.epoch = house.sandboxes.epoch();
+    bind.claim_id = told.claim;
+    bind.tenant = told.tenant;
+    bind.workspace_id = told.workspace;
+    bind.fingerprint = "f";
+    bind.note = bindNote(facts);
+    return bind;
+}
+
+std::string sealOf(House& house, const Told& told,
+                   broker::NetworkMode mode = broker::NetworkMode::None) {
+    return house.broker.claimSeal().close({mode, {}, {}, told.tenant, told.workspace}, told.claim);
+}
+
 /// What the first server leaves behind when it dies.
 struct Left {
     WorkspaceView workspace;
@@ -170,17 +197,9 @@ TEST_CASE("an agent is not believed that its workspace is of another pool", "[un
         REQUIRE(house.filled("p", 2));
         for (const char* pool : {"p", "q"}) {
             const pool::Member member = house.warm.members("p").at(*pool == 'p' ? 0 : 1);
-            WorkspaceFacts facts;
-            facts.pool = pool;
-            facts.limits = member.limits;
-            agent::BindRequest bind;
-            bind.epoch = house.sandboxes.epoch();
-            bind.claim_id = newId("cl_");
-            bind.tenant = "default";
-            bind.workspace_id = newId("ws_");
-            bind.fingerprint = "f";
-            bind.note = bindNote(facts);
-            member.agent->bind(bind, 2s);
+            Told told;
+            told.pool = pool;
+            member.agent->bind(bindOf(house, told, sealOf(house, told)), 2s);
         }
     }
     House house(ground);
@@ -219,23 +238,17 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
         house.declare("p", spec);
         REQUIRE(house.filled("p", 3));
         open = house.workspaces.create(house.who, House::request()).id;
-        const broker::ClaimSeal& seal = house.broker.claimSeal();
-        const std::string others = seal.close({broker::NetworkMode::Mirror, {}, {}}, "cl_other");
+        Told other;
+        other.workspace = foreign;
+        const std::string others = sealOf(house, other, broker::NetworkMode::Mirror);
         std::size_t at = 0;
         for (const pool::Member& member : house.warm.members("p")) {
             if (member.phase != pool::Phase::Ready || at == 2) continue;
             const bool takes_anothers = at++ == 1;
-            WorkspaceFacts facts;
-            facts.pool = "p";
-            facts.limits = member.limits;
-            if (takes_anothers) facts.sealed = others;
-            agent::BindRequest bind;
-            bind.epoch = house.sandboxes.epoch();
-            bind.claim_id = newId("cl_");
-            bind.tenant = house.who.tenant;
-            bind.workspace_id = takes_anothers ? foreign : narrowed;
-            bind.fingerprint = "f";
-            bind.note = bindNote(facts);
+            Told told;
+            told.workspace = takes_anothers ? foreign : narrowed;
+            agent::BindRequest bind =
+                bindOf(house, told, takes_anothers ? others : sealOf(house, told));
             bind.note["network"] = "Mirror";  // as it would like it
             member.agent->bind(bind, 2s);
         }
@@ -246,6 +259,52 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
     CHECK(house.workspaces.get(house.who, open).network == "Mirror");
     CHECK(house.workspaces.get(house.who, narrowed).network == "None");
     CHECK(codeOf([&] { house.workspaces.get(house.who, foreign); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("an agent is not believed that its workspace is another tenant's, or another one",
+          "[unit][controller]") {
+    Ground ground;
+    std::string mine;
+    std::string claim;
+    const Told old;  // of before owners were sealed, and in the journal
+    const Told invented{.tenant = "other"};
+    const Told given_away;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(6));
+        REQUIRE(house.filled("p", 6));
+        mine = house.workspaces.create(house.who, House::request("k")).id;
+        claim = house.table.find(mine)->facts().claim_id;
+        std::vector<pool::Member> ready;
+        for (const pool::Member& member : house.warm.members("p")) {
+            if (member.phase == pool::Phase::Ready) ready.push_back(member);
+        }
+        REQUIRE(ready.size() >= 5);
+        const Told copy{.claim = claim, .workspace = mine};
+        ready[0].agent->bind(bindOf(house, copy, ""), 2s);
+        ready[1].agent->bind(bindOf(house, copy, sealOf(house, copy)), 2s);
+        ready[2].agent->bind(bindOf(house, invented, ""), 2s);
+        Told other = given_away;
+        other.tenant = "other";
+        ready[3].agent->bind(bindOf(house, other, sealOf(house, given_away)), 2s);
+        ready[4].agent->bind(bindOf(house, old, ""), 2s);
+        house.journal.record(WorkspaceRecord{old.workspace, old.tenant, "p", ready[4].id, old.claim,
+                                             "f", "", 1, std::nullopt, ""});
+        house.journal.flush(5s);
+    }
+    const std::string sandbox = [&] {
+        House house(ground);
+        CHECK(house.recover().workspaces == 2);
+        CHECK(house.workspaces.get(house.who, old.workspace).phase == "Active");
+        CHECK_FALSE(house.table.find(invented.workspace));
+        CHECK_FALSE(house.table.find(given_away.workspace));
+        return house.workspaces.get(house.who, mine).sandbox_id;
+    }();
+    ground.loseData();
+    House house(ground);
+    house.declare("p", smallSpec(6));
+    CHECK(house.recover().workspaces == 1);  // what is sealed is believed without the journal
+    CHECK(house.workspaces.get(house.who, mine).sandbox_id == sandbox);
 }
 
 TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[unit][controller]") {

@@ -48,6 +48,7 @@ TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][
     const auto lost = workspace("1", "t", "sb_a");
     const auto bound = workspace("1", "t", "sb_b");
     table.insert(lost);
+    REQUIRE(lost->beginEnd("lost"));
     table.insert(bound);
     table.erase(*lost);
     CHECK(table.find("ws_1") == bound);
@@ -58,6 +59,20 @@ TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
     table.erase(*bound);
     CHECK_NOTHROW(table.reserve("t", "p", 1));
+}
+
+TEST_CASE("a workspace never takes the place of one that goes on", "[unit][controller]") {
+    WorkspaceTable table;
+    const auto first = workspace("1", "t", "sb_a");
+    table.insert(first);
+    for (const char* sandbox : {"sb_a", "sb_b"}) {
+        CHECK(codeOf([&] { table.insert(workspace("1", "u", sandbox)); }) == ErrorCode::Conflict);
+    }
+    CHECK(codeOf([&] { table.insert(workspace("2", "u", "sb_a")); }) == ErrorCode::Conflict);
+    CHECK(table.find("ws_1") == first);
+    CHECK(table.bySandbox("sb_a") == first);
+    CHECK(table.countOf("p") == 1);
+    CHECK_NOTHROW(table.reserve("u", "p", 1));
 }
 
 TEST_CASE("a place that did not become a workspace is given back", "[unit][controller]") {
