@@ -120,7 +120,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
         if (speaks(*pool)) return {std::move(pool), {}};
         imaged.push_back(pool);
     }
-    if (!imaged.empty()) throw noLanguage("no pool has", *request.language, languagesOf(imaged));
+    if (!imaged.empty()) throw noLanguage("the pools have", *request.language, languagesOf(imaged));
     if (offline) {
         throw Error(ErrorCode::InvalidSpec, "no pool offers network " + *request.network)
             .field("/network", "is more than any pool offers")

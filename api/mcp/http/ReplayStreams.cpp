@@ -1,5 +1,6 @@
 #include "api/mcp/http/ReplayStreams.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <utility>
@@ -142,9 +143,10 @@ void ReplayStreams::collect(const std::string& tenant) {
         const bool late = ended && clock_.now() - *ended > kKept;
         const bool much = (own && (count > kMaxLogs || bytes > kMaxBytes)) || all > kMaxBytesOfAll;
         if (!late && !much) return false;
-        all -= log.bytes();
+        const std::size_t size = log.bytes();  // may have grown since it was counted
+        all -= std::min(all, size);
         if (own) {
-            bytes -= log.bytes();
+            bytes -= std::min(bytes, size);
             --count;
         }
         logs_.erase(found);
