@@ -41,7 +41,8 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     const TimePoint begin = clock_.now();
     work_.add({"pool", pool.name});  // the reconciler counts who waits
-    self.wake.wait_for(lock, pool.spec.max_wait, [&] { return self.member || !closed_.empty(); });
+    self.wake.wait_for(lock, std::min(pool.spec.max_wait, claimant.patience),
+                       [&] { return self.member || !closed_.empty(); });
     line.erase(std::remove(line.begin(), line.end(), &self), line.end());
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     metrics_.claimQueued(pool.name, toSeconds(clock_.now() - begin));

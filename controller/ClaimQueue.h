@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -24,9 +25,11 @@ public:
     struct Claimant {
         std::string workspace;
         std::string tenant;
+        std::chrono::milliseconds patience = std::chrono::hours(1);
     };
 
-    /// A sandbox that is now the caller's alone. Blocks up to the spec's maxWait. Errors:
+    /// A sandbox that is now the caller's alone. Blocks up to the spec's maxWait, or
+    /// the claimant's patience if that is less. Errors:
     /// PoolExhausted, PoolDegraded, Unavailable (shutting down).
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
     /// A sandbox of the pool has become ready.

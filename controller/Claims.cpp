@@ -183,8 +183,8 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
                 place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
             }
             const TimePoint asked = clock_.now();
-            const pool::Member member =
-                queue_.acquire(*wanted.pool, {wanted.workspace_id, wanted.tenant});
+            const pool::Member member = queue_.acquire(
+                *wanted.pool, {wanted.workspace_id, wanted.tenant, wanted.request->patience});
             const TimePoint picked = clock_.now();
             const std::shared_ptr<Workspace> workspace =
                 bind(wanted, binding, member, attempt, *place);

@@ -104,7 +104,8 @@ PoolPtr OnDemandPools::ready(const std::string& image) {
     return pool;
 }
 
-OnDemandPools::Found OnDemandPools::poolFor(const std::string& wanted) {
+OnDemandPools::Found OnDemandPools::poolFor(const std::string& wanted,
+                                            std::chrono::milliseconds patience) {
     const std::string image = canonical(wanted);
     if (PoolPtr pool = ready(image)) {
         // The template follows the default pool's.
@@ -112,11 +113,13 @@ OnDemandPools::Found OnDemandPools::poolFor(const std::string& wanted) {
         if (pool->spec == spec) return {std::move(pool), {}};
     }
     allowed(image);  // who may not have it waits for nothing
-    return await(image);
+    return await(image, patience);
 }
 
-OnDemandPools::Found OnDemandPools::await(const std::string& image) {
-    const TimePoint until = clock_.now() + rules_.max_wait;
+OnDemandPools::Found OnDemandPools::await(const std::string& image,
+                                          std::chrono::milliseconds patience) {
+    const TimePoint until =
+        clock_.now() + std::min<std::chrono::milliseconds>(rules_.max_wait, patience);
     std::unique_lock lock(mutex_);
     JobPtr& shared = jobs_[image];
     const bool stale = shared && shared->done &&

@@ -46,10 +46,11 @@ public:
         PoolPtr pool;
         pool::ImageStages stages;  ///< zero where the image was ready
     };
-    /// The pool of an image. Blocks while the image is fetched, at most the rules' max_wait.
+    /// The pool of an image. Blocks while the image is fetched, at most the rules'
+    /// max_wait, or `patience` if that is less.
     /// Errors: InvalidSpec (not allowed, unknown to its registry, refused), Unavailable (no
     /// registry answers, not ready in time, shutting down), DiskFull, Deadline.
-    Found poolFor(const std::string& image);
+    Found poolFor(const std::string& image, std::chrono::milliseconds patience);
 
     /// The work on keys ("image", reference) and ("images", "all").
     ReconcileResult prepare(const std::string& image);
@@ -72,7 +73,7 @@ private:
     [[noreturn]] void refuse(const std::string& image) const;
     PoolPtr live(const std::string& name);
     PoolPtr ready(const std::string& image);
-    Found await(const std::string& image);
+    Found await(const std::string& image, std::chrono::milliseconds patience);
     std::string make(const std::string& image, pool::ImageStages& stages);
     PoolSpec specFor(const std::string& image) const;
     void forgetOld(TimePoint now);

@@ -130,7 +130,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
         throw Error(ErrorCode::InvalidSpec, "no pool is declared")
             .hint("declare one with hearth apply -f");
     }
-    OnDemandPools::Found found = on_demand_.poolFor(*request.image);
+    OnDemandPools::Found found = on_demand_.poolFor(*request.image, request.patience);
     if (!speaks(*found.pool)) {
         throw noLanguage("image " + *request.image + " has", *request.language,
                          languagesOf({found.pool}));

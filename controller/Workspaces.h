@@ -44,6 +44,8 @@ struct WorkspaceRequest {
     std::string idempotency_key;                            ///< empty: none
     std::string fingerprint;                                ///< of the body; needed with a key
     TimePoint started_at{};  ///< when the request came; the ledger starts here
+    /// How long it may wait, for its image and then for a sandbox, if the server would wait longer.
+    std::chrono::milliseconds patience = std::chrono::hours(1);
 };
 
 /// Where the time of a claim went. What a warm sandbox does not need is zero.

@@ -141,7 +141,8 @@ int runCommand(const std::vector<std::string>& arguments, const Program& program
 int runCommand(int argc, char** argv, const Program& program) {
     // A reader that goes away (`hearth get … | head`) is an error of a write, not a death.
     std::signal(SIGPIPE, SIG_IGN);
-    const bool colour = std::getenv("NO_COLOR") == nullptr;
+    const char* no_colour = std::getenv("NO_COLOR");  // empty is as if it were not there
+    const bool colour = no_colour == nullptr || *no_colour == '\0';
     const Console console{std::cout, std::cerr, colour && ::isatty(STDOUT_FILENO) == 1,
                           colour && ::isatty(STDERR_FILENO) == 1};
     const Environment environment = [](const std::string& name) -> std::optional<std::string> {

@@ -119,6 +119,7 @@ controller::WorkspaceView openWorkspace(const Services& services, const CallCont
     request.name = wish.name;
     request.labels = wish.labels;
     request.started_at = call.started_at;
+    request.patience = kClaimPatience;
     if (wish.image) {
         request.image = wish.image;
         try {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,6 +51,10 @@ struct Tool {
     /// error of the protocol.
     std::function<ToolOutcome(const CallContext&, const Arguments&)> handler;
 };
+
+/// How long a tool waits for a sandbox: clients give up after a minute (the official SDKs unless
+/// told otherwise) and would not hear what to do.
+inline constexpr std::chrono::seconds kClaimPatience{45};
 
 /// One endpoint's tools and their use, for every transport. Thread-safe once made.
 class Toolbox {

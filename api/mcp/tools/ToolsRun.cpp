@@ -96,6 +96,7 @@ std::shared_ptr<Execution> startRun(const Services& services, const CallContext&
     where.language = arguments.text("language");
     where.files = files;
     where.started_at = call.started_at;
+    where.patience = kClaimPatience;
     return services.executions.startOneShot(call.who, where, request);
 }
 

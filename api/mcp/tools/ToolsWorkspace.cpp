@@ -94,6 +94,7 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
         request.fingerprint = arguments.fingerprint(services.secret_key);
     }
     request.started_at = call.started_at;
+    request.patience = kClaimPatience;
     const WorkspaceView view = services.workspaces.create(call.who, request);
     const ClaimLedger claim = view.claim.value_or(ClaimLedger{});
     return textResult(

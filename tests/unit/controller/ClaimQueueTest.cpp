@@ -97,6 +97,15 @@ TEST_CASE("a full queue refuses, and says how long its line takes", "[unit][cont
     q.queue.close("no more");
 }
 
+TEST_CASE("a claimant with less patience than the pool leaves the line sooner",
+          "[unit][controller]") {
+    Queue q;
+    q.pool.spec.max_wait = 1h;
+    const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t", 5ms}); });
+    CHECK(error.code() == ErrorCode::PoolExhausted);
+    CHECK(q.queue.waiting("p") == 0);
+}
+
 TEST_CASE("a claim that waited in vain leaves the line with a Retry-After", "[unit][controller]") {
     Queue q;
     q.pool.spec.max_wait = 5ms;
