@@ -17,6 +17,9 @@ namespace {
 constexpr auto kBindTimeout = std::chrono::seconds(2);
 /// For what of a bind is known only when its sandbox is: numbers.
 constexpr std::size_t kRoomForNumbers = 512;
+constexpr std::size_t kMostEscaped = 6;
+/// Around a value: quotes, a colon, a comma.
+constexpr std::size_t kRoomForSigns = 8;
 /// Refill and weight go on behind the answer: begun at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
@@ -28,6 +31,17 @@ std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked
     const std::chrono::milliseconds value = asked.value_or(standard);
     if (most.count() == 0) return value;
     return value.count() == 0 ? most : std::min(value, most);
+}
+
+/// Bytes of what a claim brings, before they are escaped, and all that stands around them.
+std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
+    std::size_t size = facts.sealed.size() + facts.name.size() + told.trust.size() +
+                       told.fingerprint.size() + told.tenant.size() + told.claim_id.size() +
+                       told.workspace_id.size() + kRoomForNumbers;
+    for (const auto* map : {&told.labels, &told.env, &told.secrets}) {
+        for (const auto& [name, value] : *map) size += name.size() + value.size() + kRoomForSigns;
+    }
+    return size;
 }
 
 }  // namespace
@@ -160,7 +174,9 @@ Claims::Binding Claims::prepare(const Wanted& wanted, const Network& network) co
     }
     for (const auto& [name, value] : request.env) told.env[name] = value;
     told.secrets = request.secrets;
-    if (agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
+    // Encoding is for a claim that could be too large; what is escaped grows sixfold at most.
+    if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
+        agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
         throw Error(ErrorCode::PayloadTooLarge, "the claim is more than a sandbox takes at once")
             .hint("env, secrets and labels may have 256 KiB together; larger ones go into files");
     }
