@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/mcp/http/Admission.h"
 #include "api/mcp/http/ModernHeaders.h"
 #include "base/http/Url.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/mcp/http/Admission.h"
 #include "api/mcp/http/Answering.h"
 #include "base/Ids.h"
 

@@ -12,6 +12,20 @@ using namespace hearth::controller;
 using namespace hearth::controller::test;
 using namespace std::chrono_literals;
 
+namespace {
+
+/// What the service asks for, but for the claim's id. `request` must outlive it.
+Claims::Wanted wantedIn(House& house, const WorkspaceRequest& request) {
+    Claims::Wanted wanted;
+    wanted.pool = house.specs.find("p");
+    wanted.workspace_id = newId("ws_");
+    wanted.request = &request;
+    wanted.tenant = "default";
+    return wanted;
+}
+
+}  // namespace
+
 TEST_CASE("a claim takes a warm sandbox and the pool is refilled behind it", "[unit][controller]") {
     Ground ground;
     House house(ground);
@@ -272,11 +286,8 @@ TEST_CASE("a claim that a sandbox refuses as faulty is not tried on five", "[uni
     house.declare("p", smallSpec(3));
     REQUIRE(house.filled("p", 3));
     const WorkspaceRequest request = House::request();
-    Claims::Wanted wanted;
-    wanted.pool = house.specs.find("p");
-    wanted.workspace_id = newId("ws_");
-    wanted.request = &request;
-    wanted.tenant = "default";  // and no claim id, which an agent refuses
+    // Without a claim id, which an agent refuses.
+    const Claims::Wanted wanted = wantedIn(house, request);
     CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidArgument);
     CHECK(house.warm.counts("p").ready == 2);
     CHECK(house.warm.counts("p").claimed == 0);
@@ -288,12 +299,8 @@ TEST_CASE("a claim that fails in any other way leaves no sandbox claimed", "[uni
     house.declare("p", smallSpec(3));
     REQUIRE(house.filled("p", 3));
     const WorkspaceRequest request = House::request();
-    Claims::Wanted wanted;
-    wanted.pool = house.specs.find("p");
-    wanted.workspace_id = newId("ws_");
+    Claims::Wanted wanted = wantedIn(house, request);
     wanted.claim_id = newId("cl_");
-    wanted.request = &request;
-    wanted.tenant = "default";
     const auto first = house.claims.claim(wanted).workspace;
     CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::Conflict);  // it is there
     CHECK(house.table.find(wanted.workspace_id) == first);

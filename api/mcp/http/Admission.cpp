@@ -1,0 +1,76 @@
+#include "api/mcp/http/Admission.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api/auth/Audited.h"
+#include "api/http/RequestFacts.h"
+#include "api/mcp/http/Answering.h"
+
+namespace hearth::mcp {
+
+controller::Principal admitted(const Hub& hub, api::Request& request, Counts counts) {
+    metrics::AuditEntry draft;
+    draft.surface = "mcp";
+    draft.operation = request.method() == "POST" ? "message" : "stream";
+    draft.route = "/mcp";
+    const auto entry = auth::audited(request, hub.services.audit, std::move(draft), true);
+    controller::Principal who = hub.authenticator.authenticate(request);
+    auth::sayWho(entry, who);
+    if (counts == Counts::Call) auth::require(hub.limits, request, who.tenant);
+    return who;
+}
+
+void countFurther(const Hub& hub, api::Request& request, const controller::Principal& who,
+                  std::size_t messages) {
+    for (std::size_t i = 1; i < messages; ++i) auth::require(hub.limits, request, who.tenant);
+}
+
+std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t max_bytes) {
+    if (api::mediaTypeOf(request) != "application/json") {
+        return mcpRefusal(415, {}, rpc::kTransport, "Content-Type must be application/json");
+    }
+    JsonLimits limits;
+    limits.bytes = max_bytes;
+    try {
+        return parseJson(request.readBody(max_bytes), limits);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::PayloadTooLarge) {
+            return mcpRefusal(413, {}, rpc::kTransport,
+                              "The message is larger than " + std::to_string(max_bytes) + " bytes");
+        }
+        if (error.code() != ErrorCode::InvalidArgument) throw;
+        return mcpRefusal(400, {}, rpc::kParseError, std::string("Parse error: ") + error.what());
+    }
+}
+
+Server::Reply handled(const Hub& hub, Server& server, const Caller& caller,
+                      const Message& message) {
+    if (message.kind != MessageKind::Request || message.method != "tools/call") {
+        return server.handle(caller, message);
+    }
+    std::shared_ptr<void> place;
+    try {
+        place = hub.call_places.take(caller.context.who.tenant);
+    } catch (const Error& error) {
+        return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
+    }
+    Server::Reply reply = server.handle(caller, message);
+    if (auto* slow = std::get_if<SlowCall>(&reply)) slow->place = std::move(place);
+    if (auto* live = std::get_if<LiveReply>(&reply)) live->place = std::move(place);
+    return reply;
+}
+
+Caller callerOf(const api::Request& request, const controller::Principal& who) {
+    Caller caller;
+    caller.context.who = who;
+    caller.context.started_at = request.startedAt();
+    caller.context.origin = api::originOf(request);
+    caller.request_id = request.id();
+    caller.trace_id = request.traceId();
+    caller.peer = request.peer();
+    return caller;
+}
+
+}  // namespace hearth::mcp
