@@ -240,6 +240,8 @@ void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach&
     if (old ? !known : !sealed || (record && !known)) {
         throw Error(ErrorCode::InvalidArgument, "the agent tells of a claim that is not its own");
     }
+    // Its end was answered and written down; the server was gone before its sandbox was.
+    if (record && record->ended_ms) throw Error(ErrorCode::Gone, "its workspace has ended");
     if (table_.find(facts.id) || table_.byClaim(facts.claim_id)) {
         throw Error(ErrorCode::Conflict, "another sandbox has the workspace");
     }

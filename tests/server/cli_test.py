@@ -269,8 +269,39 @@ def completion():
         assert complete(f"hearth cp {w}:dir/o") == ["dir/one"]
         assert complete("hearth get pool ") == ["shell"], complete("hearth get pool ")
         assert "completion" in hearth(s, "help").decode()
-        if shutil.which("zsh"):
-            subprocess.run(["zsh", "-n"], input=hearth(s, "completion", "zsh"), check=True)
+
+
+def completion_elsewhere():
+    """zsh and fish complete by the scripts made for them, workspaces and their files too"""
+    here = tempfile.mkdtemp(prefix="hearth-complete-")
+    try:
+        with shared as s:
+            w = s.open_workspace(name="mine")["id"]
+            s.run(w, "mkdir dir; touch dir/one dir/two")
+
+            def fish(line):
+                ask = f"{HEARTH} completion fish | source; complete -C {line!r}"
+                ran = subprocess.run(["fish", "--no-config", "-c", ask], capture_output=True, text=True, check=True,
+                                     env=dict(os.environ, HEARTH_URL=s.url, HOME=here, PATH=BUILD + ":" + os.environ["PATH"]))
+                return [candidate.split("\t")[0] for candidate in ran.stdout.splitlines()]
+
+            assert fish("hearth she") == ["shell"]
+            assert sorted(fish("hearth get pools --output=")) == ["--output=json", "--output=table"]
+            assert fish("hearth shell ws_") == [w]
+            assert fish(f"hearth cp {w}:dir/o") == [f"{w}:dir/one"]
+            with Terminal(s, "-f", program="zsh", cwd=here, cols=200, env={"HOME": here, "ZDOTDIR": here}) as t:
+                t.type(b"autoload -U compinit; compinit -u -D; source <(hearth completion zsh); echo loa''ded\n")
+                t.see(rb"loaded\r")
+                t.type(b"hearth completion fi\t | head -n1; echo do''ne\n")
+                t.see(rb"# hearth completion fish")
+                t.see(rb"done\r")
+                t.type(f"hearth cp {w}:dir/o\t copy; echo co''pied\n".encode())
+                t.see(rb"copied\r")
+                t.type(b"exit\n")
+                assert t.end() == 0
+            assert "copy" in os.listdir(here), os.listdir(here)
+    finally:
+        shutil.rmtree(here)
 
 
 def completion_is_text():
@@ -349,7 +380,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_is_text, output_formats, colours, streams, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, output_formats, colours, streams, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

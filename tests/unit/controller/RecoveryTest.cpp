@@ -307,6 +307,26 @@ TEST_CASE("an agent is not believed that its workspace is another tenant's, or a
     CHECK(house.workspaces.get(house.who, mine).sandbox_id == sandbox);
 }
 
+TEST_CASE("a workspace that ended just before a crash does not come back", "[unit][controller]") {
+    Ground ground;
+    std::string ended;
+    std::string open;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+        ended = house.workspaces.create(house.who, House::request("ended")).id;
+        open = house.workspaces.create(house.who, House::request("open")).id;
+        house.journal.flush(5s);
+        house.journal.ended(ended, 1, "deleted", "");  // and no time was left for its sandbox
+        house.journal.flush(5s);
+    }
+    House house(ground);
+    CHECK(house.recover().workspaces == 1);
+    CHECK_FALSE(house.table.find(ended));
+    CHECK(house.workspaces.get(house.who, open).phase == "Active");
+}
+
 TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[unit][controller]") {
     Ground ground;
     const Left left = liveAndDie(ground);
