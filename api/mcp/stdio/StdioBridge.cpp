@@ -85,6 +85,7 @@ int StdioBridge::run() {
         }
     }
     take(std::move(buffer));
+    endSubscriptions();
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, options_.grace, [this] { return busy_ == 0; })) std::_Exit(0);
     lock.unlock();
@@ -162,13 +163,25 @@ bool StdioBridge::cancel(const Json& id) {
     if (found == in_work_.end()) return false;
     cancelled_.insert(found->first);
     // Its server takes the end of the connection for the end of the call.
-    if (found->second != nullptr) found->second->interrupt();
-    return found->second != nullptr;
+    if (found->second.carrier != nullptr) found->second.carrier->interrupt();
+    return found->second.carrier != nullptr;
+}
+
+void StdioBridge::endSubscriptions() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, request] : in_work_) {
+        if (!request.subscription) continue;
+        cancelled_.insert(id);
+        if (request.carrier != nullptr) request.carrier->interrupt();
+    }
 }
 
 void StdioBridge::enqueue(Json message) {
     const std::lock_guard lock(mutex_);
-    if (message.is_object()) in_work_.emplace(dumpJson(message["id"]), nullptr);
+    if (message.is_object()) {
+        const bool subscription = message["method"] == "subscriptions/listen";
+        in_work_.emplace(dumpJson(message["id"]), Request{nullptr, subscription});
+    }
     ++busy_;
     queue_.push_back(std::move(message));
     if (idle_ < queue_.size() && threads_.size() < kMaxThreads) {
@@ -207,7 +220,7 @@ bool StdioBridge::carry(const Json& id, api::Client& client) {
     const std::lock_guard lock(mutex_);
     const std::string key = dumpJson(id);
     if (cancelled_.contains(key)) return false;
-    in_work_[key] = &client;
+    in_work_[key].carrier = &client;
     return true;
 }
 

@@ -56,6 +56,8 @@ private:
     void enqueue(Json message);
     /// Takes a request back; true if that is done here.
     bool cancel(const Json& id);
+    /// Takes back what would never end by itself.
+    void endSubscriptions();
     void work(const std::stop_token& stop);
     void answer(api::Client& client, const Json& message);
     /// The answer of a call that is done here; null for one that is the server's.
@@ -81,9 +83,12 @@ private:
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::deque<Json> queue_;  ///< guarded by mutex_
-    /// Requests in work, by id as JSON, with what carries those of 2026-07-28, whose end takes them
-    /// back (else null); guarded by mutex_.
-    std::map<std::string, api::Client*> in_work_;
+    struct Request {
+        /// What carries one of 2026-07-28, whose end takes it back; else null.
+        api::Client* carrier = nullptr;
+        bool subscription = false;
+    };
+    std::map<std::string, Request> in_work_;  ///< by id as JSON; guarded by mutex_
     std::set<std::string> cancelled_;        ///< those of them taken back; guarded by mutex_
     std::size_t busy_ = 0;                   ///< messages queued or running; guarded by mutex_
     std::size_t idle_ = 0;                   ///< threads that wait; guarded by mutex_
