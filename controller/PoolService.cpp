@@ -34,18 +34,24 @@ PoolService::PoolService(SpecStore& specs, PoolReconciler& reconciler, pool::War
       runtime_(std::move(runtime)),
       clock_(clock) {}
 
-std::vector<PoolView> PoolService::list(const Principal&) {
+bool PoolService::mayKnow(const Principal& who, const Pool& pool) const {
+    return pool.on_demand.empty() || who.atLeast(Role::Operator) ||
+           table_.holds(who.tenant, pool.name);
+}
+
+std::vector<PoolView> PoolService::list(const Principal& who) {
     std::vector<PoolView> views;
     for (PoolPtr& pool : specs_.all()) {
+        if (!mayKnow(who, *pool)) continue;
         PoolStatus status = reconciler_.status(pool->name);
         views.push_back({std::move(pool), std::move(status)});
     }
     return views;
 }
 
-PoolView PoolService::get(const Principal&, const std::string& name) {
+PoolView PoolService::get(const Principal& who, const std::string& name) {
     PoolPtr pool = specs_.find(name);
-    if (!pool) {
+    if (!pool || !mayKnow(who, *pool)) {
         throw Error(ErrorCode::NotFound, "no pool " + name).hint("GET /v1/pools lists them");
     }
     PoolStatus status = reconciler_.status(name);

@@ -106,4 +106,9 @@ std::size_t WorkspaceTable::countOf(const std::string& pool) const {
     return found == of_pool_.end() ? 0 : found->second;
 }
 
+bool WorkspaceTable::holds(const std::string& tenant, const std::string& pool) const {
+    const std::lock_guard lock(mutex_);
+    return held_.contains(quotaKey(tenant, pool));
+}
+
 }  // namespace hearth::controller

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <thread>
 
+#include "controller/PoolService.h"
 #include "tests/unit/controller/House.h"
 
 using namespace hearth;
@@ -73,6 +74,25 @@ TEST_CASE("an image that is here and has no pool becomes a cold workspace with i
     CHECK(pool->spec.warm_min == 0);
     CHECK(ground.runtime.fetches() == 0);
     endAll(house);
+}
+
+TEST_CASE("what image another tenant runs is told to nobody but operators", "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"tool:*"}));
+    house.declare("p", smallSpec(0));
+    const std::string pool = openIn(house, "tool:1").pool;
+    PoolService pools(house.specs, house.pools, house.warm, house.table, house.endings,
+                      house.events, house.work, house.metrics, "fake", house.clock);
+    const auto seen_by = [&](const Principal& who) { return pools.list(who).size(); };
+    const Principal mine{"default", Role::User, ""};
+    const Principal other{"other", Role::User, ""};
+    CHECK(seen_by(mine) == 2);
+    CHECK(pools.get(mine, pool).pool->name == pool);
+    CHECK(seen_by(other) == 1);
+    CHECK_THROWS_AS(pools.get(other, pool), Error);
+    CHECK(seen_by({"other", Role::Operator, ""}) == 2);
+    endAll(house);
+    CHECK(seen_by(mine) == 1);
 }
 
 TEST_CASE("a request without an image never gets a pool that was made for claims",
