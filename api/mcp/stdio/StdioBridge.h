@@ -89,10 +89,10 @@ private:
         bool subscription = false;
     };
     std::map<std::string, Request> in_work_;  ///< by id as JSON; guarded by mutex_
-    std::set<std::string> cancelled_;        ///< those of them taken back; guarded by mutex_
-    std::size_t busy_ = 0;                   ///< messages queued or running; guarded by mutex_
-    std::size_t idle_ = 0;                   ///< threads that wait; guarded by mutex_
-    std::unique_ptr<SessionStream> stream_;  ///< of run()'s thread
+    std::set<std::string> cancelled_;         ///< those of them taken back; guarded by mutex_
+    std::size_t busy_ = 0;                    ///< messages queued or running; guarded by mutex_
+    std::size_t idle_ = 0;                    ///< threads that wait; guarded by mutex_
+    std::unique_ptr<SessionStream> stream_;   ///< of run()'s thread
     std::vector<std::jthread> threads_;
 };
 
