@@ -121,7 +121,7 @@ int runCommand(const std::vector<std::string>& arguments, const Program& program
         return kUsage;
     } catch (const RemoteError& e) {
         console.error(e.what(), e.hint());
-        return e.status() == 404 || e.status() == 410 ? kNotFound : kFailure;
+        return exitStatusOf(e);
     } catch (const Error& e) {
         const bool unreachable = e.code() == ErrorCode::Unavailable;
         const std::string hint = e.hint().empty() && unreachable

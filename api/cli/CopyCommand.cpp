@@ -38,6 +38,18 @@ CommandSpec spec() {
     };
 }
 
+/// The server speaks of its archive; here there is a flag.
+std::uint64_t copyInto(Remote& remote, const std::string& from, const RemotePath& to,
+                       const CopyOptions& options) {
+    try {
+        return copyIn(remote, from, to, options);
+    } catch (const RemoteError& e) {
+        if (std::string(e.what()).find("is a link out of") == std::string::npos) throw;
+        throw RemoteError(e.status(), e.what(), "--follow sends what links lead to instead",
+                          e.code());
+    }
+}
+
 int copy(const Invocation& call) {
     const std::string& from = call.options.positional()[0];
     const std::string& to = call.options.positional()[1];
@@ -61,7 +73,7 @@ int copy(const Invocation& call) {
                             call.console.note("left out: " + name + " " + why);
                         }};
     Remote remote(call.options);
-    const std::uint64_t left_out = remote_to ? copyIn(remote, from, *remote_to, options)
+    const std::uint64_t left_out = remote_to ? copyInto(remote, from, *remote_to, options)
                                              : copyOut(remote, *remote_from, to, options);
     if (left_out > kShown) {
         call.console.note("and " + std::to_string(left_out - kShown) + " more");

@@ -131,9 +131,23 @@ std::vector<std::string> poolsOf(const Invocation& call, const Image& image) {
     return names;
 }
 
+/// An image in another store than the server's is no image to it.
+void requireServersStore(Remote& remote, const Image& image, const std::string& directory) {
+    const Json facts = remote.get("/v1/capabilities");
+    if (facts.value("runtime", "") != "oci") return;  // a daemon keeps its own
+    for (const Json& one : facts.value("images", Json::array())) {
+        if (!one.is_object()) continue;
+        if (one.value("name", "") == image.name && one.value("digest", "") == image.digest) return;
+    }
+    throw Error(ErrorCode::InvalidArgument, "the server does not have image " + image.name +
+                                                ": it was imported into " + directory +
+                                                ", and the server keeps its images elsewhere")
+        .hint("repeat it with the server's --data-dir (or HEARTH_DATA_DIR)");
+}
+
 /// The image becomes the pool's, which is declared with every default if there is none.
-void declarePool(const Invocation& call, const std::string& pool, const std::string& image) {
-    Remote remote(call.options);
+void declarePool(const Invocation& call, Remote& remote, const std::string& pool,
+                 const std::string& image) {
     const std::string target = "/v1/pools/" + percentEncode(pool);
     try {
         remote.get(target);
@@ -192,7 +206,9 @@ int import(const Invocation& call) {
         }
     }
     if (const auto pool = call.options.get("pool")) {
-        declarePool(call, *pool, result.image.name);
+        Remote remote(call.options);
+        requireServersStore(remote, result.image, directory);
+        declarePool(call, remote, *pool, result.image.name);
     }
     return kOk;
 }

@@ -71,6 +71,11 @@ McpConfig makeMcpConfig(const std::string& client, const std::string& transport,
     if (!transport.empty() && transport != "http" && transport != "stdio") {
         throw UsageError("--transport is \"" + transport + "\"", "use http or stdio");
     }
+    if (!url.starts_with("http://") && !url.starts_with("https://") &&
+        (transport != "stdio" || !url.starts_with("unix://"))) {
+        throw UsageError("--url (HEARTH_URL) is \"" + url + "\"",
+                         "write http://HOST:PORT, as the client reaches the server");
+    }
     std::string base = url;
     while (base.ends_with('/')) base.pop_back();
     const bool http = transport != "stdio" && client != "claude";

@@ -2,17 +2,33 @@
 #include "api/cli/McpConfig.h"
 #include "api/cli/ProgramPath.h"
 #include "api/cli/Remote.h"
+#include "api/http/Client.h"
+#include "base/Error.h"
 
 namespace hearth::cli {
 namespace {
 
+/// True if a server answers there that serves nobody without a token.
+bool wantsToken(const std::string& url) {
+    api::ClientOptions options;
+    options.connect_timeout = options.timeout = std::chrono::seconds(1);
+    try {
+        return api::Client(url, options).get("/v1/capabilities").status == 401;
+    } catch (const Error&) {
+        return false;  // it need not run yet, nor be reached from here
+    }
+}
+
 int mcpConfig(const Invocation& call) {
+    const std::string url = call.options.get("url", "http://127.0.0.1:8080");
     const McpConfig config =
-        makeMcpConfig(call.options.positional()[0], call.options.get("transport", ""),
-                      call.options.get("url", "http://127.0.0.1:8080"), programPath(),
-                      call.options.get("token").has_value());
+        makeMcpConfig(call.options.positional()[0], call.options.get("transport", ""), url,
+                      programPath(), call.options.get("token").has_value());
     call.console.note("put this into " + config.file);
     if (!config.remark.empty()) call.console.note(config.remark);
+    if (!call.options.get("token") && wantsToken(url)) {
+        call.console.note("the server wants a token: set HEARTH_TOKEN, and repeat this");
+    }
     call.console.out << config.text << std::flush;
     return kOk;
 }

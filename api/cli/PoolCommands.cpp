@@ -71,19 +71,26 @@ int remove(const Invocation& call) {
         words.push_back(word);
         if (kind != word) continue;
         Remote remote(call.options);
+        int status = kOk;
         for (std::size_t i = 1; i < call.options.positional().size(); ++i) {
             const std::string& name = call.options.positional()[i];
-            remote.send("DELETE", target + percentEncode(name));
+            try {
+                remote.send("DELETE", target + percentEncode(name));
+            } catch (const RemoteError& e) {  // the others are to go all the same
+                call.console.error(e.what(), e.hint());
+                status = std::max(status, exitStatusOf(e));
+                continue;
+            }
             call.console.out << kind << ' ' << name << ' '
                              << (kind == "execution" ? "killed" : "deleted") << '\n'
                              << std::flush;
         }
-        return kOk;
+        return status;
     }
     const auto near = suggestion(kind, words);
-    throw UsageError(
-        "there is no \"" + kind + "\" to delete",
-        near ? "did you mean " + *near + "?" : "use pool, workspace, sandbox or context");
+    throw UsageError("there is no \"" + kind + "\" to delete",
+                     near ? "did you mean " + *near + "?"
+                          : "use pool, workspace, sandbox, execution or context");
 }
 
 int drain(const Invocation& call) {

@@ -1,5 +1,7 @@
 #include "api/cli/Remote.h"
 
+#include <algorithm>
+
 #include "base/Error.h"
 #include "base/http/Url.h"
 
@@ -17,12 +19,25 @@ api::ClientOptions clientOptions(const std::string& token) {
     return options;
 }
 
+/// A wrong --url is a wrong call.
+api::Client clientAt(const std::string& url, const std::string& token) {
+    try {
+        return api::Client(url, clientOptions(token));
+    } catch (const Error& e) {
+        throw UsageError(std::string("--url (HEARTH_URL): ") + e.what(), e.hint());
+    }
+}
+
 std::string textOf(const Json& document, const char* key) {
     const auto it = document.find(key);
     return it != document.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 }  // namespace
+
+int exitStatusOf(const RemoteError& error) noexcept {
+    return error.status() == 404 || error.status() == 410 ? kNotFound : kFailure;
+}
 
 RemoteError remoteError(int status, std::string_view body) {
     Json problem;
@@ -43,6 +58,8 @@ RemoteError remoteError(int status, std::string_view body) {
         for (const Json& error : *errors) {
             if (!error.is_object()) continue;
             const std::string pointer = textOf(error, "pointer");
+            // Many a message says it already, with or without the place.
+            if (message.find(textOf(error, "reason")) != std::string::npos) continue;
             message += "; " + pointer + (pointer.empty() ? "" : ": ") + textOf(error, "reason");
         }
     }
@@ -54,7 +71,8 @@ RemoteError remoteError(int status, std::string_view body) {
         after != problem.end() && after->is_number()) {
         hint += (hint.empty() ? "" : "; ") + ("try again in " + after->dump() + " s");
     }
-    if (const std::string id = textOf(problem, "requestId"); !id.empty() && status >= 500) {
+    const bool logged = status >= 500 && status != 501 && status != 503;
+    if (const std::string id = textOf(problem, "requestId"); !id.empty() && logged) {
         hint += (hint.empty() ? "" : "; ") + ("the server's log knows it as " + id);
     }
     return {status, message, hint, textOf(problem, "errorCode")};
@@ -74,7 +92,7 @@ Remote::Remote(const Options& options)
     : Remote(options.get("url", kDefaultUrl), options.get("token", "")) {}
 
 Remote::Remote(const std::string& url, const std::string& token)
-    : token_(token), client_(url, clientOptions(token)) {}
+    : token_(token), client_(clientAt(url, token)) {}
 
 Json Remote::get(const std::string& target) {
     return send("GET", target).body;
@@ -106,7 +124,10 @@ Answer Remote::send(const std::string& method, const std::string& target, const 
     request.target = target;
     request.headers = std::move(headers);
     if (!body.is_null()) {
-        request.headers.emplace_back("Content-Type", "application/json");
+        const bool typed =
+            std::any_of(request.headers.begin(), request.headers.end(),
+                        [](const auto& header) { return header.first == "Content-Type"; });
+        if (!typed) request.headers.emplace_back("Content-Type", "application/json");
         request.body = dumpJson(body);
     }
     const api::ClientResponse response = client_.request(request);

@@ -34,6 +34,8 @@ private:
     std::string code_;
 };
 
+/// What the program exits with for it (Options.h).
+int exitStatusOf(const RemoteError& error) noexcept;
 /// The error that an answer with a status of 400 and above stands for.
 RemoteError remoteError(int status, std::string_view body);
 

@@ -53,10 +53,9 @@ CommandSpec spec() {
             "  hearth run --command 'echo hi | wc -c'\n"
             "  hearth run -- ls -l                an argument vector, no shell\n"
             "  hearth run -w ID --context main -c 'x = 1'   variables stay for the next run\n\n"
-            "With -c the value of a last expression is printed behind the output. "
-            "Exits with the program's own status; 124 when it timed out, 128 + N when signal\n"
-            "N ended it (137 when it ran out of memory). Ctrl-C kills it. As it runs its output "
-            "is\n"
+            "With -c the value of a last expression is printed behind the output. Exits with\n"
+            "the program's own status; 124 when it timed out, 128 + N when signal N ended it\n"
+            "(137 when it ran out of memory). Ctrl-C kills it. As it runs its output is\n"
             "streamed; --output json prints the execution at its end instead.",
         .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
         .least = 0,

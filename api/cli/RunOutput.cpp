@@ -107,7 +107,10 @@ void RunOutput::explainEnd() const {
     }
     if (status == "timeout") console_.note("hearth: the execution timed out");
     if (status == "oom") console_.note("hearth: the execution ran out of memory");
-    if (status == "killed") console_.note("hearth: the execution was killed");
+    if (const std::string signal = textOf(result_, "signal"); status == "killed") {
+        console_.note(signal.empty() ? "hearth: the execution was killed"
+                                     : "hearth: the execution was ended by signal " + signal);
+    }
     if (status == "lost") console_.note("hearth: the execution's sandbox was lost");
 }
 

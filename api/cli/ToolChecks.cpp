@@ -9,19 +9,20 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "api/cli/Capture.h"
 #include "api/http/Client.h"
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "pool/launcher/HostFacts.h"
 #include "pool/runtime/docker/EngineClient.h"
 
 namespace hearth::cli {
 namespace {
 
 constexpr auto kLookWithin = std::chrono::seconds(20);
+constexpr const char* kLeakedDescriptors = "CVE-2024-21626";
 constexpr auto kEngineWithin = std::chrono::seconds(3);
 
 Finding ok(std::string name, std::string message) {
@@ -53,7 +54,7 @@ Finding checkRuntime(const ServeConfig& config) {
         return {Level::Fail, program, "is missing: it makes the containers",
                 "apt-get install -y runc; or name another with --oci-runtime"};
     }
-    if (found->text.starts_with("runc ")) return judgeRunc(firstLine(found->text));
+    if (found->text.starts_with("runc ")) return judgeRunc(found->text);
     return ok(program, firstLine(found->text));
 }
 
@@ -115,34 +116,29 @@ int statusAt(const std::string& address, const std::string& target) {
 
 }  // namespace
 
-Finding judgeRunc(const std::string& version_text) {
-    int major = 0;
-    int minor = 0;
-    int patch = 0;
-    const std::size_t start = version_text.find_first_of("0123456789");
-    if (start == std::string::npos ||
-        std::sscanf(version_text.c_str() + start, "%d.%d.%d", &major, &minor, &patch) != 3) {
-        return {Level::Warn, "runc", "its version cannot be read from \"" + version_text + "\"",
-                ""};
+Finding judgeRunc(const std::string& text) {
+    constexpr std::string_view kCommit = "commit: ";
+    const std::string version = firstLine(text);
+    if (version.find_first_of("0123456789") == std::string::npos) {
+        return {Level::Warn, "runc", "its version cannot be read from \"" + version + "\"", ""};
     }
-    const auto version = std::make_tuple(major, minor, patch);
-    // Debian 12 carries the fix of CVE-2024-21626 in 1.1.5+ds1-1+deb12u1, which it does not show.
-    const bool debian = version_text.find("+ds") != std::string::npos;
-    if (version < std::make_tuple(1, 1, 12) && !debian) {
-        return {Level::Fail, "runc", version_text + " leaks host descriptors (CVE-2024-21626)",
-                "apt-get update && apt-get install -y runc"};
+    const std::size_t at = text.find(kCommit);
+    const std::string commit =
+        at == std::string::npos ? "" : firstLine(text.substr(at + kCommit.size()));
+    std::string open;
+    for (const std::string& hole : pool::launcher::knownHoles(version, commit)) {
+        if (hole == kLeakedDescriptors) {
+            return {Level::Fail, "runc", version + " leaks host descriptors (" + hole + ")",
+                    "apt-get update && apt-get install -y runc"};
+        }
+        open += (open.empty() ? "" : ", ") + hole;
     }
-    const bool fixed = version >= std::make_tuple(1, 4, 0) || (minor == 3 && patch >= 3) ||
-                       (minor == 2 && patch >= 8);
-    if (!fixed) {
-        return {
-            Level::Warn, "runc",
-            version_text + " has known holes: CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 " +
-                "(user namespaces, which Hearth always uses, keep them from the host's root)",
-            "install runc 1.2.8, 1.3.3 or 1.4.0 and name it with --oci-runtime; use only images "
-            "you trust until then"};
-    }
-    return ok("runc", version_text);
+    if (open.empty()) return ok("runc", version);
+    return {Level::Warn, "runc",
+            version + " has known holes: " + open +
+                " (user namespaces, which Hearth always uses, keep them from the host's root)",
+            "install a later runc and name it with --oci-runtime; use only images you trust until "
+            "then"};
 }
 
 Findings checkTools(const ServeConfig& config, RuntimeChoice runtime) {

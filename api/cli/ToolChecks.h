@@ -19,7 +19,8 @@ Finding checkDocker(RuntimeChoice runtime);
 /// container of it that is never started; both are removed again.
 Finding checkDockerAgent(const ServeConfig& config);
 
-/// Judges the first line of `runc --version`, "runc version 1.1.5+ds1".
-Finding judgeRunc(const std::string& version_text);
+/// Judges what `runc --version` says: "runc version 1.1.5+ds1", and Debian's patch level behind
+/// "commit:".
+Finding judgeRunc(const std::string& text);
 
 }  // namespace hearth::cli

@@ -112,7 +112,10 @@ Client::Client(std::string url, ClientOptions options)
         return;
     }
     if (!rest.starts_with("http://")) {
-        throw Error(ErrorCode::InvalidArgument, "not an http:// or unix:// URL: " + url_);
+        throw Error(ErrorCode::InvalidArgument, "not an http:// or unix:// URL: " + url_)
+            .hint(
+                "write http://HOST:PORT with nothing behind it, or unix:///PATH; TLS ends in a "
+                "proxy");
     }
     rest.remove_prefix(7);
     const std::size_t slash = rest.find('/');

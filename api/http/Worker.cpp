@@ -169,6 +169,14 @@ void Worker::count(Exchange& exchange, const Response& response) {
     const std::string& route = response.route.empty() ? exchange.route() : response.route;
     const bool known =
         std::find(kMethods.begin(), kMethods.end(), exchange.method()) != kMethods.end();
+    // What the server failed at; that something is not there, or not now, is no failure.
+    const bool failed = response.status >= 500 && response.status != 501 && response.status != 503;
+    if (failed) {
+        core_.log.warn("http.failed", {{"request", exchange.id()},
+                                       {"route", route},
+                                       {"status", response.status},
+                                       {"code", response.error_code}});
+    }
     core_.metrics.http(route.empty() ? "other" : route,
                        known ? std::string_view(exchange.method()) : "_OTHER", response.status,
                        toSeconds(core_.clock.now() - exchange.startedAt()));

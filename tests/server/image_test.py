@@ -117,6 +117,13 @@ def two_commands():
         out, err = hearth(s, "import", path, "--name", "x", "--pool", "x")
         assert "image x imported, sha256:" in out and "pool x created" in out, out
         assert "copying x" in err and "unpacking and checking x" in err, err
+        assert "pool x configured" in hearth(s, "import", path, "--name", "x", "--pool", "x")[0]
+        if s.get("/v1/capabilities").json["runtime"] == "oci":  # a daemon has what is imported here in any case
+            with scratch() as other:  # a store that is not this server's
+                ran = subprocess.run([HEARTH, "image", "import", path, "--name", "x9", "--pool", "x9", "--data-dir", other], capture_output=True,
+                                     text=True, env=dict(os.environ, HEARTH_URL=s.url), check=False)
+                assert ran.returncode == 1 and "keeps its images elsewhere" in ran.stderr and "--data-dir" in ran.stderr, ran
+                assert s.get("/v1/pools/x9").status == 404
         image = inspect(s, "x")
         assert image["reference"] == "python:3.9-slim" and image["languages"] == ["sh"], image
         assert image["config"]["env"] == ["PATH=/bin", "APP=yes"] and image["pools"] == ["x"], image

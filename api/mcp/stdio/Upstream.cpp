@@ -98,10 +98,10 @@ Error problemOf(int status, const std::string& body) {
     Error error(codeOfStatus(status),
                 stringMember(problem, "detail")
                     .value_or("the server answered HTTP " + std::to_string(status)));
-    if (const auto hint = stringMember(problem, "hint")) {
+    if (status == 401) {  // the server speaks of headers
+        error.hint("Set HEARTH_TOKEN to a valid token where the MCP client starts `hearth mcp`.");
+    } else if (const auto hint = stringMember(problem, "hint")) {
         error.hint(*hint);
-    } else if (status == 401) {
-        error.hint("Set HEARTH_TOKEN to a valid token.");
     }
     return error;
 }
@@ -188,6 +188,11 @@ api::ClientResponse Upstream::post(api::Client& client, const Json& message,
         });
     if (events || response.status == 202 || (quiet_404 && response.status == 404)) return response;
     const Json answer = parsedOrNull(body);
+    if (response.status == 401) {
+        throw problemOf(401, dumpJson({{"detail", token_.empty() ? "the server wants a token"
+                                                                 : "the server does not know "
+                                                                   "the token"}}));
+    }
     if (!answer.is_array() && !stringMember(answer, "jsonrpc")) {
         throw problemOf(response.status, body);
     }

@@ -108,13 +108,15 @@ TEST_CASE("/run is judged by the mount that holds it", "[unit][cli]") {
 
 TEST_CASE("runc is judged by its version", "[unit][cli]") {
     CHECK(judgeRunc("runc version 1.1.5").level == Level::Fail);
-    CHECK(judgeRunc("runc version 1.1.5+ds1").level == Level::Warn);
+    CHECK(judgeRunc("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1").level == Level::Fail);
+    const Finding debian = judgeRunc("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1\n");
+    CHECK(debian.level == Level::Warn);
+    CHECK(debian.message.find("CVE-2024-45310") != std::string::npos);  // as the capabilities say
     CHECK(judgeRunc("runc version 1.1.15").level == Level::Warn);
     CHECK(judgeRunc("runc version 1.2.7").level == Level::Warn);
-    CHECK(judgeRunc("runc version 1.2.8").level == Level::Ok);
     CHECK(judgeRunc("runc version 1.3.2").level == Level::Warn);
-    CHECK(judgeRunc("runc version 1.3.3").level == Level::Ok);
-    CHECK(judgeRunc("runc version 1.4.0").level == Level::Ok);
+    CHECK(judgeRunc("runc version 1.4.0").level == Level::Warn);
+    CHECK(judgeRunc("runc version 1.4.3").level == Level::Ok);
     CHECK(judgeRunc("runc version 2.0.0").level == Level::Ok);
     CHECK(judgeRunc("runc what").level == Level::Warn);
 }
