@@ -326,6 +326,17 @@ def completion_is_text():
         shutil.rmtree(here)
 
 
+def deletes():
+    """what can be deleted is, whatever stands before it, and the status says that something could not"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        ran = hearth(s, "delete", "workspace", "ws_none", w, ok=False)
+        assert ran.returncode == 3 and b"ws_none" in ran.stderr and f"workspace {w} deleted" in ran.stdout.decode(), ran
+        assert s.get(f"/v1/workspaces/{w}").status == 410
+        wrong = subprocess.run([HEARTH, "get", "pools", "--url", "localhost:1"], capture_output=True, text=True, check=False)
+        assert wrong.returncode == 2 and "http://HOST:PORT" in wrong.stderr, wrong
+
+
 def output_formats():
     """--output json is one document, and there is no output of a kind that is not known"""
     import json
@@ -380,7 +391,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, output_formats, colours, streams, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

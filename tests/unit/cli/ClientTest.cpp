@@ -202,6 +202,12 @@ TEST_CASE("problem details become one message and one hint", "[unit][cli]") {
                  "errors":[{"pointer":"/pool","reason":"empty"}]})");
     CHECK(std::string(error.what()) == "pool python: queue full; /pool: empty");
     CHECK(error.hint() == "raise warm.max; try again in 3 s");
+    const RemoteError once = remoteError(
+        400, R"({"detail":"the body is not valid: /pids must be 8 or more",
+                 "errors":[{"pointer":"/pids","reason":"must be 8 or more"}]})");
+    CHECK(std::string(once.what()) == "the body is not valid: /pids must be 8 or more");
+    CHECK(remoteError(500, R"({"requestId":"req_1"})").hint().find("req_1") != std::string::npos);
+    CHECK(remoteError(503, R"({"requestId":"req_1"})").hint().empty());  // nobody logged it
     CHECK(error.code() == "POOL_EXHAUSTED");
     CHECK(std::string(remoteError(502, "<html>").what()) == "the server answered with status 502");
     CHECK(remoteError(401, R"({"hint":"Send a header"})").hint().find("HEARTH_TOKEN") !=

@@ -71,6 +71,9 @@ TEST_CASE("vscode is asked for the token, nobody is given it", "[unit][cli]") {
 
 TEST_CASE("unknown clients and impossible transports are refused", "[unit][cli]") {
     CHECK_THROWS_AS(makeMcpConfig("claude-cod", "", kUrl, kProgram, false), UsageError);
+    CHECK_THROWS_AS(makeMcpConfig("cursor", "", "localhost:8080", kProgram, false), UsageError);
+    CHECK_THROWS_AS(makeMcpConfig("cursor", "http", "unix:///x", kProgram, false), UsageError);
+    CHECK_NOTHROW(makeMcpConfig("cursor", "stdio", "unix:///x", kProgram, false));
     CHECK_THROWS_AS(makeMcpConfig("claude", "http", kUrl, kProgram, false), UsageError);
     CHECK_THROWS_AS(makeMcpConfig("cursor", "carrier-pigeon", kUrl, kProgram, false), UsageError);
 }
