@@ -202,8 +202,8 @@ TEST_CASE("problem details become one message and one hint", "[unit][cli]") {
                  "errors":[{"pointer":"/pool","reason":"empty"}]})");
     CHECK(std::string(error.what()) == "pool python: queue full; /pool: empty");
     CHECK(error.hint() == "raise warm.max; try again in 3 s");
-    const RemoteError once = remoteError(
-        400, R"({"detail":"the body is not valid: /pids must be 8 or more",
+    const RemoteError once =
+        remoteError(400, R"({"detail":"the body is not valid: /pids must be 8 or more",
                  "errors":[{"pointer":"/pids","reason":"must be 8 or more"}]})");
     CHECK(std::string(once.what()) == "the body is not valid: /pids must be 8 or more");
     CHECK(remoteError(500, R"({"requestId":"req_1"})").hint().find("req_1") != std::string::npos);
