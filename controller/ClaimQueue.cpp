@@ -14,6 +14,8 @@ ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const Breaker& bre
 pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     std::unique_lock lock(mutex_);
     refuseClosed();
+    const Patience& patience = claimant.patience;
+    if (patience.stop.stop_requested()) throw takenBack();
     Line& line = lines_[pool.name];
     // Who was served and has not woken yet waits for nothing: behind it, with sandboxes ready and
     // the pool full, nobody would be served any more.
@@ -24,16 +26,17 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
             return *std::move(member);
         }
     }
+    const bool degraded = !pool.refused.empty() || breaker_.state(pool.name).degraded();
+    const bool full = pool.spec.on_empty == OnEmpty::Fail || line.size() >= pool.spec.max_queue;
+    if (!patience.waits && !degraded && !full) throw MustWait("a sandbox of pool " + pool.name);
     metrics_.poolExhausted(pool.name);
-    if (!pool.refused.empty() || breaker_.state(pool.name).degraded()) {
+    if (degraded) {
         throw Error(ErrorCode::PoolDegraded,
                     "pool " + pool.name + " cannot make sandboxes at the moment")
             .hint("an operator finds the reason in the pool's Degraded condition")
             .retryAfter(std::chrono::seconds(5));
     }
-    if (pool.spec.on_empty == OnEmpty::Fail || line.size() >= pool.spec.max_queue) {
-        refuse(pool, line.size());
-    }
+    if (full) refuse(pool, line.size());
 
     Waiter self;
     self.claimant = &claimant;
@@ -41,11 +44,15 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     const TimePoint begin = clock_.now();
     work_.add({"pool", pool.name});  // the reconciler counts who waits
-    self.wake.wait_for(lock, std::min(pool.spec.max_wait, claimant.patience),
+    self.wake.wait_for(lock, patience.stop, std::min(pool.spec.max_wait, patience.most),
                        [&] { return self.member || !closed_.empty(); });
     line.erase(std::remove(line.begin(), line.end(), &self), line.end());
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     metrics_.claimQueued(pool.name, toSeconds(clock_.now() - begin));
+    if (patience.stop.stop_requested()) {
+        if (self.member && warm_.giveBack(self.member->id)) serve(pool.name);
+        throw takenBack();
+    }
     if (self.member) return *std::move(self.member);
     refuseClosed();
     refuse(pool, line.size());
@@ -53,6 +60,10 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
 
 void ClaimQueue::offer(const std::string& pool) {
     const std::lock_guard lock(mutex_);
+    serve(pool);
+}
+
+void ClaimQueue::serve(const std::string& pool) {
     const auto found = lines_.find(pool);
     if (found == lines_.end()) return;
     for (Waiter* waiter : found->second) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "controller/Breaker.h"
+#include "controller/Patience.h"
 #include "controller/PoolSpec.h"
 #include "controller/WorkQueue.h"
 #include "metrics/Metrics.h"
@@ -25,12 +26,13 @@ public:
     struct Claimant {
         std::string workspace;
         std::string tenant;
-        std::chrono::milliseconds patience = std::chrono::hours(1);
+        Patience patience{};
     };
 
     /// A sandbox that is now the caller's alone. Blocks up to the spec's maxWait, or
-    /// the claimant's patience if that is less. Errors:
-    /// PoolExhausted, PoolDegraded, Unavailable (shutting down).
+    /// the claimant's patience if that is less; who takes the claim back leaves the line at once,
+    /// and a sandbox that it was given by then goes to the next. Errors:
+    /// PoolExhausted, PoolDegraded, Unavailable (shutting down, taken back); MustWait.
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
     /// A sandbox of the pool has become ready.
     void offer(const std::string& pool);
@@ -41,11 +43,13 @@ public:
 private:
     struct Waiter {
         const Claimant* claimant = nullptr;
-        std::condition_variable wake;
+        std::condition_variable_any wake;
         std::optional<pool::Member> member;
     };
     using Line = std::deque<Waiter*>;
 
+    /// Gives out what is ready to those of a line who have none yet. Under mutex_.
+    void serve(const std::string& pool);
     [[noreturn]] void refuse(const Pool& pool, std::size_t waiting) const;
     void refuseClosed() const;
 

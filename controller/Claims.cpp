@@ -241,8 +241,12 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             metrics_.claimStage(pool, "bind", ledger.bind_ms / 1000);
             return {workspace, ledger};
         }
+    } catch (const MustWait&) {
+        throw;  // it is still to come
     } catch (const std::exception&) {
-        metrics_.claim(pool, ledger.source, "error", toSeconds(clock_.now() - begin));
+        const bool cancelled = wanted.request->patience.stop.stop_requested();
+        metrics_.claim(pool, ledger.source, cancelled ? "cancelled" : "error",
+                       toSeconds(clock_.now() - begin));
         throw;
     }
 }

@@ -104,8 +104,7 @@ PoolPtr OnDemandPools::ready(const std::string& image) {
     return pool;
 }
 
-OnDemandPools::Found OnDemandPools::poolFor(const std::string& wanted,
-                                            std::chrono::milliseconds patience) {
+OnDemandPools::Found OnDemandPools::poolFor(const std::string& wanted, const Patience& patience) {
     const std::string image = canonical(wanted);
     if (PoolPtr pool = ready(image)) {
         // The template follows the default pool's.
@@ -116,15 +115,18 @@ OnDemandPools::Found OnDemandPools::poolFor(const std::string& wanted,
     return await(image, patience);
 }
 
-OnDemandPools::Found OnDemandPools::await(const std::string& image,
-                                          std::chrono::milliseconds patience) {
+OnDemandPools::Found OnDemandPools::await(const std::string& image, const Patience& patience) {
     const TimePoint until =
-        clock_.now() + std::min<std::chrono::milliseconds>(rules_.max_wait, patience);
+        clock_.now() + std::min<std::chrono::milliseconds>(rules_.max_wait, patience.most);
     std::unique_lock lock(mutex_);
-    JobPtr& shared = jobs_[image];
-    const bool stale = shared && shared->done &&
-                       (!shared->failure || clock_.now() - shared->ended > kFailureHolds);
-    if (!shared || stale) {
+    const auto known = jobs_.find(image);
+    JobPtr job = known == jobs_.end() ? nullptr : known->second;
+    // What was done for earlier claims is no answer to this one, but for a failure just now.
+    if (job && job->done && (!job->failure || clock_.now() - job->ended > kFailureHolds)) {
+        job = nullptr;
+    }
+    if (!patience.waits && !(job && job->done)) throw MustWait("image " + image);
+    if (!job) {
         forgetOld(clock_.now());
         const auto open = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& each) {
             return each.second && !each.second->done;
@@ -134,15 +136,18 @@ OnDemandPools::Found OnDemandPools::await(const std::string& image,
                 .hint("try again in a moment")
                 .retryAfter(std::chrono::seconds(10));
         }
-        jobs_[image] = std::make_shared<Job>();
+        job = jobs_[image] = std::make_shared<Job>();
         work_.add({"image", image});
     }
-    const JobPtr job = jobs_[image];
-    while (!job->done && !stopped_ && clock_.now() < until) {
-        changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(until - clock_.now(),
-                                                                   std::chrono::seconds(1)));
+    const auto over = [&] { return job->done || stopped_ || clock_.now() >= until; };
+    while (!over() && !patience.stop.stop_requested()) {
+        changed_.wait_for(
+            lock, patience.stop,
+            std::min<std::chrono::nanoseconds>(until - clock_.now(), std::chrono::seconds(1)),
+            over);
     }
     if (stopped_) throw Error(ErrorCode::Unavailable, "the server is shutting down");
+    if (!job->done && patience.stop.stop_requested()) throw takenBack();
     if (!job->done) {
         throw Error(ErrorCode::Unavailable, "image " + image + " is not ready yet")
             .hint("it is being fetched still: try again after Retry-After")

@@ -47,10 +47,11 @@ public:
         pool::ImageStages stages;  ///< zero where the image was ready
     };
     /// The pool of an image. Blocks while the image is fetched, at most the rules'
-    /// max_wait, or `patience` if that is less.
+    /// max_wait, or so long as `patience` says if that is less.
     /// Errors: InvalidSpec (not allowed, unknown to its registry, refused), Unavailable (no
-    /// registry answers, not ready in time, shutting down), DiskFull, Deadline.
-    Found poolFor(const std::string& image, std::chrono::milliseconds patience);
+    /// registry answers, not ready in time, shutting down, taken back), DiskFull, Deadline;
+    /// MustWait.
+    Found poolFor(const std::string& image, const Patience& patience);
 
     /// The work on keys ("image", reference) and ("images", "all").
     ReconcileResult prepare(const std::string& image);
@@ -73,7 +74,7 @@ private:
     [[noreturn]] void refuse(const std::string& image) const;
     PoolPtr live(const std::string& name);
     PoolPtr ready(const std::string& image);
-    Found await(const std::string& image, std::chrono::milliseconds patience);
+    Found await(const std::string& image, const Patience& patience);
     std::string make(const std::string& image, pool::ImageStages& stages);
     PoolSpec specFor(const std::string& image) const;
     void forgetOld(TimePoint now);
@@ -91,7 +92,7 @@ private:
     const std::string default_pool_;
     const Clock& clock_;
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable_any changed_;
     std::map<std::string, JobPtr> jobs_;          // guarded by mutex_; by what claims call images
     std::map<std::string, std::string> pool_of_;  // guarded by mutex_; the same, made ready
     std::map<std::string, TimePoint> used_;       // guarded by mutex_; by pool

@@ -241,6 +241,10 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
         endings_.end(workspace, "failed");
         throw;
     }
+    if (!keyed && request.patience.stop.stop_requested()) {
+        endings_.end(workspace, "deleted");
+        throw takenBack();
+    }
     return claimed;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/Clock.h"
 #include "base/Json.h"
+#include "controller/Patience.h"
 #include "controller/Principal.h"
 #include "controller/broker/WorkspaceEgress.h"
 #include "pool/agent/AgentClient.h"
@@ -44,8 +45,9 @@ struct WorkspaceRequest {
     std::string idempotency_key;                            ///< empty: none
     std::string fingerprint;                                ///< of the body; needed with a key
     TimePoint started_at{};  ///< when the request came; the ledger starts here
-    /// How long it may wait, for its image and then for a sandbox, if the server would wait longer.
-    std::chrono::milliseconds patience = std::chrono::hours(1);
+    /// A workspace that is bound when the claim is taken back is ended, but not one with a key: by
+    /// that it is found again.
+    Patience patience{};
 };
 
 /// Where the time of a claim went. What a warm sandbox does not need is zero.

@@ -123,7 +123,7 @@ void Metrics::bornPool(const std::string& pool) {
     for (const char* state : kStates) pool_sandboxes_.Add({{"pool", pool}, {"state", state}});
     for (const char* reason : kReasons) reclaims_.Add({{"pool", pool}, {"reason", reason}});
     for (const char* source : {"warm", "cold"}) {
-        for (const char* result : {"ok", "error"}) {
+        for (const char* result : {"ok", "error", "cancelled"}) {
             claims_.Add({{"pool", pool}, {"source", source}, {"result", result}});
         }
         claim_duration_.Add({{"pool", pool}, {"source", source}}, kClaimBuckets);

@@ -91,6 +91,17 @@ std::optional<Member> WarmPool::claim(const std::string& pool, const std::string
     return member;
 }
 
+bool WarmPool::giveBack(const SandboxId& id) {
+    const std::lock_guard lock(mutex_);
+    Member* member = locate(id);
+    if (member == nullptr || member->phase != Phase::Claimed) return false;
+    member->workspace.clear();
+    member->tenant.clear();
+    move(*member, Phase::Ready);
+    shelves_[member->pool].ready.push_front(member);
+    return true;
+}
+
 bool WarmPool::drain(const SandboxId& id) {
     const std::lock_guard lock(mutex_);
     Member* member = locate(id);

@@ -48,6 +48,10 @@ public:
     /// Takes the oldest ready sandbox of the pool and makes it Claimed; nullopt if there is none.
     std::optional<Member> claim(const std::string& pool, const std::string& workspace,
                                 const std::string& tenant);
+    /// Claimed → Ready again, before others: of a claim that was taken back before its sandbox was
+    /// marked or told anything, so that nobody can tell it from one never claimed. False if it has
+    /// moved on meanwhile.
+    bool giveBack(const SandboxId& id);
     /// → Draining, from any phase; true for the first caller, who sees to its end.
     bool drain(const SandboxId& id);
     /// → Failed, from any phase but Draining; true for the first caller.

@@ -74,8 +74,8 @@ const Server::Method* Server::find(std::string_view name) {
     return found == methods.end() ? nullptr : &*found;
 }
 
-Server::Server(const controller::Services& services, Catalog catalog)
-    : services_(services), catalog_(std::move(catalog)) {}
+Server::Server(const controller::Services& services, WaitingCalls& waiting, Catalog catalog)
+    : services_(services), waiting_(waiting), catalog_(std::move(catalog)) {}
 
 Json Server::capabilities() const {
     Json out = {{"tools", {{"listChanged", true}}}, {"logging", Json::object()}};
@@ -272,14 +272,20 @@ Server::Reply Server::callTool(const Caller& caller, const Message& message) {
                              {}});
     }
     const Json* given = member(message.params, "arguments");
-    const Json arguments = given == nullptr ? Json::object() : *given;
+    // Its own, as the caller: where it has to wait the tool is called when the request has gone.
+    const auto work =
+        [this, caller, tool,
+         arguments = std::make_shared<const Json>(given == nullptr ? Json::object() : *given)](
+            const CallContext& context) {
+            ToolOutcome outcome = catalog_.tools.call(*tool, context, *arguments);
+            audit(caller, *tool, *arguments, outcome);
+            return outcome;
+        };
     const std::shared_ptr<Call> call = calls_.begin(caller.calls_scope, message.id);
     std::optional<PendingCall> pending;
     std::optional<LiveCall> live;
     Json done = toolAnswer(caller, tool->name, message.id, [&]() -> Json {
-        ToolOutcome outcome =
-            catalog_.tools.call(*tool, contextOf(caller, message.params), arguments);
-        audit(caller, *tool, arguments, outcome);
+        ToolOutcome outcome = waiting_.call(contextOf(caller, message.params), work);
         if (auto* waiting = std::get_if<PendingCall>(&outcome)) {
             pending = std::move(*waiting);
             return {};
@@ -395,7 +401,7 @@ std::optional<Json> Server::settle(SlowCall& slow, const Clock& clock, TimePoint
     const TimePoint last = pending.until ? std::min(deadline, *pending.until) : deadline;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(last - clock.now());
     try {
-        if (!pending.execution->finished() && left.count() > 0) pending.execution->wait(left);
+        if (!pending.work->finished() && left.count() > 0) pending.work->wait(left);
     } catch (const Error& error) {
         return slow.refusal(error);
     }

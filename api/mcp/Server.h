@@ -8,6 +8,7 @@
 
 #include "api/mcp/Catalog.h"
 #include "api/mcp/SlowCall.h"
+#include "api/mcp/WaitingCalls.h"
 #include "api/mcp/protocol/Calls.h"
 #include "api/mcp/protocol/Era.h"
 
@@ -30,8 +31,8 @@ struct Caller {
 /// Thread-safe.
 class Server {
 public:
-    /// `services` outlive the server.
-    Server(const controller::Services& services, Catalog catalog);
+    /// `services` outlive the server, which outlives the calls that wait in `waiting`.
+    Server(const controller::Services& services, WaitingCalls& waiting, Catalog catalog);
 
     /// Nothing for a notification or response; a message; or a call that is still running.
     using Reply = std::variant<std::monostate, Json, SlowCall, LiveReply>;
@@ -78,6 +79,7 @@ private:
     Json capabilities() const;
 
     const controller::Services& services_;
+    WaitingCalls& waiting_;
     const Catalog catalog_;
     Calls calls_;
 };

@@ -113,7 +113,7 @@ api::Response Answering::later(api::Request& request) && {
     suspension.subscribe = [held](const std::function<void()>& wake) {
         auto subscriptions = std::make_shared<std::vector<std::shared_ptr<void>>>();
         for (const SlowCall& slow : held->slow_) {
-            subscriptions->push_back(slow.pending.execution->subscribe(wake));
+            subscriptions->push_back(slow.pending.work->subscribe(wake));
             slow.call->onCancel([wake, cancel = slow.pending.cancel] {
                 cancel();
                 wake();

@@ -5,6 +5,7 @@
 #include "api/auth/Authenticator.h"
 #include "api/auth/RateLimits.h"
 #include "api/auth/WorkerShares.h"
+#include "api/mcp/WaitingCalls.h"
 #include "api/mcp/http/LiveCalls.h"
 #include "api/mcp/http/LogLevels.h"
 #include "api/mcp/http/Notices.h"
@@ -38,6 +39,7 @@ struct Hub {
           sessions(all.secret_key, all.clock),
           replays(all.clock),
           notices(all),
+          waiting_calls(all.clock),
           slow_calls(std::make_shared<SlowCalls>(all.clock, all.log)),
           live_calls(std::make_shared<LiveCalls>()) {}
 
@@ -51,6 +53,7 @@ struct Hub {
     ReplayStreams replays;
     LogLevels log_levels;
     Notices notices;
+    WaitingCalls waiting_calls;
     // Stream starters may outlive a request.
     const std::shared_ptr<SlowCalls> slow_calls;
     const std::shared_ptr<LiveCalls> live_calls;

@@ -53,7 +53,11 @@ std::string quotable(std::string name) {
 PlainTools::PlainTools(const Services& services, const auth::Authenticator& authenticator,
                        const auth::WorkerShares& shares, const auth::RateLimits& limits,
                        const std::string& seed)
-    : services_(services), authenticator_(authenticator), shares_(shares), limits_(limits) {
+    : services_(services),
+      authenticator_(authenticator),
+      shares_(shares),
+      limits_(limits),
+      waiting_calls_(services.clock) {
     for (seeds::Seed& one : seeds::seeds(services)) tools_[one.name] = std::move(one.bare);
     router_.add("POST", "/mcp/tools/{tool}",
                 [this, seed](api::Request& request, const api::RouteParams& path) {
@@ -107,9 +111,9 @@ api::Response PlainTools::callTool(api::Request& request, const std::string& see
     if (request.contentLength().value_or(kLargeBody) >= kLargeBody) {
         large = large_.take(call.who.tenant);
     }
-    const Json arguments = readArguments(request);
+    const auto arguments = std::make_shared<const Json>(readArguments(request));
     large.reset();
-    const std::vector<std::string> problems = argumentProblems(tool->schema, arguments);
+    const std::vector<std::string> problems = argumentProblems(tool->schema, *arguments);
     if (!problems.empty()) {
         Error error(ErrorCode::InvalidArgument, "the arguments of " + name + " are not right");
         std::string all;
@@ -118,25 +122,31 @@ api::Response PlainTools::callTool(api::Request& request, const std::string& see
     }
     api::Response response;
     try {
-        ToolOutcome outcome = tool->handler(call, Arguments(arguments));
+        ToolOutcome outcome =
+            waiting_calls_.call(call, [&tool = *tool, arguments](const CallContext& context) {
+                return tool.handler(context, Arguments(*arguments));
+            });
         if (auto* pending = std::get_if<PendingCall>(&outcome)) {
             api::Suspension suspension;
             const auto held = std::make_shared<PendingCall>(std::move(*pending));
             suspension.subscribe = [held](const std::function<void()>& wake) {
-                return held->execution->subscribe(wake);
+                return held->work->subscribe(wake);
             };
             suspension.ready = [held, &clock = services_.clock] {
                 return held->ready(clock.now());
             };
             if (held->until) suspension.until = *held->until;
             suspension.resume = [this, held, name = tool->name] {
-                // Throws what the sandbox refused it with.
-                if (!held->execution->finished()) {
-                    held->execution->wait(std::chrono::milliseconds(0));
+                try {
+                    // Throws what the sandbox refused it with.
+                    if (!held->work->finished()) held->work->wait(std::chrono::milliseconds(0));
+                    api::Response answer = answered(held->finish());
+                    count(services_, name, "ok");
+                    return answer;
+                } catch (const Error&) {
+                    count(services_, name, "tool_error");
+                    throw;
                 }
-                api::Response answer = answered(held->finish());
-                count(services_, name, "ok");
-                return answer;
             };
             response.body = std::move(suspension);
         } else {

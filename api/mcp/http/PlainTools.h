@@ -9,6 +9,7 @@
 #include "api/auth/WorkerShares.h"
 #include "api/http/Handler.h"
 #include "api/http/Routes.h"
+#include "api/mcp/WaitingCalls.h"
 #include "api/mcp/tools/Tools.h"
 #include "controller/Services.h"
 
@@ -17,7 +18,7 @@ namespace hearth::mcp {
 /// The seeds' tools without MCP: `POST /compat/{seed}/tools/{tool}` and `POST /mcp/tools/{tool}`
 /// take the arguments as a JSON object (no body: none) and answer the result as JSON, whatever that
 /// is: an object, an array, a text. `GET /sandbox/file` gives a file of a sandbox. Failures are
-/// problem details. A call that waits for an execution holds no worker.
+/// problem details. A call that waits for an execution or a sandbox holds no worker.
 class PlainTools final : public api::Handler {
 public:
     /// `seed` is whose tools /mcp/tools are: "s0" to "s3". All references outlive the handler, and
@@ -49,6 +50,7 @@ private:
     const auth::WorkerShares large_{kLargeAtOnce};
     std::map<std::string, std::vector<Tool>> tools_;  ///< by seed
     api::Router router_;
+    mutable WaitingCalls waiting_calls_;  ///< after the tools, which its calls use
 };
 
 }  // namespace hearth::mcp

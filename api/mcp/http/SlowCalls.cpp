@@ -55,7 +55,7 @@ void SlowCalls::follow(const std::shared_ptr<Outlet>& outlet, std::vector<SlowCa
         followed->progress_at = clock_.now();
         const std::shared_ptr<Inbox> inbox = inbox_;
         const std::function<void()> wake = [inbox, id] { inbox->mark(id); };
-        followed->subscription = followed->call.pending.execution->subscribe(wake);
+        followed->subscription = followed->call.pending.work->subscribe(wake);
         followed->closing = outlet->onClosed(wake);
         followed->on_stop = std::make_unique<StopCallback>(stop, [inbox, id] {
             const std::lock_guard lock(inbox->mutex);
@@ -155,14 +155,18 @@ bool SlowCalls::look(Followed& followed, bool stopping) {
     const bool first = followed.progress == 0;
     if (first || now - followed.reported_at >= kProgressLeast) {
         if (!call.progress_token.is_null()) {
-            const auto seconds =
-                std::chrono::round<std::chrono::seconds>(now - call.started_at).count();
-            followed.progress = std::max(followed.progress + 1, std::int64_t{seconds});
+            const auto seconds = [now](TimePoint since) {
+                return std::int64_t{std::chrono::round<std::chrono::seconds>(now - since).count()};
+            };
+            const Work::Doing doing = call.pending.work->doing();
+            followed.progress = std::max(followed.progress + 1, seconds(call.started_at));
             outlet.send(notificationMessage(
                 "notifications/progress",
                 {{"progressToken", call.progress_token},
                  {"progress", followed.progress},
-                 {"message", "running for " + std::to_string(seconds) + " s"}}));
+                 {"message", doing.what + " for " +
+                                 std::to_string(seconds(doing.since.value_or(call.started_at))) +
+                                 " s"}}));
         }
         followed.reported_at = now;
         followed.progress_at = now + kProgressEvery;
@@ -174,15 +178,15 @@ void SlowCalls::sendOutput(Followed& followed) {
     const SlowCall& call = followed.call;
     if (!call.log_severity) return;
     while (followed.logged < kLogMost) {
-        const auto chunk = call.pending.execution->read(followed.logged, kLogPiece);
+        const auto chunk = call.pending.work->read(followed.logged, kLogPiece);
         if (!chunk || chunk->bytes.empty()) return;
         followed.logged = chunk->offset + chunk->bytes.size();
         const std::string level = chunk->channel == 2 ? "warning" : "info";
         if (logSeverity(level) < call.log_severity) continue;
-        followed.outlet->send(
-            notificationMessage("notifications/message", {{"level", level},
-                                                          {"logger", call.pending.execution->id()},
-                                                          {"data", toUtf8(chunk->bytes)}}));
+        followed.outlet->send(notificationMessage("notifications/message",
+                                                  {{"level", level},
+                                                   {"logger", call.pending.work->executionId()},
+                                                   {"data", toUtf8(chunk->bytes)}}));
     }
 }
 

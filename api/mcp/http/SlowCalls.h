@@ -20,8 +20,8 @@
 
 namespace hearth::mcp {
 
-/// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by the
-/// executions themselves, by cancellation and by timers. Sends notifications/progress to those
+/// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by their
+/// work itself, by cancellation and by timers. Sends notifications/progress to those
 /// that gave a token. Thread-safe.
 ///
 /// What a client that goes away means is the revision's affair: its calls are cancelled, or only

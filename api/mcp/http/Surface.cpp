@@ -13,8 +13,8 @@ Surface::Surface(const controller::Services& services, const auth::Authenticator
     : hub_(services, authenticator, shares, limits, options) {}
 
 void Surface::mount(const std::string& prefix, Catalog catalog) {
-    Server& server =
-        *servers_.emplace_back(std::make_unique<Server>(hub_.services, std::move(catalog)));
+    Server& server = *servers_.emplace_back(
+        std::make_unique<Server>(hub_.services, hub_.waiting_calls, std::move(catalog)));
     api::Handler& streamable = *handlers_.emplace_back(std::make_unique<McpHandler>(hub_, server));
     api::Handler& events =
         *handlers_.emplace_back(std::make_unique<SseTransport>(hub_, server, prefix + "/messages"));

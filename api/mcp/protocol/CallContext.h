@@ -1,13 +1,19 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "api/mcp/protocol/JsonRpc.h"
 #include "base/Clock.h"
+#include "controller/Patience.h"
 #include "controller/Principal.h"
 
 namespace hearth::mcp {
+
+/// How long a call waits for a sandbox: clients give up after a minute (the official SDKs unless
+/// told otherwise, also those that ask for progress) and would not hear what to do.
+inline constexpr std::chrono::seconds kClaimPatience{45};
 
 /// Who calls a tool, prompt or resource, and how.
 struct CallContext {
@@ -16,6 +22,7 @@ struct CallContext {
     std::string origin{};   ///< "http://host" as the client reaches this server; may be empty
     std::string session{};  ///< of the revisions that have one, or of a stdio bridge; else empty
     bool modern = false;    ///< 2026-07-28 or later
+    controller::Patience patience{.most = kClaimPatience};  ///< of what it claims
     Json client_capabilities = Json::object();
     /// What the client answered to InputRequired, by key; an object.
     Json input_responses = Json::object();

@@ -115,11 +115,9 @@ Json withDefault(Json schema, Json value) {
 
 controller::WorkspaceView openWorkspace(const Services& services, const CallContext& call,
                                         const Wish& wish) {
-    controller::WorkspaceRequest request;
+    controller::WorkspaceRequest request = claimFor(call);
     request.name = wish.name;
     request.labels = wish.labels;
-    request.started_at = call.started_at;
-    request.patience = kClaimPatience;
     if (wish.image) {
         request.image = wish.image;
         try {
@@ -173,7 +171,7 @@ PendingCall whenEnded(const Services& services, const CallContext& call,
                       const std::shared_ptr<controller::Execution>& execution,
                       std::function<ToolResult(const ExecutionView&)> finish) {
     PendingCall pending;
-    pending.execution = execution;
+    pending.work = workOf(execution);
     pending.finish = [execution, finish = std::move(finish)] { return finish(execution->view()); };
     pending.cancel = [&services, who = call.who, id = execution->id()] {
         services.executions.kill(who, id);

@@ -61,7 +61,7 @@ ToolOutcome initialize(const Services& services, const CallContext& call,
     }
     out["mode"] = persistent ? "persistent" : "standalone";
     out["message"] = "a sandbox of your own, of pool " + view.pool;
-    return valueResult(out);
+    return tellingOf(view, services, call, valueResult(out));
 }
 
 /// Whether the command line has Python run something: "python x.py", "cd a && python3 -m b".

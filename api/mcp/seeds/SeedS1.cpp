@@ -63,7 +63,7 @@ ToolOutcome createSandbox(const Services& services, Turns& turns, const CallCont
     if (wish.name && wish.name->empty()) wish.name.reset();
     std::shared_ptr<void> turn;
     if (wish.name) {
-        turn = turns.take(call.who.tenant + "\n" + *wish.name);
+        turn = turns.take(call.who.tenant + "\n" + *wish.name, call.patience);
         for (const WorkspaceView& view : own(services, call)) {
             if (view.name != wish.name) continue;
             throw Error(ErrorCode::Conflict, "you have a sandbox named " + *wish.name)
@@ -72,8 +72,9 @@ ToolOutcome createSandbox(const Services& services, Turns& turns, const CallCont
     }
     const WorkspaceView view = openWorkspace(services, call, wish);
     const std::string name = view.name.value_or(view.id);
-    return valueResult(
-        {{"sandbox_id", view.id}, {"sandbox_name", name}, {"name", name}, {"status", "active"}});
+    const Json out{
+        {"sandbox_id", view.id}, {"sandbox_name", name}, {"name", name}, {"status", "active"}};
+    return tellingOf(view, services, call, valueResult(out));
 }
 
 std::string installedText(const PackagesView& view) {

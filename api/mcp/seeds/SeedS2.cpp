@@ -50,7 +50,8 @@ ToolOutcome initialize(const Services& services, Turns& turns, const CallContext
     wish.default_image = kDefaultImage;
     wish.packages = false;
     wish.labels = {{kCurrent, keyOf(call)}, {kImage, *wish.image}};
-    const std::shared_ptr<void> turn = turns.take(call.who.tenant + "\n" + keyOf(call));
+    const std::shared_ptr<void> turn =
+        turns.take(call.who.tenant + "\n" + keyOf(call), call.patience);
     if (const auto view = current(services, call)) {
         if (labelOf(*view, kImage) != *wish.image) {
             throw Error(ErrorCode::Conflict,
@@ -59,8 +60,9 @@ ToolOutcome initialize(const Services& services, Turns& turns, const CallContext
         }
         return valueResult({{"status", "success"}, {"container_id", view->id}});
     }
-    return valueResult(
-        {{"status", "success"}, {"container_id", openWorkspace(services, call, wish).id}});
+    const WorkspaceView view = openWorkspace(services, call, wish);
+    return tellingOf(view, services, call,
+                     valueResult({{"status", "success"}, {"container_id", view.id}}));
 }
 
 ToolOutcome execute(const Services& services, const CallContext& call, const Arguments& arguments) {

@@ -87,7 +87,8 @@ std::vector<SeedTool> s3Tools(const Services& services) {
                       "Gives the id of a new Python environment, for the other tools.",
                       objectSchema(Json::object()), toolHints(false, false, false),
                       [&services](const CallContext& call, const Arguments&) -> ToolOutcome {
-                          return valueResult(openWorkspace(services, call, {}).id);
+                          const auto view = openWorkspace(services, call, {});
+                          return tellingOf(view, services, call, valueResult(view.id));
                       }}});
     tools.push_back(
         {{"execute_python_code", "Execute Python code",

@@ -6,17 +6,22 @@
 #include <set>
 #include <string>
 
+#include "controller/Patience.h"
+
 namespace hearth::mcp::seeds {
 
 /// One at a time for each key: for calls that look whether something is there and make it if not.
 /// Callers of other keys never wait for each other. Thread-safe.
 class Turns {
 public:
-    /// Blocks until no other turn of this key is held; the turn ends with the returned object,
-    /// which the turns must outlive.
-    std::shared_ptr<void> take(const std::string& key) {
+    /// Blocks until no other turn of this key is held, if `patience` may; the turn ends with the
+    /// returned object, which the turns must outlive. Throws Error(Unavailable) where the wait is
+    /// taken back, MustWait where there must be none.
+    std::shared_ptr<void> take(const std::string& key, const controller::Patience& patience) {
         std::unique_lock lock(mutex_);
-        ended_.wait(lock, [&] { return !held_.contains(key); });
+        const auto free = [&] { return !held_.contains(key); };
+        if (!patience.waits && !free()) throw controller::MustWait("another call for the same");
+        if (!ended_.wait(lock, patience.stop, free)) throw controller::takenBack();
         const auto place = held_.insert(key).first;
         return {nullptr, [this, place](void*) {
                     const std::lock_guard ending(mutex_);
@@ -27,7 +32,7 @@ public:
 
 private:
     std::mutex mutex_;
-    std::condition_variable ended_;
+    std::condition_variable_any ended_;
     std::set<std::string> held_;  ///< guarded by mutex_
 };
 

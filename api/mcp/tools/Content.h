@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct ToolResult {
     Json structured = nullptr;
     bool is_error = false;
     std::optional<ErrorCode> failure = std::nullopt;  ///< of an Error; for the audit log
+    /// Ends what the call has made, where its caller took it back before this was told; empty:
+    /// nothing is to end.
+    std::function<void()> take_back = {};
 
     ToolResult& text(std::string_view text);
     ToolResult& image(std::string_view bytes, const std::string& mime);

@@ -144,6 +144,21 @@ std::vector<std::string> imageLanguages(const Json& capabilities, const std::str
     return {};
 }
 
+controller::WorkspaceRequest claimFor(const CallContext& call) {
+    controller::WorkspaceRequest request;
+    request.started_at = call.started_at;
+    request.patience = call.patience;
+    return request;
+}
+
+ToolResult tellingOf(const controller::WorkspaceView& made, const controller::Services& services,
+                     const CallContext& call, ToolResult result) {
+    result.take_back = [&services, who = call.who, id = made.id] {
+        services.workspaces.close(who, id);
+    };
+    return result;
+}
+
 Json objectSchema(Json properties, const std::vector<std::string>& required) {
     Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
     if (!required.empty()) schema["required"] = required;

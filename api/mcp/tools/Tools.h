@@ -12,23 +12,24 @@
 #include "api/mcp/protocol/Conversation.h"
 #include "api/mcp/tools/Arguments.h"
 #include "api/mcp/tools/Content.h"
+#include "api/mcp/tools/Work.h"
 #include "base/Clock.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {
 
-/// A tool call that waits for an execution. Holds no thread: whoever carries it waits or
+/// A tool call that waits for its work. Holds no thread: whoever carries it waits or
 /// subscribes, then calls finish().
 struct PendingCall {
-    std::shared_ptr<controller::Execution> execution;
+    std::shared_ptr<Work> work;
     /// When to answer even though it still runs; none: only when it has finished.
     std::optional<TimePoint> until;
-    /// Makes the result of what there is now. Reads the execution; may throw Error.
+    /// Makes the result of what there is now; may throw Error.
     std::function<ToolResult()> finish;
     /// The caller has taken the call back.
     std::function<void()> cancel;
 
-    bool ready(TimePoint now) const { return execution->finished() || (until && now >= *until); }
+    bool ready(TimePoint now) const { return work->finished() || (until && now >= *until); }
 };
 
 /// A tool call that talks with its client while it works, in a thread of its own. `work` may throw
@@ -51,10 +52,6 @@ struct Tool {
     /// error of the protocol.
     std::function<ToolOutcome(const CallContext&, const Arguments&)> handler;
 };
-
-/// How long a tool waits for a sandbox: clients give up after a minute (the official SDKs unless
-/// told otherwise) and would not hear what to do.
-inline constexpr std::chrono::seconds kClaimPatience{45};
 
 /// One endpoint's tools and their use, for every transport. Thread-safe once made.
 class Toolbox {
@@ -88,6 +85,12 @@ std::vector<Tool> fileTools(const controller::Services& services);
 std::string poolFacts(const controller::PoolView& pool, const std::vector<std::string>& languages);
 /// The languages of an image as the capabilities document names them; empty where it does not.
 std::vector<std::string> imageLanguages(const Json& capabilities, const std::string& image);
+
+/// A claim for a call, which waits as the call may.
+controller::WorkspaceRequest claimFor(const CallContext& call);
+/// `result` tells of a new workspace, which ends if that goes unheard.
+ToolResult tellingOf(const controller::WorkspaceView& made, const controller::Services& services,
+                     const CallContext& call, ToolResult result);
 
 /// Schema pieces.
 Json objectSchema(Json properties, const std::vector<std::string>& required = {});

@@ -41,7 +41,7 @@ ToolOutcome packages(const Services& services, const CallContext& call,
     const std::string workspace = arguments.textOr("workspace_id", "");
     const auto begun = services.packages.begin(call.who, workspace, request);
     PendingCall pending;
-    pending.execution = begun.execution;
+    pending.work = workOf(begun.execution);
     pending.until = services.clock.now() + request.wait;
     pending.finish = [begun] {
         const PackagesView view = controller::Packages::viewOf(*begun.execution, begun.names);

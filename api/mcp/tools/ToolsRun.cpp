@@ -90,13 +90,11 @@ std::shared_ptr<Execution> startRun(const Services& services, const CallContext&
         }
         return services.executions.start(call.who, *workspace, request);
     }
-    controller::WorkspaceRequest where;
+    controller::WorkspaceRequest where = claimFor(call);
     where.pool = arguments.text("pool");
     where.image = arguments.text("image");
     where.language = arguments.text("language");
     where.files = files;
-    where.started_at = call.started_at;
-    where.patience = kClaimPatience;
     return services.executions.startOneShot(call.who, where, request);
 }
 
@@ -113,7 +111,7 @@ ToolOutcome run(const Services& services, const CallContext& call, const Argumen
     std::shared_ptr<Execution> execution = startRun(services, call, arguments);
     if (arguments.flag("background")) return runResult(execution->view());
     PendingCall pending;
-    pending.execution = execution;
+    pending.work = workOf(execution);
     pending.finish = [&services, execution, origin = call.origin] {
         return wholeResult(services, *execution, origin);
     };
@@ -132,7 +130,7 @@ ToolOutcome runStatus(const Services& services, const CallContext& call,
     }
     const std::optional<std::uint64_t> since = arguments.number("since");
     PendingCall pending;
-    pending.execution = execution;
+    pending.work = workOf(execution);
     pending.until = call.started_at + arguments.seconds("wait_s").value_or(std::chrono::seconds(0));
     pending.finish = [&services, execution, since, origin = call.origin] {
         return since ? runOutputFrom(*execution, *since)

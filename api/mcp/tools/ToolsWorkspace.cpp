@@ -78,7 +78,7 @@ std::string credentialsText(const WorkspaceView& view) {
 
 ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
                           const Arguments& arguments) {
-    controller::WorkspaceRequest request;
+    controller::WorkspaceRequest request = claimFor(call);
     request.pool = arguments.text("pool");
     request.name = arguments.text("name");
     request.image = arguments.text("image");
@@ -93,11 +93,9 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
     if (!request.idempotency_key.empty()) {
         request.fingerprint = arguments.fingerprint(services.secret_key);
     }
-    request.started_at = call.started_at;
-    request.patience = kClaimPatience;
     const WorkspaceView view = services.workspaces.create(call.who, request);
     const ClaimLedger claim = view.claim.value_or(ClaimLedger{});
-    return textResult(
+    ToolResult result = textResult(
         view.id + "\nOpen in pool " + view.pool +
         (view.replayed ? " (the workspace of the earlier call with this key)"
                        : " (" + claim.source + ", " + milliseconds(claim.total_ms) + ")") +
@@ -107,6 +105,9 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
         (view.network == "None" ? std::string("no network") : "network " + view.network) + "\n" +
         credentialsText(view) + deadlines(view) +
         "\nPass workspace_id to run, file_put and file_get; close it when done.");
+    // By its key it is found again.
+    if (!request.idempotency_key.empty()) return result;
+    return tellingOf(view, services, call, std::move(result));
 }
 
 ToolOutcome workspaceList(const Services& services, const CallContext& call,

@@ -1,4 +1,5 @@
 #include <future>
+#include <stop_token>
 
 #include "controller/ClaimQueue.h"
 #include "tests/unit/base/Support.h"
@@ -32,10 +33,10 @@ struct Queue {
         warm.warming(member.id);
         warm.ready(member.id, nullptr, clock.wall());
     }
-    std::future<std::string> claim(const std::string& workspace) {
-        return std::async(std::launch::async, [this, workspace] {
+    std::future<std::string> claim(const std::string& workspace, std::stop_token stop = {}) {
+        return std::async(std::launch::async, [this, workspace, stop = std::move(stop)] {
             try {
-                return queue.acquire(pool, {workspace, "t"}).id;
+                return queue.acquire(pool, {workspace, "t", {.stop = stop}}).id;
             } catch (const Error& e) {
                 return std::string(errorCodeName(e.code()));
             }
@@ -101,7 +102,7 @@ TEST_CASE("a claimant with less patience than the pool leaves the line sooner",
           "[unit][controller]") {
     Queue q;
     q.pool.spec.max_wait = 1h;
-    const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t", 5ms}); });
+    const Error error = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t", {5ms}}); });
     CHECK(error.code() == ErrorCode::PoolExhausted);
     CHECK(q.queue.waiting("p") == 0);
 }
@@ -151,5 +152,77 @@ TEST_CASE("a ready sandbox is had at once also while a served claim has not woke
         hasty.spec.max_wait = 20ms;
         CHECK_NOTHROW(q.queue.acquire(hasty, {"ws_2", "t"}));
         CHECK(first.get().starts_with("sb_"));
+    }
+}
+
+TEST_CASE("a claim that may not wait says what it would wait for, and nothing has happened",
+          "[unit][controller]") {
+    Queue q;
+    q.metrics.bornPool("p");
+    const ClaimQueue::Claimant hasty{"ws", "t", {.waits = false}};
+    try {
+        q.queue.acquire(q.pool, hasty);
+        FAIL("it has waited");
+    } catch (const MustWait& wait) {
+        CHECK(std::string(wait.what()) == "a sandbox of pool p");
+    }
+    CHECK(q.queue.waiting("p") == 0);
+    CHECK_FALSE(q.work.takeDue());
+    CHECK(q.metrics.render().find("hearth_pool_exhausted_total{pool=\"p\"} 0") !=
+          std::string::npos);
+    q.makeReady();
+    CHECK(q.queue.acquire(q.pool, hasty).id == "sb_1");
+    // What is refused without a wait is refused as ever.
+    q.pool.spec.max_queue = 0;
+    CHECK(codeOf([&] { q.queue.acquire(q.pool, hasty); }) == ErrorCode::PoolExhausted);
+}
+
+TEST_CASE("a claim that is taken back leaves the line at once", "[unit][controller]") {
+    Queue q;
+    std::stop_source first;
+    auto taken = q.claim("ws_1", first.get_token());
+    REQUIRE(q.waiting(1));
+    auto second = q.claim("ws_2");
+    REQUIRE(q.waiting(2));
+    first.request_stop();
+    CHECK(taken.get() == "UNAVAILABLE");
+    CHECK(q.queue.waiting("p") == 1);
+    q.makeReady();
+    q.queue.offer("p");
+    CHECK(second.get() == "sb_1");
+    q.makeReady();
+    CHECK(q.claim("ws_3", first.get_token()).get() == "UNAVAILABLE");
+    CHECK(q.warm.counts("p").ready == 1);
+}
+
+TEST_CASE("a sandbox that a claim was given as it was taken back goes to the next, or back",
+          "[unit][controller]") {
+    for (int round = 0; round < 200; ++round) {
+        Queue q;
+        std::stop_source stop;
+        auto taken = q.claim("ws_1", stop.get_token());
+        REQUIRE(q.waiting(1));
+        std::optional<std::future<std::string>> next;
+        if (round % 2 == 0) {
+            next = q.claim("ws_2");
+            REQUIRE(q.waiting(2));
+        }
+        q.makeReady();
+        // By turns the claim is taken back just before it is served, and just after.
+        if (round % 4 < 2) stop.request_stop();
+        q.queue.offer("p");
+        stop.request_stop();
+        const std::string outcome = taken.get();
+        const bool had = outcome == "sb_1";
+        CHECK((had || outcome == "UNAVAILABLE"));
+        if (next && !had) {
+            CHECK(next->get() == "sb_1");
+            CHECK(q.warm.find("sb_1")->workspace == "ws_2");
+        } else if (next) {
+            q.queue.close("no more");
+            CHECK(next->get() == "UNAVAILABLE");
+        } else {
+            CHECK(q.warm.counts("p").ready == (had ? 0 : 1));
+        }
     }
 }

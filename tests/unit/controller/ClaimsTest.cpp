@@ -341,3 +341,34 @@ TEST_CASE("however often it is changed, a workspace has no more labels than it m
     CHECK(codeOf([&] { house.workspaces.patch(house.who, id, heavy); }) ==
           ErrorCode::InvalidArgument);
 }
+
+TEST_CASE("a workspace whose claim is taken back as it is made is ended, but not one with a key",
+          "[unit][controller]") {
+    for (const char* key : {"", "k"}) {
+        Ground ground;
+        House house(ground);
+        house.declare("p", smallSpec(1));
+        for (int round = 0; round < 20; ++round) {
+            REQUIRE(house.filled("p", 1));
+            std::stop_source stop;
+            WorkspaceRequest request = House::request(key);
+            request.patience.stop = stop.get_token();
+            std::optional<WorkspaceView> view;
+            std::jthread client([&] {
+                try {
+                    view = house.workspaces.create(house.who, request);
+                } catch (const Error&) {  // taken back in time
+                }
+            });
+            for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
+            stop.request_stop();
+            client.join();
+            const auto left = house.workspaces.list(house.who, {}).items;
+            CHECK(left.size() == (view ? 1 : 0));
+            for (const WorkspaceView& one : left) house.workspaces.close(house.who, one.id);
+            // Nothing is claimed by nobody, and the pool is whole again.
+            REQUIRE(house.settleUntil([&] { return house.warm.counts("p").claimed == 0; }));
+            if (*key != '\0' && view) break;  // its key is used up
+        }
+    }
+}

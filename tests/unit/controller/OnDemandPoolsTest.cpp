@@ -277,3 +277,28 @@ TEST_CASE("a server that stops refuses claims that wait for an image", "[unit][c
     CHECK(code == ErrorCode::Unavailable);
     house.loop.stop();
 }
+
+TEST_CASE("a claim that may not wait has no image fetched, and one taken back waits for none",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground, allowing({"far:*"}));
+    ground.runtime.holdFetches();
+    WorkspaceRequest request = wanting(house, "far:1");
+    request.patience.waits = false;
+    CHECK_THROWS_AS(house.workspaces.create(house.who, request), MustWait);
+    CHECK_FALSE(house.work.takeDue());
+    CHECK(ground.runtime.fetches() == 0);
+
+    house.loop.start(2);
+    std::stop_source stop;
+    request.patience = {.stop = stop.get_token()};
+    std::optional<ErrorCode> outcome;
+    std::jthread client(
+        [&] { outcome = codeOf([&] { house.workspaces.create(house.who, request); }); });
+    REQUIRE(eventually([&] { return ground.runtime.fetches() == 1; }));
+    stop.request_stop();
+    client.join();  // while the image is still being fetched
+    CHECK(outcome == ErrorCode::Unavailable);
+    ground.runtime.letFetch();
+    house.loop.stop();
+}

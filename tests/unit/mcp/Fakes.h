@@ -66,9 +66,51 @@ private:
     [[noreturn]] static void refuse() { throw Error(ErrorCode::Unsupported, "not in this fake"); }
 };
 
+/// The sandboxes of a fake house: always ready, unless a test holds them back.
+class FakeStock {
+public:
+    void hold() {
+        const std::lock_guard lock(mutex_);
+        held_ = true;
+    }
+    /// Every claim that waits gets one, or this error, and later ones too.
+    void free(std::optional<Error> instead = std::nullopt) {
+        const std::lock_guard lock(mutex_);
+        held_ = false;
+        refusal_ = std::move(instead);
+        changed_.notify_all();
+    }
+    /// A claim, which waits as its patience says.
+    void take(const controller::Patience& patience) {
+        std::unique_lock lock(mutex_);
+        if (held_ && !patience.waits) throw controller::MustWait("a sandbox of pool python");
+        ++waiting_;
+        changed_.notify_all();
+        const bool got = changed_.wait(lock, patience.stop, [this] { return !held_; });
+        --waiting_;
+        changed_.notify_all();
+        if (!got) throw controller::takenBack();
+        if (refusal_) throw Error(*refusal_);
+    }
+    /// Whether so many claims wait, at once or soon.
+    bool waiting(std::size_t count) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return waiting_ == count; });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    bool held_ = false;             ///< guarded by mutex_
+    std::size_t waiting_ = 0;       ///< guarded by mutex_
+    std::optional<Error> refusal_;  ///< guarded by mutex_
+};
+
 /// Workspaces whose files are kept in memory. Each workspace belongs to the tenant that opened it.
 class FakeWorkspaces final : public controller::Workspaces {
 public:
+    explicit FakeWorkspaces(FakeStock& stock) : stock_(stock) {}
+
     std::optional<Error> refuse_create;           ///< thrown by create() where set
     std::optional<std::set<std::string>> images;  ///< that there are; none: every one
     std::string network = "None";                 ///< of all workspaces
@@ -80,6 +122,7 @@ public:
             throw Error(ErrorCode::InvalidSpec, "no pool has image " + *request.image)
                 .hint("pools have: python");
         }
+        stock_.take(request.patience);
         controller::WorkspaceView view;
         view.id = newId("ws_");
         view.pool = request.pool.value_or("python");
@@ -245,6 +288,7 @@ private:
         return found->second;
     }
 
+    FakeStock& stock_;
     std::mutex mutex_;
     std::map<std::string, Entry> entries_;
     std::set<std::string> gone_;
@@ -340,6 +384,8 @@ private:
 /// Hands each new execution to `behave`, which may end it at once or later.
 class FakeExecutions final : public controller::Executions {
 public:
+    explicit FakeExecutions(FakeStock& stock) : stock_(stock) {}
+
     using Behave = std::function<void(const controller::ExecutionRequest&,
                                       const std::shared_ptr<FakeExecution>&)>;
     Behave behave = [](const controller::ExecutionRequest& request,
@@ -362,8 +408,9 @@ public:
         return execution;
     }
     std::shared_ptr<controller::Execution> startOneShot(
-        const controller::Principal& who, const controller::WorkspaceRequest&,
+        const controller::Principal& who, const controller::WorkspaceRequest& where,
         const controller::ExecutionRequest& request) override {
+        stock_.take(where.patience);
         return start(who, "", request);
     }
     std::shared_ptr<controller::Execution> find(const controller::Principal&,
@@ -405,6 +452,7 @@ public:
     }
 
 private:
+    FakeStock& stock_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<FakeExecution>> all_;
 };
@@ -493,8 +541,9 @@ public:
 /// All services of one fake house.
 struct House {
     FakePools pools;
-    FakeWorkspaces workspaces;
-    FakeExecutions executions;
+    FakeStock stock;
+    FakeWorkspaces workspaces{stock};
+    FakeExecutions executions{stock};
     FakeContexts contexts;
     FakeEvents events;
     FakeTokens tokens;

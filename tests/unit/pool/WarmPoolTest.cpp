@@ -62,6 +62,22 @@ TEST_CASE("the oldest ready sandbox is claimed first and by one only", "[unit][p
     CHECK_FALSE(pool.claim("unknown", "ws_4", "t"));
 }
 
+TEST_CASE("a claim that is given back before it was told is ready before the others",
+          "[unit][pool]") {
+    WarmPool pool;
+    for (const char* id : {"a", "b"}) makeReady(pool, id);
+    REQUIRE(pool.claim("p", "ws_1", "t")->id == "a");
+    CHECK(pool.giveBack("a"));
+    CHECK_FALSE(pool.giveBack("a"));
+    CHECK_FALSE(pool.giveBack("unknown"));
+    CHECK(pool.find("a")->workspace.empty());
+    CHECK(pool.counts("p").ready == 2);
+    CHECK(pool.claim("p", "ws_2", "t")->id == "a");
+    pool.fail("a");
+    CHECK_FALSE(pool.giveBack("a"));
+    CHECK(pool.claim("p", "ws_3", "t")->id == "b");
+}
+
 TEST_CASE("what is drained, failed or removed is never claimed", "[unit][pool]") {
     WarmPool pool;
     for (const char* id : {"a", "b", "c"}) makeReady(pool, id);
