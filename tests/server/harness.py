@@ -62,14 +62,14 @@ spec:
   warm: {{min: {warm}, max: 20, parallelCreates: 2}}
   onEmpty: {{action: {on_empty}, maxWait: {max_wait}, maxQueue: 64}}
   lifecycle: {{idleTimeout: {idle}, maxLifetime: 1h}}
-  limits: {{members: 60, perTenant: {per_tenant}}}
+  limits: {{members: {members}, perTenant: {per_tenant}}}
 """
 
 
 def pool_yaml(name="shell", image="shell", warm=2, on_empty="Queue", max_wait="20s", idle="10m",
-              per_tenant=50, memory="128Mi"):
+              per_tenant=50, memory="128Mi", members=60):
     return POOL.format(name=name, image=image, tags=str(":" in image).lower(), warm=warm, on_empty=on_empty, max_wait=max_wait,
-                       idle=idle, per_tenant=per_tenant, memory=memory)
+                       idle=idle, per_tenant=per_tenant, memory=memory, members=members)
 
 
 given_ports = set()

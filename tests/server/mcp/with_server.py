@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs ./run against a server of its own with a shell and a Python pool, which it restarts when asked, and its module
-compat against one that serves the clients of an earlier system. Arguments name modules; all without."""
+"""Runs ./run against a server of its own with a shell and a Python pool, which it restarts when asked, its module
+compat against one that serves the clients of an earlier system, and waiting against one that has a pool of a single
+sandbox, and tokens. Arguments name modules; all without."""
 
 import os
 import subprocess
@@ -17,15 +18,25 @@ def pools():
     return "---\n".join(harness.pool_yaml(name, image=name, memory="256Mi") for name in names)
 
 
-def drive(server, modules):
+def tokens(server):
+    """The headers of an admin, and a token each of two tenants, as the module waiting wants them."""
+    def made(tenant, role, headers=None):
+        return server.post("/v1/tokens", {"name": tenant, "tenant": tenant, "role": role}, headers=headers).json["token"]
+    root = {"Authorization": "Bearer " + made("ops", "admin")}
+    return root, {"HEARTH_TOKEN": made("red", "user", root), "HEARTH_OTHER_TOKEN": made("blue", "user", root)}
+
+
+def drive(server, modules, with_tokens=False):
     """The status of ./run with these modules, all without one."""
     with server:
+        root, given = tokens(server) if with_tokens else (None, {})
         asked = os.path.join(server.data, "restart")
         env = dict(os.environ, HEARTH_URL=server.url,
                    HEARTH_BIN=os.path.join(harness.BUILD, "hearth"),
                    HEARTH_TEST_STAGE=harness.stage_name("server"),
                    HEARTH_RESTART=f"touch {asked}; while [ -e {asked} ]; do sleep 0.1; done",
-                   **harness.sanitizer_options(os.path.join(server.data, "report")))
+                   HEARTH_OPS=f"http://127.0.0.1:{server.ops_port}",
+                   **harness.sanitizer_options(os.path.join(server.data, "report")), **given)
         clients = subprocess.Popen(
             [os.path.join(os.path.dirname(os.path.abspath(__file__)), "run"), *modules], env=env)
         while clients.poll() is None:
@@ -34,17 +45,25 @@ def drive(server, modules):
                 server.start()
                 os.remove(asked)
             time.sleep(0.05)
+        if root:
+            server.post("/v1/drain", headers=root)
+            server.stop()
     return clients.returncode
 
 
 def main():
     wanted = sys.argv[1:]
     status = 0
-    if wanted != ["compat"]:
+    alone = ("compat", "waiting")
+    if not wanted or set(wanted) - set(alone):
         # A fixed default, so that a language has to be looked for and is not met by chance.
-        status |= drive(harness.Server(pools=pools(), config="defaultPool: shell\n", ready_within=300), wanted)
-    if not wanted or wanted == ["compat"]:
+        status |= drive(harness.Server(pools=pools(), config="defaultPool: shell\n", ready_within=300),
+                        [name for name in wanted if name not in alone])
+    if not wanted or "compat" in wanted:
         status |= drive(harness.Server(pools=pools(), args=("--compat", "s3"), ready_within=300), ["compat"])
+    if not wanted or "waiting" in wanted:
+        narrow = harness.pool_yaml() + "---\n" + harness.pool_yaml("narrow", warm=1, max_wait="60s", members=1, per_tenant=100)
+        status |= drive(harness.Server(pools=narrow, config="defaultPool: shell\n"), ["waiting"], True)
     return status
 
 
