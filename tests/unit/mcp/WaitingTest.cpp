@@ -346,4 +346,28 @@ TEST_CASE("a call is either told or ended, however its cancelling falls", "[unit
     CHECK(eventually([&] { return scene.made == told + scene.ended; }));
 }
 
+TEST_CASE("a call that became an execution has not finished before it", "[unit][mcp]") {
+    Claimants scene;
+    for (int round = 0; round < 200; ++round) {
+        scene.stock.hold();
+        const auto execution = std::make_shared<fake::FakeExecution>("ws_1");
+        const ToolOutcome outcome = scene.calls.call({}, [&](const CallContext& given) {
+            scene.stock.take(given.patience);
+            PendingCall run;
+            run.work = workOf(execution);
+            run.finish = [] { return textResult("ran"); };
+            run.cancel = [] {};
+            return run;
+        });
+        const auto& call = std::get<PendingCall>(outcome);
+        scene.stock.free();
+        bool early = false;
+        while (call.work->executionId().empty()) early = early || call.work->finished();
+        CHECK_FALSE(early);
+        CHECK_FALSE(call.work->finished());
+        execution->end("ok", 0);
+        CHECK(call.work->finished());
+    }
+}
+
 }  // namespace hearth::mcp
