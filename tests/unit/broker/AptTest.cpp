@@ -121,7 +121,6 @@ TEST_CASE("what is no archive is refused with what to write", "[unit][broker]") 
                              "http://x.example s",
                              "ftp://x.example s main",
                              "cdrom:[x]/ s main",
-                             "http:///x s main",
                              "http://x.example/?a s main",
                              "http://x.example ./ main",
                              "http://x.example ../s main",
