@@ -20,6 +20,8 @@ constexpr std::size_t kRoomForNumbers = 512;
 constexpr std::size_t kMostEscaped = 6;
 /// Around a value: quotes, a colon, a comma.
 constexpr std::size_t kRoomForSigns = 8;
+/// Around an archive: the names of its fields.
+constexpr std::size_t kRoomForArchive = 64;
 /// Refill and weight go on behind the answer: begun at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
@@ -40,6 +42,9 @@ std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& fact
                        told.workspace_id.size() + kRoomForNumbers;
     for (const auto* map : {&told.labels, &told.env, &told.secrets}) {
         for (const auto& [name, value] : *map) size += name.size() + value.size() + kRoomForSigns;
+    }
+    for (const agent::AptArchive& archive : told.apt) {
+        size += archive.source.size() + archive.keyring.size() + kRoomForArchive;
     }
     return size;
 }
@@ -169,6 +174,7 @@ Claims::Binding Claims::prepare(const Wanted& wanted, const Network& network) co
     told.labels = request.labels;
     told.note = bindNote(facts);
     told.env = broker_.environment(facts.network);
+    told.apt = broker_.aptArchives(facts.network);
     if (facts.keyring && facts.keyring->authority() != nullptr) {
         told.trust = facts.keyring->authority()->certificatePem();
     }

@@ -155,13 +155,19 @@ private:
                 });
     }
     void mirrors(const YAML::Node& node, const std::string& key) {
-        eachKey(node, {"pypi", "npm", "hosts", "cache"}, key,
+        eachKey(node, {"pypi", "npm", "apt", "hosts", "cache"}, key,
                 [this](const std::string& inner, const YAML::Node& value) {
                     if (inner == "pypi") text(config_.mirror_pypi)(value, inner);
                     if (inner == "npm") text(config_.mirror_npm)(value, inner);
+                    if (inner == "apt") archives(value, inner);
                     if (inner == "hosts") list(config_.mirror_hosts)(value, inner);
                     if (inner == "cache") text(config_.mirror_cache)(value, inner);
                 });
+    }
+    /// One line of an archive, or a list of them.
+    void archives(const YAML::Node& node, const std::string& key) {
+        if (!node.IsScalar()) return list(config_.mirror_apt)(node, key);
+        config_.mirror_apt = setting(std::vector<std::string>{node.Scalar()}, node);
     }
     void egress(const YAML::Node& node, const std::string& key) {
         eachKey(node, {"deny", "exempt", "secrets", "ca"}, key,

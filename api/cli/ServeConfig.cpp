@@ -12,6 +12,7 @@
 #include "controller/ImageAllowList.h"
 #include "controller/TokenStore.h"
 #include "controller/broker/AllowList.h"
+#include "controller/broker/mirror/AptSource.h"
 #include "controller/broker/mirror/Fetcher.h"
 
 namespace hearth::cli {
@@ -90,6 +91,11 @@ void checkOutside(const ServeConfig& config) {
                              "write https://HOST/PATH/");
         }
     }
+    try {
+        broker::parseAptSources(config.mirror_apt.value);
+    } catch (const Error& e) {
+        throw UsageError(config.mirror_apt.origin + ": " + e.what(), e.hint());
+    }
     for (const std::string& host : config.mirror_hosts.value) {
         if (broker::Destination::parse(host, 443)) continue;
         throw UsageError(config.mirror_hosts.origin + ": \"" + host + "\" is no host",
@@ -147,6 +153,7 @@ void eachSetting(const ServeConfig& config, const Visit& visit) {
           config.insecure_registries);
     visit("mirrors.pypi", Json(config.mirror_pypi.value), config.mirror_pypi);
     visit("mirrors.npm", Json(config.mirror_npm.value), config.mirror_npm);
+    visit("mirrors.apt", Json(config.mirror_apt.value), config.mirror_apt);
     visit("mirrors.hosts", Json(config.mirror_hosts.value), config.mirror_hosts);
     visit("mirrors.cache", Json(config.mirror_cache.value), config.mirror_cache);
     visit("egress.deny", Json(config.egress_deny.value), config.egress_deny);
@@ -223,6 +230,9 @@ std::vector<Flag> serveFlags() {
              "A registry that may speak HTTP or have an unknown certificate", ""),
         flag("mirror-pypi", "URL", "The Python index that sandboxes install from", ""),
         flag("mirror-npm", "URL", "The npm registry that sandboxes install from", ""),
+        flag("mirror-apt", "ARCHIVE",
+             "A suite of Debian packages for sandboxes, as apt's sources: \"URL SUITE COMPONENT\"",
+             ""),
         flag("mirror-hosts", "HOST", "A further host of theirs, if it is an internal one", ""),
         flag("mirror-cache", "SIZE", "How much of their files is kept", "4Gi"),
         flag("egress-deny", "RANGE", "Addresses that no sandbox reaches: nodes, Pods, services",
@@ -245,7 +255,7 @@ std::vector<Flag> serveFlags() {
     for (Flag& f : flags) {
         f.repeats = f.name == "pools" || f.name == "allowed-hosts" || f.name == "allowed-origins" ||
                     f.name == "on-demand-images" || f.name == "insecure-registries" ||
-                    f.name == "mirror-hosts" || f.name == "egress-deny" ||
+                    f.name == "mirror-apt" || f.name == "mirror-hosts" || f.name == "egress-deny" ||
                     f.name == "egress-exempt";
     }
     return flags;
@@ -290,6 +300,7 @@ ServeConfig loadServeConfig(const Options& options) {
     overlayList(options, "insecure-registries", config.insecure_registries);
     overlayText(options, "mirror-pypi", config.mirror_pypi);
     overlayText(options, "mirror-npm", config.mirror_npm);
+    overlayList(options, "mirror-apt", config.mirror_apt);
     overlayList(options, "mirror-hosts", config.mirror_hosts);
     overlayText(options, "mirror-cache", config.mirror_cache);
     overlayList(options, "egress-deny", config.egress_deny);

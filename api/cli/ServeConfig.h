@@ -78,6 +78,7 @@ struct ServeConfig {
     /// Package indexes that sandboxes with a network find on their loopback; empty: none.
     Setting<std::string> mirror_pypi{""};
     Setting<std::string> mirror_npm{""};
+    Setting<std::vector<std::string>> mirror_apt{{}};  ///< lines of broker::AptSource
     /// Where else their files lie, as "HOST[:PORT]"; such hosts may be inside, like the indexes.
     Setting<std::vector<std::string>> mirror_hosts{{}};
     Setting<std::string> mirror_cache{"4Gi"};  ///< of their files on disk

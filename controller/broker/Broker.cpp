@@ -18,7 +18,9 @@ constexpr int kMostFetches = 32;
 
 std::vector<std::string> trustedOf(const MirrorSources& sources) {
     std::vector<std::string> out;
-    for (const std::string& url : {sources.pypi, sources.npm}) {
+    std::vector<std::string> urls{sources.pypi, sources.npm};
+    for (const AptSource& source : sources.apt) urls.push_back(source.url);
+    for (const std::string& url : urls) {
         if (url.empty()) continue;
         const std::optional<std::string> host = hostAndPort(url);
         if (!host) throw Error(ErrorCode::InvalidArgument, "mirrors: \"" + url + "\" is no URL");
@@ -182,10 +184,16 @@ std::map<std::string, std::string> Broker::environment(NetworkMode mode) const {
     return env;
 }
 
+std::vector<agent::AptArchive> Broker::aptArchives(NetworkMode mode) const {
+    if (mode == NetworkMode::None || !mirror_) return {};
+    return mirror_->aptArchives();
+}
+
 std::vector<std::string> Broker::mirrored() const {
     std::vector<std::string> out;
     if (!options_.mirrors.pypi.empty()) out.emplace_back("pypi");
     if (!options_.mirrors.npm.empty()) out.emplace_back("npm");
+    if (!options_.mirrors.apt.empty()) out.emplace_back("apt");
     return out;
 }
 

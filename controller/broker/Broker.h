@@ -49,7 +49,9 @@ public:
 
     /// What the environment of such a workspace holds, so that programs find the way out.
     std::map<std::string, std::string> environment(NetworkMode mode) const;
-    /// The kinds of indexes that sandboxes find: "pypi", "npm".
+    /// What such a workspace's agent tells apt.
+    std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
+    /// The kinds of indexes that sandboxes find: "pypi", "npm", "apt".
     std::vector<std::string> mirrored() const;
 
     const Keyrings& keyrings() const noexcept { return keyrings_; }

@@ -186,9 +186,10 @@ private:
         if (!broker_.mirrored().empty()) return;
         for (const controller::PoolPtr& pool : specs_.all()) {
             if (pool->spec.network != broker::NetworkMode::Mirror) continue;
-            log_.warn("pool.no_mirror",
-                      {{"pool", pool->name},
-                       {"hint", "start hearth serve with --mirror-pypi or --mirror-npm"}});
+            log_.warn(
+                "pool.no_mirror",
+                {{"pool", pool->name},
+                 {"hint", "start hearth serve with --mirror-pypi, --mirror-npm or --mirror-apt"}});
         }
     }
 

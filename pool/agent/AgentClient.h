@@ -93,6 +93,15 @@ struct Hello {
     std::vector<std::string> languages;
 };
 
+/// An archive of Debian packages that apt in the sandbox takes them from.
+struct AptArchive {
+    std::string source;             ///< "URL SUITE COMPONENT…"
+    std::string keyring;            ///< in the image, for its signature; empty: apt checks none
+    bool keyring_optional = false;  ///< where the image has it not, apt checks none
+
+    bool operator==(const AptArchive&) const = default;
+};
+
 struct BindRequest {
     std::uint64_t epoch = 0;
     std::string claim_id;
@@ -105,6 +114,7 @@ struct BindRequest {
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;
     std::string trust;  ///< certificates in PEM that programs trust besides the image's own
+    std::vector<AptArchive> apt;
     Deadlines deadlines;
 };
 

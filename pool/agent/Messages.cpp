@@ -208,6 +208,12 @@ std::string encodeBind(const BindRequest& request, const ClockShift& clocks) {
                {{"expiresAtNs", nanos(clocks.theirs(request.deadlines.expires_at))},
                 {"idleTimeoutMs", request.deadlines.idle_timeout.count()}}}};
     if (!request.trust.empty()) json["trust"] = request.trust;
+    for (const AptArchive& archive : request.apt) {
+        Json one{{"source", archive.source}};
+        if (!archive.keyring.empty()) one["keyring"] = archive.keyring;
+        if (archive.keyring_optional) one["keyringOptional"] = true;
+        json["apt"].push_back(std::move(one));
+    }
     return dumpJson(json);
 }
 

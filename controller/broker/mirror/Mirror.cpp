@@ -15,7 +15,6 @@ constexpr auto kFreshFailure = std::chrono::seconds(5);
 constexpr std::size_t kMostPages = 4'096;
 constexpr std::size_t kMostBytes = 128U << 20U;
 constexpr std::uint64_t kMaxPage = 64ULL << 20U;
-constexpr std::uint64_t kMaxFile = 8ULL << 30U;
 constexpr int kNotFound = 404;
 constexpr int kBadGateway = 502;
 constexpr const char* kPypiJson = "application/vnd.pypi.simple.v1+json";
@@ -45,11 +44,12 @@ bool accepts(const RequestHead& head, std::string_view type) {
 
 Mirror::Mirror(MirrorSources sources, std::string base, Fetcher& fetcher, FileCache& cache,
                const Clock& clock)
-    : sources_{withSlash(sources.pypi), withSlash(sources.npm), {}},
+    : sources_{withSlash(sources.pypi), withSlash(sources.npm), {}, std::move(sources.apt)},
       base_(std::move(base)),
       fetcher_(fetcher),
-      cache_(cache),
-      clock_(clock) {}
+      files_(fetcher, cache),
+      clock_(clock),
+      apt_(sources_.apt, fetcher, files_, clock) {}
 
 std::map<std::string, std::string> Mirror::environment() const {
     std::map<std::string, std::string> env;
@@ -73,6 +73,16 @@ std::map<std::string, std::string> Mirror::environment() const {
         env["NPM_CONFIG_UPDATE_NOTIFIER"] = "false";
     }
     return env;
+}
+
+std::vector<agent::AptArchive> Mirror::aptArchives() const {
+    std::vector<agent::AptArchive> out;
+    for (const AptSource& source : sources_.apt) {
+        std::string line = base_ + "/apt/" + source.suite + " " + source.suite;
+        for (const std::string& component : source.components) line += " " + component;
+        out.push_back({std::move(line), source.keyring, source.keyring_assumed});
+    }
+    return out;
 }
 
 std::size_t PypiPage::bytes() const {
@@ -186,28 +196,6 @@ std::shared_ptr<const NpmPackage> Mirror::package(const std::string& name) {
                 });
 }
 
-void Mirror::file(const RequestHead& head, const std::string& url, const ContentHash& hash,
-                  MirrorAnswer& answer) {
-    if (head.method == "HEAD") {  // that it is there is known; nothing is fetched for it
-        answer.content_type = "application/octet-stream";
-        answer.text = std::make_shared<const std::string>();
-        answer.result = "hit";
-        return;
-    }
-    FileCache::Found found = cache_.open(hash, [this, url](const FileCache::Sink& sink) {
-        const FetchAnswer got = fetcher_.get(
-            {url, {}, kMaxFile}, [&](const FetchAnswer& begun) { sink.begun(begun.length); },
-            sink.bytes);
-        if (got.status != 200) {
-            throw Refused(kBadGateway, "index_failed",
-                          "the index answers " + std::to_string(got.status) + " for the file");
-        }
-    });
-    answer.file = std::move(found.file);
-    answer.content_type = "application/octet-stream";
-    answer.result = found.hit ? "hit" : "miss";
-}
-
 void Mirror::pypi(const RequestHead& head, std::string_view path, MirrorAnswer& answer) {
     if (sources_.pypi.empty()) unknown("no Python index is mirrored here");
     if (takePrefix(path, "simple/")) {
@@ -235,10 +223,11 @@ void Mirror::pypi(const RequestHead& head, std::string_view path, MirrorAnswer& 
     const PypiFile* const known = found ? found->project.find(filename) : nullptr;
     if (known == nullptr || (metadata && !known->metadata_sha256)) unknown("there is no such file");
     if (metadata) {
-        return file(head, known->url + std::string(kMetadata), {"sha256", *known->metadata_sha256},
-                    answer);
+        return files_.answer(
+            head, {{known->url + std::string(kMetadata)}, {"sha256", *known->metadata_sha256}},
+            answer);
     }
-    file(head, known->url, {"sha256", known->sha256}, answer);
+    files_.answer(head, {{known->url}, {"sha256", known->sha256}}, answer);
 }
 
 void Mirror::npm(const RequestHead& head, std::string_view path, MirrorAnswer& answer) {
@@ -259,7 +248,7 @@ void Mirror::npm(const RequestHead& head, std::string_view path, MirrorAnswer& a
     answer.what = "npm:" + *name + "/" + filename;
     const auto tarball = found->tarballs.find(filename);
     if (tarball == found->tarballs.end()) unknown("there is no such file");
-    file(head, tarball->second.url, tarball->second.hash, answer);
+    files_.answer(head, {{tarball->second.url}, tarball->second.hash}, answer);
 }
 
 void Mirror::dispatch(const RequestHead& head, MirrorAnswer& answer) {
@@ -270,11 +259,16 @@ void Mirror::dispatch(const RequestHead& head, MirrorAnswer& answer) {
     std::string_view path = head.path;
     if (takePrefix(path, "/pypi/")) return pypi(head, path, answer);
     if (takePrefix(path, "/npm/")) return npm(head, path, answer);
-    unknown("the mirror has /pypi/simple/ and /npm/");
+    if (takePrefix(path, "/apt/")) {
+        if (sources_.apt.empty()) unknown("no archive of Debian packages is mirrored here");
+        return apt_.answer(head, path, answer);
+    }
+    unknown("the mirror has /pypi/simple/, /npm/ and /apt/");
 }
 
 MirrorAnswer Mirror::answer(const RequestHead& head) {
     MirrorAnswer answer;
+    apt_.tidy();
     try {
         dispatch(head, answer);
     } catch (const Refused& e) {

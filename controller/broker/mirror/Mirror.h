@@ -13,10 +13,14 @@
 
 #include "base/Clock.h"
 #include "base/http/RequestHead.h"
+#include "controller/broker/mirror/AptMirror.h"
+#include "controller/broker/mirror/AptSource.h"
 #include "controller/broker/mirror/Fetcher.h"
 #include "controller/broker/mirror/FileCache.h"
+#include "controller/broker/mirror/IndexFiles.h"
 #include "controller/broker/mirror/NpmIndex.h"
 #include "controller/broker/mirror/PypiIndex.h"
+#include "pool/agent/AgentClient.h"
 
 namespace hearth::broker {
 
@@ -26,18 +30,9 @@ struct MirrorSources {
     std::string pypi;                ///< of a simple repository, "https://…/simple/"
     std::string npm;                 ///< of a registry, "https://…/"
     std::vector<std::string> hosts;  ///< "host[:port]" where else their files lie
+    std::vector<AptSource> apt;      ///< as parseAptSources() gives them
 
-    bool any() const { return !pypi.empty() || !npm.empty(); }
-};
-
-/// What is answered: a text, or a file as it comes.
-struct MirrorAnswer {
-    int status = 200;
-    std::string content_type = "text/plain; charset=utf-8";
-    std::shared_ptr<const std::string> text;
-    std::shared_ptr<CachedFile> file;
-    std::string what;         ///< "pypi:numpy", for the log
-    std::string result = "";  ///< hit, miss, error
+    bool any() const { return !pypi.empty() || !npm.empty() || !apt.empty(); }
 };
 
 /// A project's page, read and written anew once, however often it is asked for.
@@ -48,10 +43,10 @@ struct PypiPage {
     std::size_t bytes() const;
 };
 
-/// Package indexes as sandboxes see them, under /pypi/ and /npm/ of their broker's port: read-only,
-/// each file checked against its index's hash, through one cache for all. Tenants can write
-/// nothing here; what they ask for is a name, never an address. Thread-safe; calls block for the
-/// index.
+/// Package indexes as sandboxes see them, under /pypi/, /npm/ and /apt/ of their broker's port:
+/// read-only, each file checked against its index's hash, through one cache for all. Tenants can
+/// write nothing here; what they ask for is a name, never an address. Thread-safe; calls block for
+/// the index.
 class Mirror {
 public:
     /// `base` is how sandboxes reach it, "http://127.0.0.1:PORT". `cache` and `fetcher` outlive it.
@@ -63,6 +58,8 @@ public:
 
     /// What makes pip, uv and npm find it.
     std::map<std::string, std::string> environment() const;
+    /// What makes apt find it.
+    std::vector<agent::AptArchive> aptArchives() const;
 
 private:
     template <typename Content>
@@ -96,14 +93,13 @@ private:
     void npm(const RequestHead& head, std::string_view path, MirrorAnswer& answer);
     std::shared_ptr<const PypiPage> project(const std::string& name);
     std::shared_ptr<const NpmPackage> package(const std::string& name);
-    void file(const RequestHead& head, const std::string& url, const ContentHash& hash,
-              MirrorAnswer& answer);
 
     const MirrorSources sources_;
     const std::string base_;
     Fetcher& fetcher_;
-    FileCache& cache_;
+    const IndexFiles files_;
     const Clock& clock_;
+    AptMirror apt_;
     std::counting_semaphore<> parsers_{2};  ///< pages that are being read at a time
     Pages<PypiPage> projects_;
     Pages<NpmPackage> packages_;

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <utility>
 
+#include "pool/agent/program/AptFiles.h"
 #include "pool/agent/program/TrustFile.h"
 
 namespace hearth::agent {
@@ -343,6 +344,7 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
         !trust.empty() && !lock_.holder() && !makeTrusted(trust, env)) {
         return connection.fail(stream, "UNAVAILABLE", "what is to be trusted cannot be written");
     }
+    if (!lock_.holder()) makeAptKnown(body["apt"], settings_.root, env);
     const std::int64_t now = nowNs();
     const BindOutcome outcome = lock_.bind(std::move(wanted), now);
     Value details = Value::object();

@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <string>
 
 #include "base/Fd.h"
+#include "pool/agent/program/SharedFile.h"
 
 namespace hearth::agent {
 namespace {
@@ -47,28 +46,11 @@ std::string systemAuthorities() {
     return {};
 }
 
-bool writeAll(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-}
-
-bool write(const char* path, std::string_view certificates) {
-    const std::string fresh = std::string(path) + ".new";
-    const Fd fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-    return fd && fchmod(fd.get(), 0644) == 0 && writeAll(fd.get(), systemAuthorities()) &&
-           writeAll(fd.get(), certificates) && std::rename(fresh.c_str(), path) == 0;
-}
-
 }  // namespace
 
 bool makeTrusted(std::string_view certificates, std::map<std::string, std::string>& env) {
     for (const char* path : kPlaces) {
-        if (!write(path, certificates)) continue;
+        if (!writeShared(path, {systemAuthorities(), certificates})) continue;
         for (const char* name : kVariables) env.emplace(name, path);
         return true;
     }

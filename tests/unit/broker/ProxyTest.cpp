@@ -10,67 +10,12 @@
 
 #include "controller/broker/ProxyConnection.h"
 #include "tests/unit/base/Support.h"
+#include "tests/unit/broker/Outside.h"
 
 // One tenant's connection against a server of the test on loopback, which the operator exempts.
 
 namespace hearth::broker {
 namespace {
-
-/// Listens on loopback and answers each connection by a function.
-class Outside {
-public:
-    explicit Outside(std::function<void(int)> answer) : answer_(std::move(answer)) {
-        listener_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof(address);
-        REQUIRE(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-        REQUIRE(::listen(listener_.get(), 16) == 0);
-        ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-        port = ntohs(address.sin_port);
-        thread_ = std::thread([this] {
-            while (true) {
-                const Fd accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-                if (!accepted) return;
-                ++connections;
-                answer_(accepted.get());
-            }
-        });
-    }
-    ~Outside() {
-        ::shutdown(listener_.get(), SHUT_RDWR);
-        thread_.join();
-    }
-    std::string authority() const { return "127.0.0.1:" + std::to_string(port); }
-
-    std::uint16_t port = 0;
-    std::atomic<int> connections{0};
-
-private:
-    std::function<void(int)> answer_;
-    Fd listener_;
-    std::thread thread_;
-};
-
-std::string receiveUntil(int fd, std::string_view end) {
-    std::string out;
-    char piece[4'096];
-    while (out.find(end) == std::string::npos) {
-        const ssize_t n = ::recv(fd, piece, sizeof(piece), 0);
-        if (n <= 0) break;
-        out.append(piece, static_cast<std::size_t>(n));
-    }
-    return out;
-}
-
-void say(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t n = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
-        if (n <= 0) return;
-        text.remove_prefix(static_cast<std::size_t>(n));
-    }
-}
 
 /// A workspace whose network is Egress, and one connection in it.
 struct Inside {
@@ -262,8 +207,9 @@ TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears o
     });
     Fetcher fetcher(DenySet{}, {index.authority()});
     Inside inside({"*"});
-    Mirror mirror({.pypi = "http://" + index.authority() + "/simple/", .npm = {}, .hosts = {}},
-                  "http://127.0.0.1:3128", fetcher, cache, inside.clock);
+    Mirror mirror(
+        {.pypi = "http://" + index.authority() + "/simple/", .npm = {}, .hosts = {}, .apt = {}},
+        "http://127.0.0.1:3128", fetcher, cache, inside.clock);
     inside.facts.mirror = &mirror;
     const std::string written = "Host: x\r\nContent-Length: 4\r\n\r\nevil";
     for (const std::string path :
