@@ -52,12 +52,13 @@ std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& fact
 }  // namespace
 
 Claims::Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
-               pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
-               EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
-               broker::Broker& broker, const Clock& clock)
+               pool::ContainerRuntime& runtime, pool::ClaimMarks& marks, Endings& endings,
+               WorkQueue& work, Journal& journal, EventLog& events, metrics::Metrics& metrics,
+               metrics::Log& log, broker::Broker& broker, const Clock& clock)
     : table_(table),
       queue_(queue),
       sandboxes_(sandboxes),
+      runtime_(runtime),
       marks_(marks),
       endings_(endings),
       work_(work),
@@ -269,6 +270,27 @@ std::shared_ptr<Workspace> Claims::bind(const Wanted& wanted, const Binding& bin
     }
 }
 
+bool Claims::narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts) {
+    if (!asked.within(member.limits)) {  // of before its pool was given more
+        endings_.lost(member.id, "it has less than its pool now has, and than the claim asked for");
+        return false;
+    }
+    facts.limits = asked.of(member.limits);
+    if (facts.limits == member.limits) return true;
+    try {
+        const std::optional<pool::LimitInUse> in_use = runtime_.narrow(member.id, facts.limits);
+        if (in_use) throw usesMore(*in_use, asked);
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::NotFound) throw;
+        endings_.lost(member.id, e.what());
+        return false;
+    } catch (const std::system_error& e) {
+        endings_.lost(member.id, std::string("it could not be held to limits: ") + e.what());
+        return false;
+    }
+    return true;
+}
+
 std::shared_ptr<Workspace> Claims::tryBind(const Wanted& wanted, const Binding& binding,
                                            const pool::Member& member, std::uint32_t attempt,
                                            WorkspaceTable::Place& place) {
@@ -292,6 +314,13 @@ std::shared_ptr<Workspace> Claims::tryBind(const Wanted& wanted, const Binding& 
         crashPoint("claim.before_mark");
         marks_.set(member.id);
         crashPoint("claim.after_mark");
+        // Behind the mark: one that was narrowed serves nobody else, whatever happens here.
+        if (!request.limits.empty()) {
+            if (!narrow(request.limits, member, facts)) return nullptr;
+            crashPoint("claim.after_narrow");
+            bind.note = bindNote(facts);
+            bind.cpus = pool::wholeCpus(facts.limits);
+        }
         const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
         crashPoint("claim.after_bind");
         facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;

@@ -19,9 +19,9 @@ namespace hearth::controller {
 class Claims {
 public:
     Claims(WorkspaceTable& table, ClaimQueue& queue, SandboxReconciler& sandboxes,
-           pool::ClaimMarks& marks, Endings& endings, WorkQueue& work, Journal& journal,
-           EventLog& events, metrics::Metrics& metrics, metrics::Log& log, broker::Broker& broker,
-           const Clock& clock);
+           pool::ContainerRuntime& runtime, pool::ClaimMarks& marks, Endings& endings,
+           WorkQueue& work, Journal& journal, EventLog& events, metrics::Metrics& metrics,
+           metrics::Log& log, broker::Broker& broker, const Clock& clock);
 
     struct Wanted {
         PoolPtr pool;
@@ -71,9 +71,15 @@ private:
                                        const pool::Member& member, std::uint32_t attempt,
                                        WorkspaceTable::Place& place);
 
+    /// Holds the sandbox to the limits of the claim, if it brought any; they are in `facts` then.
+    /// False where it has gone, or has less than was asked for: another will do. Throws
+    /// Error(InvalidSpec) where no sandbox of the pool could be held to them.
+    bool narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts);
+
     WorkspaceTable& table_;
     ClaimQueue& queue_;
     SandboxReconciler& sandboxes_;
+    pool::ContainerRuntime& runtime_;
     pool::ClaimMarks& marks_;
     Endings& endings_;
     WorkQueue& work_;

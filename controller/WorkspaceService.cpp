@@ -88,6 +88,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
         const auto asked = broker::parseNetworkMode(request.network.value_or("None"));
         return asked && *asked <= pool.spec.network;
     };
+    const auto roomy = [&](const Pool& pool) { return request.limits.within(pool.spec.limits); };
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);
         if (!pool || pool->deleting) {
@@ -102,6 +103,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
         if (!speaks(*pool)) {
             throw noLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
         }
+        if (!roomy(*pool)) throw tooSmall(pool->name, pool->spec.limits, request.limits);
         return {std::move(pool), {}};
     }
     std::vector<PoolPtr> pools = specs_.all();
@@ -109,6 +111,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
     std::stable_partition(pools.begin(), pools.end(),
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });
     std::vector<PoolPtr> imaged;
+    std::vector<PoolPtr> small;
     bool offline = false;  // there was one, but for its network
     for (PoolPtr& pool : pools) {
         // Those made for claims have their own way: what is allowed may have changed.
@@ -117,9 +120,15 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
             offline = true;
             continue;
         }
-        if (speaks(*pool)) return {std::move(pool), {}};
-        imaged.push_back(pool);
+        if (!speaks(*pool)) {
+            imaged.push_back(pool);
+        } else if (!roomy(*pool)) {
+            small.push_back(pool);
+        } else {
+            return {std::move(pool), {}};
+        }
     }
+    if (!small.empty()) throw allTooSmall(small, request.limits);
     if (!imaged.empty()) throw noLanguage("the pools have", *request.language, languagesOf(imaged));
     if (offline) {
         throw Error(ErrorCode::InvalidSpec, "no pool offers network " + *request.network)
@@ -135,6 +144,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
         throw noLanguage("image " + *request.image + " has", *request.language,
                          languagesOf({found.pool}));
     }
+    if (!roomy(*found.pool)) throw allTooSmall({found.pool}, request.limits);
     return found;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/Clock.h"
 #include "base/Json.h"
+#include "controller/ClaimLimits.h"
 #include "controller/Patience.h"
 #include "controller/Principal.h"
 #include "controller/broker/WorkspaceEgress.h"
@@ -33,6 +34,7 @@ struct WorkspaceRequest {
     std::optional<std::string> network;   ///< None, Mirror or Egress: at most the pool's
     /// With Egress: what of the pool's list the workspace may reach; none: all of it.
     std::optional<std::vector<std::string>> allow;
+    ClaimLimits limits;  ///< select or narrow a pool, never widen it
     /// What requests to the outside carry (broker::readClaimCredentials); null: none. Values in it
     /// are never logged, shown, or stored in the clear.
     Json credentials;

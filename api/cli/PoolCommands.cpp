@@ -114,6 +114,7 @@ int open(const Invocation& call) {
     if (const auto pool = call.options.get("pool")) body["pool"] = *pool;
     if (const auto image = call.options.get("image")) body["image"] = *image;
     if (const auto name = call.options.get("name")) body["name"] = *name;
+    if (Json limits = limitsOf(call.options); !limits.empty()) body["limits"] = std::move(limits);
     if (Json env = variablesOf(call.options, "env"); !env.empty()) body["env"] = std::move(env);
     if (Json labels = variablesOf(call.options, "label"); !labels.empty())
         body["labels"] = std::move(labels);
@@ -188,35 +189,36 @@ Command makeDrain() {
 }
 
 Command makeOpen() {
-    return {
-        {.name = "open",
-         .arguments = "",
-         .summary = "Open a workspace and print its id.",
-         .details = "  W=$(hearth open --pool python)\n"
-                    "  hearth run -w $W -c 'open(\"a\", \"w\").write(\"kept\")'\n"
-                    "  hearth delete workspace $W",
-         .flags = withClientFlags(withOutputFlags(
-             {Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
-              Flag{.name = "image",
-                   .value = "IMAGE",
-                   .help = "The image to have, by name, reference or digest",
-                   .environment = false},
-              Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
-              Flag{.name = "env",
-                   .letter = 'e',
-                   .value = "K=V",
-                   .help = "A variable for everything in it",
-                   .repeats = true,
-                   .environment = false},
-              Flag{.name = "label",
-                   .value = "K=V",
-                   .help = "A label",
-                   .repeats = true,
-                   .environment = false},
-              Flag{.name = "idle-timeout", .value = "DURATION", .help = "End it when idle so long"},
-              Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after so long"}},
-             true))},
-        open};
+    std::vector<Flag> flags = {
+        Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
+        Flag{.name = "image",
+             .value = "IMAGE",
+             .help = "The image to have, by name, reference or digest",
+             .environment = false},
+        Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
+        Flag{.name = "env",
+             .letter = 'e',
+             .value = "K=V",
+             .help = "A variable for everything in it",
+             .repeats = true,
+             .environment = false},
+        Flag{.name = "label",
+             .value = "K=V",
+             .help = "A label",
+             .repeats = true,
+             .environment = false},
+        Flag{.name = "idle-timeout", .value = "DURATION", .help = "End it when idle so long"},
+        Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after so long"},
+    };
+    for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
+    return {{.name = "open",
+             .arguments = "",
+             .summary = "Open a workspace and print its id.",
+             .details = "  W=$(hearth open --pool python)\n"
+                        "  hearth run -w $W -c 'open(\"a\", \"w\").write(\"kept\")'\n"
+                        "  hearth delete workspace $W",
+             .flags = withClientFlags(withOutputFlags(std::move(flags), true))},
+            open};
 }
 
 }  // namespace hearth::cli

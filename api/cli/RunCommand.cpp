@@ -41,6 +41,7 @@ CommandSpec spec() {
              .help = "When to kill it",
              .fallback = "60s"},
     };
+    for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
     return {
         .name = "run",
         .arguments = "[SCRIPT | -] [-- ARG…]",

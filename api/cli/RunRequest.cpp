@@ -5,6 +5,7 @@
 
 #include "api/cli/TextFile.h"
 #include "base/Ids.h"
+#include "base/Units.h"
 #include "base/http/Url.h"
 
 namespace hearth::cli {
@@ -147,6 +148,31 @@ Json variablesOf(const Options& options, std::string_view flag) {
     return map;
 }
 
+std::vector<Flag> limitFlags() {
+    const auto own = [](const char* name, const char* value, const char* help) {
+        return Flag{.name = name, .value = value, .help = help, .environment = false};
+    };
+    return {own("cpu", "N", "Hold it to so many processors, as 0.5; at most the pool's"),
+            own("memory", "SIZE", "Hold it to so much memory, as 256Mi; at most the pool's"),
+            own("pids", "N", "Hold it to so many processes; at most the pool's")};
+}
+
+Json limitsOf(const Options& options) {
+    Json limits = Json::object();
+    if (const auto cpu = options.get("cpu")) {
+        const auto milli = parseMilliCpu(*cpu);
+        if (!milli) throw UsageError("--cpu \"" + *cpu + "\" is no number", "write 0.5 or 500m");
+        limits["cpu"] = *milli / 1000.0;
+    }
+    if (const auto memory = options.get("memory")) {
+        const auto bytes = parseBytes(*memory);
+        if (!bytes) throw UsageError("--memory \"" + *memory + "\" is no size", "write 256Mi");
+        limits["memoryBytes"] = *bytes;
+    }
+    if (options.get("pids")) limits["pids"] = options.number("pids", 0, 1, 1'000'000);
+    return limits;
+}
+
 std::string languageOf(const std::string& path) {
     const Language* language = findLanguage(path);
     return language == nullptr ? std::string() : std::string(language->name);
@@ -166,11 +192,19 @@ RunRequest makeRunRequest(const Options& options) {
             throw UsageError("--image and --workspace exclude each other",
                              "a workspace already has its image");
         }
+        for (const Flag& flag : limitFlags()) {
+            if (!options.get(flag.name)) continue;
+            throw UsageError("--" + flag.name + " and --workspace exclude each other",
+                             "a workspace has the limits that it was opened with");
+        }
         request.target = "/v1/workspaces/" + percentEncode(*workspace) + "/executions";
     } else {
         request.target = "/v1/executions";
         if (const auto pool = options.get("pool")) request.body["pool"] = *pool;
         if (const auto image = options.get("image")) request.body["image"] = *image;
+        if (Json limits = limitsOf(options); !limits.empty()) {
+            request.body["limits"] = std::move(limits);
+        }
     }
     if (Json env = variablesOf(options, "env"); !env.empty()) request.body["env"] = std::move(env);
     if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;

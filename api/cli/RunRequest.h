@@ -30,6 +30,11 @@ RunRequest makeRunRequest(const Options& options);
 /// The object of a repeated flag's NAME=VALUE pairs. Throws UsageError for one that is none.
 Json variablesOf(const Options& options, std::string_view flag);
 
+/// The flags that limit a fresh workspace, and the object of those that were given. Throws
+/// UsageError for what is no size.
+std::vector<Flag> limitFlags();
+Json limitsOf(const Options& options);
+
 /// The language of a file by its extension ("python" for "x.py"); empty where unknown.
 std::string languageOf(const std::string& path);
 

@@ -92,6 +92,39 @@ Schema credentialSchema() {
             "inside can read");
 }
 
+Schema claimLimitsSchema() {
+    constexpr std::int64_t kMiB = 1 << 20;
+    const std::string disk =
+        "What a sandbox has of disk and of /tmp is its pool's; GET /v1/pools shows it, and `pool` "
+        "chooses";
+    return Schema::object()
+        .optional("cpu", Schema::number(0.01, 1000).describe("Processors; to a thousandth"))
+        .optional("memoryBytes", Schema::integer(32 * kMiB, (16 * kMiB) * kMiB))
+        .optional("pids", Schema::integer(8, 32'768).describe("Processes and threads"))
+        .fixed("workspaceBytes", disk)
+        .fixed("tmpBytes", disk)
+        .named("ClaimLimits")
+        .describe(
+            "What the workspace is held to, by the kernel; at most what its pool has. Without "
+            "`pool`, smaller pools are passed over. What is left out stays the pool's");
+}
+
+controller::ClaimLimits limitsOf(const Json& body) {
+    controller::ClaimLimits limits;
+    const auto at = body.find("limits");
+    if (at == body.end()) return limits;
+    if (const auto cpu = at->find("cpu"); cpu != at->end()) {
+        limits.milli_cpu = static_cast<std::uint32_t>(std::llround(cpu->get<double>() * 1000.0));
+    }
+    if (const auto bytes = at->find("memoryBytes"); bytes != at->end()) {
+        limits.memory_bytes = bytes->get<std::uint64_t>();
+    }
+    if (const auto pids = at->find("pids"); pids != at->end()) {
+        limits.pids = pids->get<std::uint32_t>();
+    }
+    return limits;
+}
+
 /// Where to run: what a workspace and a one shot have in common.
 Schema placeSchema() {
     return Schema::object()
@@ -120,7 +153,7 @@ Schema placeSchema() {
                                 "may reach, as api.example.com, *.example.com:443 or "
                                 "203.0.113.0/24; left out: all of it"))
         .optional("credentials", Schema::array(credentialSchema()).sizes(0, 16))
-        .later("limits", "Choose a pool with the limits you need; see GET /v1/pools")
+        .optional("limits", claimLimitsSchema())
         .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
 }
 
@@ -293,6 +326,7 @@ controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
     if (const auto found = body.find("credentials"); found != body.end()) {
         request.credentials = *found;
     }
+    request.limits = limitsOf(body);
     request.labels = textsOf(body, "labels");
     request.secrets = textsOf(body, "secrets");
     request.files = filesOf(body);

@@ -120,6 +120,14 @@ void throwFaults(const Faults& faults, const std::string& what) {
         for (const FieldError& fault : faults.invalid) error.field(fault.pointer, fault.reason);
         throw error.hint("Mend the places listed in `errors`; the shapes are in /openapi.json");
     }
+    if (!faults.fixed.empty()) {
+        const FieldError& first = faults.fixed.front();
+        Error error(ErrorCode::InvalidSpec, first.pointer + " cannot be chosen here");
+        for (const FieldError& fault : faults.fixed) {
+            error.field(fault.pointer, "cannot be chosen here");
+        }
+        throw error.hint(first.reason);
+    }
     if (!faults.unsupported.empty()) {
         const FieldError& first = faults.unsupported.front();
         Error error(ErrorCode::Unsupported, "this version does not support " + first.pointer);
@@ -195,7 +203,11 @@ Schema& Schema::exactlyOne(std::vector<std::string> names) {
     return *this;
 }
 Schema& Schema::later(std::string name, std::string hint) {
-    later_.push_back({std::move(name), std::move(hint)});
+    later_.push_back({std::move(name), std::move(hint), false});
+    return *this;
+}
+Schema& Schema::fixed(std::string name, std::string hint) {
+    later_.push_back({std::move(name), std::move(hint), true});
     return *this;
 }
 Schema& Schema::open() {
@@ -280,7 +292,8 @@ void Schema::checkObject(const Json& value, const std::string& pointer, Faults& 
                                         [&name = key](const Later& l) { return l.name == name; });
         if (later != later_.end()) {
             if (!asksForNothing(member)) {
-                faults.unsupported.push_back({pointerTo(pointer, key), later->hint});
+                (later->never ? faults.fixed : faults.unsupported)
+                    .push_back({pointerTo(pointer, key), later->hint});
             }
         } else if (!open_ && faults.invalid.size() < kMostFaults) {
             std::vector<std::string> names;

@@ -45,7 +45,8 @@ extern const Format kLabelSelector;  ///< "key=value"
 /// What went wrong in one document.
 struct Faults {
     std::vector<FieldError> invalid;
-    std::vector<FieldError> unsupported;  ///< `reason` is the hint
+    std::vector<FieldError> fixed;        ///< `reason` is the hint
+    std::vector<FieldError> unsupported;  ///< likewise
 };
 
 /// The shape of a JSON value: validates one, and describes itself for OpenAPI 3.1. A value type;
@@ -75,6 +76,9 @@ public:
     /// it is Unsupported with this hint. Not in the OpenAPI document. Empty values, null, zero and
     /// false ask for nothing and pass.
     Schema& later(std::string name, std::string hint);
+    /// Object: a field that would make sense and cannot be chosen here, in any version: InvalidSpec
+    /// with this hint. Else as later().
+    Schema& fixed(std::string name, std::string hint);
     /// Object: unknown fields are welcome (the default: each is an error).
     Schema& open();
     /// Object: takes over all the fields of another one.
@@ -90,8 +94,9 @@ public:
 
     /// Appends to `faults` all that is wrong with `value`; `pointer` is where it stands.
     void check(const Json& value, const std::string& pointer, Faults& faults) const;
-    /// Throws Error(InvalidArgument) with every fault, or Error(Unsupported) if the only fault is
-    /// to ask for what this version cannot do. `what` begins the message: "the body".
+    /// Throws Error(InvalidArgument) with every fault, or, if the only fault is to ask for it,
+    /// Error(InvalidSpec) for what is fixed() and Error(Unsupported) for what comes later(). `what`
+    /// begins the message: "the body".
     void validate(const Json& value, const std::string& what) const;
     /// A value that fits: the first example, else one made of the examples, defaults and formats of
     /// its parts. `whole`: with every field, as an answer has; else only what must be there.
@@ -113,6 +118,7 @@ private:
     struct Later {
         std::string name;
         std::string hint;
+        bool never = false;
     };
 
     explicit Schema(Kind kind) : kind_(kind) {}

@@ -113,7 +113,8 @@ struct BindRequest {
     Json note = Json::object();
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;
-    std::string trust;  ///< certificates in PEM that programs trust besides the image's own
+    std::uint32_t cpus = 0;  ///< for thread counts, where they are fewer than at the start; 0: not
+    std::string trust;       ///< certificates in PEM that programs trust besides the image's own
     std::vector<AptArchive> apt;
     Deadlines deadlines;
 };

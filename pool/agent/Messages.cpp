@@ -207,6 +207,7 @@ std::string encodeBind(const BindRequest& request, const ClockShift& clocks) {
               {"deadlines",
                {{"expiresAtNs", nanos(clocks.theirs(request.deadlines.expires_at))},
                 {"idleTimeoutMs", request.deadlines.idle_timeout.count()}}}};
+    if (request.cpus > 0) json["cpus"] = request.cpus;
     if (!request.trust.empty()) json["trust"] = request.trust;
     for (const AptArchive& archive : request.apt) {
         Json one{{"source", archive.source}};

@@ -28,9 +28,8 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
     // The agent changes identity and ends tenants; tenants get nothing of it.
     const Json caps = Json::array({"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"});
     const std::uint64_t workspace = spec.limits.workspace_bytes;
-    const std::uint32_t cpus = std::max(1U, (spec.limits.milli_cpu + 999) / 1000);
     Json env = Json::array({"PATH=/usr/local/bin:/usr/bin:/bin", "HEARTH_SANDBOX=" + places.id,
-                            "HEARTH_CPUS=" + std::to_string(cpus)});
+                            "HEARTH_CPUS=" + std::to_string(wholeCpus(spec.limits))});
     // Not as variables of their own: the agent decides what its executions get.
     if (!places.image_facts.empty()) env.push_back("HEARTH_IMAGE=" + places.image_facts);
     if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);

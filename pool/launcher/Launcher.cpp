@@ -58,6 +58,7 @@ struct Rules {
 struct RulesOf {
     Rules operator()(const CreateRequest& r) const { return {seconds(60), &r.id, true, true}; }
     Rules operator()(const DestroyRequest& r) const { return {seconds(30), &r.id, false, true}; }
+    Rules operator()(const NarrowRequest& r) const { return {seconds(10), &r.id, false}; }
     Rules operator()(const ListRequest&) const { return {seconds(30), nullptr, false}; }
     Rules operator()(const SweepRequest&) const { return {seconds(300), nullptr, true}; }
     Rules operator()(const PrepareImageRequest&) const { return {seconds(600), nullptr, true}; }
@@ -230,7 +231,12 @@ void Launcher::accept(Job job) {
         born_.insert(create->id);
     if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body))
         born_.erase(destroy->id);
-    waiting_.push_back(std::move(job));
+    // A claim waits for this one; what is behind answers is not in a hurry.
+    if (std::holds_alternative<NarrowRequest>(job.request.body)) {
+        waiting_.push_front(std::move(job));
+    } else {
+        waiting_.push_back(std::move(job));
+    }
 }
 
 bool Launcher::mayStart(const Job& job) const {
@@ -304,6 +310,8 @@ Json Launcher::result(const Job& job) {
         sandboxes_->create(*create, job.fd.get());
     } else if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body)) {
         sandboxes_->destroy(destroy->id);
+    } else if (const auto* narrow = std::get_if<NarrowRequest>(&job.request.body)) {
+        return encodeInUse(sandboxes_->narrow(*narrow));
     } else if (const auto* list = std::get_if<ListRequest>(&job.request.body)) {
         Json items = Json::array();
         bool more = false;

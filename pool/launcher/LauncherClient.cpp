@@ -227,6 +227,11 @@ void LauncherClient::destroy(const SandboxId& id) {
     call(launcher::DestroyRequest{id});
 }
 
+std::optional<LimitInUse> LauncherClient::narrow(const SandboxId& id, const SandboxLimits& limits) {
+    return launcher::decodeInUse(
+        call(launcher::NarrowRequest{id, limits.milli_cpu, limits.memory_bytes, limits.pids}));
+}
+
 std::vector<LauncherClient::Found> LauncherClient::list() {
     std::vector<Found> all;
     for (bool more = true; more;) {

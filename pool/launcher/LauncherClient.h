@@ -55,6 +55,8 @@ public:
     /// `listen` becomes the agent's descriptor 3; it is only borrowed.
     void create(const SandboxId& id, const SandboxSpec& spec, int listen);
     void destroy(const SandboxId& id);
+    /// See ContainerRuntime::narrow().
+    std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits);
     std::vector<Found> list();
     /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that
     /// this launcher made and was not told to destroy: `keep` may be older than that one.

@@ -20,6 +20,8 @@ constexpr std::size_t kMaxImage = 255;
 constexpr std::size_t kMaxKeep = 6000;
 constexpr std::size_t kMaxWanted = 1000;
 constexpr std::size_t kMaxMessage = 2000;
+constexpr const char* kMemoryInUse = "memory";
+constexpr const char* kProcessesInUse = "pids";
 constexpr std::uint64_t kMaxSeq = 1ULL << 53U;
 constexpr JsonLimits kRequestLimits{kMaxPacket, 8, 8000, 64};
 constexpr JsonLimits kReplyLimits{kMaxPacket, 16, 100'000, 1000};
@@ -162,6 +164,12 @@ std::string layerDigest(Fields& fields) {
 RequestBody bodyFrom(const std::string& op, Fields& fields) {
     if (op == "create") return CreateRequest{fields.id("id"), specFrom(fields.at("spec"))};
     if (op == "destroy") return DestroyRequest{fields.id("id")};
+    if (op == "narrow") {
+        return NarrowRequest{fields.id("id"),
+                             static_cast<std::uint32_t>(fields.number("milliCpu", kMilliCpu)),
+                             fields.number("memory", kMemory),
+                             static_cast<std::uint32_t>(fields.number("pids", kPids))};
+    }
     if (op == "prepareImage") return PrepareImageRequest{imageName(fields, "name")};
     if (op == "describeImage") return DescribeImageRequest{imageName(fields, "name")};
     if (op == "addLayer") return AddLayerRequest{layerDigest(fields)};
@@ -212,6 +220,13 @@ struct BodyToJson {
         return {{"op", "create"}, {"id", r.id}, {"spec", toJson(r.spec)}};
     }
     Json operator()(const DestroyRequest& r) const { return {{"op", "destroy"}, {"id", r.id}}; }
+    Json operator()(const NarrowRequest& r) const {
+        return {{"op", "narrow"},
+                {"id", r.id},
+                {"milliCpu", r.milli_cpu},
+                {"memory", r.memory_bytes},
+                {"pids", r.pids}};
+    }
     Json operator()(const ListRequest& r) const { return {{"op", "list"}, {"after", r.after}}; }
     Json operator()(const SweepRequest& r) const { return {{"op", "sweep"}, {"keep", r.keep}}; }
     Json operator()(const PrepareImageRequest& r) const {
@@ -357,6 +372,27 @@ Fetched decodeFetched(const Json& json) {
     fetched.unpack_ms = fields.number("unpackMs", {0, kMaxSeq});
     fields.end();
     return fetched;
+}
+
+Json encodeInUse(const std::optional<LimitInUse>& in_use) {
+    Json result = Json::object();
+    if (in_use) {
+        result["inUse"] = in_use->of == LimitInUse::Of::Memory ? kMemoryInUse : kProcessesInUse;
+        result["used"] = in_use->used;
+    }
+    return result;
+}
+
+std::optional<LimitInUse> decodeInUse(const Json& json) {
+    if (json.is_object() && json.empty()) return std::nullopt;
+    Fields fields(json, "narrowed");
+    LimitInUse in_use;
+    const std::string of = fields.text("inUse", kMaxName);
+    if (of != kMemoryInUse && of != kProcessesInUse) refuse("narrowed.inUse is no limit");
+    in_use.of = of == kMemoryInUse ? LimitInUse::Of::Memory : LimitInUse::Of::Processes;
+    in_use.used = fields.number("used", {0, kMaxSeq});
+    fields.end();
+    return in_use;
 }
 
 Json encodeFound(const Found& found) {

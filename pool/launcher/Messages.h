@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -28,6 +29,13 @@ struct CreateRequest {
 };
 struct DestroyRequest {
     SandboxId id;
+};
+/// Holds a sandbox to less than it was made with; no message can give it more again.
+struct NarrowRequest {
+    SandboxId id;
+    std::uint32_t milli_cpu = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint32_t pids = 0;
 };
 /// One page of what exists: ids behind `after`.
 struct ListRequest {
@@ -63,9 +71,9 @@ struct RemoveLayerRequest {
 struct FactsRequest {};
 
 using RequestBody =
-    std::variant<CreateRequest, DestroyRequest, ListRequest, SweepRequest, PrepareImageRequest,
-                 DescribeImageRequest, FetchImageRequest, ForgetImagesRequest, AddLayerRequest,
-                 RemoveLayerRequest, FactsRequest>;
+    std::variant<CreateRequest, DestroyRequest, NarrowRequest, ListRequest, SweepRequest,
+                 PrepareImageRequest, DescribeImageRequest, FetchImageRequest, ForgetImagesRequest,
+                 AddLayerRequest, RemoveLayerRequest, FactsRequest>;
 struct Request {
     std::uint64_t seq = 0;
     RequestBody body;
@@ -130,6 +138,10 @@ struct Fetched {
 };
 Json encodeFetched(const Fetched& fetched);
 Fetched decodeFetched(const Json& json);
+
+/// What came of a narrowing: an empty object where the sandbox is held to it.
+Json encodeInUse(const std::optional<LimitInUse>& in_use);
+std::optional<LimitInUse> decodeInUse(const Json& json);
 
 Json encodeFound(const Found& found);
 Found decodeFound(const Json& json);

@@ -14,6 +14,7 @@
 #include "pool/launcher/DiskWorkspace.h"
 #include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
+#include "pool/sys/GroupLimits.h"
 #include "pool/sys/LoopDevice.h"
 #include "pool/sys/Namespaces.h"
 #include "pool/sys/Process.h"
@@ -163,6 +164,15 @@ void Sandboxes::destroy(const SandboxId& id) {
     sys::removeFile(names_.socket(id));
     leases_.release(id);
     sys::removeTree(names_.bundle(id));  // last: while it is there, a list shows the sandbox
+}
+
+std::optional<LimitInUse> Sandboxes::narrow(const NarrowRequest& request) const {
+    const std::optional<sys::LimitInUse> in_use =
+        sys::lowerLimits(cgroups_, names_.cgroup(request.id),
+                         {request.milli_cpu, request.memory_bytes, request.pids});
+    if (!in_use) return std::nullopt;
+    const bool memory = in_use->of == sys::LimitInUse::Of::Memory;
+    return LimitInUse{memory ? LimitInUse::Of::Memory : LimitInUse::Of::Processes, in_use->used};
 }
 
 std::set<SandboxId> Sandboxes::known(bool old_sockets_only) {

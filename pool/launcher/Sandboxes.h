@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ctime>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ public:
     void create(const CreateRequest& request, int listen);
     /// Ends one and removes everything of it; nothing there is fine. Throws if something resists.
     void destroy(const SandboxId& id);
+    /// Holds one to less than it was made with. What the kernel has in force is the bound, so
+    /// nothing is ever widened, whatever was asked for before: Error(Forbidden). Error(NotFound)
+    /// if it has gone. A value where a limit is in use already: it is then to be ended.
+    std::optional<LimitInUse> narrow(const NarrowRequest& request) const;
     /// Whole or in pieces, sorted by id, at most a page behind `after`; `more` says if there are
     /// others.
     std::vector<Found> list(const std::string& after, bool& more);

@@ -117,6 +117,11 @@ public:
         static_cast<void>(id), static_cast<void>(first);
         return true;
     }
+    /// Holds a sandbox to the cpu, memory and processes of `limits`, by the kernel and from the
+    /// return on; its disk stays as it is. Nothing is ever widened: limits that it does not have
+    /// are the caller's mistake. A value where it uses as much already: it must then serve nobody,
+    /// for it may have some of the limits. Error(NotFound) if it is gone.
+    virtual std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) = 0;
     /// The manifest digest of an image that is ready to be used; unpacks it if need be (may take
     /// long). Throws Error(NotFound) with a hint for a name that is not there.
     virtual std::string resolveImage(const std::string& name) = 0;

@@ -40,6 +40,7 @@ ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const Sandbox
                   .listening = !accept_only_,
                   .labels = spec.labels,
                   .created_unix_ms = toUnixMillis(clock_.wall())};
+    limits_[id] = spec.limits;
     ++created_;
     return accept_only_ ? Started::Accepted : Started::Listening;
 }
@@ -54,6 +55,7 @@ void FakeRuntime::destroy(const SandboxId& id) {
         }
         infos_.erase(id);
         first_.erase(id);
+        limits_.erase(id);
     }
     if (agent) loop_->kill(*agent);
 }
@@ -120,6 +122,39 @@ std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
         usage.processes = 1 + agent->running();
         return usage;
     });
+}
+
+std::optional<LimitInUse> FakeRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {
+    const std::optional<SandboxUsage> now = usage(id);
+    if (!now) throw Error(ErrorCode::NotFound, "the sandbox has gone");
+    const std::lock_guard lock(mutex_);
+    const auto found = limits_.find(id);
+    if (found == limits_.end()) throw Error(ErrorCode::NotFound, "the sandbox has gone");
+    SandboxLimits& held = found->second;
+    if (limits.milli_cpu > held.milli_cpu || limits.memory_bytes > held.memory_bytes ||
+        limits.pids > held.pids) {
+        throw Error(ErrorCode::Forbidden, "a limit of a sandbox would be raised");
+    }
+    const std::uint64_t memory = memory_used_ > 0 ? memory_used_ : now->memory_bytes;
+    if (now->processes >= limits.pids) {
+        return LimitInUse{LimitInUse::Of::Processes, now->processes};
+    }
+    if (memory > limits.memory_bytes) return LimitInUse{LimitInUse::Of::Memory, memory};
+    held.milli_cpu = limits.milli_cpu;
+    held.memory_bytes = limits.memory_bytes;
+    held.pids = limits.pids;
+    return std::nullopt;
+}
+
+void FakeRuntime::useMemory(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    memory_used_ = bytes;
+}
+
+std::optional<SandboxLimits> FakeRuntime::limitsOf(const SandboxId& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = limits_.find(id);
+    return found == limits_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool FakeRuntime::goFirst(const SandboxId& id, bool first) {

@@ -40,6 +40,7 @@ public:
     void onNews(const std::function<void(const SandboxId&)>& news) override;
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     bool goFirst(const SandboxId& id, bool first) override;
     std::string resolveImage(const std::string& name) override;
     std::optional<KnownImage> knownImage(const std::string& wanted) override;
@@ -56,6 +57,10 @@ public:
     void failCreates(unsigned count);
     /// usage() throws from now on.
     void failUsage();
+    /// narrow() finds so much memory in use from now on; else what usage() tells.
+    void useMemory(std::uint64_t bytes);
+    /// What the sandbox is held to; nullopt if it is not there.
+    std::optional<SandboxLimits> limitsOf(const SandboxId& id) const;
     /// create() only accepts sandboxes from now on; they listen when letListen() is called.
     void acceptOnly();
     /// Every sandbox that was only accepted listens, and the news are told.
@@ -87,6 +92,8 @@ private:
     std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;  // guarded by mutex_
     std::map<SandboxId, SandboxInfo> infos_;                  // guarded by mutex_
     std::set<SandboxId> first_;                               // guarded by mutex_
+    std::map<SandboxId, SandboxLimits> limits_;               // guarded by mutex_
+    std::uint64_t memory_used_ = 0;                           // guarded by mutex_; 0: as usage()
     unsigned failing_ = 0;                                    // guarded by mutex_
     bool blind_ = false;                                      // guarded by mutex_
     bool accept_only_ = false;                                // guarded by mutex_

@@ -75,6 +75,11 @@ std::optional<SandboxUsage> OciRuntime::usage(const SandboxId& id) {
                         read->oom_kills};
 }
 
+std::optional<LimitInUse> OciRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {
+    requireId(id);
+    return launcher_.narrow(id, limits);
+}
+
 bool OciRuntime::goFirst(const SandboxId& id, bool first) {
     requireId(id);
     return sys::CpuWeightFile(cgroups_, names_.cgroup(id))

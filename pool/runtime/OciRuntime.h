@@ -25,6 +25,7 @@ public:
     std::vector<SandboxInfo> list() override;
     Fd connect(const SandboxId& id) override;
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     bool goFirst(const SandboxId& id, bool first) override;
     std::string resolveImage(const std::string& name) override;
     bool sameImage(const std::string& image, const std::string& wanted) override;

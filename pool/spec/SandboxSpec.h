@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,6 +20,20 @@ struct SandboxLimits {
     std::uint64_t tmp_bytes = 64ULL << 20U;
 
     bool operator==(const SandboxLimits&) const = default;
+};
+
+/// How many threads at once are of use: for the variables that numeric libraries read.
+inline std::uint32_t wholeCpus(const SandboxLimits& limits) {
+    return std::max(1U, (limits.milli_cpu + 999) / 1000);
+}
+
+/// A limit that a sandbox cannot be held to, because it uses as much already.
+struct LimitInUse {
+    enum class Of { Memory, Processes };
+    Of of = Of::Memory;
+    std::uint64_t used = 0;
+
+    bool operator==(const LimitInUse&) const = default;
 };
 
 /// Where a sandbox has its layer, which it shares read-only with all others that have the same.

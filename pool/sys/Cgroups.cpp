@@ -45,17 +45,6 @@ bool isMember(pid_t pid, const std::string& path) {
     return groups && (*groups + "\n").find(":" + path + "\n") != std::string::npos;
 }
 
-/// Value behind `key` in lines of "key value".
-std::uint64_t keyed(const std::optional<std::string>& text, const std::string& key) {
-    if (!text) return 0;
-    for (const std::string& line : split(*text, '\n')) {
-        if (line.starts_with(key + " ")) {
-            return std::strtoull(line.c_str() + key.size() + 1, nullptr, 10);
-        }
-    }
-    return 0;
-}
-
 std::uint64_t number(const std::optional<std::string>& text) {
     return text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
 }
@@ -185,18 +174,28 @@ std::optional<CgroupUsage> readUsage(const Cgroups& cgroups, const std::string& 
     CgroupUsage usage;
     usage.processes = number(readFile(*pids + "/pids.current"));
     if (cgroups.version() == CgroupVersion::V2) {
-        usage.cpu_ns = keyed(readFile(*memory + "/cpu.stat"), "usage_usec") * 1000;
+        usage.cpu_ns = keyedNumber(readFile(*memory + "/cpu.stat"), "usage_usec") * 1000;
         usage.memory_bytes = number(readFile(*memory + "/memory.current"));
         usage.memory_peak_bytes = number(readFile(*memory + "/memory.peak"));
-        usage.oom_kills = keyed(readFile(*memory + "/memory.events"), "oom_kill");
+        usage.oom_kills = keyedNumber(readFile(*memory + "/memory.events"), "oom_kill");
     } else {
         const auto cpu = cgroups.directory("cpuacct", path);
         if (cpu) usage.cpu_ns = number(readFile(*cpu + "/cpuacct.usage"));
         usage.memory_bytes = number(readFile(*memory + "/memory.usage_in_bytes"));
         usage.memory_peak_bytes = number(readFile(*memory + "/memory.max_usage_in_bytes"));
-        usage.oom_kills = keyed(readFile(*memory + "/memory.oom_control"), "oom_kill");
+        usage.oom_kills = keyedNumber(readFile(*memory + "/memory.oom_control"), "oom_kill");
     }
     return usage;
+}
+
+std::uint64_t keyedNumber(const std::optional<std::string>& text, const std::string& key) {
+    if (!text) return 0;
+    for (const std::string& line : split(*text, '\n')) {
+        if (line.starts_with(key + " ")) {
+            return std::strtoull(line.c_str() + key.size() + 1, nullptr, 10);
+        }
+    }
+    return 0;
 }
 
 }  // namespace hearth::sys

@@ -59,4 +59,7 @@ struct CgroupUsage {
 };
 std::optional<CgroupUsage> readUsage(const Cgroups& cgroups, const std::string& path);
 
+/// The number behind `key` in lines of "key number", as kernel files have them; 0 without one.
+std::uint64_t keyedNumber(const std::optional<std::string>& text, const std::string& key);
+
 }  // namespace hearth::sys

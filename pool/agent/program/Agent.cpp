@@ -362,6 +362,7 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
                                    "the claim was bound with another body", details);
         case BindOutcome::Bound:
             executions_.environment().bind(std::move(env));
+            executions_.environment().narrowTo(body["cpus"].integer());
             deadlines_.setExpiresAt(body["deadlines"]["expiresAtNs"].integer());
             deadlines_.setIdleTimeout(body["deadlines"]["idleTimeoutMs"].integer());
             deadlines_.touch(now);

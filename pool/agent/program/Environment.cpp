@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iterator>
 
 namespace hearth::agent {
@@ -37,7 +38,11 @@ Value parsed(const std::string& text) {
 }  // namespace
 
 Environment::Environment(const Settings& settings)
-    : settings_(settings), image_(parsed(settings.image)) {}
+    : settings_(settings), image_(parsed(settings.image)), cpus_(settings.cpus) {}
+
+void Environment::narrowTo(std::int64_t cpus) {
+    if (cpus > 0 && cpus < std::strtoll(cpus_.c_str(), nullptr, 10)) cpus_ = std::to_string(cpus);
+}
 
 bool Environment::read(const Value& body, std::map<std::string, std::string>& out) {
     for (std::size_t i = 0; i < body.keys().size(); ++i) {
@@ -88,9 +93,9 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
         env["HEARTH_IMAGE_WORKDIR"] = image_["workdir"].text();
     }
     if (pty) env["TERM"] = "xterm-256color";
-    if (!settings_.cpus.empty()) {
+    if (!cpus_.empty()) {
         for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
-            env[name] = settings_.cpus;
+            env[name] = cpus_;
         }
     }
     for (const auto& [name, value] : bound) env[name] = value;

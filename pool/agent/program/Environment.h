@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,6 +21,11 @@ public:
     const Value& image() const noexcept { return image_; }
     /// Variables and secrets of the bind.
     void bind(std::map<std::string, std::string> env) { bound_ = std::move(env); }
+
+    /// Thread counts of numeric libraries follow so many processors from now on, where they are
+    /// fewer than at the start; 0 or less changes nothing.
+    void narrowTo(std::int64_t cpus);
+    bool narrowed() const noexcept { return cpus_ != settings_.cpus; }
 
     /// Without the bind's: what an interpreter that is started before it begins with.
     std::vector<std::string> unbound() const { return make({}, Value(), false); }
@@ -42,6 +48,7 @@ private:
     const Settings& settings_;
     const Value image_;
     std::map<std::string, std::string> bound_;
+    std::string cpus_;
 };
 
 }  // namespace hearth::agent

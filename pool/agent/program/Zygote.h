@@ -57,6 +57,7 @@ public:
 
     /// Modules to import, in force from the next start on.
     void setImports(std::vector<std::string> imports) { imports_ = std::move(imports); }
+    bool imports() const noexcept { return !imports_.empty(); }
     void start() override;
     /// A child that is ready, or null; another is forked later, when the answer has gone out.
     std::unique_ptr<Parked> take();

@@ -106,12 +106,19 @@ Warming* Zygotes::warming(std::string_view language) {
     return find(language);
 }
 
+bool Zygotes::standsFor(const Zygote& zygote, const std::vector<std::string>& env) const {
+    // A bind that narrows changes how many threads numeric libraries are to have. A zygote that
+    // was told to import nothing has none of them, and its children are given the new number.
+    const bool unread = environment_.narrowed() && !zygote.imports();
+    return !Environment::actsAtStart(unread ? environment_.unbound() : zygote.environment(), env);
+}
+
 std::unique_ptr<Parked> Zygotes::take(std::string_view language,
                                       const std::vector<std::string>& env) {
     Zygote* const zygote = find(language);
     if (zygote == nullptr) return nullptr;
     zygote->start();
-    if (Environment::actsAtStart(zygote->environment(), env)) return nullptr;
+    if (!standsFor(*zygote, env)) return nullptr;
     return zygote->take();
 }
 
@@ -119,9 +126,7 @@ std::unique_ptr<Parked> Zygotes::takeSoon(std::string_view language,
                                           const std::vector<std::string>& env) {
     std::unique_ptr<Parked> parked = take(language, env);
     Zygote* const zygote = find(language);
-    if (parked || zygote == nullptr || Environment::actsAtStart(zygote->environment(), env)) {
-        return parked;
-    }
+    if (parked || zygote == nullptr || !standsFor(*zygote, env)) return parked;
     return zygote->takeComing();
 }
 

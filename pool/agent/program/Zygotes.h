@@ -53,6 +53,8 @@ private:
     class Waiting;
 
     Zygote* find(std::string_view language);
+    /// Whether a child of it can run as if it had been started with `env`.
+    bool standsFor(const Zygote& zygote, const std::vector<std::string>& env) const;
     /// What is started ahead for it; null for nothing.
     Warming* warming(std::string_view language);
 

@@ -106,7 +106,7 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
     const std::string uid = std::to_string(kUid);
     const std::string seccomp =
         dumpJson(launcher::seccomp::ociFilter(launcher::seccomp::AgentIdentity::Tenant));
-    return {
+    Json config{
         {"NetworkMode", "none"},
         {"ReadonlyRootfs", true},
         {"Privileged", false},
@@ -115,13 +115,7 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
         {"SecurityOpt", Json::array({"no-new-privileges:true", "seccomp=" + seccomp})},
         {"MaskedPaths", hiddenPaths()},
         {"ReadonlyPaths", launcher::readonlyPaths()},
-        {"PidsLimit", limits.pids},
-        // Limit and limit with swap are one: nothing of a tenant is ever swapped.
-        {"Memory", limits.memory_bytes},
-        {"MemorySwap", limits.memory_bytes},
         {"CpuShares", kCpuShares},
-        {"CpuPeriod", kCpuPeriod},
-        {"CpuQuota", std::max<std::uint64_t>(limits.milli_cpu * kCpuPeriod / 1000, 1000)},
         {"OomScoreAdj", kOomScore},
         {"Ulimits", ulimits(limits)},
         {"ShmSize", std::min(16 * kMiB, limits.memory_bytes / 8)},
@@ -145,26 +139,36 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
           {"kernel.msgmni", "16"},
           {"kernel.sem", "32 128 32 16"},
           {"net.ipv4.ping_group_range", "1 0"}}}};
+    config.update(limitsUpdate(limits));
+    return config;
 }
 
 /// The agent's environment. What the image has set comes as data, for its executions; only where
 /// the agent looks for interpreters is the image's word.
 Json environment(const SandboxSpec& spec, const ContainerPlaces& places) {
-    const std::uint32_t cpus = std::max(1U, (spec.limits.milli_cpu + 999) / 1000);
     std::string path = "PATH=/usr/local/bin:/usr/bin:/bin";
     for (const std::string& variable : places.image_env) {
         if (variable.starts_with("PATH=/")) path = variable;
     }
     const Json brought{{"env", image::takeableEnv(places.image_env)},
                        {"workdir", places.image_workdir}};
-    Json env =
-        Json::array({path, "HEARTH_SANDBOX=" + places.id, "HEARTH_CPUS=" + std::to_string(cpus),
-                     "HEARTH_IMAGE=" + dumpJson(brought)});
+    Json env = Json::array({path, "HEARTH_SANDBOX=" + places.id,
+                            "HEARTH_CPUS=" + std::to_string(wholeCpus(spec.limits)),
+                            "HEARTH_IMAGE=" + dumpJson(brought)});
     if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);
     return env;
 }
 
 }  // namespace
+
+Json limitsUpdate(const SandboxLimits& limits) {
+    return {{"PidsLimit", limits.pids},
+            // Limit and limit with swap are one: nothing of a tenant is ever swapped.
+            {"Memory", limits.memory_bytes},
+            {"MemorySwap", limits.memory_bytes},
+            {"CpuPeriod", kCpuPeriod},
+            {"CpuQuota", std::max<std::uint64_t>(limits.milli_cpu * kCpuPeriod / 1000, 1000)}};
+}
 
 Json containerConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
     const std::string user = std::to_string(kUid) + ":" + std::to_string(kUid);

@@ -39,5 +39,8 @@ struct ContainerPlaces {
 /// The body of POST /containers/create: the one place that decides how a container is shut in.
 /// Pure.
 Json containerConfig(const SandboxSpec& spec, const ContainerPlaces& places);
+/// The body of POST /containers/{name}/update: what of the limits can change while it runs, in the
+/// same words. Pure.
+Json limitsUpdate(const SandboxLimits& limits);
 
 }  // namespace hearth::pool::docker

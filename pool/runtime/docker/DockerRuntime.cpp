@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -17,18 +16,22 @@
 #include "pool/runtime/AgentSocket.h"
 #include "pool/runtime/docker/AgentRelay.h"
 #include "pool/runtime/docker/ContainerConfig.h"
+#include "pool/runtime/docker/EngineJson.h"
 #include "pool/runtime/docker/Handover.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool {
 namespace {
 
-using docker::EngineRequest;
+using docker::child;
+using docker::count;
 using docker::Gate;
+using docker::text;
 
 constexpr unsigned kLifecycleCalls = 4;
 // A client may be waiting for these; the others belong to the reconciler.
 constexpr auto kLook = std::chrono::seconds(5);
+constexpr auto kNarrow = std::chrono::seconds(10);
 constexpr auto kMake = std::chrono::seconds(60);
 constexpr auto kEnd = std::chrono::seconds(30);
 constexpr auto kAgent = std::chrono::seconds(15);
@@ -43,37 +46,6 @@ TimePoint in(std::chrono::nanoseconds span) {
 
 void requireId(const SandboxId& id) {
     if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
-}
-
-std::string text(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::uint64_t count(const Json& object, const char* key) {
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
-const Json& child(const Json& object, const char* key) {
-    static const Json kNothing = Json::object();
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    return found != object.end() && found->is_object() ? *found : kNothing;
-}
-
-/// The group of the memory controller, or the one of version 2, in a text of /proc/PID/cgroup.
-std::optional<std::string> groupIn(const std::string& text) {
-    std::optional<std::string> unified;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        const std::size_t first = line.find(':');
-        const std::size_t second = line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-        if (controllers.find(",memory,") != std::string::npos) return line.substr(second + 1);
-        if (controllers == ",,") unified = line.substr(second + 1);
-    }
-    return unified;
 }
 
 }  // namespace
@@ -91,9 +63,9 @@ DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::E
       owned_(std::move(engine)),
       engine_(*owned_),
       images_(engine_, instance.data_dir),
+      use_(engine_),
       lifecycle_(kLifecycleCalls),
       layers_(names_.layers()),
-      cgroups_(sys::Cgroups::detect()),
       insides_(instance.data_dir + "/docker"),
       inside_(
           launcher::installInside(insides_, agent_path, launcher::seccomp::AgentIdentity::Tenant)),
@@ -231,8 +203,8 @@ void DockerRuntime::destroy(const SandboxId& id) {
     {
         const std::lock_guard lock(mutex_);
         made_.erase(id);
-        cgroup_of_.erase(id);
     }
+    use_.forget(names_.container(id));
     removeUnusedVolumes(until);
 }
 
@@ -302,49 +274,16 @@ Fd DockerRuntime::connect(const SandboxId& id) {
     }
 }
 
-std::optional<std::string> DockerRuntime::cgroupOf(const SandboxId& id) {
-    {
-        const std::lock_guard lock(mutex_);
-        const auto known = cgroup_of_.find(id);
-        if (known != cgroup_of_.end()) return known->second;
-    }
-    const auto found = engine_.find("/containers/" + names_.container(id) + "/json", in(kLook));
-    if (!found) return std::nullopt;
-    const std::uint64_t pid = count(child(*found, "State"), "Pid");
-    if (pid == 0) return std::nullopt;
-    const auto groups = sys::readFile("/proc/" + std::to_string(pid) + "/cgroup");
-    const std::optional<std::string> group = groups ? groupIn(*groups) : std::nullopt;
-    // On another machine, or in another PID namespace, the number is somebody else's.
-    const std::string container = text(*found, "Id");
-    if (!group || container.empty() || group->find(container) == std::string::npos) {
-        return std::nullopt;
-    }
-    const std::lock_guard lock(mutex_);
-    cgroup_of_[id] = *group;
-    return group;
-}
-
 std::optional<SandboxUsage> DockerRuntime::usage(const SandboxId& id) {
     requireId(id);
-    const std::optional<std::string> group = cgroupOf(id);
-    if (!group) return engineUsage(id);
-    const std::optional<sys::CgroupUsage> read = sys::readUsage(cgroups_, *group);
-    if (!read) return std::nullopt;
-    return SandboxUsage{read->cpu_ns, read->memory_bytes, read->memory_peak_bytes, read->processes,
-                        read->oom_kills};
+    return use_.usage(names_.container(id), in(kLook));
 }
 
-std::optional<SandboxUsage> DockerRuntime::engineUsage(const SandboxId& id) {
-    const auto stats = engine_.find(
-        "/containers/" + names_.container(id) + "/stats?stream=0&one-shot=1", in(kLook));
-    if (!stats || count(child(*stats, "pids_stats"), "current") == 0) return std::nullopt;
-    SandboxUsage usage;
-    usage.cpu_ns = count(child(child(*stats, "cpu_stats"), "cpu_usage"), "total_usage");
-    const Json& memory = child(*stats, "memory_stats");
-    usage.memory_bytes = count(memory, "usage");
-    usage.memory_peak_bytes = std::max(count(memory, "max_usage"), usage.memory_bytes);
-    usage.processes = count(child(*stats, "pids_stats"), "current");
-    return usage;
+std::optional<LimitInUse> DockerRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {
+    requireId(id);
+    const TimePoint until = in(kNarrow);
+    const Gate::Place place = lifecycle_.enter(until);
+    return use_.narrow(names_.container(id), limits, until);
 }
 
 std::string DockerRuntime::resolveImage(const std::string& name) {

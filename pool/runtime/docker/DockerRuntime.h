@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,10 +14,10 @@
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/docker/AgentMode.h"
 #include "pool/runtime/docker/AgentVolume.h"
+#include "pool/runtime/docker/ContainerUse.h"
 #include "pool/runtime/docker/DockerImages.h"
 #include "pool/runtime/docker/EngineClient.h"
 #include "pool/runtime/docker/RelayPump.h"
-#include "pool/sys/Cgroups.h"
 
 namespace hearth::pool {
 
@@ -48,6 +47,9 @@ public:
     /// From the container's control groups, or, where they are not ours to see, from the daemon,
     /// which does not know what the kernel killed for memory.
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    /// By the Engine's update, one of the at most four calls; without the control groups in sight
+    /// it is not seen whether the kernel killed for it.
+    std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     std::string resolveImage(const std::string& name) override;
     bool sameImage(const std::string& image, const std::string& wanted) override;
     std::optional<KnownImage> knownImage(const std::string& wanted) override;
@@ -90,8 +92,6 @@ private:
     void removeFiles(const SandboxId& id) const;
     void sweepOnce(const std::set<SandboxId>& keep);
     std::string describeEnd(const SandboxId& id, TimePoint until);
-    std::optional<std::string> cgroupOf(const SandboxId& id);
-    std::optional<SandboxUsage> engineUsage(const SandboxId& id);
     void readFacts();
 
     launcher::Names names_;
@@ -99,17 +99,16 @@ private:
     std::unique_ptr<docker::EngineClient> owned_;
     docker::EngineClient& engine_;
     docker::DockerImages images_;
+    docker::ContainerUse use_;
     docker::Gate lifecycle_;
     image::LayerStore layers_;
-    sys::Cgroups cgroups_;
     std::string insides_;  ///< every version of the agent in use
     std::string inside_;   ///< this one's
     docker::AgentChoice agent_;
     docker::AgentVolume volume_;
     RuntimeFacts facts_;  ///< without images
     std::mutex mutex_;
-    std::set<SandboxId> made_;                    // guarded by mutex_
-    std::map<SandboxId, std::string> cgroup_of_;  // guarded by mutex_
+    std::set<SandboxId> made_;  // guarded by mutex_
     docker::RelayPump pump_;
 };
 

@@ -80,6 +80,24 @@ TEST_CASE("a layer is found by everything that runs, and a request's own words s
     CHECK(without.client.ask(exec("e3", "echo ${PYTHONPATH-none}")).out == "none\n");
 }
 
+TEST_CASE("thread counts follow a bind that narrows the processors, and none that widens",
+          "[unit][agent][program]") {
+    const auto threads = [](const Json& cpus) {
+        AgentProcess agent;
+        Client client(agent.socket());
+        client.ask(hello());
+        Json bind = bindRequest();
+        bind["cpus"] = cpus;
+        if (!client.ask(bind).ok) return std::string("refused");
+        return client.ask(exec("e1", "echo $OMP_NUM_THREADS $MKL_NUM_THREADS")).out;
+    };
+    CHECK(threads(1) == "1 1\n");
+    CHECK(threads(3) == "3 3\n");
+    CHECK(threads(4) == "3 3\n");
+    CHECK(threads(0) == "3 3\n");
+    CHECK(threads("x") == "3 3\n");
+}
+
 TEST_CASE("a command runs as the tenant with the bound environment", "[unit][agent][program]") {
     Bound b;
     Json run = exec("e1", "echo $A-$B-$S-$OMP_NUM_THREADS; pwd; id -u; umask; echo no >&2; exit 3");

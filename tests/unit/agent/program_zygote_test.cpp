@@ -12,12 +12,14 @@ namespace {
 
 /// A bound agent whose Python is warm.
 struct Warm {
-    explicit Warm(const Json& imports = Json::array()) : client(agent.socket()) {
+    explicit Warm(const Json& imports = Json::array(), int cpus = 0) : client(agent.socket()) {
         client.ask(hello());
         prewarmed = client.ask({{"op", "prewarm"},
                                 {"languages", {{"python", {{"imports", imports}}}}},
                                 {"waitMs", 20'000}});
-        if (!client.ask(bindRequest()).ok) throw std::runtime_error("bind");
+        Json bind = bindRequest();
+        if (cpus > 0) bind["cpus"] = cpus;
+        if (!client.ask(bind).ok) throw std::runtime_error("bind");
     }
     Json code(const std::string& text) {
         return {{"op", "exec"},         {"id", "e" + std::to_string(++count)},
@@ -58,6 +60,26 @@ TEST_CASE("prewarm answers when the interpreter waits, and the first run finds i
     CHECK(o.result()["status"] == "ok");
     CHECK(o.result()["interpreter"] == "zygote");
     CHECK(o.note["started"]["interpreter"] == "zygote");
+}
+
+TEST_CASE("a bind that narrows the processors keeps a zygote warm, but for one with imports",
+          "[unit][agent][program]") {
+    const std::string threads = "import os; print(os.environ['OMP_NUM_THREADS'])";
+    Warm plain(Json::array(), 1);
+    CHECK(plain.fresh(threads).out == "1\n");
+    // The request's own number is another matter: the interpreter is then one that began with it.
+    Json own = plain.code(threads);
+    own["env"] = {{"OMP_NUM_THREADS", "2"}};
+    const Outcome cold = plain.client.ask(own);
+    CHECK(cold.out == "2\n");
+    CHECK(cold.result()["interpreter"] == "cold");
+    // What was imported may have read the old number.
+    Warm loaded(Json::array({"json"}), 1);
+    const Outcome o = loaded.run(threads);
+    CHECK(o.out == "1\n");
+    CHECK(o.result()["interpreter"] == "cold");
+    Warm same(Json::array({"json"}), 3);
+    CHECK(same.fresh(threads).out == "3\n");
 }
 
 TEST_CASE("prewarm says which module cannot be imported, and refuses what is no module",

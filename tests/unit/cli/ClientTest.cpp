@@ -165,6 +165,22 @@ TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
     CHECK(request({"--image", "python:3", "--command", "ls"}).body["image"] == "python:3");
 }
 
+TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") {
+    const Json limits =
+        request({"--cpu", "500m", "--memory", "64Mi", "--pids", "32", "--command", "ls"})
+            .body["limits"];
+    CHECK(limits == Json({{"cpu", 0.5}, {"memoryBytes", 64 << 20}, {"pids", 32}}));
+    CHECK(request({"--cpu", "0.29", "-c", "1"}).body["limits"] == Json({{"cpu", 0.29}}));
+    CHECK_FALSE(request({"-c", "1"}).body.contains("limits"));
+    CHECK_THROWS_AS(request({"--cpu", "half", "-c", "1"}), UsageError);
+    CHECK_THROWS_AS(request({"--memory", "64Q", "-c", "1"}), UsageError);
+    CHECK_THROWS_AS(request({"--pids", "many", "-c", "1"}), UsageError);
+    CHECK_THROWS_AS(request({"-w", "ws_1", "--pids", "32", "-c", "1"}), UsageError);
+    for (const char* command : {"run", "open"}) {
+        CHECK(call({command, "--help"}).out.find("--memory SIZE") != std::string::npos);
+    }
+}
+
 TEST_CASE("run names the packages that must be there", "[unit][cli]") {
     const Json body = request({"--packages", "a>=1, <2", "--packages", "b", "-c", "1"}).body;
     CHECK(body["packages"] == Json({"a>=1, <2", "b"}));

@@ -170,8 +170,8 @@ public:
                                 breaker,        work, events, metrics, log,   layers,  clock};
     PoolReconciler pools{specs, warm,   queue,   breaker, endings, work,
                          table, events, metrics, layers,  clock};
-    Claims claims{table,   queue,  sandboxes, marks, endings, work,
-                  journal, events, metrics,   log,   broker,  clock};
+    Claims claims{table,  queue,   sandboxes, ground.runtime, marks, endings, work, journal,
+                  events, metrics, log,       broker,         clock};
     OnDemandPools on_demand{rules,  ground.runtime, specs, warm, queue, work,
                             events, metrics,        log,   "p",  clock};
     WorkspaceService workspaces{table,          claims,    endings, specs, journal, sandboxes, warm,

@@ -27,11 +27,12 @@ WorkspaceRequest wanting(const House& house, const std::string& image) {
 }
 
 /// Opens a workspace on a thread of its own while this one runs the loop.
-WorkspaceView openIn(House& house, const std::string& image) {
+WorkspaceView openIn(House& house, const std::string& image, const ClaimLimits& limits = {}) {
     std::optional<WorkspaceView> view;
     std::exception_ptr failure;
     std::atomic<bool> done{false};
-    const WorkspaceRequest request = wanting(house, image);
+    WorkspaceRequest request = wanting(house, image);
+    request.limits = limits;
     house.ground.manual.advance(1ms);
     std::jthread client([&] {
         try {
@@ -68,6 +69,10 @@ TEST_CASE("an image that is here and has no pool becomes a cold workspace with i
     CHECK(view.claim->pull_ms == 0);
     CHECK(view.pool.starts_with("ondemand-"));
     CHECK(view.limits.pids == 77);  // as the default pool
+    const Error more = errorOf([&] { openIn(house, "tool:1", {.pids = 78}); });
+    CHECK(more.code() == ErrorCode::InvalidSpec);
+    CHECK(more.fields().front().pointer == "/limits/pids");
+    CHECK(openIn(house, "tool:1", {.pids = 70}).limits.pids == 70);
     const PoolPtr pool = house.specs.find(view.pool);
     REQUIRE(pool);
     CHECK(pool->on_demand == "tool:1");

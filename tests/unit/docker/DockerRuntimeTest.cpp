@@ -204,6 +204,70 @@ TEST_CASE("facts say what the daemon does", "[unit][docker]") {
     CHECK(facts.images == std::vector<std::string>{"alpine:3"});
 }
 
+namespace {
+
+/// An Engine on another machine whose container has 5 processes and 60 MB, 20 of them in files.
+std::string narrowing(const Seen& seen, const std::string& update) {
+    if (seen.method == "POST") return update;
+    if (seen.target.ends_with("/json")) return answer(200, R"({"Id":"1","State":{"Pid":0}})");
+    return answer(200, R"({"cpu_stats":{},"pids_stats":{"current":5},"memory_stats":{
+        "usage":60000000,"stats":{"active_file":1,"total_active_file":10000000,
+        "total_inactive_file":10000000}}})");
+}
+
+pool::SandboxLimits limits(std::uint64_t memory, std::uint32_t pids) {
+    pool::SandboxLimits limits;
+    limits.milli_cpu = 500;
+    limits.memory_bytes = memory;
+    limits.pids = pids;
+    return limits;
+}
+
+}  // namespace
+
+TEST_CASE("a container is held to less by the Engine's update, in one call", "[unit][docker]") {
+    std::string sent;
+    House house([&](const Seen& seen) {
+        if (seen.method == "POST") sent = seen.body;
+        return narrowing(seen, answer(200, R"({"Warnings":null})"));
+    });
+    const std::string id = newId("sb_");
+    CHECK_FALSE(house.runtime().narrow(id, limits(41'000'000, 6)));
+    CHECK(house.asked("POST") ==
+          std::vector<std::string>{"/containers/" + container(id) + "/update"});
+    CHECK(parseJson(sent) == Json{{"CpuPeriod", 100'000},
+                                  {"CpuQuota", 50'000},
+                                  {"Memory", 41'000'000},
+                                  {"MemorySwap", 41'000'000},
+                                  {"PidsLimit", 6}});
+}
+
+TEST_CASE("what a container uses already is told, and not asked of the Engine", "[unit][docker]") {
+    House house([](const Seen& seen) { return narrowing(seen, answer(200, "{}")); });
+    const std::string id = newId("sb_");
+    CHECK(house.runtime().narrow(id, limits(39'000'000, 6)) ==
+          pool::LimitInUse{pool::LimitInUse::Of::Memory, 40'000'000});
+    CHECK(house.runtime().narrow(id, limits(41'000'000, 5)) ==
+          pool::LimitInUse{pool::LimitInUse::Of::Processes, 5});
+    CHECK(house.asked("POST").empty());
+}
+
+TEST_CASE("an Engine that does not hold a container to less is a failure, one without it none",
+          "[unit][docker]") {
+    House refusing([](const Seen& seen) {
+        return narrowing(seen, refusal(500, "unable to set memory limit"));
+    });
+    CHECK_THROWS_AS(refusing.runtime().narrow(newId("sb_"), limits(41'000'000, 6)),
+                    std::runtime_error);
+    House empty([](const Seen&) { return refusal(404, "No such container"); });
+    try {
+        empty.runtime().narrow(newId("sb_"), limits(41'000'000, 6));
+        FAIL("it was narrowed");
+    } catch (const Error& e) {
+        CHECK(e.code() == ErrorCode::NotFound);
+    }
+}
+
 TEST_CASE("usage comes from the daemon where the container is on another machine",
           "[unit][docker]") {
     House house([](const Seen& seen) {

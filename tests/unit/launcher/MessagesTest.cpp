@@ -60,10 +60,28 @@ TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
                   decodeRequest(encodeRequest({1, DescribeImageRequest{name}})).body)
                   .name == name);
     }
+    const NarrowRequest narrow{newId("sb_"), 500, 64ULL << 20U, 32};
+    const auto narrowed = std::get<NarrowRequest>(decodeRequest(encodeRequest({1, narrow})).body);
+    CHECK(narrowed.id == narrow.id);
+    CHECK((narrowed.milli_cpu == 500 && narrowed.memory_bytes == 64ULL << 20U));
+    CHECK(narrowed.pids == 32);
     CHECK(
         std::get<ListRequest>(decodeRequest(encodeRequest({1, ListRequest{}})).body).after.empty());
     CHECK(std::holds_alternative<FactsRequest>(
         decodeRequest(encodeRequest({1, FactsRequest{}})).body));
+}
+
+TEST_CASE("what came of a narrowing comes out as it went in, and nothing else does",
+          "[unit][launcher]") {
+    CHECK_FALSE(decodeInUse(encodeInUse(std::nullopt)));
+    for (const LimitInUse& in_use : {LimitInUse{LimitInUse::Of::Memory, 43'000'000},
+                                     LimitInUse{LimitInUse::Of::Processes, 12}}) {
+        CHECK(decodeInUse(encodeInUse(in_use)) == in_use);
+    }
+    for (const char* bad : {R"([])", R"({"inUse":"memory"})", R"({"inUse":"cpu","used":1})",
+                            R"({"inUse":"pids","used":-1})", R"({"used":1})"}) {
+        CHECK_THROWS_AS(decodeInUse(parseJson(bad)), Error);
+    }
 }
 
 TEST_CASE("a sweep that keeps thousands fits into one packet", "[unit][launcher]") {
@@ -113,6 +131,24 @@ TEST_CASE("a request that breaks a rule is refused with its number", "[unit][lau
             CHECK(e.seq() == 7);
         }
     }
+    const std::vector<std::function<void(Json&)>> narrowings{
+        [](Json& j) { j["id"] = "../" + std::string(32, '0'); },
+        [](Json& j) { j["milliCpu"] = 9; },
+        [](Json& j) { j["milliCpu"] = 1'024'001; },
+        [](Json& j) { j["memory"] = 1 << 20; },
+        [](Json& j) { j["memory"] = -1; },
+        [](Json& j) { j["memory"] = "64Mi"; },
+        [](Json& j) { j["pids"] = 3; },
+        [](Json& j) { j["pids"] = 32'769; },
+        [](Json& j) { j.erase("pids"); },
+        [](Json& j) { j["workspace"] = 1 << 20; },
+    };
+    for (const auto& change : narrowings) {
+        Json json = parseJson(encodeRequest({7, NarrowRequest{newId("sb_"), 500, 64 << 20, 32}}));
+        change(json);
+        INFO(json.dump());
+        CHECK_THROWS_AS(decodeRequest(dumpJson(json)), BadRequest);
+    }
     for (const char* op : {"addLayer", "removeLayer"}) {
         const std::string begin = std::string(R"({"seq":7,"op":")") + op + R"(","digest":")";
         CHECK_NOTHROW(decodeRequest(begin + "sha256:" + std::string(64, 'a') + "\"}"));
@@ -128,7 +164,8 @@ TEST_CASE("no mutation of a request gets anything but a valid one through", "[un
     std::mt19937 random(7);
     const std::vector<std::string> seeds{
         encodeRequest(createRequest()), encodeRequest({2, SweepRequest{{newId("sb_")}}}),
-        encodeRequest({3, PrepareImageRequest{"shell"}}), encodeRequest({4, ListRequest{}})};
+        encodeRequest({3, PrepareImageRequest{"shell"}}), encodeRequest({4, ListRequest{}}),
+        encodeRequest({5, NarrowRequest{newId("sb_"), 500, 64 << 20, 32}})};
     int taken = 0;
     for (int round = 0; round < 20'000; ++round) {
         std::string packet = seeds[static_cast<std::size_t>(round) % seeds.size()];

@@ -225,7 +225,6 @@ TEST_CASE("roles guard what they must", "[unit][rest]") {
 TEST_CASE("what later versions bring is refused with a hint, not ignored", "[unit][rest]") {
     const std::vector<std::pair<std::string, std::string>> bodies{
         {"/v1/workspaces", R"({"gpu":{"count":1}})"},
-        {"/v1/workspaces", R"({"limits":{"memoryBytes":1}})"},
     };
     for (const auto& [target, body] : bodies) {
         INFO(target << " " << body);
@@ -240,6 +239,46 @@ TEST_CASE("what later versions bring is refused with a hint, not ignored", "[uni
             CHECK(!error.hint().empty());
         }
     }
+}
+
+TEST_CASE("limits of a claim reach the service, and what cannot be narrowed is refused",
+          "[unit][rest]") {
+    House house;
+    const auto send = [&](const char* target, const std::string& body) {
+        FakeRequest request("POST", target, body);
+        request.json();
+        return house.rest.handle(request).status;
+    };
+    const auto refused = [&](const std::string& limits) {
+        try {
+            send("/v1/workspaces", R"({"limits":)" + limits + "}");
+        } catch (const Error& error) {
+            const bool told = !error.fields().empty() && !error.hint().empty();
+            return std::string(errorCodeName(error.code())) +
+                   (told ? error.fields().front().pointer : "");
+        }
+        return std::string("served");
+    };
+    CHECK(send("/v1/workspaces", R"({"limits":{"cpu":0.29,"memoryBytes":67108864,"pids":32}})") ==
+          201);
+    const controller::ClaimLimits& limits = house.workspaces.request.limits;
+    CHECK(limits.milli_cpu == 290U);
+    CHECK(limits.memory_bytes == 64U << 20U);
+    CHECK(limits.pids == 32U);
+    CHECK(send("/v1/workspaces", R"({"limits":{"pids":8}})") == 201);
+    CHECK_FALSE(limits.milli_cpu);
+    CHECK(send("/v1/workspaces", R"({"limits":{}})") == 201);
+    CHECK(limits.empty());
+
+    CHECK(refused(R"({"cpu":0.009})") == "INVALID_ARGUMENT/limits/cpu");
+    CHECK(refused(R"({"memoryBytes":33554431})") == "INVALID_ARGUMENT/limits/memoryBytes");
+    CHECK(refused(R"({"pids":7})") == "INVALID_ARGUMENT/limits/pids");
+    CHECK(refused(R"({"pids":8.5})") == "INVALID_ARGUMENT/limits/pids");
+    CHECK(refused(R"({"disk":1})") == "INVALID_ARGUMENT/limits/disk");
+    CHECK(refused(R"([])") == "INVALID_ARGUMENT/limits");
+    CHECK(refused(R"({"workspaceBytes":1048576})") == "INVALID_SPEC/limits/workspaceBytes");
+    CHECK(refused(R"({"pids":8,"tmpBytes":1048576})") == "INVALID_SPEC/limits/tmpBytes");
+    CHECK(refused(R"({"pids":7,"tmpBytes":1048576})") == "INVALID_ARGUMENT/limits/pids");
 }
 
 TEST_CASE("a pool may be sent back as it was read, and its version must still hold",

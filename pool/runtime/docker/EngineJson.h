@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/Json.h"
+
+/// What stands in an answer of the Engine; its absence, or another type, is nothing.
+namespace hearth::pool::docker {
+
+/// The member, or an empty object.
+inline const Json& child(const Json& object, const char* key) {
+    static const Json kNothing = Json::object();
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found != object.end() && found->is_object() ? *found : kNothing;
+}
+
+inline std::string text(const Json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+inline std::uint64_t count(const Json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+}  // namespace hearth::pool::docker

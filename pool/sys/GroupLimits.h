@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "pool/sys/Cgroups.h"
+
+namespace hearth::sys {
+
+/// What a group may use.
+struct GroupLimits {
+    std::uint64_t milli_cpu = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t processes = 0;
+};
+
+/// A limit that cannot be had, because the group uses as much already.
+struct LimitInUse {
+    enum class Of { Memory, Processes };
+    Of of = Of::Memory;
+    std::uint64_t used = 0;
+};
+
+/// Lowers the limits of a group that lives; what has that limit already is left alone. What is in
+/// force is the bound: Error(Forbidden), and nothing was written, if one would be raised.
+/// Error(NotFound) if the group has gone. Given a value, the group may have some of the limits and,
+/// in version 2, have lost a process to the kernel: it is to be ended. Blocks while the kernel
+/// takes back what it can.
+std::optional<LimitInUse> lowerLimits(const Cgroups& cgroups, const std::string& path,
+                                      const GroupLimits& wanted);
+
+/// What of a group's memory the kernel could not take back; nullopt if the group has gone.
+std::optional<std::uint64_t> memoryNeeded(const Cgroups& cgroups, const std::string& path);
+
+}  // namespace hearth::sys
