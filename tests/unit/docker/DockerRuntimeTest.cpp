@@ -235,11 +235,11 @@ TEST_CASE("a container is held to less by the Engine's update, in one call", "[u
     CHECK_FALSE(house.runtime().narrow(id, limits(41'000'000, 6)));
     CHECK(house.asked("POST") ==
           std::vector<std::string>{"/containers/" + container(id) + "/update"});
-    CHECK(parseJson(sent) == Json{{"CpuPeriod", 100'000},
-                                  {"CpuQuota", 50'000},
+    CHECK(parseJson(sent) == Json{{"PidsLimit", 6},
                                   {"Memory", 41'000'000},
                                   {"MemorySwap", 41'000'000},
-                                  {"PidsLimit", 6}});
+                                  {"CpuPeriod", 100'000},
+                                  {"CpuQuota", 50'000}});
 }
 
 TEST_CASE("what a container uses already is told, and not asked of the Engine", "[unit][docker]") {
