@@ -3,11 +3,12 @@
 
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
-from harness import Server, main, on_docker, pool_yaml, wait_for  # noqa: E402
+from harness import BUILD, Server, main, on_docker, pool_yaml, wait_for  # noqa: E402
 
 MIB = 1 << 20
 # Busybox' tail keeps what it reads.
@@ -135,7 +136,26 @@ def in_use_already():
         assert s.run(held["id"], "wc -c < /tmp/full")["stdout"] == "48000000\n"
 
 
+def command_line():
+    """the command line asks for limits in words of people, and tells what is refused"""
+    with Server(pools=pools()) as s:
+        def hearth(*words):
+            return subprocess.run([os.path.join(BUILD, "hearth"), *words], capture_output=True, text=True, timeout=120, check=False,
+                                  env=dict(os.environ, HEARTH_URL=s.url, NO_COLOR="1"))
+
+        opened = hearth("open", "--memory", "64Mi", "--cpu", "500m", "--pids", "32")
+        view = s.get(f"/v1/workspaces/{opened.stdout.strip()}").json
+        assert (view["limits"]["memoryBytes"], view["limits"]["cpu"], view["limits"]["pids"]) == (64 * MIB, 0.5, 32), (opened, view)
+        assert hearth("run", "--memory", "64Mi", "--", "tail", "-c", "104857600", "/dev/zero").returncode == 137
+        assert hearth("run", "--cpu", "0.5", "--command", "echo $OMP_NUM_THREADS").stdout == "1\n"
+        more = hearth("run", "-p", "shell", "--pids", "129", "--command", "true")
+        assert more.returncode != 0 and "128" in more.stderr, more
+        wrong = hearth("run", "-w", view["id"], "--pids", "16", "--command", "true")
+        assert wrong.returncode == 2 and "--workspace" in wrong.stderr, wrong
+
+
 narrowed.remote = True
+command_line.only = "oci"
 
 if __name__ == "__main__":
-    main("server", [narrowed, one_shots, never_widened, in_use_already])
+    main("server", [narrowed, one_shots, never_widened, in_use_already, command_line])
