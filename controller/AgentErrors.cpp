@@ -70,11 +70,11 @@ Error contextError(const agent::AgentError& error, const std::string& language) 
     }
     if (error.code() == "NOT_FOUND") {
         return Error(ErrorCode::NotFound, "the context's interpreter has ended, and its state")
-            .hint("make a new one by POST /v1/workspaces/{workspace}/contexts");
+            .hint("make a new one in its workspace");
     }
     if (error.code() == "TOO_MANY") {
         return Error(ErrorCode::QuotaExceeded, "the workspace has as many contexts as it may")
-            .hint("end one by DELETE /v1/contexts/{context}");
+            .hint("end one that is no longer needed");
     }
     if (error.code() == "UNSUPPORTED") {
         return Error(ErrorCode::Unsupported,

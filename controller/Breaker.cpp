@@ -16,7 +16,7 @@ void Breaker::succeeded(const std::string& pool, std::chrono::nanoseconds took) 
     State& state = states_[pool];
     state.failures = 0;
     state.retry_at = {};
-    state.reason.clear();
+    if (!state.no_layer) state.reason.clear();
     state.start_seconds += kNewShare * (toSeconds(took) - state.start_seconds);
 }
 
@@ -28,6 +28,15 @@ void Breaker::failed(const std::string& pool, const std::string& reason) {
     ++state.failures;
     state.retry_at = clock_.now() + delay;
     state.reason = reason;
+}
+
+void Breaker::layer(const std::string& pool, const std::string& failure) {
+    const std::lock_guard lock(mutex_);
+    if (failure.empty() && !states_.contains(pool)) return;
+    State& state = states_[pool];
+    if (failure.empty() && !state.no_layer) return;
+    state.no_layer = !failure.empty();
+    state.reason = failure;
 }
 
 bool Breaker::prewarmed(const std::string& pool, const std::string& missing) {

@@ -12,8 +12,8 @@
 namespace hearth::controller {
 
 /// Remembers for each pool how its creates went: after a failure the next waits, longer each time;
-/// after three in a row the pool is degraded. Also knows how long a start takes, for Retry-After.
-/// Thread-safe.
+/// after three in a row, or without the layer that all need, the pool is degraded. Also knows how
+/// long a start takes, for Retry-After. Thread-safe.
 class Breaker {
 public:
     explicit Breaker(const Clock& clock) : clock_(clock) {}
@@ -24,11 +24,15 @@ public:
         std::string reason;                  ///< of the last failure
         std::optional<std::string> prewarm;  ///< what was missing at the last one; "": nothing
         double start_seconds = 0.1;          ///< moving average of successful starts
-        bool degraded() const { return failures >= 3; }
+        bool no_layer = false;               ///< its packages cannot be had: nothing can be made
+        bool degraded() const { return failures >= 3 || no_layer; }
     };
 
     void succeeded(const std::string& pool, std::chrono::nanoseconds took);
     void failed(const std::string& pool, const std::string& reason);
+    /// Why there is no layer with its packages, so that nothing can be made: degraded at once;
+    /// "": there is one, or none is needed.
+    void layer(const std::string& pool, const std::string& failure);
     /// How the last prewarm of the pool went: empty if it has all that was asked for. True if that
     /// is news.
     bool prewarmed(const std::string& pool, const std::string& missing);

@@ -26,16 +26,11 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
             return *std::move(member);
         }
     }
-    const bool degraded = !pool.refused.empty() || breaker_.state(pool.name).degraded();
+    const bool hopeless = degraded(pool);
     const bool full = pool.spec.on_empty == OnEmpty::Fail || line.size() >= pool.spec.max_queue;
-    if (!patience.waits && !degraded && !full) throw MustWait("a sandbox of pool " + pool.name);
+    if (!patience.waits && !hopeless && !full) throw MustWait("a sandbox of pool " + pool.name);
     metrics_.poolExhausted(pool.name);
-    if (degraded) {
-        throw Error(ErrorCode::PoolDegraded,
-                    "pool " + pool.name + " cannot make sandboxes at the moment")
-            .hint("an operator finds the reason in the pool's Degraded condition")
-            .retryAfter(std::chrono::seconds(5));
-    }
+    if (hopeless) refuseDegraded(pool, claimant);
     if (full) refuse(pool, line.size());
 
     Waiter self;
@@ -44,8 +39,9 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     const TimePoint begin = clock_.now();
     work_.add({"pool", pool.name});  // the reconciler counts who waits
-    self.wake.wait_for(lock, patience.stop, std::min(pool.spec.max_wait, patience.most),
-                       [&] { return self.member || !closed_.empty(); });
+    self.wake.wait_for(lock, patience.stop, std::min(pool.spec.max_wait, patience.most), [&] {
+        return self.member || !closed_.empty() || breaker_.state(pool.name).no_layer;
+    });
     line.erase(std::remove(line.begin(), line.end(), &self), line.end());
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
     metrics_.claimQueued(pool.name, toSeconds(clock_.now() - begin));
@@ -55,6 +51,7 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     }
     if (self.member) return *std::move(self.member);
     refuseClosed();
+    if (degraded(pool)) refuseDegraded(pool, claimant);
     refuse(pool, line.size());
 }
 
@@ -72,6 +69,30 @@ void ClaimQueue::serve(const std::string& pool) {
         if (!waiter->member) return;
         waiter->wake.notify_one();
     }
+}
+
+void ClaimQueue::tellHopeless(const std::string& pool) {
+    const std::lock_guard lock(mutex_);
+    const auto found = lines_.find(pool);
+    if (found == lines_.end()) return;
+    for (Waiter* waiter : found->second) waiter->wake.notify_one();
+}
+
+bool ClaimQueue::degraded(const Pool& pool) const {
+    return !pool.refused.empty() || breaker_.state(pool.name).degraded();
+}
+
+void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) const {
+    const std::string what = "pool " + pool.name + " cannot make sandboxes at the moment";
+    const std::string why = pool.refused.empty() ? breaker_.state(pool.name).reason : pool.refused;
+    if (!claimant.tell_why || why.empty()) {
+        throw Error(ErrorCode::PoolDegraded, what)
+            .hint("an operator finds the reason in the pool's Degraded condition")
+            .retryAfter(std::chrono::seconds(5));
+    }
+    throw Error(ErrorCode::PoolDegraded, what + ": " + why)
+        .hint("the pool comes back by itself once that is mended")
+        .retryAfter(std::chrono::seconds(5));
 }
 
 void ClaimQueue::refuseClosed() const {

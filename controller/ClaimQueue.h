@@ -27,6 +27,7 @@ public:
         std::string workspace;
         std::string tenant;
         Patience patience{};
+        bool tell_why = false;  ///< may know why a pool is degraded: it may tell of the host
     };
 
     /// A sandbox that is now the caller's alone. Blocks up to the spec's maxWait, or
@@ -36,6 +37,8 @@ public:
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
     /// A sandbox of the pool has become ready.
     void offer(const std::string& pool);
+    /// Nothing can be made for the pool (Breaker::layer): who waits for it need not.
+    void tellHopeless(const std::string& pool);
     /// Every waiting and later claim is refused with Unavailable, for this reason.
     void close(const std::string& why);
     std::size_t waiting(const std::string& pool) const;
@@ -51,6 +54,8 @@ private:
     /// Gives out what is ready to those of a line who have none yet. Under mutex_.
     void serve(const std::string& pool);
     [[noreturn]] void refuse(const Pool& pool, std::size_t waiting) const;
+    [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
+    bool degraded(const Pool& pool) const;
     void refuseClosed() const;
 
     pool::WarmPool& warm_;

@@ -207,7 +207,8 @@ Claims::Claimed Claims::claim(const Wanted& wanted) {
             }
             const TimePoint asked = clock_.now();
             const pool::Member member = queue_.acquire(
-                *wanted.pool, {wanted.workspace_id, wanted.tenant, wanted.request->patience});
+                *wanted.pool,
+                {wanted.workspace_id, wanted.tenant, wanted.request->patience, wanted.tell_why});
             const TimePoint picked = clock_.now();
             const std::shared_ptr<Workspace> workspace =
                 bind(wanted, binding, member, attempt, *place);

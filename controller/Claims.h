@@ -31,6 +31,7 @@ public:
         pool::ImageStages image;  ///< what it took to have its image
         std::string tenant;
         bool one_shot = false;
+        bool tell_why = false;  ///< who asks may know why a pool is degraded
     };
 
     struct Claimed {

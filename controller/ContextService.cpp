@@ -32,7 +32,7 @@ void explainMissingContext(Journal& journal, const std::string& tenant, const st
     const std::string reason = past->reason.empty() ? "lost" : past->reason;
     throw Error(ErrorCode::Gone, "context " + id + " has ended: " + reason)
         .ended(reason, formatRfc3339(fromUnixMillis(past->ended_ms.value_or(past->created_ms))))
-        .hint("make a new one by POST /v1/workspaces/{workspace}/contexts");
+        .hint("make a new one in its workspace");
 }
 
 ContextService::ContextService(WorkspaceService& workspaces, WorkspaceTable& table,

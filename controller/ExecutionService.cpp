@@ -8,6 +8,7 @@
 #include "controller/AgentErrors.h"
 #include "controller/ContextService.h"
 #include "controller/Languages.h"
+#include "controller/Packages.h"
 #include "controller/RunPackages.h"
 #include "controller/StoredExecution.h"
 #include "controller/Warmup.h"
@@ -49,7 +50,8 @@ ExecutionService::ExecutionService(WorkspaceService& workspaces, WorkspaceTable&
                                    Endings& endings, Journal& journal,
                                    pool::ContainerRuntime& runtime, WorkQueue& work,
                                    EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
-                                   const std::string& secret_key, const Clock& clock)
+                                   const std::string& secret_key, std::vector<std::string> mirrored,
+                                   const Clock& clock)
     : workspaces_(workspaces),
       table_(table),
       endings_(endings),
@@ -60,6 +62,7 @@ ExecutionService::ExecutionService(WorkspaceService& workspaces, WorkspaceTable&
       metrics_(metrics),
       log_(log),
       secret_key_(secret_key),
+      mirrored_(std::move(mirrored)),
       clock_(clock) {
     gate_->service = this;
 }
@@ -167,7 +170,8 @@ std::shared_ptr<LiveExecution> ExecutionService::launch(const std::shared_ptr<Wo
         work.language = chooseLanguage(request.language, workspace->agent().hello().languages);
     }
     if (wantsPackages(request)) {
-        work.prepare = packagesFirst(request, work.language, workspace->facts().network);
+        work.prepare =
+            packagesFirst(request, work.language, shutWays(workspace->facts().network, mirrored_));
     }
     if (request.code) work.code = *request.code;
     if (request.command) work.command = *request.command;

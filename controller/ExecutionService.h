@@ -18,10 +18,12 @@ namespace hearth::controller {
 /// until its record is on disk; afterwards it is read from the journal. Thread-safe.
 class ExecutionService final : public Executions {
 public:
+    /// `mirrored`: the kinds of indexes that the server mirrors, as Broker::mirrored() tells.
     ExecutionService(WorkspaceService& workspaces, WorkspaceTable& table, Endings& endings,
                      Journal& journal, pool::ContainerRuntime& runtime, WorkQueue& work,
                      EventLog& events, metrics::Metrics& metrics, metrics::Log& log,
-                     const std::string& secret_key, const Clock& clock);
+                     const std::string& secret_key, std::vector<std::string> mirrored,
+                     const Clock& clock);
 
     /// Executions that still run are let go: their agents may end them after this service has gone.
     ~ExecutionService() override;
@@ -87,6 +89,7 @@ private:
     metrics::Metrics& metrics_;
     metrics::Log& log_;
     const std::string& secret_key_;
+    const std::vector<std::string> mirrored_;
     const Clock& clock_;
     Artifacts* artifacts_ = nullptr;
     /// What the ends of executions and the journal's callbacks come through: they may outlive us.

@@ -13,6 +13,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "base/Json.h"
+#include "controller/Packages.h"
 
 namespace hearth::controller {
 namespace {
@@ -256,8 +257,7 @@ BuiltLayer SandboxLayerBuilder::build(const LayerOrder& order) {
     check();
     const std::vector<std::string> mirrored = broker_.mirrored();
     if (std::find(mirrored.begin(), mirrored.end(), "pypi") == mirrored.end()) {
-        throw Error(ErrorCode::Unsupported,
-                    "no Python index is mirrored: start hearth serve with --mirror-pypi");
+        throw Error(ErrorCode::Unsupported, notMirrored("pypi"));
     }
     Bench bench(*this, order);
     bench.open(order.pool);

@@ -202,7 +202,6 @@ ReconcileResult Layers::done(const std::string& key, LayerRecord record) {
 }
 
 ReconcileResult Layers::failed(const std::string& key, const std::string& why) {
-    bool serves = false;
     bool news = false;
     std::chrono::nanoseconds delay = kLastRetry;
     {
@@ -211,7 +210,6 @@ ReconcileResult Layers::failed(const std::string& key, const std::string& why) {
         if (found == sets_.end()) return ReconcileResult::settled();
         Set& set = found->second;
         news = set.failure != why;
-        serves = !set.made.layer.empty();
         set.failure = why;
         delay = std::min<std::chrono::nanoseconds>(kFirstRetry * (1U << std::min(set.failures, 8U)),
                                                    kLastRetry);
@@ -220,7 +218,6 @@ ReconcileResult Layers::failed(const std::string& key, const std::string& why) {
     }
     log_.warn("layer.not_made", {{"why", why}, {"again_in_s", toSeconds(delay)}});
     for (const PoolPtr& pool : poolsOf(key)) {
-        if (!serves) breaker_.failed(pool->name, "its packages cannot be installed: " + why);
         if (news) {
             events_.publish({.type = "pool.packages_failed",
                              .resource = pool->name,

@@ -116,6 +116,28 @@ std::optional<std::string> wrongSpec(const std::string& spec, const std::string&
            "options, URLs, paths and repositories are not taken";
 }
 
+std::string notMirrored(const std::string& kind) {
+    if (kind == "apt") return "no apt archive is mirrored: start hearth serve with --mirror-apt";
+    return kind == "npm" ? "no npm registry is mirrored: start hearth serve with --mirror-npm"
+                         : "no Python index is mirrored: start hearth serve with --mirror-pypi";
+}
+
+std::map<std::string, std::string> shutWays(broker::NetworkMode network,
+                                            const std::vector<std::string>& mirrored) {
+    std::map<std::string, std::string> shut;
+    for (const auto& [manager, kind] : {std::pair{"pip", "pypi"}, std::pair{"npm", "npm"}}) {
+        if (network == broker::NetworkMode::None) {
+            shut[manager] =
+                "this workspace has no way to a package index; use a pool whose network is Mirror "
+                "or Egress, or an image that has the package";
+        } else if (network == broker::NetworkMode::Mirror &&
+                   std::find(mirrored.begin(), mirrored.end(), kind) == mirrored.end()) {
+            shut[manager] = notMirrored(kind);
+        }
+    }
+    return shut;
+}
+
 std::string packageName(const std::string& spec) {
     const std::size_t begin = spec.starts_with('@') ? spec.find('/') + 1 : 0;
     return spec.substr(0, begin + endOfName(std::string_view(spec).substr(begin)));
@@ -182,15 +204,14 @@ Packages::Begun Packages::begin(const Principal& who, const std::string& workspa
     if (request.from && !request.install.empty()) {
         throw Error(ErrorCode::InvalidArgument, "`install` and `from` exclude each other");
     }
-    if (installs && workspaces_.get(who, workspace).network == "None") {
-        throw Error(ErrorCode::Unsupported, "this workspace has no way to a package index")
-            .hint("open one with network Mirror, in a pool that offers it; check needs none");
+    std::map<std::string, std::string> shut;
+    if (installs) {
+        const auto network = broker::parseNetworkMode(workspaces_.get(who, workspace).network);
+        shut = shutWays(network.value_or(broker::NetworkMode::None), mirrored_);
     }
-    Json task{{"manager", request.manager},
-              {"install", request.install},
-              {"check", request.check},
-              {"from", request.from ? Json(*request.from) : Json()},
-              {"list", request.list}};
+    Json task{{"manager", request.manager}, {"install", request.install},
+              {"check", request.check},     {"from", request.from ? Json(*request.from) : Json()},
+              {"list", request.list},       {"shut", shut}};
     ExecutionRequest work;
     work.argv = {"python3", kPackagesProgram};
     work.stdin_bytes = dumpJson(task);

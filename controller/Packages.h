@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/Executions.h"
+#include "controller/broker/NetworkPolicy.h"
 
 namespace hearth::controller {
 
@@ -42,6 +44,13 @@ std::optional<Json> packagesOutcome(std::string output);
 /// What is wrong with a specifier, or nullopt. Only names and versions of an index: no options, no
 /// URLs, no paths, no version control (PEP 508; npm's name@range). `manager` is auto, pip or npm.
 std::optional<std::string> wrongSpec(const std::string& spec, const std::string& manager);
+/// Why what is absent cannot be installed, for each manager ("pip", "npm") that has no way to an
+/// index from a workspace of this network; `mirrored` are the kinds that the server mirrors.
+std::map<std::string, std::string> shutWays(broker::NetworkMode network,
+                                            const std::vector<std::string>& mirrored);
+/// Why the packages of an index of this kind ("pypi", "npm", "apt") are not to be had from a
+/// mirror.
+std::string notMirrored(const std::string& kind);
 /// The name in a specifier that is right: "numpy" of "numpy[extra]>=2".
 std::string packageName(const std::string& spec);
 
@@ -49,8 +58,9 @@ std::string packageName(const std::string& spec);
 /// accounted like every other one. Thread-safe.
 class Packages {
 public:
-    Packages(Executions& executions, Workspaces& workspaces)
-        : executions_(executions), workspaces_(workspaces) {}
+    /// `mirrored`: the kinds of indexes that the server mirrors, as Broker::mirrored() tells.
+    Packages(Executions& executions, Workspaces& workspaces, std::vector<std::string> mirrored)
+        : executions_(executions), workspaces_(workspaces), mirrored_(std::move(mirrored)) {}
 
     /// The work and the names that it is about, for viewOf().
     struct Begun {
@@ -58,8 +68,8 @@ public:
         std::vector<std::string> names;
     };
     /// Begins it and waits for nothing; `request.wait` is the caller's affair. Errors:
-    /// InvalidArgument (specifiers), Unsupported (an install without a network), those of
-    /// Executions::start.
+    /// InvalidArgument (specifiers), those of Executions::start. That something is absent and there
+    /// is no way to an index is told by the work, which looks first.
     Begun begin(const Principal& who, const std::string& workspace, const PackagesRequest& request);
     /// How such work came along; `names` are told as installing while it runs.
     static PackagesView viewOf(const Execution& execution, const std::vector<std::string>& names);
@@ -67,6 +77,7 @@ public:
 private:
     Executions& executions_;
     Workspaces& workspaces_;
+    const std::vector<std::string> mirrored_;
 };
 
 }  // namespace hearth::controller

@@ -33,7 +33,7 @@ bool isWarm(const Member& member) {
 PoolReconciler::PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueue& claims,
                                Breaker& breaker, Endings& endings, WorkQueue& work,
                                WorkspaceTable& table, EventLog& events, metrics::Metrics& metrics,
-                               Layers& layers, const Clock& clock)
+                               Layers& layers, const PoolOutside& outside, const Clock& clock)
     : specs_(specs),
       warm_(warm),
       claims_(claims),
@@ -44,6 +44,7 @@ PoolReconciler::PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueu
       events_(events),
       metrics_(metrics),
       layers_(layers),
+      outside_(outside),
       clock_(clock) {}
 
 ReconcileResult PoolReconciler::reconcile(const std::string& name) {
@@ -64,6 +65,9 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     }
 
     const Layers::View layer = layers_.want(pool->spec);
+    const bool no_layer = layer.state == Layers::State::Failed;
+    breaker_.layer(name, no_layer ? "its packages cannot be installed: " + layer.why : "");
+    if (no_layer) claims_.tellHopeless(name);
     if (!layer.good()) {
         // Nothing can be made yet; what there is goes on serving, and is replaced after that.
         publish(*pool, desiredWarm(pool->spec));
@@ -194,17 +198,24 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
     const bool was_degraded =
         std::any_of(next.conditions.begin(), next.conditions.end(),
                     [](const Condition& c) { return c.type == "Degraded" && c.status; });
-    condition(next, "Ready", counts.ready >= desired,
-              counts.ready >= desired ? "Filled" : "Filling",
-              std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
-    condition(next, "Progressing", next.creating > 0, next.creating > 0 ? "Creating" : "Settled",
-              std::to_string(next.creating) + " being created");
+    setCondition(next, clock_, "Ready", counts.ready >= desired,
+                 counts.ready >= desired ? "Filled" : "Filling",
+                 std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
+    setCondition(next, clock_, "Progressing", next.creating > 0,
+                 next.creating > 0 ? "Creating" : "Settled",
+                 std::to_string(next.creating) + " being created");
     const bool refused = !pool.refused.empty();
     const bool degraded = refused || breaker.degraded();
-    const char* reason = refused ? "SpecRefused" : degraded ? "CreateFailed" : "Healthy";
+    const char* reason = refused            ? "SpecRefused"
+                         : breaker.no_layer ? "PackagesFailed"
+                         : degraded         ? "CreateFailed"
+                                            : "Healthy";
     const std::string& why = refused ? pool.refused : breaker.reason;
-    condition(next, "Degraded", degraded, reason, degraded ? why : "");
+    setCondition(next, clock_, "Degraded", degraded, reason, degraded ? why : "");
     publishPrewarm(pool, breaker, next);
+    const PoolStatus before = next;
+    outside_.tell(pool.spec, next);
+    outside_.logNews(pool.name, before, next);
     if (degraded != was_degraded) {
         events_.publish({.type = degraded ? "pool.degraded" : "pool.recovered",
                          .resource = pool.name,
@@ -234,36 +245,22 @@ void PoolReconciler::publishPrewarm(const Pool& pool, const Breaker::State& brea
         status.packages = {layer.digest, layer.lock, std::move(layer.packages)};
     }
     if (layer.state == Layers::State::Making) {
-        condition(status, "Prewarmed", false, "InstallingPackages",
-                  "its packages are being installed; no sandbox is made before that");
+        setCondition(status, clock_, "Prewarmed", false, "InstallingPackages",
+                     "its packages are being installed; no sandbox is made before that");
     } else if (layer.state == Layers::State::Failed) {
-        condition(status, "Prewarmed", false, "PackagesFailed", layer.why);
+        setCondition(status, clock_, "Prewarmed", false, "PackagesFailed", layer.why);
     } else if (!layer.why.empty()) {
-        condition(status, "Prewarmed", true, "Complete",
-                  "its packages could not be resolved anew: " + layer.why);
+        setCondition(status, clock_, "Prewarmed", true, "Complete",
+                     "its packages could not be resolved anew: " + layer.why);
     } else if (Warmup::wanted(pool.spec) && breaker.prewarm) {
         const bool whole = breaker.prewarm->empty();
-        condition(status, "Prewarmed", whole, whole ? "Complete" : "Incomplete",
-                  whole ? "" : *breaker.prewarm);
+        setCondition(status, clock_, "Prewarmed", whole, whole ? "Complete" : "Incomplete",
+                     whole ? "" : *breaker.prewarm);
     } else if (packages && !Warmup::wanted(pool.spec)) {
-        condition(status, "Prewarmed", true, "Complete", "");
+        setCondition(status, clock_, "Prewarmed", true, "Complete", "");
     } else if (packages || !Warmup::wanted(pool.spec)) {  // there is nothing to say yet, or ever
         std::erase_if(status.conditions, [](const Condition& c) { return c.type == "Prewarmed"; });
     }
-}
-
-void PoolReconciler::condition(PoolStatus& status, const std::string& type, bool value,
-                               std::string reason, std::string message) const {
-    for (Condition& each : status.conditions) {
-        if (each.type != type) continue;
-        if (each.status != value) each.since = formatRfc3339(clock_.wall());
-        each.status = value;
-        each.reason = std::move(reason);
-        each.message = std::move(message);
-        return;
-    }
-    status.conditions.push_back(
-        {type, value, std::move(reason), std::move(message), formatRfc3339(clock_.wall())});
 }
 
 PoolStatus PoolReconciler::status(const std::string& name) const {
@@ -275,6 +272,12 @@ PoolStatus PoolReconciler::status(const std::string& name) const {
     }
     count(name, status);
     return status;
+}
+
+PoolStatus PoolReconciler::firstStatus(const Pool& pool) const {
+    PoolStatus known = status(pool.name);
+    outside_.tell(pool.spec, known);
+    return known;
 }
 
 /// What can be counted is told as it is now; the reconciler comes a little later.

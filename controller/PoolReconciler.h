@@ -9,6 +9,7 @@
 #include "controller/ClaimQueue.h"
 #include "controller/Endings.h"
 #include "controller/Layers.h"
+#include "controller/PoolOutside.h"
 #include "controller/Pools.h"
 #include "controller/ReconcileLoop.h"
 #include "controller/SpecStore.h"
@@ -23,11 +24,14 @@ class PoolReconciler {
 public:
     PoolReconciler(SpecStore& specs, pool::WarmPool& warm, ClaimQueue& claims, Breaker& breaker,
                    Endings& endings, WorkQueue& work, WorkspaceTable& table, EventLog& events,
-                   metrics::Metrics& metrics, Layers& layers, const Clock& clock);
+                   metrics::Metrics& metrics, Layers& layers, const PoolOutside& outside,
+                   const Clock& clock);
 
     ReconcileResult reconcile(const std::string& name);
     /// What was seen last.
     PoolStatus status(const std::string& name) const;
+    /// The same of a pool that was just declared, with what can be told at once.
+    PoolStatus firstStatus(const Pool& pool) const;
     /// No pool is refilled any more (drain of everything, shutdown).
     void stopRefill();
 
@@ -44,8 +48,6 @@ private:
     void publish(const Pool& pool, std::size_t desired);
     /// What there is to say about its prewarm, if it has any.
     void publishPrewarm(const Pool& pool, const Breaker::State& breaker, PoolStatus& status);
-    void condition(PoolStatus& status, const std::string& type, bool value, std::string reason,
-                   std::string message) const;
 
     SpecStore& specs_;
     pool::WarmPool& warm_;
@@ -57,6 +59,7 @@ private:
     EventLog& events_;
     metrics::Metrics& metrics_;
     Layers& layers_;
+    const PoolOutside& outside_;
     const Clock& clock_;
     std::atomic<bool> refill_{true};
     std::mutex on_demand_mutex_;  ///< held while members of such pools are counted and added

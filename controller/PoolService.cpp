@@ -52,7 +52,7 @@ std::vector<PoolView> PoolService::list(const Principal& who) {
 PoolView PoolService::get(const Principal& who, const std::string& name) {
     PoolPtr pool = specs_.find(name);
     if (!pool || !mayKnow(who, *pool)) {
-        throw Error(ErrorCode::NotFound, "no pool " + name).hint("GET /v1/pools lists them");
+        throw specs_.noPool(name);
     }
     PoolStatus status = reconciler_.status(name);
     return {std::move(pool), std::move(status)};
@@ -75,7 +75,7 @@ PoolView PoolService::store(Pool pool, SpecStore::Mode mode, std::optional<std::
                          .pool = kept->name});
     }
     work_.add({"pool", kept->name});
-    PoolStatus status = reconciler_.status(kept->name);
+    PoolStatus status = reconciler_.firstStatus(*kept);
     return {std::move(kept), std::move(status)};
 }
 

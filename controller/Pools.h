@@ -13,7 +13,7 @@
 namespace hearth::controller {
 
 struct Condition {
-    std::string type;  ///< Ready, Progressing, Degraded, Prewarmed
+    std::string type;  ///< Ready, Progressing, Degraded, Prewarmed, Mirrored, Credentials
     bool status = false;
     std::string reason;
     std::string message;

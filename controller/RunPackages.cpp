@@ -72,19 +72,11 @@ void checkPackages(const ExecutionRequest& request, const std::string& language)
 }
 
 agent::PrepareWork packagesFirst(const ExecutionRequest& request, const std::string& language,
-                                 broker::NetworkMode network) {
+                                 const std::map<std::string, std::string>& shut) {
     checkPackages(request, language);
-    if (network == broker::NetworkMode::None) {
-        throw Error(ErrorCode::Unsupported, "this workspace has no way to a package index")
-            .hint(
-                "run where the network is Mirror or Egress: name a pool that has it, or an image "
-                "that has the packages");
-    }
-    const Json task{{"first", true},
-                    {"manager", managerOf(language)},
-                    {"install", request.packages},
-                    {"check", Json::array()},
-                    {"imports", request.auto_packages}};
+    const Json task{
+        {"first", true},          {"manager", managerOf(language)},   {"install", request.packages},
+        {"check", Json::array()}, {"imports", request.auto_packages}, {"shut", shut}};
     return {{"python3", kPackagesProgram}, dumpJson(task), request.auto_packages};
 }
 

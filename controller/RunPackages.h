@@ -1,10 +1,10 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "controller/Executions.h"
-#include "controller/broker/NetworkPolicy.h"
 #include "pool/agent/AgentClient.h"
 
 namespace hearth::controller {
@@ -17,9 +17,9 @@ bool wantsPackages(const ExecutionRequest& request);
 /// Error(InvalidArgument) unless they are names and versions of an index, and automatic ones go
 /// with Python code. `language` is that of the code; empty: a command, or not known yet.
 void checkPackages(const ExecutionRequest& request, const std::string& language);
-/// What is to run first. Error(InvalidArgument) as above, Error(Unsupported) without a network.
+/// What is to run first; `shut` as shutWays() tells it. Error(InvalidArgument) as above.
 agent::PrepareWork packagesFirst(const ExecutionRequest& request, const std::string& language,
-                                 broker::NetworkMode network);
+                                 const std::map<std::string, std::string>& shut);
 
 /// What came of it, as the workspace tells: untrusted text, bounded.
 RunPackages readPackages(const agent::Prepared& prepared);

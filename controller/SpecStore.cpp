@@ -5,6 +5,11 @@
 #include "base/Error.h"
 
 namespace hearth::controller {
+namespace {
+
+constexpr std::size_t kMostNamed = 20;
+
+}  // namespace
 
 SpecStore::SpecStore(Journal& journal, const Clock& clock) : journal_(journal), clock_(clock) {
     journal_.read([this](Database& database) {
@@ -34,6 +39,20 @@ std::vector<PoolPtr> SpecStore::all() const {
     return pools_;
 }
 
+Error SpecStore::noPool(const std::string& name) const {
+    std::string names;
+    std::size_t count = 0;
+    for (const PoolPtr& pool : all()) {
+        if (pool->deleting || !pool->on_demand.empty()) continue;
+        if (++count <= kMostNamed) names += (names.empty() ? "" : ", ") + pool->name;
+    }
+    if (count > kMostNamed) names += " and " + std::to_string(count - kMostNamed) + " more";
+    Error error(ErrorCode::NotFound, "no pool " + name);
+    error.hint(names.empty() ? "no pool is declared; an operator declares one with hearth apply -f"
+                             : (count == 1 ? "the only pool is " : "the pools are ") + names);
+    return error;
+}
+
 std::vector<PoolPtr>::iterator SpecStore::place(const std::string& name) {
     return std::find_if(pools_.begin(), pools_.end(),
                         [&](const PoolPtr& pool) { return pool->name == name; });
@@ -47,10 +66,12 @@ PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_matc
         throw Error(ErrorCode::Conflict, before->deleting
                                              ? "pool " + pool.name + " is being deleted"
                                              : "pool " + pool.name + " exists")
-            .hint(before->deleting ? "try again when it has gone" : "replace it with PUT");
+            .hint(before->deleting
+                      ? "try again when it has gone"
+                      : "replace it instead: hearth apply -f, or PUT /v1/pools/" + pool.name);
     }
     if (!before && (mode == Mode::Replace || if_match)) {
-        throw Error(ErrorCode::NotFound, "no pool " + pool.name);
+        throw noPool(pool.name);
     }
     if (before && if_match && *if_match != before->resource_version) {
         throw Error(ErrorCode::PreconditionFailed, "pool " + pool.name +

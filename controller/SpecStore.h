@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Error.h"
 #include "controller/Journal.h"
 #include "controller/PoolSpec.h"
 
@@ -22,6 +23,8 @@ public:
     PoolPtr find(const std::string& name) const;
     /// In the order of their creation.
     std::vector<PoolPtr> all() const;
+    /// NotFound, naming those that an operator declared.
+    Error noPool(const std::string& name) const;
 
     enum class Mode { Create, Replace, CreateOrReplace };
     /// `if_match`: the resource version that must hold. An equal spec changes nothing. Errors:

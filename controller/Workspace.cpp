@@ -146,8 +146,11 @@ WorkspaceView Workspace::view() const {
     view.phase = ending_ ? "Reclaiming" : "Active";
     view.labels = labels_;
     view.last_active_at = shown(last_active_);
-    if (const TimePoint idle = idleAt(); idle != TimePoint::max())
-        view.idle_expires_at = shown(idle);
+    if (const TimePoint idle = idleAt(); idle != TimePoint::max()) {
+        // It cannot end behind its latest end, however long it may be idle.
+        view.idle_expires_at =
+            shown(expires_at_ == TimePoint{} ? idle : std::min(idle, expires_at_));
+    }
     if (expires_at_ != TimePoint{}) view.expires_at = shown(expires_at_);
     return view;
 }

@@ -92,8 +92,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);
         if (!pool || pool->deleting) {
-            throw Error(ErrorCode::NotFound, "no pool " + *request.pool)
-                .hint("GET /v1/pools lists them");
+            throw specs_.noPool(*request.pool);
         }
         if (!has_image(*pool)) {
             throw Error(ErrorCode::InvalidSpec,
@@ -225,6 +224,7 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
     wanted.request = &request;
     wanted.tenant = who.tenant;
     wanted.one_shot = one_shot;
+    wanted.tell_why = who.atLeast(Role::Operator);
     Claims::Claimed claimed = claims_.claim(wanted);
     const std::shared_ptr<Workspace>& workspace = claimed.workspace;
     try {

@@ -1,5 +1,6 @@
 #include "api/cli/Views.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -89,11 +90,33 @@ std::string poolStatus(const Json& pool) {
     return installing ? "Installing" : ready;
 }
 
+/// Why it is degraded, else what its conditions say that it lacks.
+std::string poolWhy(const Json& pool) {
+    constexpr std::size_t kMost = 100;
+    const auto status = pool.find("status");
+    if (status == pool.end() || !status->is_object() || !status->contains("conditions")) return {};
+    std::string degraded;
+    std::string lacking;
+    for (const Json& condition : (*status)["conditions"]) {
+        const std::string type = at(condition, {"type"});
+        const bool holds = at(condition, {"status"}) == "True";
+        const std::string message = at(condition, {"message"});
+        if (type == "Degraded" && holds) degraded = message;
+        const bool of_lack = type == "Prewarmed" || type == "Mirrored" || type == "Credentials";
+        if (!of_lack || holds || message.empty()) continue;
+        lacking += (lacking.empty() ? "" : "; ") + message;
+    }
+    std::string why = degraded.empty() ? lacking : degraded;
+    std::replace(why.begin(), why.end(), '\n', ' ');
+    if (why.size() <= kMost) return why;
+    return toUtf8(why.substr(0, kMost)) + "…";
+}
+
 }  // namespace
 
 std::string poolTable(const std::vector<Json>& items, WallTime now) {
     Table table({"NAME", "STATUS", "READY", "DESIRED", "CLAIMED", "CREATING", "FAILED", "WAITING",
-                 "MIN", "MAX", "IMAGE", "AGE"});
+                 "MIN", "MAX", "IMAGE", "AGE", "WHY"});
     const auto right = Align::Right;
     table.align({Align::Left, Align::Left, right, right, right, right, right, right, right, right});
     for (const Json& p : items) {
@@ -102,7 +125,7 @@ std::string poolTable(const std::vector<Json>& items, WallTime now) {
                    at(p, {"status", "creating"}), at(p, {"status", "failed"}),
                    at(p, {"status", "waiting"}), at(p, {"spec", "warm", "min"}),
                    at(p, {"spec", "warm", "max"}), at(p, {"spec", "template", "image"}),
-                   age(at(p, {"metadata", "createdAt"}), now)});
+                   age(at(p, {"metadata", "createdAt"}), now), poolWhy(p)});
     }
     return table.text();
 }

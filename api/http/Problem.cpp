@@ -80,7 +80,7 @@ Response build(const HttpProblem& from, const ProblemContext& context, const Ext
     if (from.retry_after) {
         response.headers.emplace_back("Retry-After", std::to_string(from.retry_after->count()));
     }
-    response.body = dumpJson(body);
+    response.body = dumpJson(body) + "\n";
     return response;
 }
 

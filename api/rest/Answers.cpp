@@ -55,7 +55,8 @@ Schema poolPackagesSchema() {
 
 Schema conditionSchema() {
     return Schema::object()
-        .required("type", Schema::oneOf({"Ready", "Progressing", "Degraded", "Prewarmed"}))
+        .required("type", Schema::oneOf({"Ready", "Progressing", "Degraded", "Prewarmed",
+                                         "Mirrored", "Credentials"}))
         .required("status", Schema::oneOf({"True", "False"}))
         .required("reason", text())
         .required("message", text())

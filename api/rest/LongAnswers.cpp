@@ -66,7 +66,11 @@ api::Response LongAnswers::stream(PieceSource source, int status) {
     response.headers.emplace_back("Content-Type", "application/json");
     response.body = api::StreamStarter(
         [this, source = std::move(source)](std::shared_ptr<api::Stream> stream) mutable {
-            send(std::move(stream), std::move(source));
+            send(std::move(stream), [source = std::move(source)](std::string& out) {
+                if (source(out)) return true;
+                out += '\n';
+                return false;
+            });
         });
     return response;
 }
@@ -78,7 +82,7 @@ api::Response LongAnswers::respond(PieceSource source, int status) {
         api::Response response;
         response.status = status;
         response.headers.emplace_back("Content-Type", "application/json");
-        response.body = std::move(begun);
+        response.body = std::move(begun) + "\n";
         return response;
     }
     return stream(

@@ -125,7 +125,7 @@ void addProblems(const Operation& operation, Json& responses) {
         add(ErrorCode::Unauthenticated);
         add(ErrorCode::RateLimited);
     }
-    if (operation.role != controller::Role::User) add(ErrorCode::Forbidden);
+    add(ErrorCode::Forbidden);  // a foreign Host or Origin, or too low a role
     if (operation.body_kind != Body::None) add(ErrorCode::PayloadTooLarge);
     add(ErrorCode::Internal);
     add(ErrorCode::Unavailable);
@@ -193,7 +193,11 @@ Json openApiDocument(const Operations& operations) {
         {"description",
          "Warm pools of containers; an isolated workspace for each request. Times are RFC 3339, "
          "durations end in Seconds or Ms, sizes are bytes. Unknown fields are refused and named. "
-         "Without configured tokens, loopback callers are admin of the tenant \"default\"."}};
+         "Send a token as \"Authorization: Bearer TOKEN\"; an operator makes one with hearth token "
+         "create. Without configured tokens, loopback callers are admin of the tenant "
+         "\"default\". The same workspaces and runs are to be had as tools over MCP: POST /mcp "
+         "(Streamable HTTP) or GET /sse, with the same token; hearth mcp-config writes the entry "
+         "for a client. GET / tells where else something is."}};
     document["servers"] = Json::array({Json{{"url", "/"}}});
     document["security"] = Json::array({Json{{"bearer", Json::array()}}});
     document["tags"] = std::move(tags);

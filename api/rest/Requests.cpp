@@ -236,7 +236,7 @@ Schema executionFields() {
                       .describe("What must be there before it runs: names of an index, with "
                                 "versions or without. What is absent is installed in the "
                                 "workspace, within the timeout; that needs network Mirror or "
-                                "Egress")
+                                "Egress, what is there needs none")
                       .example(Json::array({"numpy==2.1"})))
         .optional("autoPackages",
                   Schema::boolean()

@@ -10,7 +10,7 @@ api::Response jsonResponse(const Json& document, int status) {
     api::Response response;
     response.status = status;
     response.headers.emplace_back("Content-Type", "application/json");
-    response.body = dumpJson(document);
+    response.body = dumpJson(document) + "\n";  // or it runs into the prompt behind curl
     return response;
 }
 

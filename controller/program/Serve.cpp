@@ -78,7 +78,7 @@ public:
           sandboxes_(*runtime_, warm_, marks_, poller_, specs_, endings_, claim_queue_, breaker_,
                      work_, events_, metrics_, log_, layers_, clock_),
           pool_reconciler_(specs_, warm_, claim_queue_, breaker_, endings_, work_, table_, events_,
-                           metrics_, layers_, clock_),
+                           metrics_, layers_, outside_, clock_),
           claims_(table_, claim_queue_, sandboxes_, *runtime_, marks_, endings_, work_, journal_,
                   events_, metrics_, log_, broker_, clock_),
           on_demand_(onDemandRules(config), *runtime_, specs_, warm_, claim_queue_, work_, events_,
@@ -89,7 +89,7 @@ public:
                           clock_),
           artifacts_(artifact_store_, log_, secret_key_, clock_),
           executions_(workspaces_, table_, endings_, journal_, *runtime_, work_, events_, metrics_,
-                      log_, secret_key_, clock_),
+                      log_, secret_key_, broker_.mirrored(), clock_),
           contexts_(workspaces_, table_, endings_, journal_, events_, metrics_, secret_key_,
                     clock_),
           pools_(specs_, pool_reconciler_, warm_, table_, endings_, events_, work_, metrics_,
@@ -135,7 +135,6 @@ public:
         loop_.start(kReconcileWorkers);
         reclaimer_.start();
         prepareImages();
-        warnOfMissingMirrors();
         front_.start();
         started_at_ = clock_.now();
         serving_ = true;
@@ -178,18 +177,6 @@ private:
             } catch (const std::exception& e) {
                 log_.warn("image.not_ready", {{"image", pool->spec.image}, {"error", e.what()}});
             }
-        }
-    }
-
-    /// A pool that offers packages, and nowhere to get them from, is most likely a mistake.
-    void warnOfMissingMirrors() {
-        if (!broker_.mirrored().empty()) return;
-        for (const controller::PoolPtr& pool : specs_.all()) {
-            if (pool->spec.network != broker::NetworkMode::Mirror) continue;
-            log_.warn(
-                "pool.no_mirror",
-                {{"pool", pool->name},
-                 {"hint", "start hearth serve with --mirror-pypi, --mirror-npm or --mirror-apt"}});
         }
     }
 
@@ -340,6 +327,7 @@ private:
     controller::SandboxLayerBuilder layer_builder_;
     controller::Layers layers_;
     controller::SandboxReconciler sandboxes_;
+    controller::PoolOutside outside_{broker_, log_, clock_};
     controller::PoolReconciler pool_reconciler_;
     controller::Claims claims_;
     controller::OnDemandPools on_demand_;
@@ -348,7 +336,7 @@ private:
     controller::Artifacts artifacts_;
     controller::ExecutionService executions_;
     controller::ContextService contexts_;
-    controller::Packages packages_{executions_, workspaces_};
+    controller::Packages packages_{executions_, workspaces_, broker_.mirrored()};
     controller::PoolService pools_;
     controller::ReconcileLoop loop_;
     controller::Reclaimer reclaimer_;

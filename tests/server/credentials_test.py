@@ -250,6 +250,23 @@ def established(s, port):
     return found
 
 
+def not_there():
+    """a pool whose credential is not to be had says which and why, serves all the same, and says no more once the file is there"""
+    token = "hearth-" + secrets.token_hex(12)
+    with Service(token) as service, secret_files() as folder:
+        def credentials(s):
+            return {c["type"]: c for c in s.get("/v1/pools/e").json["status"]["conditions"]}["Credentials"]
+        with serving(service, folder, egress_pool(service, stored(service))) as s:
+            told = credentials(s)
+            assert told["status"] == "False" and told["message"] == "secret service-token: no such file in egress.secrets", told
+            assert s.open_workspace(pool="e")["id"]
+            assert sum("pool.no_secret" in line for line in s.log().splitlines()) == 1, s.log()
+            with open(os.path.join(folder, "service-token"), "w") as out:
+                out.write(token + "\n")
+            wait_for("the condition", lambda: s.call("PUT", "/v1/pools/e", s.get("/v1/pools/e").json).json and credentials(s)["status"] == "True", 90)
+            assert token not in s.log()
+
+
 def declared_wrong():
     """a credential that cannot work is refused with the place where it stands"""
     token = "hearth-" + secrets.token_hex(12)
@@ -276,8 +293,8 @@ def declared_wrong():
 
 
 # What these show is the server's own doing, whatever makes the sandboxes.
-for test in (other_places, rotated, only_there, hanging, declared_wrong):
+for test in (other_places, rotated, only_there, hanging, not_there, declared_wrong):
     test.only = "oci"
 
 if __name__ == "__main__":
-    main("server", [used_not_read, other_places, of_a_claim, rotated, only_there, hanging, declared_wrong])
+    main("server", [used_not_read, other_places, of_a_claim, rotated, only_there, hanging, not_there, declared_wrong])

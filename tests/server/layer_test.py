@@ -3,6 +3,7 @@
 
 import glob
 import os
+import subprocess
 import sys
 import time
 
@@ -163,6 +164,12 @@ def no_mirror():
     """without a mirror the condition says what to start the server with"""
     with Server(pools=pool("p", ["hearthfoo"], warm=0), ready_within=300) as s:
         wait_for("a reason", lambda: "--mirror-pypi" in condition(s, "p")["message"], 60)
+        degraded = condition(s, "p", "Degraded")
+        assert degraded["status"] == "True" and degraded["reason"] == "PackagesFailed" and "--mirror-pypi" in degraded["message"], degraded
+        refused = s.post("/v1/workspaces", {"pool": "p"})
+        assert refused.status == 503 and refused.json["errorCode"] == "POOL_DEGRADED" and "--mirror-pypi" in refused.json["detail"], refused
+        table = subprocess.run([os.path.join(harness.BUILD, "hearth"), "get", "pools", "--url", s.url], capture_output=True, text=True, check=True)
+        assert "WHY" in table.stdout and "--mirror-pypi" in table.stdout, table
 
 
 def other_packages():

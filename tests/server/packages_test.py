@@ -107,8 +107,11 @@ def fails_in_words():
         answer = s.post(here, {"command": "true", "autoPackages": True})
         assert answer.status == 400 and "/autoPackages" in json.dumps(answer.json), answer
         for target, fields in ((f"/v1/workspaces/{s.open_workspace(pool='n')['id']}/executions", {}), ("/v1/executions", {"pool": "n"})):
-            answer = s.post(target, dict(fields, code="1", packages=["hearthbar"]))
-            assert answer.status == 501 and "Mirror" in answer.json["hint"], answer
+            absent = post(s, target, **fields, command="echo ran", packages=["pip", "hearthbar"])
+            assert absent["status"] == "failed" and absent["stdout"] == "", absent
+            assert absent["error"]["message"].startswith("hearthbar: this workspace has no way to a package index"), absent
+            there = post(s, target, **fields, command="echo ran", packages=["pip"])
+            assert there["status"] == "ok" and there["stdout"] == "ran\n" and "pip" in there["installed"], there
 
         index.delay = 30
         late = post(s, here, command="echo ran", packages=["hearthfoo==2.0"], timeoutSeconds=2)
@@ -121,6 +124,39 @@ def fails_in_words():
         killed = ended(s, begun["id"])
         assert killed["status"] == "killed" and killed["stdout"] == "" and time.monotonic() - begin < 10, killed
         assert s.run(workspace, "pgrep -c pip")["stdout"].strip() == "0"
+
+
+def no_index():
+    """what is there needs no index; what is absent is named, with what an operator does about it, before pip or npm is asked"""
+    with server(pool("m", "Mirror"), pool("n", "None")) as s:
+        conditions = {c["type"]: c for c in s.get("/v1/pools/m").json["status"]["conditions"]}
+        assert conditions["Mirrored"]["status"] == "False" and "--mirror-pypi" in conditions["Mirrored"]["message"], conditions
+        assert sum("pool.no_mirror" in line for line in s.log().splitlines()) == 1, s.log()
+        manifest = {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "metadata": {"name": "late"},
+                    "spec": {"template": {"image": "python", "network": {"mode": "Mirror"}}, "warm": {"min": 0}}}
+        late = s.call("PUT", "/v1/pools/late", manifest)
+        assert "--mirror-npm" in json.dumps(late.json["status"]["conditions"]) and late.body.endswith(b"}\n"), late
+        for name, words in (("m", {"auto": "no Python index is mirrored: start hearth serve with --mirror-pypi",
+                                   "npm": "no npm registry is mirrored: start hearth serve with --mirror-npm"}),
+                            ("n", {"auto": "this workspace has no way to a package index"})):
+            workspace = s.open_workspace(pool=name)["id"]
+            for manager, why in words.items():
+                done = post(s, f"/v1/workspaces/{workspace}/packages", manager=manager, install=["pip", "hearth-nothing"] if manager == "auto" else ["left"],
+                            waitSeconds=60)
+                assert done["status"] == "failed", done
+                last = done["packages"]["hearth-nothing" if manager == "auto" else "left"]
+                assert last["state"] == "failed" and last["error"].startswith(why), done
+                assert manager == "npm" or done["packages"]["pip"]["state"] == "installed", done
+            done = post(s, f"/v1/workspaces/{workspace}/packages", install=["pip"], waitSeconds=60)
+            assert done["status"] == "done" and done["packages"]["pip"]["state"] == "installed", done
+            for text, status in (("pip\n", "done"), ("pip\n-r other.txt\n", "failed"), ("pip\nhearth-nothing\n", "failed")):
+                assert s.call("PUT", f"/v1/workspaces/{workspace}/files/requirements.txt", raw=text.encode()).status < 300
+                done = post(s, f"/v1/workspaces/{workspace}/packages", **{"from": "requirements.txt"}, waitSeconds=60)
+                assert done["status"] == status, (text, done)
+            ran = post(s, f"/v1/workspaces/{workspace}/executions", code="import pip; print(1)", language="python", autoPackages=True)
+            assert ran["status"] == "ok" and ran["stdout"] == "1\n", ran
+            failed = post(s, f"/v1/workspaces/{workspace}/executions", code="import xmltodict", language="python", autoPackages=True)
+            assert failed["status"] == "failed" and failed["error"]["message"].startswith("xmltodict: " + words["auto"]), failed
 
 
 def once():
@@ -357,7 +393,7 @@ for test in (every_way, fails_in_words, once, imports, newer_than_warm, hearth_r
     test.only = "oci"
 
 if __name__ == "__main__":
-    tests = [every_way, fails_in_words, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, bursts]
+    tests = [every_way, fails_in_words, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, bursts]
     with tempfile.TemporaryDirectory(prefix="hearth-uv-") as scratch:
         if chosen(uv_installs):
             uv = find_uv(scratch)

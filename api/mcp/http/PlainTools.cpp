@@ -73,11 +73,20 @@ PlainTools::PlainTools(const Services& services, const auth::Authenticator& auth
 }
 
 bool PlainTools::takes(const std::string& path) {
-    const bool compat = path.starts_with("/compat/") && path.find("/tools/") != std::string::npos;
-    return compat || path.starts_with("/mcp/tools/") || path == "/sandbox/file";
+    return path == "/compat" || path.starts_with("/compat/") || path.starts_with("/mcp/tools/") ||
+           path == "/sandbox/file";
 }
 
 api::Response PlainTools::handle(api::Request& request) {
+    const std::string& path = request.path();
+    if (path.starts_with("/compat") && router_.allowed(request.rawPath()).empty()) {
+        std::string names;
+        for (const auto& [name, tools] : tools_) names += (names.empty() ? "" : ", ") + name;
+        throw Error(ErrorCode::NotFound, "there is nothing at this path")
+            .hint("For each SEED of " + names +
+                  " there are MCP at /compat/SEED/mcp and /compat/SEED/sse, and its tools as POST "
+                  "/compat/SEED/tools/TOOL");
+    }
     return router_.handle(request);
 }
 

@@ -8,6 +8,8 @@ using controller::ClaimLedger;
 using controller::Services;
 using controller::WorkspaceView;
 
+constexpr std::int64_t kLongestLife = 30LL * 24 * 3600;  ///< seconds, as in REST
+
 std::string milliseconds(double value) {
     std::string text = std::to_string(value);
     text.resize(text.find('.') + 2);
@@ -196,10 +198,10 @@ std::vector<Tool> workspaceTools(const Services& services) {
                        {"secrets", textMapParam("The same, but never shown or logged.")},
                        {"files", filesParam("Files to put into it at once.")},
                        {"idle_s", numberParam("End it after so many seconds without activity.", 1,
-                                              31'536'000)},
+                                              kLongestLife)},
                        {"ttl_s", numberParam("End it after so many seconds in any case; at most "
                                              "the pool's limit.",
-                                             1, 31'536'000)},
+                                             1, kLongestLife)},
                        {"idempotency_key", stringParam("Repeating the call with the same key "
                                                        "gives the same workspace.")}}),
          toolHints(false, false, false),
@@ -219,10 +221,10 @@ std::vector<Tool> workspaceTools(const Services& services) {
          "Gives a workspace more time; without idle_s and ttl_s it only counts as activity. Never "
          "shortens its life.",
          objectSchema({{"workspace_id", workspaceParam()},
-                       {"idle_s", numberParam("New idle limit in seconds.", 1, 31'536'000)},
+                       {"idle_s", numberParam("New idle limit in seconds.", 1, kLongestLife)},
                        {"ttl_s", numberParam("New end, in seconds from now; at most the pool's "
                                              "limit.",
-                                             1, 31'536'000)}},
+                                             1, kLongestLife)}},
                       {"workspace_id"}),
          toolHints(false, false, true),
          [&services](const CallContext& call, const Arguments& arguments) {

@@ -26,6 +26,9 @@ public:
     /// Error(InvalidArgument) or Json::exception if that is not of its making.
     std::shared_ptr<const Keyring> again(std::vector<Credential> of_pool, const Json& kept) const;
 
+    /// SecretDirectory::lackOf()
+    std::string lackOf(const Credential& credential) const { return secrets_.lackOf(credential); }
+
 private:
     const SecretDirectory secrets_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "controller/broker/credentials/Credential.h"
 
@@ -18,8 +19,14 @@ public:
     /// What the credential stands for now; a line's end after it is left out. Throws Refused (502)
     /// in words for whoever asked.
     std::string value(const Credential& credential) const;
+    /// Why it stands for nothing now, in words for an operator; "" if it stands for something.
+    std::string lackOf(const Credential& credential) const;
 
 private:
+    enum class Lack { None, NoDirectory, NoFile, Unreadable, NoSecret };
+    /// The value, or what is the matter.
+    std::pair<std::string, Lack> read(const Credential& credential) const;
+
     const std::string directory_;
 };
 

@@ -351,7 +351,16 @@ TEST_CASE("views live with fields that are missing", "[unit][cli]") {
     pool["status"]["conditions"].push_back(
         {{"type", "Prewarmed"}, {"status", "False"}, {"reason", "InstallingPackages"}});
     CHECK(poolTable({pool}, now).find("Installing") != std::string::npos);
-    pool["status"]["conditions"].push_back({{"type", "Degraded"}, {"status", "True"}});
+    pool["status"]["conditions"].push_back(
+        {{"type", "Mirrored"}, {"status", "False"}, {"message", "no Python index is mirrored"}});
+    pool["status"]["conditions"].push_back(
+        {{"type", "Credentials"}, {"status", "False"}, {"message", "secret a: no such file"}});
+    CHECK(poolTable({pool}, now).find("no Python index is mirrored; secret a: no such file") !=
+          std::string::npos);
+    pool["status"]["conditions"].push_back(
+        {{"type", "Degraded"}, {"status", "True"}, {"message", "no image\nby that name"}});
+    CHECK(poolTable({pool}, now).find("no image by that name") != std::string::npos);
+    CHECK(poolTable({pool}, now).find("mirrored") == std::string::npos);
     CHECK(poolTable({pool}, now).find("Degraded") != std::string::npos);
     CHECK(workspaceTable({Json::object()}, now).find('-') != std::string::npos);
     CHECK(fieldList({{"a", {{"b", 1}}}, {"c", Json::array({{{"d", "e"}}})}}) ==

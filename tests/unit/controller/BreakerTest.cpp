@@ -45,3 +45,20 @@ TEST_CASE("the time of a start follows what starts take", "[unit][controller]") 
     for (int i = 0; i < 50; ++i) breaker.succeeded("p", 2s);
     CHECK(breaker.state("p").start_seconds == Approx(2).epsilon(0.01));
 }
+
+TEST_CASE("a pool without the layer that it needs is degraded at once, until there is one",
+          "[unit][controller]") {
+    ManualClock clock;
+    Breaker breaker(clock);
+    breaker.layer("p", "");
+    CHECK_FALSE(breaker.state("p").degraded());
+    breaker.layer("p", "no index");
+    CHECK(breaker.state("p").degraded());
+    CHECK(breaker.state("p").reason == "no index");
+    breaker.layer("p", "");
+    CHECK_FALSE(breaker.state("p").degraded());
+    CHECK(breaker.state("p").reason.empty());
+    breaker.failed("p", "x");
+    breaker.layer("p", "");
+    CHECK(breaker.state("p").reason == "x");
+}

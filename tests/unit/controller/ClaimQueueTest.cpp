@@ -226,3 +226,28 @@ TEST_CASE("a sandbox that a claim was given as it was taken back goes to the nex
         }
     }
 }
+
+TEST_CASE("why a pool is degraded is told to who may know of the host, and to nobody else",
+          "[unit][controller]") {
+    Queue q;
+    for (int i = 0; i < 3; ++i) q.breaker.failed("p", "no space on /dev/sda1");
+    const Error user = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); });
+    CHECK(user.code() == ErrorCode::PoolDegraded);
+    CHECK(std::string(user.what()).find("sda1") == std::string::npos);
+    CHECK(user.hint().find("operator") != std::string::npos);
+    const Error operators = errorOf([&] { q.queue.acquire(q.pool, {"ws", "t", {}, true}); });
+    CHECK(operators.code() == ErrorCode::PoolDegraded);
+    CHECK(std::string(operators.what()) ==
+          "pool p cannot make sandboxes at the moment: no space on /dev/sda1");
+}
+
+TEST_CASE("who waits for what can never be made is told so at once", "[unit][controller]") {
+    Queue q;
+    q.pool.spec.max_wait = 1h;
+    auto claim = q.claim("ws");
+    REQUIRE(q.waiting(1));
+    q.breaker.layer("p", "its packages cannot be installed");
+    q.queue.tellHopeless("p");
+    CHECK(claim.get() == "POOL_DEGRADED");
+    CHECK(q.queue.waiting("p") == 0);
+}

@@ -168,8 +168,9 @@ public:
     Endings endings{table, warm, work, journal, events, metrics, log, broker, clock};
     SandboxReconciler sandboxes{ground.runtime, warm, marks,  poller,  specs, endings, queue,
                                 breaker,        work, events, metrics, log,   layers,  clock};
+    PoolOutside outside{broker, log, clock};
     PoolReconciler pools{specs, warm,   queue,   breaker, endings, work,
-                         table, events, metrics, layers,  clock};
+                         table, events, metrics, layers,  outside, clock};
     Claims claims{table,  queue,   sandboxes, ground.runtime, marks, endings, work, journal,
                   events, metrics, log,       broker,         clock};
     OnDemandPools on_demand{rules,  ground.runtime, specs, warm, queue, work,
@@ -178,8 +179,8 @@ public:
                                 ground.runtime, on_demand, broker,  "p",   secret,  clock};
     ArtifactStore store{ground.dir.file("artifacts"), table, journal, log, clock};
     Artifacts artifacts{store, log, secret, clock};
-    ExecutionService executions{workspaces, table,   endings, journal, ground.runtime, work,
-                                events,     metrics, log,     secret,  clock};
+    ExecutionService executions{workspaces, table, endings, journal, ground.runtime, work, events,
+                                metrics,    log,   secret,  {},      clock};
     ContextService contexts{workspaces, table, endings, journal, events, metrics, secret, clock};
     ReconcileLoop loop{work, metrics, log, clock};
     Reclaimer reclaimer{table, endings, clock};

@@ -127,6 +127,10 @@ TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried
     house.loop.settle();
     CHECK(prewarmed(house).message == "no missing-one");
     CHECK(ground.packages.builds == 1);
+    CHECK(house.breaker.state("p").degraded());  // at the first failure: nothing can be made
+    const Error told = errorOf([&] { house.workspaces.create(house.who, House::request()); });
+    CHECK(told.code() == ErrorCode::PoolDegraded);
+    CHECK(std::string(told.what()).find("no missing-one") != std::string::npos);
     house.work.add({"pool", "p"});
     house.loop.settle();
     CHECK(ground.packages.builds == 1);  // it waits
@@ -142,6 +146,19 @@ TEST_CASE("packages that cannot be had degrade the pool, in words, and are tried
     house.declare("p", withPackages({"there"}));
     REQUIRE(house.filled("p", 1));
     CHECK(prewarmed(house).status);
+    CHECK_FALSE(house.breaker.state("p").degraded());
+}
+
+TEST_CASE("a pool that gives up its packages is not degraded for their sake",
+          "[unit][controller]") {
+    Ground ground;
+    House house{ground};
+    house.declare("p", withPackages({"missing-one"}));
+    house.loop.settle();
+    REQUIRE(house.breaker.state("p").degraded());
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    CHECK_FALSE(house.breaker.state("p").degraded());
 }
 
 TEST_CASE("a lock that was removed is resolved anew while the old one serves",

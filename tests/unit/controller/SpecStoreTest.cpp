@@ -27,6 +27,21 @@ struct Desk {
 
 }  // namespace
 
+TEST_CASE("who asks for a pool that is not there is told which are", "[unit][controller]") {
+    Desk desk;
+    CHECK(desk.store.noPool("x").hint().find("hearth apply -f") != std::string::npos);
+    desk.put("b", 1, Mode::Create);
+    CHECK(desk.store.noPool("x").hint() == "the only pool is b");
+    desk.put("a", 1, Mode::Create);
+    CHECK(desk.store.noPool("x").hint() == "the pools are b, a");
+    CHECK(std::string(desk.store.noPool("x").what()) == "no pool x");
+    desk.store.markDeleting("a");
+    for (int i = 0; i < 21; ++i) desk.put("p" + std::to_string(i), 1, Mode::Create);
+    const std::string many = desk.store.noPool("x").hint();
+    CHECK(many.find("a,") == std::string::npos);
+    CHECK(many.ends_with("p18 and 2 more"));
+}
+
 TEST_CASE("a pool is created once and found again, also after a restart", "[unit][controller]") {
     Desk desk;
     CHECK(desk.put("b", 1, Mode::Create)->generation == 1);

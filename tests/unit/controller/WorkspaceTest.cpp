@@ -52,6 +52,13 @@ TEST_CASE("running work keeps a workspace from being idle", "[unit][controller]"
     CHECK(ws->due(kStart + 2h + 10s) == "idle");
 }
 
+TEST_CASE("the end for idleness is never shown behind the latest end", "[unit][controller]") {
+    const auto ws = workspace(3h, 60s);
+    CHECK(ws->view().idle_expires_at == ws->view().expires_at);
+    const auto shorter = workspace(10s, 60s);
+    CHECK(*shorter->view().idle_expires_at < *shorter->view().expires_at);
+}
+
 TEST_CASE("a lifetime ends a workspace whatever runs in it", "[unit][controller]") {
     const auto ws = workspace(0ms, 60s);
     CHECK(ws->nextDue() == kStart + 60s);

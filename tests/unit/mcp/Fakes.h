@@ -551,7 +551,7 @@ struct House {
     metrics::Log log;
     SystemClock clock;
     std::string secret_key = std::string(32, 'k');
-    controller::Packages packages{executions, workspaces};
+    controller::Packages packages{executions, workspaces, {"pypi", "npm"}};
     controller::Services services{
         pools,
         workspaces,

@@ -222,6 +222,19 @@ TEST_CASE("workspace_extend refuses to shorten a life", "[unit][mcp]") {
     CHECK_FALSE(use(house, "workspace_extend", {{"workspace_id", id}}).is_error);
 }
 
+TEST_CASE("a workspace's deadlines have the same bounds as in REST", "[unit][mcp]") {
+    House house;
+    const std::string id = openIn(house);
+    for (const char* name : {"idle_s", "ttl_s"}) {
+        const ToolResult far =
+            use(house, "workspace_extend", {{"workspace_id", id}, {name, 2'592'001}});
+        CHECK(far.is_error);
+        CHECK(textOf(far).find("at most 2592000") != std::string::npos);
+        CHECK(use(house, "workspace_open", {{name, 2'592'001}}).is_error);
+        CHECK_FALSE(use(house, "workspace_open", {{name, 2'592'000}}).is_error);
+    }
+}
+
 TEST_CASE("a run names its packages and is told what came of them", "[unit][mcp]") {
     House house;
     use(house, "run", {{"code", "1"}, {"packages", {"numpy", "six"}}, {"auto_packages", true}});

@@ -434,7 +434,7 @@ struct House {
     metrics::Log log{-1};
     ManualClock clock;
     std::string secret = std::string(32, 'k');
-    controller::Packages packages{executions, workspaces};
+    controller::Packages packages{executions, workspaces, {"pypi", "npm"}};
     controller::Services services{pools,
                                   workspaces,
                                   executions,

@@ -27,6 +27,10 @@ TEST_CASE("the document has every operation that is served and no other", "[unit
     House house;
     const Json document = parseJson(house.rest.openApi());
     CHECK(document.at("openapi") == "3.1.0");
+    for (const char* told : {"Authorization: Bearer", "/mcp"}) {
+        CHECK(document.at("info").at("description").get<std::string>().find(told) !=
+              std::string::npos);
+    }
     std::size_t shown = 0;
     std::set<std::string> ids;
     for (const rest::Operation& op : house.rest.operations()) {
@@ -44,6 +48,7 @@ TEST_CASE("the document has every operation that is served and no other", "[unit
         CHECK(!shape.at("summary").get<std::string>().empty());
         CHECK(shape.contains("requestBody") == (op.body_kind != rest::Body::None));
         CHECK(shape.at("responses").contains("500"));
+        CHECK(shape.at("responses").contains("403"));
         CHECK(shape.at("responses").contains("401") == !op.open);
     }
     std::size_t total = 0;

@@ -1,6 +1,7 @@
 """Installs and looks up packages in a workspace: `python3 packages.py`, told what to do by a line of JSON on its standard input.
 
-    {"manager": "auto|pip|npm", "install": [spec], "check": [name], "from": path or null, "list": bool}
+    {"manager": "auto|pip|npm", "install": [spec], "check": [name], "from": path or null, "list": bool,
+     "shut": {manager: why it has no way to an index; then what is absent fails, and nothing is asked}}
 
 What the package manager says goes to stderr as it comes; the last line of stdout is the outcome:
 
@@ -78,6 +79,7 @@ def meaning(said):
 
 class Pip:
     name = "pip"
+    unread = False  # whether a file says more than the names that wanted() found in it
 
     @staticmethod
     def normalised(name):
@@ -119,6 +121,7 @@ class Pip:
             return self.inline(path), []
         with open(path, encoding="utf-8") as f:
             lines = [line.split(" #")[0].strip() for line in f]
+        self.unread = any(line.startswith("-") for line in lines)
         specs = [line for line in lines if line and re.match(r"[A-Za-z0-9]", line)]
         return specs, ["--requirement", path]
 
@@ -161,6 +164,7 @@ class Pip:
 class Npm:
     name = "npm"
     folder = "."  # where node_modules is
+    unread = False
 
     @staticmethod
     def normalised(name):
@@ -233,7 +237,7 @@ def first(task, manager, code):
         named = {manager.normalised(manager.named(spec)) for spec in specs}
         specs += [name for name in found if manager.normalised(name) not in named]
     absent = [spec for spec in specs if not manager.there(spec)]
-    failed, packages, said = install(manager, specs, absent, []) if specs else (False, {}, "")
+    failed, packages, said = install(manager, specs, absent, [], task) if specs else (False, {}, "")
     told = {"manager": manager.name, "packages": packages, "unknown": unknown}
     if failed:
         reasons = {}
@@ -249,10 +253,12 @@ def first(task, manager, code):
 OTHERS = "not installed because others failed"
 
 
-def install(manager, specs, absent, arguments):
+def install(manager, specs, absent, arguments, task):
     """Whether it failed, what there is of `specs` now, and what was said."""
     failed, error, said, blamed = False, None, "", set()
-    if absent:
+    if absent and (error := task.get("shut", {}).get(manager.name)):
+        failed, blamed = True, {manager.normalised(manager.named(spec)) for spec in absent}
+    elif absent:
         status, said = manager.install(absent, arguments)
         failed = status != 0
         blamed = manager.blamed(said) if failed else set()
@@ -283,7 +289,12 @@ def main():
             specs, arguments = manager.wanted(path)
         except (OSError, ValueError) as e:
             fail(f"{path} cannot be read: {e}")
-    failed, packages, _ = install(manager, specs, specs, arguments)
+    absent = specs
+    if why := task.get("shut", {}).get(manager.name):
+        if manager.unread:
+            fail(f"{path} has options, which only {manager.name} can read, and {why}")
+        absent = [spec for spec in specs if not manager.there(spec)]
+    failed, packages, _ = install(manager, specs, absent, arguments, task)
     installed = manager.installed()
     for name in task["check"]:
         packages.setdefault(name, outcome(manager, name, installed))
