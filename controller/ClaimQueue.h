@@ -5,8 +5,10 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "base/Error.h"
 #include "controller/Breaker.h"
 #include "controller/Patience.h"
 #include "controller/PoolSpec.h"
@@ -36,8 +38,8 @@ public:
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
     /// A sandbox of the pool has become ready.
     void offer(const std::string& pool);
-    /// Every waiting and later claim is refused with Unavailable, for this reason.
-    void close(const std::string& why);
+    /// Every waiting and later claim is refused with this. The first word counts.
+    void close(const Error& why);
     std::size_t waiting(const std::string& pool) const;
 
 private:
@@ -60,7 +62,7 @@ private:
     const Clock& clock_;
     mutable std::mutex mutex_;
     std::map<std::string, Line> lines_;  // guarded by mutex_
-    std::string closed_;                 // guarded by mutex_; why, or empty
+    std::optional<Error> closed_;        // guarded by mutex_; why
 };
 
 }  // namespace hearth::controller

@@ -28,8 +28,10 @@ public:
     ReconcileResult reconcile(const std::string& name);
     /// What was seen last.
     PoolStatus status(const std::string& name) const;
-    /// No pool is refilled any more (drain of everything, shutdown).
+    /// No pool is refilled any more (drain of everything, shutdown); each says so in its status.
     void stopRefill();
+    /// After stopRefill().
+    bool drained() const { return !refill_; }
 
 private:
     void count(const std::string& name, PoolStatus& status) const;

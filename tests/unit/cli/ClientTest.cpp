@@ -353,6 +353,9 @@ TEST_CASE("views live with fields that are missing", "[unit][cli]") {
     CHECK(poolTable({pool}, now).find("Installing") != std::string::npos);
     pool["status"]["conditions"].push_back({{"type", "Degraded"}, {"status", "True"}});
     CHECK(poolTable({pool}, now).find("Degraded") != std::string::npos);
+    pool["status"]["conditions"][0] = {
+        {"type", "Ready"}, {"status", "False"}, {"reason", "Drained"}};
+    CHECK(poolTable({pool}, now).find("Drained") != std::string::npos);
     CHECK(workspaceTable({Json::object()}, now).find('-') != std::string::npos);
     CHECK(fieldList({{"a", {{"b", 1}}}, {"c", Json::array({{{"d", "e"}}})}}) ==
           "FIELD   VALUE\na.b     1\nc[0].d  e\n");
