@@ -309,7 +309,9 @@ class Server:
         wait = self.ready_within if wait is None else wait
         args = [*self.wrapper, os.path.join(BUILD, "hearth"), "serve", "--listen", f"127.0.0.1:{self.port}",
                 "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.serves_from,
-                "--pools", self.pools_file, "--runtime", self.runtime] + self.extra
+                "--runtime", self.runtime] + self.extra
+        if self.pools_file:
+            args += ["--pools", self.pools_file]
         if self.config:
             path = os.path.join(self.data, "config.yaml")
             with open(path, "w", encoding="utf-8") as f:

@@ -51,7 +51,7 @@ def nothing_left(s):
 def unpacked(s):
     """Trees of images, whole or not."""
     folder = os.path.join(s.data, "rootfs")
-    return [name for name in os.listdir(folder) if name != ".lock"] if os.path.isdir(folder) else []
+    return [name for name in os.listdir(folder) if name not in (".lock", ".view", ".empty")] if os.path.isdir(folder) else []
 
 
 def taken_port():
@@ -221,8 +221,8 @@ def read_only_data():
 
 def first_step():
     """without a pool the first thing to do is to declare one, not to run something"""
-    with server(pools="") as s:
-        s.pools_file = os.devnull
+    with server() as s:
+        s.pools_file = None
         s.start()
         said = wait_for("the greeting", lambda: (log := s.log()) and "Stop: Ctrl-C" in log and log)
         assert "No pool is declared. Declare one: " in said and " apply --url http" in said, said
