@@ -221,7 +221,7 @@ TEST_CASE("a sandbox that a claim was given as it was taken back goes to the nex
             CHECK(next->get() == "sb_1");
             CHECK(q.warm.find("sb_1")->workspace == "ws_2");
         } else if (next) {
-            q.queue.close("no more");
+            q.queue.close(Error(ErrorCode::Unavailable, "no more"));
             CHECK(next->get() == "UNAVAILABLE");
         } else {
             CHECK(q.warm.counts("p").ready == (had ? 0 : 1));
