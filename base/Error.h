@@ -55,6 +55,11 @@ public:
         retry_after_ = delay;
         return *this;
     }
+    /// Waiting alone does not help: nobody is told to come back, whatever the code says of others.
+    Error& unlessMended() {
+        passes_ = false;
+        return *this;
+    }
     Error& field(std::string pointer, std::string reason) {
         fields_.push_back({std::move(pointer), std::move(reason)});
         return *this;
@@ -69,6 +74,8 @@ public:
     ErrorCode code() const noexcept { return code_; }
     const std::string& hint() const noexcept { return hint_; }
     std::optional<std::chrono::seconds> retryAfter() const noexcept { return retry_after_; }
+    /// False after unlessMended().
+    bool passes() const noexcept { return passes_; }
     const std::vector<FieldError>& fields() const noexcept { return fields_; }
     const std::string& endedReason() const noexcept { return ended_reason_; }
     const std::string& endedAt() const noexcept { return ended_at_; }
@@ -77,6 +84,7 @@ private:
     ErrorCode code_;
     std::string hint_;
     std::optional<std::chrono::seconds> retry_after_;
+    bool passes_ = true;
     std::vector<FieldError> fields_;
     std::string ended_reason_;
     std::string ended_at_;

@@ -50,6 +50,17 @@ void makeDirectory(const std::string& path, mode_t mode) {
     if (::chmod(path.c_str(), mode) != 0) throwErrno("chmod", path);  // mkdir obeys the umask
 }
 
+[[noreturn]] void refuseDataDir(const std::string& path, const std::string& what,
+                                const std::error_code& why) {
+    const bool full = why == std::errc::no_space_on_device;
+    throw Error(
+        full ? ErrorCode::DiskFull : ErrorCode::InvalidArgument,
+        "the data directory " + path + " (--data-dir) cannot be " + what + ": " + why.message())
+        .hint(full ? "make room there, or choose another one with --data-dir"
+                   : "choose another one with --data-dir, on a disk that can be written, such as "
+                     "/var/lib/hearth");
+}
+
 /// Whether the file that was locked is still the one that others would lock.
 bool isStill(const Fd& fd, const std::string& path) {
     struct stat locked {};
@@ -81,10 +92,14 @@ bool lifeless(const std::string& run_dir) {
 }  // namespace
 
 Instance openInstance(const std::string& data_dir) {
-    std::filesystem::create_directories(std::filesystem::path(data_dir).parent_path());
-    // Others may pass through: inside a user namespace root is a stranger on the host and must
-    // reach the images below.
-    makeDirectory(data_dir, 0711);
+    try {
+        std::filesystem::create_directories(std::filesystem::path(data_dir).parent_path());
+        // Others may pass through: inside a user namespace root is a stranger on the host and must
+        // reach the images below.
+        makeDirectory(data_dir, 0711);
+    } catch (const std::system_error& e) {
+        refuseDataDir(data_dir, "made", e.code());
+    }
     Instance instance;
     instance.data_dir = std::filesystem::canonical(data_dir).string();
     instance.name = toHex(sha256(instance.data_dir)).substr(0, kNameDigits);
@@ -92,6 +107,14 @@ Instance openInstance(const std::string& data_dir) {
     makeDirectory(root, 0755);
     instance.run_dir = root + "/" + instance.name;
     return instance;
+}
+
+void requireWritable(const Instance& instance) {
+    std::string probe = instance.data_dir + "/.probe-XXXXXX";
+    if (::mkdtemp(probe.data()) == nullptr) {
+        refuseDataDir(instance.data_dir, "written", {errno, std::generic_category()});
+    }
+    if (::rmdir(probe.c_str()) != 0) throwErrno("rmdir", probe);
 }
 
 void requirePassable(const Instance& instance) {

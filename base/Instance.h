@@ -16,8 +16,13 @@ struct Instance {
 };
 
 /// Creates the data directory (0711) if need be and derives the instance from it; its run_dir is
-/// made by who uses it.
+/// made by who uses it. Throws Error(InvalidArgument, DiskFull) with what to do where the directory
+/// cannot be made.
 Instance openInstance(const std::string& data_dir);
+
+/// Throws the same where nothing can be made in it. What stands in the way besides a folder's mode
+/// (a read-only disk, a file system of the kernel's) shows only by trying.
+void requireWritable(const Instance& instance);
 
 /// Throws Error(InvalidArgument) with the fix where a folder above the data lets only its owner
 /// pass: the server's user and the sandboxes' roots must reach what is theirs.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/Error.h"
-
 namespace hearth::controller {
 
 ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const Breaker& breaker,
@@ -40,7 +38,7 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     const TimePoint begin = clock_.now();
     work_.add({"pool", pool.name});  // the reconciler counts who waits
     self.wake.wait_for(lock, patience.stop, std::min(pool.spec.max_wait, patience.most), [&] {
-        return self.member || !closed_.empty() || breaker_.state(pool.name).no_layer;
+        return self.member || closed_ || breaker_.state(pool.name).no_layer;
     });
     line.erase(std::remove(line.begin(), line.end(), &self), line.end());
     metrics_.claimQueueDepth(pool.name, static_cast<double>(line.size()));
@@ -96,13 +94,12 @@ void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) cons
 }
 
 void ClaimQueue::refuseClosed() const {
-    if (!closed_.empty()) {
-        throw Error(ErrorCode::Unavailable, closed_).hint("try again when it was started again");
-    }
+    if (closed_) throw *closed_;
 }
 
-void ClaimQueue::close(const std::string& why) {
+void ClaimQueue::close(const Error& why) {
     const std::lock_guard lock(mutex_);
+    if (closed_) return;
     closed_ = why;
     for (auto& [name, line] : lines_) {
         for (Waiter* waiter : line) waiter->wake.notify_one();

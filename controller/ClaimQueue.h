@@ -5,8 +5,10 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "base/Error.h"
 #include "controller/Breaker.h"
 #include "controller/Patience.h"
 #include "controller/PoolSpec.h"
@@ -39,8 +41,8 @@ public:
     void offer(const std::string& pool);
     /// Nothing can be made for the pool (Breaker::layer): who waits for it need not.
     void tellHopeless(const std::string& pool);
-    /// Every waiting and later claim is refused with Unavailable, for this reason.
-    void close(const std::string& why);
+    /// Every waiting and later claim is refused with this. The first word counts.
+    void close(const Error& why);
     std::size_t waiting(const std::string& pool) const;
 
 private:
@@ -65,7 +67,7 @@ private:
     const Clock& clock_;
     mutable std::mutex mutex_;
     std::map<std::string, Line> lines_;  // guarded by mutex_
-    std::string closed_;                 // guarded by mutex_; why, or empty
+    std::optional<Error> closed_;        // guarded by mutex_; why
 };
 
 }  // namespace hearth::controller

@@ -198,9 +198,14 @@ void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
     const bool was_degraded =
         std::any_of(next.conditions.begin(), next.conditions.end(),
                     [](const Condition& c) { return c.type == "Degraded" && c.status; });
-    setCondition(next, clock_, "Ready", counts.ready >= desired,
-                 counts.ready >= desired ? "Filled" : "Filling",
-                 std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
+    if (refill_) {
+        setCondition(next, clock_, "Ready", counts.ready >= desired,
+                     counts.ready >= desired ? "Filled" : "Filling",
+                     std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
+    } else {
+        setCondition(next, clock_, "Ready", false, "Drained",
+                     "it stays empty until the server is started again");
+    }
     setCondition(next, clock_, "Progressing", next.creating > 0,
                  next.creating > 0 ? "Creating" : "Settled",
                  std::to_string(next.creating) + " being created");
@@ -294,7 +299,12 @@ void PoolReconciler::count(const std::string& name, PoolStatus& status) const {
 
 void PoolReconciler::stopRefill() {
     refill_ = false;
-    claims_.close("the server was drained, and its pools stay empty until it is started again");
+    claims_.close(
+        Error(ErrorCode::Unavailable,
+              "the server was drained, and its pools stay empty until it is started again")
+            .hint("an operator has ended its work; claims are served again after the next start")
+            .unlessMended());
+    for (const PoolPtr& pool : specs_.all()) work_.add({"pool", pool->name});  // told in its status
 }
 
 }  // namespace hearth::controller

@@ -32,8 +32,10 @@ public:
     PoolStatus status(const std::string& name) const;
     /// The same of a pool that was just declared, with what can be told at once.
     PoolStatus firstStatus(const Pool& pool) const;
-    /// No pool is refilled any more (drain of everything, shutdown).
+    /// No pool is refilled any more (drain of everything, shutdown); each says so in its status.
     void stopRefill();
+    /// After stopRefill().
+    bool drained() const { return !refill_; }
 
 private:
     void count(const std::string& name, PoolStatus& status) const;

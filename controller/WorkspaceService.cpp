@@ -65,6 +65,21 @@ WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Ending
       secret_key_(secret_key),
       clock_(clock) {}
 
+void WorkspaceService::requireDefaultPool(const std::vector<PoolPtr>& pools) const {
+    std::string names;
+    for (const PoolPtr& pool : pools) {
+        if (pool->deleting) continue;
+        if (pool->name == default_pool_) return;
+        if (pool->on_demand.empty()) names += (names.empty() ? "" : ", ") + pool->name;
+    }
+    if (default_pool_.empty()) return;
+    throw Error(ErrorCode::NotFound, "the default pool " + default_pool_ + " is not declared")
+        .hint(names.empty() ? "no pool is: declare it with hearth apply -f"
+                            : "name one of those that are: " + names +
+                                  "; or an operator declares it with hearth apply -f, or names "
+                                  "another with hearth serve --default-pool");
+}
+
 OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& request) {
     // A pool whose languages nobody knows yet may have it; the claim then finds out.
     const auto speaks = [&](const Pool& pool) {
@@ -106,6 +121,7 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
         return {std::move(pool), {}};
     }
     std::vector<PoolPtr> pools = specs_.all();
+    if (!request.image) requireDefaultPool(pools);
     // The default pool first, then the oldest.
     std::stable_partition(pools.begin(), pools.end(),
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });

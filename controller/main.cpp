@@ -8,5 +8,6 @@ int main(int argc, char** argv) {
     commands.serve = program::serve;
     commands.tokens = program::offlineTokens;
     commands.pools = program::declaredPools;
+    commands.manifests = program::declaredInFiles;
     return cli::runCommand(argc, argv, commands);
 }

@@ -123,7 +123,9 @@ int runCommand(const std::vector<std::string>& arguments, const Program& program
         console.error(e.what(), e.hint());
         return exitStatusOf(e);
     } catch (const Error& e) {
-        const bool unreachable = e.code() == ErrorCode::Unavailable;
+        // The server that `serve` misses is no other one, which could be reached.
+        const bool serves = !arguments.empty() && arguments[0] == "serve";
+        const bool unreachable = e.code() == ErrorCode::Unavailable && !serves;
         const std::string hint = e.hint().empty() && unreachable
                                      ? "is the server running? see `hearth doctor` and --url"
                                      : e.hint();
@@ -131,7 +133,7 @@ int runCommand(const std::vector<std::string>& arguments, const Program& program
         for (std::size_t i = 0; i < problems.size(); ++i) {
             console.error(problems[i], i + 1 < problems.size() ? "" : hint);
         }
-        return statusOf(e);
+        return serves ? kFailure : statusOf(e);
     } catch (const std::exception& e) {
         console.error(e.what());
         return kFailure;

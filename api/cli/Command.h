@@ -22,6 +22,8 @@ struct Program {
     std::function<std::unique_ptr<controller::Tokens>(const std::string& data_dir)> tokens;
     /// The pools that a data directory declares, whether a server runs or not; may be empty.
     std::function<std::vector<controller::Pool>(const std::string& data_dir)> pools = {};
+    /// The pools of the manifests that `serve` would be given; may be empty.
+    std::function<std::vector<controller::Pool>(const ServeConfig&)> manifests = {};
 };
 
 /// One call of one command.

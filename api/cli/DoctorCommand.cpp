@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "api/cli/Command.h"
 #include "api/cli/HostChecks.h"
@@ -43,6 +44,33 @@ void print(const Console& console, const Findings& findings) {
     }
 }
 
+/// Whether the pool that claims get who name none is declared, as far as that can be told without a
+/// server: in its data directory, or in the manifests that it would be given.
+std::optional<Finding> checkDefaultPool(const ServeConfig& config, const Program& program) {
+    const std::string& wanted = *config.default_pool;
+    if (wanted.empty() || !program.pools || !program.manifests) return std::nullopt;
+    Finding finding{Level::Ok, "default pool", wanted + " is declared", ""};
+    try {
+        std::string names;
+        for (const auto& pools : {program.manifests(config), program.pools(*config.data_dir)}) {
+            for (const controller::Pool& pool : pools) {
+                if (pool.name == wanted) return finding;
+                names += (names.empty() ? "" : ", ") + pool.name;
+            }
+        }
+        finding.message =
+            wanted + " is not declared; " + (names.empty() ? "no pool is" : "there are: " + names);
+        finding.fix =
+            "declare it with --pools or hearth apply -f, or name another with "
+            "--default-pool";
+    } catch (const std::exception& e) {
+        finding.message = std::string("whether it is declared is not known: ") + e.what();
+        finding.fix = "run it as root";
+    }
+    finding.level = Level::Warn;
+    return finding;
+}
+
 int doctor(const Invocation& call) {
     const bool json = wantsJson(call.options);
     const ServeConfig config = loadServeConfig(call.options);
@@ -52,6 +80,7 @@ int doctor(const Invocation& call) {
     for (Finding& f : checkTools(config, runtime.choice)) findings.push_back(std::move(f));
     for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
+    if (auto pool = checkDefaultPool(config, call.program)) findings.push_back(std::move(*pool));
     findings.push_back(checkDocker(runtime.choice));
     if (runtime.choice == RuntimeChoice::Docker && findings.back().level == Level::Ok) {
         findings.push_back(checkDockerAgent(config));

@@ -74,19 +74,24 @@ std::string age(const std::string& time, WallTime now) {
 
 namespace {
 
-/// Degraded before Installing before Ready; empty from a server that tells no conditions.
+/// Drained before Degraded before Installing before Ready; empty from a server that tells no
+/// conditions.
 std::string poolStatus(const Json& pool) {
     const auto status = pool.find("status");
     if (status == pool.end() || !status->is_object() || !status->contains("conditions")) return {};
     std::string ready;
     bool installing = false;
+    bool degraded = false;
     for (const Json& condition : (*status)["conditions"]) {
         const std::string type = at(condition, {"type"});
         const bool holds = at(condition, {"status"}) == "True";
-        if (type == "Degraded" && holds) return "Degraded";
+        const std::string reason = at(condition, {"reason"});
+        if (reason == "Drained") return reason;
+        degraded = degraded || (type == "Degraded" && holds);
         if (type == "Ready") ready = holds ? "Ready" : "Filling";
-        installing = installing || at(condition, {"reason"}) == "InstallingPackages";
+        installing = installing || reason == "InstallingPackages";
     }
+    if (degraded) return "Degraded";
     return installing ? "Installing" : ready;
 }
 

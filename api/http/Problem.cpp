@@ -96,10 +96,10 @@ Response problem(const Error& error, const ProblemContext& context) {
     from.error_code = errorCodeName(error.code());
     from.title = kTitles[static_cast<std::size_t>(error.code())];
     from.message = error.what();
-    from.retryable = errorCodeRetryable(error.code());
+    from.retryable = error.passes() && errorCodeRetryable(error.code());
     from.retry_after = error.retryAfter();
     // Who is asked to come back is told when.
-    if (!from.retry_after && (from.status == 429 || from.status == 503)) {
+    if (!from.retry_after && error.passes() && (from.status == 429 || from.status == 503)) {
         from.retry_after = std::chrono::seconds(1);
     }
     from.hint = error.hint();

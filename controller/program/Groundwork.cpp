@@ -1,35 +1,64 @@
 #include "controller/program/Groundwork.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
+#include "api/cli/Capture.h"
 #include "api/cli/RuntimeDecision.h"
 #include "base/Error.h"
 #include "controller/Privileges.h"
+#include "controller/program/OfflineState.h"
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/docker/DockerRuntime.h"
 
 namespace hearth::program {
 namespace {
 
-std::vector<controller::Pool> readManifests(const std::vector<std::string>& files) {
-    std::vector<controller::Pool> pools;
-    for (const std::string& file : files) {
-        std::ifstream in(file);
-        if (!in) throwErrno("open", file);
-        std::ostringstream text;
-        text << in.rdbuf();
-        for (controller::Pool& pool : controller::parsePoolYaml(text.str(), file)) {
-            pools.push_back(std::move(pool));
+/// For as long as it lives this process may do what the account may. Only for one of root, with one
+/// thread.
+class As {
+public:
+    explicit As(const controller::Account& account) {
+        groups_.resize(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+        if (::getgroups(static_cast<int>(groups_.size()), groups_.data()) < 0) {
+            throwErrno("getgroups");
         }
+        if (::setgroups(0, nullptr) != 0) throwErrno("setgroups");
+        if (::setegid(account.gid) != 0) throwErrno("setegid");
+        if (::seteuid(account.uid) != 0) throwErrno("seteuid");
     }
-    return pools;
+    ~As() {
+        // Root may always become root again.
+        const bool back = ::seteuid(0) == 0 && ::setegid(0) == 0 &&
+                          ::setgroups(groups_.size(), groups_.data()) == 0;
+        if (!back) std::abort();
+    }
+    As(const As&) = delete;
+    As& operator=(const As&) = delete;
+
+private:
+    std::vector<gid_t> groups_;
+};
+
+/// The OCI runtime must be there, for there is no sandbox without it.
+void requireRuntime(const cli::ServeConfig& config) {
+    const std::string& program = *config.oci_runtime;
+    if (cli::capture({program, "--version"})) return;
+    const std::string how = config.oci_runtime.origin.empty()
+                                ? "there is no " + program
+                                : config.oci_runtime.origin + ": there is no program " + program;
+    throw Error(ErrorCode::InvalidArgument, how + ", which makes the containers")
+        .hint("apt-get install -y " + (program == "crun" ? program : std::string("runc")) +
+              ", or name another with --oci-runtime; with Docker, --runtime docker needs none");
 }
 
 /// The directories that the launcher makes where there is one.
@@ -72,16 +101,62 @@ void prepareDocker(Groundwork& ground, const controller::Account& account) {
     }
 }
 
-/// The audit log belongs to whom the server becomes; it may lie where only root can make a file.
-void prepareAuditLog(const std::string& path, const controller::Account& account) {
+/// The audit log belongs to whom the server becomes; it may lie where only root can make a file,
+/// but the server must be able to reach it there.
+void prepareAuditLog(const cli::Setting<std::string>& setting, const controller::Account& account) {
+    const std::string& path = *setting;
     if (path.empty()) return;
+    const bool root = ::geteuid() == 0;
+    const auto refuse = [&](const std::string& who, int error) {
+        throw cli::UsageError(
+            setting.origin + ": the audit log " + path + " cannot be written" + who + ": " +
+                std::strerror(error),
+            "put it into a folder that is there and that " +
+                (root ? "the user " + account.name + " may enter, as " : "you may write to, as ") +
+                "/var/log/hearth-audit.log");
+    };
+    const bool ours = ::access(path.c_str(), F_OK) != 0;
     const Fd file(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file) throwErrno("open the audit log " + path);
-    if (::geteuid() == 0 && ::fchown(file.get(), account.uid, account.gid) != 0) {
+    if (!file) refuse("", errno);
+    if (!root) return;
+    if (::fchown(file.get(), account.uid, account.gid) != 0) {
         throwErrno("chown the audit log " + path);
     }
+    int error = 0;
+    {
+        const As account_of_server(account);
+        const Fd again(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+        if (!again) error = errno;
+    }
+    if (error == 0) return;
+    if (ours) ::unlink(path.c_str());
+    refuse(" by the user " + account.name + ", as whom the server runs", error);
 }
+
+/// Holds the instance while the ground is laid; where that fails, nothing of it stays in /run.
+class Hold {
+public:
+    explicit Hold(const Instance& instance)
+        : run_dir_(instance.run_dir), lock_(lockInstance(instance)) {}
+    ~Hold() {
+        if (!lock_) return;
+        lock_.reset();
+        try {
+            removeDeadRunDir(run_dir_);
+        } catch (const std::exception&) {
+            return;  // another start removes it
+        }
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+    Fd take() { return std::move(lock_); }
+
+private:
+    const std::string run_dir_;
+    Fd lock_;
+};
 
 }  // namespace
 
@@ -101,16 +176,19 @@ Groundwork prepare(const cli::ServeConfig& config) {
     }
     const controller::Account account = root ? controller::findAccount(*config.user)
                                              : controller::Account{"", ::geteuid(), ::getegid()};
+    if (runtime.choice == cli::RuntimeChoice::Oci) requireRuntime(config);
     Groundwork ground;
+    ground.declared = declaredInFiles(config);
     ground.instance = openInstance(*config.data_dir);
+    requireWritable(ground.instance);
     if (root) requirePassable(ground.instance);
-    ground.lock = lockInstance(ground.instance);
+    Hold hold(ground.instance);
     removeDeadRunDirs(ground.instance);
-    ground.declared = readManifests(*config.pools);
-    prepareAuditLog(*config.audit_log, account);
+    prepareAuditLog(config.audit_log, account);
     controller::raiseFileLimit();
     if (docker) {
         prepareDocker(ground, account);
+        ground.lock = hold.take();
         return ground;
     }
     if (runtime.choice == cli::RuntimeChoice::Fake) {
@@ -125,6 +203,7 @@ Groundwork prepare(const cli::ServeConfig& config) {
         ground.launcher = pool::LauncherClient::forkLauncher(options);
     }
     controller::becomeAccount(account);
+    ground.lock = hold.take();
     return ground;
 }
 

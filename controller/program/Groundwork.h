@@ -15,8 +15,8 @@ namespace hearth::program {
 /// What was done as root, before the first thread.
 struct Groundwork {
     Instance instance;
-    Fd lock;
-    Fd launcher;                                         ///< with the embedded runtime
+    Fd launcher;  ///< with the embedded runtime
+    Fd lock;      ///< goes first: the launcher, ending, removes the folder that nobody needs
     std::unique_ptr<pool::docker::EngineClient> docker;  ///< with docker
     std::vector<controller::Pool> declared;
 };

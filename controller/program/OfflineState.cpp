@@ -1,6 +1,10 @@
 #include "controller/program/OfflineState.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "controller/Database.h"
 #include "controller/Journal.h"
@@ -44,6 +48,28 @@ private:
 
 std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir) {
     return std::make_unique<OfflineTokens>(data_dir);
+}
+
+std::vector<controller::Pool> declaredInFiles(const cli::ServeConfig& config) {
+    std::vector<controller::Pool> pools;
+    for (const std::string& file : *config.pools) {
+        std::error_code error;
+        const bool folder = std::filesystem::is_directory(file, error);
+        std::ifstream in(file);
+        if (!in || folder) {
+            throw cli::UsageError(
+                config.pools.origin + ": " + file +
+                    " cannot be read: " + std::strerror(folder ? EISDIR : errno),
+                "name a file that declares pools; sandbox_images/python/pool.yaml "
+                "is one");
+        }
+        std::ostringstream text;
+        text << in.rdbuf();
+        for (controller::Pool& pool : controller::parsePoolYaml(text.str(), file)) {
+            pools.push_back(std::move(pool));
+        }
+    }
+    return pools;
 }
 
 std::vector<controller::Pool> declaredPools(const std::string& data_dir) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/cli/ServeConfig.h"
 #include "controller/PoolSpec.h"
 #include "controller/Services.h"
 
@@ -14,5 +15,8 @@ namespace hearth::program {
 std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir);
 /// The pools as its server keeps them; none if no server ever had the directory.
 std::vector<controller::Pool> declaredPools(const std::string& data_dir);
+/// Those of the manifests that the configuration names. Throws UsageError for one that cannot be
+/// read, Error for one that is none.
+std::vector<controller::Pool> declaredInFiles(const cli::ServeConfig& config);
 
 }  // namespace hearth::program

@@ -1,10 +1,9 @@
 #include "controller/program/Serve.h"
 
 #include <malloc.h>
-#include <pthread.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -31,6 +30,8 @@
 #include "controller/WorkspaceService.h"
 #include "controller/broker/Broker.h"
 #include "controller/program/Capabilities.h"
+#include "controller/program/Doorway.h"
+#include "controller/program/EndSignals.h"
 #include "controller/program/Endpoints.h"
 #include "controller/program/Groundwork.h"
 #include "controller/program/Options.h"
@@ -53,8 +54,9 @@ constexpr int kLauncherDied = 70;
 /// in the reverse.
 class Server {
 public:
-    Server(const cli::ServeConfig& config, Groundwork ground)
+    Server(const cli::ServeConfig& config, Groundwork ground, EndSignals& signals)
         : config_(config),
+          signals_(signals),
           ground_(std::move(ground)),
           log_(2, logLevel(*config.log_level)),
           secret_key_(controller::loadSecretKey(ground_.instance.data_dir + "/state/key")),
@@ -64,6 +66,7 @@ public:
           specs_(journal_, clock_),
           marks_(ground_.instance.run_dir + "/marks/claimed"),
           runtime_(makeRuntime()),
+          lock_(std::move(ground_.lock)),
           work_(clock_, metrics_),
           breaker_(clock_),
           claim_queue_(warm_, work_, breaker_, metrics_, clock_),
@@ -119,27 +122,21 @@ public:
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(std::max<std::size_t>(*config.workers * 3 / 8, 4)),
           endpoints_(config, services_, authenticator_, worker_shares_, rate_limits_),
+          doorway_(endpoints_),
           operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
-          front_(frontOptions(config), endpoints_, metrics_, log_, clock_) {}
+          front_(frontOptions(config), doorway_, metrics_, log_, clock_) {}
 
-    int run(const sigset_t& signals) {
-        cli::checkExposure(config_, tokens_.configured());
-        executions_.collectInto(artifacts_);
-        for (const controller::PoolPtr& pool : specs_.all()) metrics_.bornPool(pool->name);
-        for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
-        operations_.start();
-        controller::Recovery(*runtime_, warm_, marks_, sandboxes_, specs_, table_, executions_,
-                             journal_, log_, broker_, clock_)
-            .run();
-        handleWork();
-        loop_.start(kReconcileWorkers);
-        reclaimer_.start();
-        prepareImages();
-        front_.start();
-        started_at_ = clock_.now();
-        serving_ = true;
-        greet();
-        waitForEnd(signals, audit_);
+    /// Serves until it is told to end. Whatever fails on the way, what was begun is ended as after
+    /// a signal: no sandbox is left behind without a server.
+    int run() {
+        const std::stop_callback no_images(signals_.ended(), [this] { runtime_->stopFetching(); });
+        try {
+            start();
+            while (signals_.wait() == EndSignals::News::HangUp) audit_.reopen();
+        } catch (...) {
+            stop();
+            throw;
+        }
         return stop();
     }
 
@@ -158,26 +155,84 @@ private:
             std::make_unique<pool::LauncherClient>(std::move(ground_.launcher), log_, [this] {
                 log_.error("launcher.died", {{"hint", "sandboxes live on; start hearth again"}});
                 launcher_died_ = true;
-                ::kill(::getpid(), SIGTERM);
+                signals_.end();
             });
         return std::make_unique<pool::OciRuntime>(ground_.instance, *launcher_);
     }
+
+    /// The addresses first: who cannot have them has made nothing yet.
+    void start() {
+        cli::checkExposure(config_, tokens_.configured());
+        operations_.start();
+        front_.start();
+        executions_.collectInto(artifacts_);
+        for (const controller::PoolPtr& pool : specs_.all()) metrics_.bornPool(pool->name);
+        for (const controller::Pool& pool : ground_.declared) pools_.declare(pool);
+        warnOfMissingDefault();
+        doorway_.say("asking the sandboxes of before who they are");
+        controller::Recovery(*runtime_, warm_, marks_, sandboxes_, specs_, table_, executions_,
+                             journal_, log_, broker_, clock_)
+            .run();
+        handleWork();
+        loop_.start(kReconcileWorkers);
+        looping_ = true;
+        reclaimer_.start();
+        prepareImages();
+        if (ending()) return;
+        started_at_ = clock_.now();
+        doorway_.open();
+        greet();
+    }
+
+    bool ending() const { return signals_.ended().stop_requested(); }
 
     /// Nobody is asked to wait for a sandbox while an image is unpacked for the first time. One
     /// that cannot be prepared leaves its pool Degraded, which tells why.
     void prepareImages() {
         for (const controller::PoolPtr& pool : specs_.all()) {
             if (!pool->refused.empty() || !pool->on_demand.empty()) continue;
+            if (ending()) return;
+            const std::string& image = pool->spec.image;
             const TimePoint begin = clock_.now();
-            log_.info("image.preparing", {{"pool", pool->name}, {"image", pool->spec.image}});
+            log_.info("image.preparing", {{"pool", pool->name}, {"image", image}});
             try {
-                runtime_->resolveImage(pool->spec.image);
-                log_.info("image.ready", {{"image", pool->spec.image},
-                                          {"seconds", toSeconds(clock_.now() - begin)}});
+                if (runtime_->mustUnpack(image)) {
+                    doorway_.say("unpacking image " + image);
+                    std::cout << "Unpacking image " << image
+                              << ", once; a large one takes about half a minute.    Stop: Ctrl-C\n"
+                              << std::flush;
+                }
+                runtime_->resolveImage(image);
+                log_.info("image.ready",
+                          {{"image", image}, {"seconds", toSeconds(clock_.now() - begin)}});
             } catch (const std::exception& e) {
-                log_.warn("image.not_ready", {{"image", pool->spec.image}, {"error", e.what()}});
+                if (ending()) return;
+                log_.warn("image.not_ready", {{"image", image}, {"error", e.what()}});
             }
         }
+    }
+
+    /// Declared, and not on its way out.
+    bool declares(const std::string& name) const {
+        const controller::PoolPtr pool = specs_.find(name);
+        return pool && !pool->deleting;
+    }
+    bool anyDeclared() const {
+        const std::vector<controller::PoolPtr> pools = specs_.all();
+        return std::any_of(pools.begin(), pools.end(), [](const controller::PoolPtr& pool) {
+            return !pool->deleting && pool->on_demand.empty();
+        });
+    }
+
+    /// It may still be declared; until then who names no pool is told.
+    void warnOfMissingDefault() {
+        const std::string& name = *config_.default_pool;
+        if (name.empty() || declares(name)) return;
+        log_.warn("pool.default_missing",
+                  {{"pool", name},
+                   {"hint",
+                    "claims that name no pool are refused until it is declared: hearth "
+                    "apply -f, or name another with --default-pool"}});
     }
 
     void handleWork() {
@@ -220,7 +275,11 @@ private:
     /// Ready once every pool was filled, or after a grace: a pool that cannot be filled is
     /// Degraded, and the others serve.
     std::pair<bool, std::string> ready() {
-        if (!serving_) return {false, "starting or stopping"};
+        if (stopping_) return {false, "stopping"};
+        if (!doorway_.isOpen()) return {false, doorway_.doing()};
+        if (pool_reconciler_.drained()) {
+            return {false, "drained; the pools stay empty until the server is started again"};
+        }
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
             for (const controller::PoolPtr& pool : specs_.all()) {
                 if (!pool->refused.empty()) continue;
@@ -251,35 +310,39 @@ private:
                   << "\n"
                   << "  operations  http://" << operations_.address() << ":" << operations_.port()
                   << "/metrics /healthz /readyz\n"
-                  << (tokens_.configured() ? "Try, with HEARTH_TOKEN set: " : "Try: ") << program
-                  << " run" << there << " -l python -c 'print(1)'    Stop: Ctrl-C\n"
+                  << firstStep(program, there) << "    Stop: Ctrl-C\n"
                   << std::flush;
     }
 
-    static void waitForEnd(const sigset_t& signals, metrics::AuditLog& audit) {
-        int signal = 0;
-        while (::sigwait(&signals, &signal) != 0 || signal == SIGHUP) {
-            if (signal == SIGHUP) audit.reopen();
+    std::string firstStep(const std::string& program, const std::string& there) const {
+        const std::string with = tokens_.configured() ? ", with HEARTH_TOKEN set: " : ": ";
+        const std::string& meant = *config_.default_pool;
+        if (!meant.empty() && !declares(meant)) {
+            return "The default pool " + meant + " is not declared. Declare it" + with + program +
+                   " apply" + there + " -f FILE";
         }
-        // A second one does not wait for anything.
-        std::signal(SIGTERM, [](int) { ::_exit(1); });
-        std::signal(SIGINT, [](int) { ::_exit(1); });
-        ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+        if (!anyDeclared()) {
+            return "No pool is declared. Declare one" + with + program + " apply" + there +
+                   " -f FILE (sandbox_images/python/pool.yaml is one)";
+        }
+        return "Try" + with + program + " run" + there + " -l python -c 'print(1)'";
     }
 
     int stop() {
         log_.info("server.stopping");
-        serving_ = false;
-        claim_queue_.close("the server is shutting down");
+        stopping_ = true;
+        claim_queue_.close(Error(ErrorCode::Unavailable, "the server is shutting down")
+                               .hint("try again when it was started again"));
         on_demand_.stop();
         layers_.stop();
         front_.stop();
         pool_reconciler_.stopRefill();
-        if (!launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy) endWarm();
+        if (looping_ && !launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy)
+            endWarm();
         loop_.stop();
         journal_.flush(kShutdownWait);
         operations_.stop();
-        ground_.lock.reset();  // the launcher, which ends now, removes the folder if nobody lives
+        lock_.reset();  // the launcher, which ends now, removes the folder if nobody lives
         log_.info("server.stopped");
         return launcher_died_ ? kLauncherDied : 0;
     }
@@ -300,13 +363,15 @@ private:
     }
 
     const cli::ServeConfig& config_;
+    EndSignals& signals_;
     Groundwork ground_;
     SystemClock clock_;
     metrics::Log log_;
     metrics::Metrics metrics_;
-    std::atomic<bool> serving_{false};
+    std::atomic<bool> stopping_{false};
     std::atomic<bool> warmed_up_{false};
     std::atomic<bool> launcher_died_{false};
+    bool looping_ = false;
     TimePoint started_at_{};
     const std::string secret_key_;
     agent::Poller poller_;  ///< first: also the journal's callbacks hold clients of agents
@@ -318,6 +383,7 @@ private:
     pool::ClaimMarks marks_;
     std::unique_ptr<pool::LauncherClient> launcher_;
     std::unique_ptr<pool::ContainerRuntime> runtime_;
+    Fd lock_;  ///< goes before the launcher, which then finds that nobody needs the folder
     controller::WorkQueue work_;
     controller::Breaker breaker_;
     controller::ClaimQueue claim_queue_;
@@ -346,6 +412,7 @@ private:
     auth::RateLimits rate_limits_;
     auth::WorkerShares worker_shares_;
     Endpoints endpoints_;
+    Doorway doorway_;
     api::Operations operations_;
     api::Front front_;
 };
@@ -364,13 +431,10 @@ void keepHeapSmall() {
 int serve(const cli::ServeConfig& config) {
     keepHeapSmall();
     Groundwork ground = prepare(config);
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
-    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    EndSignals signals;
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(077);
-    return Server(config, std::move(ground)).run(signals);
+    return Server(config, std::move(ground), signals).run();
 }
 
 }  // namespace hearth::program

@@ -151,7 +151,16 @@ void Launcher::prepare() {
 }
 
 void Launcher::run() {
-    prepare();
+    try {
+        prepare();
+    } catch (const std::exception& e) {
+        Reply why = failureReply(kReadySeq, e);
+        if (why.hint.empty() && why.error == errorCodeName(ErrorCode::DiskFull)) {
+            why.hint = "make room in " + names_.dataDir() + ", or choose another with --data-dir";
+        }
+        reply(why);
+        throw;
+    }
     reply({kReadySeq, {{"pid", static_cast<std::uint64_t>(::getpid())}}, {}, {}, {}});
     while (!closing_ || !running_.empty()) {
         std::array<pollfd, 2> polled{
@@ -410,9 +419,11 @@ void Launcher::finish(Job job, int status, bool killed) {
 void Launcher::killLate() {
     const Time now = std::chrono::steady_clock::now();
     for (auto& [pid, item] : running_) {
-        // Nobody will hear of a fetch that ends after the server.
+        // Nobody will hear of an image that comes after the server's end; what is half done is
+        // removed by the next start.
         const bool idle =
-            closing_ && std::holds_alternative<FetchImageRequest>(item.job.request.body);
+            closing_ && (std::holds_alternative<FetchImageRequest>(item.job.request.body) ||
+                         std::holds_alternative<PrepareImageRequest>(item.job.request.body));
         const bool late = item.deadline <= now || (closing_ && *closing_ <= now);
         if (item.killed || !(late || idle)) continue;
         item.killed = true;

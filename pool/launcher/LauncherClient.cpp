@@ -134,7 +134,8 @@ void LauncherClient::readLoop() {
     std::vector<char> packet(launcher::kMaxPacket);
     for (;;) {
         const ssize_t n = ::recv(socket_.get(), packet.data(), packet.size(), MSG_TRUNC);
-        if (n < 0 && errno == EINTR) continue;
+        // A reset (it had not read all) comes before what it sent last.
+        if (n < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
         if (n <= 0) break;
         try {
             const auto size = static_cast<std::size_t>(n);
@@ -149,7 +150,7 @@ void LauncherClient::readLoop() {
     {
         const std::lock_guard lock(mutex_);
         dead_ = true;
-        died = !closing_;
+        died = !closing_ && pid_ != 0;
     }
     answered_.notify_all();
     if (died && on_death_) on_death_();
@@ -158,8 +159,12 @@ void LauncherClient::readLoop() {
 void LauncherClient::deliver(launcher::Reply reply) {
     {
         const std::lock_guard lock(mutex_);
-        if (reply.seq == launcher::kReadySeq && reply.error.empty()) {
-            pid_ = reply.result.value("pid", 0);
+        if (reply.seq == launcher::kReadySeq) {
+            if (reply.error.empty()) {
+                pid_ = reply.result.value("pid", 0);
+            } else {
+                unable_ = std::move(reply);
+            }
             return;
         }
         const auto found = pending_.find(reply.seq);
@@ -175,6 +180,7 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
     launcher::Request request{0, std::move(body)};
     {
         const std::lock_guard lock(mutex_);
+        if (dead_ && unable_) launcher::throwFailure(*unable_);
         if (dead_) throw Error(ErrorCode::Unavailable, "the launcher is not running");
         request.seq = next_++;
         pending_.emplace(request.seq, &pending);
@@ -202,11 +208,13 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
     }
     {
         std::unique_lock lock(mutex_);
-        if (error == 0) {
+        // Where it has just ended, the reader hears its last words.
+        if (error == 0 || error == EPIPE || error == ECONNRESET) {
             answered_.wait(lock,
                            [&] { return pending.done || dead_ || (stoppable && !fetching_); });
         }
         pending_.erase(request.seq);
+        if (!pending.done && dead_ && unable_) launcher::throwFailure(*unable_);
         if (!pending.done && !dead_ && stoppable && !fetching_) {
             throw Error(ErrorCode::Unavailable, "the server is shutting down");
         }
@@ -247,7 +255,7 @@ void LauncherClient::sweep(const std::vector<SandboxId>& keep) {
 }
 
 image::Image LauncherClient::prepareImage(const std::string& name) {
-    return launcher::decodeImage(call(launcher::PrepareImageRequest{name}));
+    return launcher::decodeImage(call(launcher::PrepareImageRequest{name}, -1, true));
 }
 
 image::Image LauncherClient::describeImage(const std::string& name) {

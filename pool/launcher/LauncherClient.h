@@ -33,7 +33,7 @@ struct LauncherOptions {
 
 /// The server's end of the privileged launcher process. Thread-safe: several calls may be under
 /// way; each blocks until its answer. Every call throws Error(Unavailable) once the launcher has
-/// died.
+/// died, and where it could not even begin, the reason that it told.
 class LauncherClient {
 public:
     /// Makes the directories of the instance (sockets, marks and state belong to the server's user)
@@ -43,7 +43,7 @@ public:
     static Fd forkLauncher(const LauncherOptions& options);
 
     /// Takes the socket of forkLauncher(). `on_death` is called once, from an own thread, if the
-    /// launcher dies first.
+    /// launcher was ready and dies first.
     LauncherClient(Fd socket, metrics::Log& log, std::function<void()> on_death);
     /// Closes the socket and waits for the launcher's end, a few seconds at most.
     ~LauncherClient();
@@ -61,14 +61,15 @@ public:
     /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that
     /// this launcher made and was not told to destroy: `keep` may be older than that one.
     void sweep(const std::vector<SandboxId>& keep);
-    /// Finds an image by name or reference and unpacks it by digest unless that is done.
+    /// Finds an image by name or reference and unpacks it by digest unless that is done; blocks
+    /// until then, or until stopFetching().
     image::Image prepareImage(const std::string& name);
     /// Only finds it.
     image::Image describeImage(const std::string& name);
     /// Brings an image from its registry; blocks until it is unpacked, or until stopFetching().
     launcher::Fetched fetchImage(const launcher::FetchImageRequest& fetch);
-    /// Fetches under way are no longer waited for, and later ones refused: Error(Unavailable). What
-    /// the launcher does for them ends with it.
+    /// Images on their way are no longer waited for, fetched or unpacked, and later ones refused:
+    /// Error(Unavailable). What the launcher does for them ends with it.
     void stopFetching();
     /// Forgets images that fetchImage() brought and that none of these means.
     void forgetImages(const std::vector<std::string>& wanted);
@@ -103,6 +104,7 @@ private:
     bool closing_ = false;                       // guarded by mutex_
     bool fetching_ = true;                       // guarded by mutex_; false: never again
     int pid_ = 0;                                // guarded by mutex_
+    std::optional<launcher::Reply> unable_;      // guarded by mutex_; why it did not begin
     std::jthread reader_;
 };
 

@@ -123,8 +123,14 @@ public:
     /// for it may have some of the limits. Error(NotFound) if it is gone.
     virtual std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) = 0;
     /// The manifest digest of an image that is ready to be used; unpacks it if need be (may take
-    /// long). Throws Error(NotFound) with a hint for a name that is not there.
+    /// long). Throws Error(NotFound) with a hint for a name that is not there, Unavailable after
+    /// stopFetching() if it was not ready.
     virtual std::string resolveImage(const std::string& name) = 0;
+    /// Whether resolveImage() would have to unpack it first. Cheap; false where nobody knows.
+    virtual bool mustUnpack(const std::string& name) {
+        static_cast<void>(name);
+        return false;
+    }
     /// Whether `wanted` (of a request) is another name of `image` (of a pool): its name, a
     /// reference or a digest. Cheap once resolveImage() has seen `image`.
     virtual bool sameImage(const std::string& image, const std::string& wanted) {
@@ -143,7 +149,8 @@ public:
         static_cast<void>(stages);
         throw Error(ErrorCode::Unsupported, "this runtime fetches no images: " + fetch.reference);
     }
-    /// Fetches that are under way, and later ones, end with Unavailable: the server stops.
+    /// Fetches that are under way, and later ones, end with Unavailable, as does waiting for an
+    /// image that is being unpacked: the server stops.
     virtual void stopFetching() {}
     /// Removes images that this instance brought and that neither `wanted` (images of pools) nor a
     /// sandbox needs any more; never another's. No fetch may be under way.

@@ -94,6 +94,15 @@ std::string OciRuntime::resolveImage(const std::string& name) {
     return digest;
 }
 
+bool OciRuntime::mustUnpack(const std::string& name) {
+    try {
+        return !launcher_.describeImage(name).unpacked;
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::NotFound) throw;
+        return false;  // resolveImage() says it better
+    }
+}
+
 bool OciRuntime::sameImage(const std::string& image, const std::string& wanted) {
     if (image == wanted) return true;
     {

@@ -28,6 +28,7 @@ public:
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     bool goFirst(const SandboxId& id, bool first) override;
     std::string resolveImage(const std::string& name) override;
+    bool mustUnpack(const std::string& name) override;
     bool sameImage(const std::string& image, const std::string& wanted) override;
     std::optional<KnownImage> knownImage(const std::string& wanted) override;
     KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;

@@ -281,6 +281,8 @@ class Server:
         self.write_pools(pools if pools is not None else pool_yaml())
         self.log_path = os.path.join(self.data, "server.log")
         self.process = None
+        self.serves_from = self.data  # what it is given; another where that is what is tested
+        self.wrapper = []  # words before the program's, of what becomes it
         if self.own_data:
             unpacked.give(self.data)
         images = os.path.join(self.data, "images")
@@ -305,9 +307,11 @@ class Server:
 
     def start(self, wait=None, env=None):
         wait = self.ready_within if wait is None else wait
-        args = [os.path.join(BUILD, "hearth"), "serve", "--listen", f"127.0.0.1:{self.port}",
-                "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.data,
-                "--pools", self.pools_file, "--runtime", self.runtime] + self.extra
+        args = [*self.wrapper, os.path.join(BUILD, "hearth"), "serve", "--listen", f"127.0.0.1:{self.port}",
+                "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.serves_from,
+                "--runtime", self.runtime] + self.extra
+        if self.pools_file:
+            args += ["--pools", self.pools_file]
         if self.config:
             path = os.path.join(self.data, "config.yaml")
             with open(path, "w", encoding="utf-8") as f:

@@ -362,6 +362,9 @@ TEST_CASE("views live with fields that are missing", "[unit][cli]") {
     CHECK(poolTable({pool}, now).find("no image by that name") != std::string::npos);
     CHECK(poolTable({pool}, now).find("mirrored") == std::string::npos);
     CHECK(poolTable({pool}, now).find("Degraded") != std::string::npos);
+    pool["status"]["conditions"][0] = {
+        {"type", "Ready"}, {"status", "False"}, {"reason", "Drained"}};
+    CHECK(poolTable({pool}, now).find("Drained") != std::string::npos);
     CHECK(workspaceTable({Json::object()}, now).find('-') != std::string::npos);
     CHECK(fieldList({{"a", {{"b", 1}}}, {"c", Json::array({{{"d", "e"}}})}}) ==
           "FIELD   VALUE\na.b     1\nc[0].d  e\n");

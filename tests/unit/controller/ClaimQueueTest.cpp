@@ -95,7 +95,7 @@ TEST_CASE("a full queue refuses, and says how long its line takes", "[unit][cont
     CHECK(error.code() == ErrorCode::PoolExhausted);
     CHECK(error.retryAfter() >= 39s);
     CHECK(error.retryAfter() <= 41s);
-    q.queue.close("no more");
+    q.queue.close(Error(ErrorCode::Unavailable, "no more"));
 }
 
 TEST_CASE("a claimant with less patience than the pool leaves the line sooner",
@@ -132,11 +132,13 @@ TEST_CASE("closing releases every waiting claim and refuses later ones", "[unit]
     auto first = q.claim("ws_1");
     auto second = q.claim("ws_2");
     REQUIRE(q.waiting(2));
-    q.queue.close("no more");
+    q.queue.close(Error(ErrorCode::Unavailable, "no more"));
     CHECK(first.get() == "UNAVAILABLE");
     CHECK(second.get() == "UNAVAILABLE");
     q.makeReady();
     CHECK(codeOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }) == ErrorCode::Unavailable);
+    q.queue.close(Error(ErrorCode::Unavailable, "another reason"));  // the first word counts
+    CHECK(std::string(errorOf([&] { q.queue.acquire(q.pool, {"ws", "t"}); }).what()) == "no more");
 }
 
 TEST_CASE("a ready sandbox is had at once also while a served claim has not woken yet",
@@ -219,7 +221,7 @@ TEST_CASE("a sandbox that a claim was given as it was taken back goes to the nex
             CHECK(next->get() == "sb_1");
             CHECK(q.warm.find("sb_1")->workspace == "ws_2");
         } else if (next) {
-            q.queue.close("no more");
+            q.queue.close(Error(ErrorCode::Unavailable, "no more"));
             CHECK(next->get() == "UNAVAILABLE");
         } else {
             CHECK(q.warm.counts("p").ready == (had ? 0 : 1));

@@ -105,8 +105,10 @@ TEST_CASE("a request without an image never gets a pool that was made for claims
     Ground ground;
     House house(ground, allowing({"tool:*"}));
     openIn(house, "tool:1");
-    CHECK(errorOf([&] { house.workspaces.create(house.who, House::request()); }).code() ==
-          ErrorCode::InvalidSpec);
+    const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
+    CHECK(error.code() == ErrorCode::NotFound);
+    CHECK(std::string(error.what()) == "the default pool p is not declared");
+    CHECK(error.hint().starts_with("no pool is"));  // one made for claims is none to name
     endAll(house);
 }
 

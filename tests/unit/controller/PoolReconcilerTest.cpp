@@ -186,6 +186,15 @@ TEST_CASE("a drained server tells claims so instead of asking them to try again"
     const Error error = errorOf([&] { house.workspaces.create(house.who, House::request()); });
     CHECK(error.code() == ErrorCode::Unavailable);
     CHECK(std::string(error.what()).find("drained") != std::string::npos);
+    CHECK_FALSE(error.passes());
+    house.loop.settle();
+    const PoolStatus status = house.pools.status("p");
+    const auto ready =
+        std::find_if(status.conditions.begin(), status.conditions.end(),
+                     [](const Condition& condition) { return condition.type == "Ready"; });
+    REQUIRE(ready != status.conditions.end());
+    CHECK_FALSE(ready->status);
+    CHECK(ready->reason == "Drained");
 }
 
 TEST_CASE("a pool whose stored spec is refused is Degraded, says why and makes nothing",

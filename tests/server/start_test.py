@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""How `hearth serve` begins, fails and ends, as who starts it sees it: what stands in its way is told at once and in
+words, nothing is left behind, and it ends when it is told to, whatever it is busy with. Standard library only."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BUILD, Server, clean_up, commands_with, main, missing, pool_yaml, record, wait_for  # noqa: E402
+
+HEARTH = os.path.join(BUILD, "hearth")
+
+
+@contextlib.contextmanager
+def server(**fields):
+    """One that is started by hand, and may not start at all."""
+    s = Server(**fields)
+    try:
+        yield s
+    finally:
+        if s.process and s.process.poll() is None:
+            s.stop()
+        clean_up(s)
+
+
+def refused(s, *words, seconds=30):
+    """It ended by itself, with status 1 or 2, saying each of these; gives what it said."""
+    status = s.process.wait(seconds)
+    said = s.log()
+    assert status in (1, 2), (status, said)
+    for word in words:
+        assert word in said, (word, said)
+    assert "hearth doctor` and --url" not in said, said
+    return said
+
+
+def nothing_left(s):
+    left = s.wait_clean()
+    assert not left, left
+    wait_for("the end of its folder in /run", lambda: not os.path.exists(f"/run/hearth/{s.instance}"))
+    wait_for("the end of its processes", lambda: not commands_with(s.data))
+
+
+def unpacked(s):
+    """Trees of images, whole or not."""
+    folder = os.path.join(s.data, "rootfs")
+    return [name for name in os.listdir(folder) if name not in (".lock", ".view", ".empty")] if os.path.isdir(folder) else []
+
+
+def taken_port():
+    """a port that another program has is told at once: no image is unpacked, and nothing is left"""
+    for flag, attribute in (("--listen", "port"), ("--ops-listen", "ops_port")):
+        with server() as s, socket.socket() as other:
+            trees = unpacked(s)
+            other.bind(("127.0.0.1", getattr(s, attribute)))
+            other.listen()
+            s.start(wait=0)
+            said = refused(s, f"({flag}): another program has that port", "ss -ltnp")
+            assert "image.preparing" not in said and unpacked(s) == trees, (said, unpacked(s))
+            nothing_left(s)
+
+
+@contextlib.contextmanager
+def hanging_umoci():
+    """A umoci that unpacks nothing and takes its time, in the place of the machine's: the launcher looks for programs in
+    the machine's folders only. Gives the mount that puts it there."""
+    with tempfile.TemporaryDirectory(prefix="hearth-start-") as folder:
+        os.chmod(folder, 0o755)
+        os.mkdir(os.path.join(folder, "bin"), 0o755)
+        path = os.path.join(folder, "bin", "umoci")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nexec sleep 1000\n")
+        os.chmod(path, 0o755)
+        yield f"mount -t overlay overlay -o lowerdir={folder}:/usr /usr"
+
+
+def fresh(hang):
+    """One that has no image unpacked by an earlier test; where it looks, and where its launcher does, nobody unpacks."""
+    s = Server()
+    s.wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", hang + '\nexec "$@"', "sh"]
+    folder = os.path.join(s.data, "rootfs")
+    if os.path.isdir(folder):
+        subprocess.run(["rm", "-rf", folder], check=True)
+    return s
+
+
+def ready(s):
+    try:
+        return s.ops("/readyz")
+    except OSError:
+        return None
+
+
+def unpacking(s):
+    answer = wait_for("unpacking", lambda: (a := ready(s)) and b"unpacking" in a.body and a)
+    assert answer.status == 503 and b"unpacking image shell" in answer.body, answer
+    wait_for("umoci", lambda: [pid for pid in commands_with("sleep\0" + "1000")])
+    return answer
+
+
+def ended_while_unpacking():
+    """while an image is unpacked clients are told to come back, and the first signal ends the server, a second one at once"""
+    with hanging_umoci() as hang:
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            s = fresh(hang)
+            try:
+                s.start(wait=0)
+                unpacking(s)
+                answer = s.get("/v1/pools")
+                assert answer.status == 503 and int(answer.headers["retry-after"]) > 0, answer
+                assert answer.json["errorCode"] == "UNAVAILABLE" and answer.json["retryable"], answer
+                assert "Unpacking image shell, once" in s.log(), s.log()
+                s.process.send_signal(sign)
+                assert s.process.wait(20) == 0, s.log()
+                assert "server.stopped" in s.log() and "image.not_ready" not in s.log(), s.log()
+                nothing_left(s)
+                # What was half done does not stand in the way of the next start.
+                s.wrapper = []
+                with s:
+                    assert not [name for name in unpacked(s) if name.startswith(".unfinished")], unpacked(s)
+                    assert s.run(s.open_workspace()["id"], "echo hi")["stdout"] == "hi\n"
+            finally:
+                if s.process and s.process.poll() is None:
+                    s.kill9()
+                clean_up(s)
+
+
+def second_signal():
+    """a second signal waits for nothing, and what the launcher was doing ends with the server"""
+    with hanging_umoci() as hang:
+        s = fresh(hang)
+        try:
+            s.start(wait=0)
+            unpacking(s)
+            # Stopped, so that both are there when it looks: the first cannot have ended it before.
+            s.process.send_signal(signal.SIGSTOP)
+            s.process.send_signal(signal.SIGTERM)
+            s.process.send_signal(signal.SIGINT)
+            s.process.send_signal(signal.SIGCONT)
+            assert s.process.wait(20) == 1, s.log()
+            assert "server.stopped" not in s.log(), s.log()
+            wait_for("the end of umoci", lambda: not commands_with("sleep\0" + "1000"))
+            nothing_left(s)
+        finally:
+            clean_up(s)
+
+
+def full_disk():
+    """on a full disk the launcher's own reason is told, with what to do"""
+    with server() as s:
+        folder = tempfile.mkdtemp(prefix="hearth-full-")
+        os.chmod(folder, 0o711)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=711", "tmpfs", folder], check=True)
+        try:
+            s.serves_from = folder
+            s.start(wait=0)
+            said = refused(s, "disk of the data directory is full", "make room in " + folder, "--data-dir")
+            assert s.process.returncode == 1 and "launcher.died" not in said, said
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
+            os.rmdir(folder)
+
+
+def places_that_cannot_be():
+    """a data directory, a manifest, an audit log and a runtime that cannot be are refused by their flags, with a way out"""
+    manifest = os.path.join(tempfile.gettempdir(), "hearth-no-such.yaml")
+    cases = [(["--data-dir", "/proc/x"], ["/proc/x (--data-dir) cannot be made", "choose another one with --data-dir"]),
+             (["--data-dir", "/sys/hearth"], ["/sys/hearth (--data-dir) cannot be made", "choose another one"]),
+             (["--pools", manifest], [f"--pools: {manifest} cannot be read: No such file", "pool.yaml"]),
+             (["--pools", "/etc"], ["--pools: /etc cannot be read: Is a directory"]),
+             (["--audit-log", "/nowhere/a.log"], ["--audit-log: the audit log /nowhere/a.log cannot be written", "folder"]),
+             (["--oci-runtime", "no-such-runtime"],
+              ["--oci-runtime: there is no program no-such-runtime", "apt-get install -y runc"])]
+    for flags, words in cases:
+        with server() as s:
+            if flags[0] == "--data-dir":
+                s.serves_from = flags[1]
+            else:
+                s.extra += flags
+            s.start(wait=0)
+            refused(s, *words)
+            nothing_left(s)
+
+
+def closed_folder():
+    """an audit log where the server's user may not go is refused, and no file is left there"""
+    with server() as s, tempfile.TemporaryDirectory(prefix="hearth-start-") as folder:
+        os.chmod(folder, 0o700)
+        s.extra += ["--audit-log", folder + "/audit.log"]
+        s.start(wait=0)
+        refused(s, f"--audit-log: the audit log {folder}/audit.log cannot be written by the user hearth", "may enter")
+        assert os.listdir(folder) == [], os.listdir(folder)
+        nothing_left(s)
+        os.chmod(folder, 0o711)
+        s.start()
+        s.stop()
+        assert stat.S_IMODE(os.stat(folder + "/audit.log").st_mode) == 0o600
+
+
+def read_only_data():
+    """a data directory that can only be read is refused"""
+    with server() as s:
+        folder = tempfile.mkdtemp(prefix="hearth-readonly-")
+        os.chmod(folder, 0o711)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,mode=711", "tmpfs", folder], check=True)
+        try:
+            s.serves_from = folder
+            s.start(wait=0)
+            refused(s, f"{folder} (--data-dir) cannot be written: Read-only file system", "choose another one")
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
+            os.rmdir(folder)
+
+
+def first_step():
+    """without a pool the first thing to do is to declare one, not to run something"""
+    with server() as s:
+        s.pools_file = None
+        s.start()
+        said = wait_for("the greeting", lambda: (log := s.log()) and "Stop: Ctrl-C" in log and log)
+        assert "No pool is declared. Declare one: " in said and " apply --url http" in said, said
+        assert " run " not in said.split("No pool is declared")[1], said
+
+
+def default_pool():
+    """a default pool that is not declared is warned of, told to who names no pool, and found once it is declared"""
+    with server(args=["--default-pool", "zz"]) as s:
+        s.start()
+        said = s.log()
+        assert "pool.default_missing" in said and "The default pool zz is not declared" in said, said
+        answer = s.post("/v1/workspaces", {})
+        assert answer.status == 404 and answer.json["message"] == "the default pool zz is not declared", answer
+        assert "shell" in answer.json["hint"], answer
+        s.open_workspace(pool="shell")
+        for flags, level, words in ((["--default-pool", "zz"], "warn", "zz is not declared; there are: shell"),
+                                    (["--default-pool", "shell"], "ok", "shell is declared")):
+            done = subprocess.run([HEARTH, "doctor", "-o", "json", "--data-dir", s.data, "--pools", s.pools_file, *flags],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            found = {c["name"]: c for c in json.loads(done.stdout)["checks"]}["default pool"]
+            assert found["level"] == level and words in found["message"], found
+        s.write_pools(pool_yaml(name="zz", warm=1))
+        subprocess.run([HEARTH, "apply", "--url", s.url, "-f", s.pools_file], capture_output=True, timeout=60, check=True)
+        assert s.open_workspace()["pool"] == "zz"
+        s.drain()
+
+
+def drained():
+    """a drained server says so: not ready, its pools Drained, and nobody is told to try again"""
+    with server() as s:
+        s.start()
+        assert subprocess.run([HEARTH, "drain", "--url", s.url], timeout=60, check=False).returncode == 0
+        answer = s.ops("/readyz")
+        assert answer.status == 503 and b"drained" in answer.body, answer
+
+        def shown():
+            return subprocess.run([HEARTH, "get", "pools", "--url", s.url], capture_output=True, text=True, timeout=60,
+                                  check=True).stdout
+        wait_for("Drained", lambda: "Drained" in shown())
+        answer = s.post("/v1/workspaces", {})
+        assert answer.status == 503 and not answer.json["retryable"], answer
+        assert "retry-after" not in answer.headers and "retryAfterSeconds" not in answer.json, answer
+        assert "after the next start" in answer.json["hint"], answer
+        s.stop()
+        s.start()  # and it is as before
+        s.open_workspace()
+        s.drain()
+
+
+def overlays():
+    """Whether hanging_umoci() can be had: not everywhere may a file system lie over another one's folder."""
+    with hanging_umoci() as hang:
+        return subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-ec", hang], capture_output=True,
+                              check=False).returncode == 0
+
+
+TESTS = [taken_port, ended_while_unpacking, second_signal, full_disk, places_that_cannot_be, closed_folder, read_only_data,
+         first_step, default_pool, drained]
+for test in TESTS:
+    test.only = "oci"
+
+if __name__ == "__main__":
+    if not missing() and not overlays():
+        for test in (ended_while_unpacking, second_signal):
+            record("skip", "server", f"{test.__doc__} (no overlay can be mounted here)")
+            TESTS.remove(test)
+    main("server", TESTS)
