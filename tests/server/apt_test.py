@@ -214,7 +214,9 @@ def not_everywhere():
         own = s.open_workspace(pool="m", env={"APT_CONFIG": "/workspace/own.conf"})["id"]
         assert shell(s, own, "echo $APT_CONFIG") == "/workspace/own.conf\n"
         place = s.open_workspace(pool="m")["id"]
-        shell(s, place, "apt-get update && [ -r $APT_CONFIG ] && ! echo x 2>/dev/null >>$APT_CONFIG")
+        shell(s, place, "apt-get update && [ -r $APT_CONFIG ]")
+        if not harness.on_docker():  # there agent and tenant are one user, so the file is the tenant's
+            shell(s, place, "! echo x 2>/dev/null >>$APT_CONFIG")
         assert index.asked
 
 
