@@ -16,6 +16,7 @@ void Breaker::succeeded(const std::string& pool, std::chrono::nanoseconds took) 
     State& state = states_[pool];
     state.failures = 0;
     state.retry_at = {};
+    state.failure.clear();
     if (!state.no_layer) state.reason.clear();
     state.start_seconds += kNewShare * (toSeconds(took) - state.start_seconds);
 }
@@ -27,7 +28,8 @@ void Breaker::failed(const std::string& pool, const std::string& reason) {
         kFirstDelay * (1U << std::min(state.failures, 10U)), kLastDelay);
     ++state.failures;
     state.retry_at = clock_.now() + delay;
-    state.reason = reason;
+    state.failure = reason;
+    if (!state.no_layer) state.reason = reason;
 }
 
 void Breaker::layer(const std::string& pool, const std::string& failure) {
@@ -36,7 +38,7 @@ void Breaker::layer(const std::string& pool, const std::string& failure) {
     State& state = states_[pool];
     if (failure.empty() && !state.no_layer) return;
     state.no_layer = !failure.empty();
-    state.reason = failure;
+    state.reason = failure.empty() ? state.failure : failure;
 }
 
 bool Breaker::prewarmed(const std::string& pool, const std::string& missing) {

@@ -21,7 +21,8 @@ public:
     struct State {
         unsigned failures = 0;               ///< in a row
         TimePoint retry_at{};                ///< no create before
-        std::string reason;                  ///< of the last failure
+        std::string reason;                  ///< why it is degraded: the layer's, else `failure`
+        std::string failure;                 ///< of the last create that failed
         std::optional<std::string> prewarm;  ///< what was missing at the last one; "": nothing
         double start_seconds = 0.1;          ///< moving average of successful starts
         bool no_layer = false;               ///< its packages cannot be had: nothing can be made

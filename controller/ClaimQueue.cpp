@@ -45,6 +45,7 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     metrics_.claimQueued(pool.name, toSeconds(clock_.now() - begin));
     if (patience.stop.stop_requested()) {
         if (self.member && warm_.giveBack(self.member->id)) serve(pool.name);
+        work_.add({"pool", pool.name});  // which may be on its way out, or declared otherwise
         throw takenBack();
     }
     if (self.member) return *std::move(self.member);

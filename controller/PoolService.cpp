@@ -39,11 +39,21 @@ bool PoolService::mayKnow(const Principal& who, const Pool& pool) const {
            table_.holds(who.tenant, pool.name);
 }
 
+PoolStatus PoolService::statusFor(const Principal& who, const std::string& name) const {
+    PoolStatus status = reconciler_.status(name);
+    if (who.atLeast(Role::Operator)) return status;
+    for (Condition& condition : status.conditions) {
+        const bool counts = condition.type == "Ready" || condition.type == "Progressing";
+        if (!counts && !condition.message.empty()) condition.message = "an operator is told why";
+    }
+    return status;
+}
+
 std::vector<PoolView> PoolService::list(const Principal& who) {
     std::vector<PoolView> views;
     for (PoolPtr& pool : specs_.all()) {
         if (!mayKnow(who, *pool)) continue;
-        PoolStatus status = reconciler_.status(pool->name);
+        PoolStatus status = statusFor(who, pool->name);
         views.push_back({std::move(pool), std::move(status)});
     }
     return views;
@@ -54,7 +64,7 @@ PoolView PoolService::get(const Principal& who, const std::string& name) {
     if (!pool || !mayKnow(who, *pool)) {
         throw specs_.noPool(name);
     }
-    PoolStatus status = reconciler_.status(name);
+    PoolStatus status = statusFor(who, name);
     return {std::move(pool), std::move(status)};
 }
 

@@ -36,6 +36,8 @@ private:
     /// A pool that a claim's image brought tells what somebody runs: a user sees it only with a
     /// workspace in it.
     bool mayKnow(const Principal& who, const Pool& pool) const;
+    /// Why something fails may tell of the host, and is for operators.
+    PoolStatus statusFor(const Principal& who, const std::string& name) const;
     PoolView store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
                    bool& created);
     /// Ends these sandboxes and waits until they have gone, at most a minute.

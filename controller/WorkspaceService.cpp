@@ -80,7 +80,8 @@ void WorkspaceService::requireDefaultPool(const std::vector<PoolPtr>& pools) con
                                   "another with hearth serve --default-pool");
 }
 
-OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& request) {
+OnDemandPools::Found WorkspaceService::choosePool(const Principal& who,
+                                                  const WorkspaceRequest& request) {
     // A pool whose languages nobody knows yet may have it; the claim then finds out.
     const auto speaks = [&](const Pool& pool) {
         if (!request.language) return true;
@@ -106,7 +107,10 @@ OnDemandPools::Found WorkspaceService::choosePool(const WorkspaceRequest& reques
     const auto roomy = [&](const Pool& pool) { return request.limits.within(pool.spec.limits); };
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);
-        if (!pool || pool->deleting) {
+        // A pool that a claim's image brought is asked for by its image, which must be allowed.
+        const bool hidden = pool && !pool->on_demand.empty() && !who.atLeast(Role::Operator) &&
+                            !table_.holds(who.tenant, pool->name);
+        if (!pool || pool->deleting || hidden) {
             throw specs_.noPool(*request.pool);
         }
         if (!has_image(*pool)) {
@@ -232,7 +236,7 @@ Claims::Claimed WorkspaceService::open(const Principal& who, const WorkspaceRequ
     }
 
     Claims::Wanted wanted;
-    OnDemandPools::Found chosen = choosePool(request);
+    OnDemandPools::Found chosen = choosePool(who, request);
     wanted.pool = std::move(chosen.pool);
     wanted.image = chosen.stages;
     wanted.claim_id = claim_id;

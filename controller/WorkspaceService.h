@@ -72,7 +72,7 @@ private:
 
     /// Where one is configured, it is meant: another in its place would be a guess.
     void requireDefaultPool(const std::vector<PoolPtr>& pools) const;
-    OnDemandPools::Found choosePool(const WorkspaceRequest& request);
+    OnDemandPools::Found choosePool(const Principal& who, const WorkspaceRequest& request);
     [[noreturn]] void explainMissing(const Principal& who, const std::string& id);
     /// Runs a call to the agent; translates its refusals, and a lost agent into SandboxLost.
     template <typename Call>

@@ -107,8 +107,12 @@ std::size_t WorkspaceTable::countOf(const std::string& pool) const {
 }
 
 bool WorkspaceTable::holds(const std::string& tenant, const std::string& pool) const {
+    // Not by held_: there all pools of claims' images are one.
     const std::lock_guard lock(mutex_);
-    return held_.contains(quotaKey(tenant, pool));
+    return std::any_of(by_id_.begin(), by_id_.end(), [&](const auto& entry) {
+        const WorkspaceFacts& facts = entry.second->facts();
+        return facts.tenant == tenant && facts.pool == pool;
+    });
 }
 
 }  // namespace hearth::controller

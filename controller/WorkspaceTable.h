@@ -48,7 +48,7 @@ public:
     std::shared_ptr<Workspace> bySandbox(const pool::SandboxId& id) const;
     std::vector<std::shared_ptr<Workspace>> all() const;
     std::size_t countOf(const std::string& pool) const;
-    /// Whether the tenant has a workspace of the pool, or is about to have one.
+    /// Whether the tenant has a workspace of this very pool.
     bool holds(const std::string& tenant, const std::string& pool) const;
 
 private:

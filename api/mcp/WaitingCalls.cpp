@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <exception>
 #include <stop_token>
+#include <system_error>
 #include <utility>
 
 #include "base/Error.h"
 #include "base/Subscribers.h"
 
 namespace hearth::mcp {
+namespace {
+
+constexpr std::chrono::milliseconds kMostInWorker{2000};
+
+}  // namespace
 
 /// One call: what its thread makes of it, and what its caller has said meanwhile.
 class WaitingCalls::Wait : public std::enable_shared_from_this<Wait> {
@@ -185,6 +191,8 @@ ToolOutcome WaitingCalls::call(CallContext context, const Handler& handler) {
     }
     context.patience.waits = true;
     if (auto pending = begin(context, handler, *what_for)) return *std::move(pending);
+    // The worker is everybody's, and nobody could take the call back here.
+    context.patience.most = std::min(context.patience.most, kMostInWorker);
     return handler(context);
 }
 
@@ -202,15 +210,19 @@ std::optional<PendingCall> WaitingCalls::begin(const CallContext& context, const
     const auto done = std::make_shared<std::atomic<bool>>(false);
     CallContext patient = context;
     patient.patience.stop = wait->token();
-    running_.push_back(
-        {tenant, wait, done, std::jthread([wait, done, patient = std::move(patient), handler] {
-             try {
-                 wait->become(handler(patient));
-             } catch (...) {
-                 wait->fail(std::current_exception());
-             }
-             *done = true;
-         })});
+    try {
+        running_.push_back(
+            {tenant, wait, done, std::jthread([wait, done, patient = std::move(patient), handler] {
+                 try {
+                     wait->become(handler(patient));
+                 } catch (...) {
+                     wait->fail(std::current_exception());
+                 }
+                 *done = true;
+             })});
+    } catch (const std::system_error&) {  // the machine has no more threads for us
+        return std::nullopt;
+    }
     PendingCall pending;
     pending.work = std::make_shared<WaitWork>(wait);
     pending.finish = [wait] { return wait->finish(); };

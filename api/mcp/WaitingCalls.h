@@ -35,7 +35,8 @@ public:
     /// does anything else that would show, and owns what it needs.
     using Handler = std::function<ToolOutcome(const CallContext&)>;
     /// Calls it, and once more in a thread where it would have to wait. Where all threads are
-    /// taken, or all of the tenant's, it waits in this one. Throws what the handler throws.
+    /// taken, or all of the tenant's, it waits in this one, for two seconds at most. Throws what
+    /// the handler throws.
     ToolOutcome call(CallContext context, const Handler& handler);
 
     /// Altogether, and of one tenant.

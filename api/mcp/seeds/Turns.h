@@ -16,12 +16,17 @@ class Turns {
 public:
     /// Blocks until no other turn of this key is held, if `patience` may; the turn ends with the
     /// returned object, which the turns must outlive. Throws Error(Unavailable) where the wait is
-    /// taken back, MustWait where there must be none.
+    /// taken back or has lasted for its most, MustWait where there must be none.
     std::shared_ptr<void> take(const std::string& key, const controller::Patience& patience) {
         std::unique_lock lock(mutex_);
         const auto free = [&] { return !held_.contains(key); };
         if (!patience.waits && !free()) throw controller::MustWait("another call for the same");
-        if (!ended_.wait(lock, patience.stop, free)) throw controller::takenBack();
+        if (!ended_.wait_for(lock, patience.stop, patience.most, free)) {
+            if (patience.stop.stop_requested()) throw controller::takenBack();
+            throw Error(ErrorCode::Unavailable, "another call for the same still goes on")
+                .hint("try again when it has ended")
+                .retryAfter(std::chrono::seconds(5));
+        }
         const auto place = held_.insert(key).first;
         return {nullptr, [this, place](void*) {
                     const std::lock_guard ending(mutex_);

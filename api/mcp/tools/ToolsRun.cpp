@@ -109,7 +109,13 @@ ToolResult wholeResult(const Services& services, const Execution& execution,
 ToolOutcome run(const Services& services, const CallContext& call, const Arguments& arguments) {
     checkCombination(arguments);
     std::shared_ptr<Execution> execution = startRun(services, call, arguments);
-    if (arguments.flag("background")) return runResult(execution->view());
+    if (arguments.flag("background")) {
+        ToolResult begun = runResult(execution->view());
+        begun.take_back = [&services, who = call.who, id = execution->id()] {
+            services.executions.kill(who, id);
+        };
+        return begun;
+    }
     PendingCall pending;
     pending.work = workOf(execution);
     pending.finish = [&services, execution, origin = call.origin] {

@@ -12,6 +12,8 @@ namespace {
 
 constexpr auto kFresh = std::chrono::minutes(5);
 constexpr auto kFreshFailure = std::chrono::seconds(5);
+/// How long the Release of before does where there is no newer one to be had.
+constexpr auto kFreshBefore = std::chrono::seconds(60);
 /// What was read stays what it says; it is only the memory that others may need.
 constexpr auto kKeptUnused = std::chrono::minutes(30);
 constexpr std::size_t kMostTables = 64;
@@ -114,14 +116,13 @@ std::optional<std::string> AptMirror::text(const std::string& url, const std::st
                   "the archive answers " + std::to_string(answer.status) + " for its Release");
 }
 
-std::shared_ptr<const AptMirror::Release> AptMirror::fetch(const Suite& suite) {
-    const AptSource& source = suite.source;
-    const std::string etag =
-        suite.release && suite.release->in_release ? suite.release->etag : std::string();
+std::shared_ptr<const AptMirror::Release> AptMirror::fetch(
+    const AptSource& source, const std::shared_ptr<const Release>& before) {
+    const std::string etag = before && before->in_release ? before->etag : std::string();
     auto release = std::make_shared<Release>();
     FetchAnswer answer;
     std::optional<std::string> body = text(dists(source, "InRelease"), etag, answer);
-    if (answer.status == kNotModified) return suite.release;
+    if (answer.status == kNotModified) return before;
     release->etag = answer.etag;
     const bool in_release = body.has_value();
     if (!in_release) body = text(dists(source, "Release"), "", answer);
@@ -140,14 +141,31 @@ std::shared_ptr<const AptMirror::Release> AptMirror::fetch(const Suite& suite) {
 }
 
 AptMirror::Releases AptMirror::releases(Suite& suite) {
-    const std::lock_guard lock(suite.mutex);
+    std::unique_lock lock(suite.mutex);
+    // While one asks, the others go by what it said last; only for the first answer they wait.
+    suite.asked.wait(lock, [&] { return !suite.asking || suite.release; });
+    if (suite.asking) return {suite.release, suite.previous};
     if (clock_.now() < suite.fresh_until) {
         if (!suite.failure.empty()) throw Refused(kBadGateway, "index_failed", suite.failure);
         return {suite.release, suite.previous};
     }
     suite.failure.clear();
+    suite.asking = true;
+    const std::shared_ptr<void> done(nullptr, [&suite](void*) {
+        suite.asking = false;  // the lock is held again
+        suite.asked.notify_all();
+    });
     try {
-        std::shared_ptr<const Release> now = fetch(suite);
+        const std::shared_ptr<const Release> before = suite.release;
+        lock.unlock();
+        std::shared_ptr<const Release> now;
+        try {
+            now = fetch(suite.source, before);
+        } catch (...) {
+            lock.lock();
+            throw;
+        }
+        lock.lock();
         if (now != suite.release) {
             suite.previous = std::move(suite.release);
             suite.release = std::move(now);
@@ -156,7 +174,7 @@ AptMirror::Releases AptMirror::releases(Suite& suite) {
     } catch (const Refused& e) {
         // What it said last is better than nothing; and who waited behind us need not wait for the
         // same again.
-        suite.fresh_until = clock_.now() + kFreshFailure;
+        suite.fresh_until = clock_.now() + (suite.release ? kFreshBefore : kFreshFailure);
         if (suite.release) return {suite.release, suite.previous};
         suite.failure = e.what();
         throw;

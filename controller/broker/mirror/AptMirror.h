@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,8 +50,10 @@ private:
     };
     struct Suite {
         AptSource source;
-        std::mutex mutex;         // held while the archive is asked: who comes meanwhile waits
-        TimePoint fresh_until{};  // guarded by mutex
+        std::mutex mutex;
+        std::condition_variable asked;
+        bool asking = false;                      // guarded by mutex: one asks the archive for all
+        TimePoint fresh_until{};                  // guarded by mutex
         std::shared_ptr<const Release> release;   // guarded by mutex; null: not yet asked, or none
         std::shared_ptr<const Release> previous;  // guarded by mutex; who has it may go on
         std::string failure;                      // guarded by mutex: why it could not be had
@@ -70,7 +73,9 @@ private:
     };
 
     Releases releases(Suite& suite);
-    std::shared_ptr<const Release> fetch(const Suite& suite);
+    /// `before`, if it is still what the archive says. Locks nothing.
+    std::shared_ptr<const Release> fetch(const AptSource& source,
+                                         const std::shared_ptr<const Release>& before);
     std::optional<std::string> text(const std::string& url, const std::string& etag,
                                     FetchAnswer& answer);
     void index(Suite& suite, const RequestHead& head, std::string_view path, MirrorAnswer& answer);

@@ -88,7 +88,8 @@ AptSource AptSource::parse(std::string_view line) {
     if (source.components.empty()) fail(said + "its components are missing");
     if (!source.trusted && source.keyring.empty()) {
         source.keyring = kUsualKeyring;
-        source.keyring_assumed = true;
+        // Without that key in an image, what comes over TLS is believed; else apt refuses it.
+        source.keyring_optional = source.url.starts_with("https://");
     }
     return source;
 }

@@ -16,7 +16,7 @@ struct AptSource {
     std::string keyring;
     /// Nobody said which keyring: where an image lacks the usual one, apt takes the operator's
     /// word.
-    bool keyring_assumed = false;
+    bool keyring_optional = false;
     /// apt checks no signature; keyring is empty.
     bool trusted = false;
 

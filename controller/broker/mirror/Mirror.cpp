@@ -84,7 +84,7 @@ std::vector<agent::AptArchive> Mirror::aptArchives() const {
     for (const AptSource& source : sources_.apt) {
         std::string line = base_ + "/apt/" + source.suite + " " + source.suite;
         for (const std::string& component : source.components) line += " " + component;
-        out.push_back({std::move(line), source.keyring, source.keyring_assumed});
+        out.push_back({std::move(line), source.keyring, source.keyring_optional});
     }
     return out;
 }

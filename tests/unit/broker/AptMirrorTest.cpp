@@ -164,7 +164,7 @@ TEST_CASE("an archive that moves on is followed, and who has its Release of befo
     CHECK(mirrored.get("s/pool/x_2_all.deb") == kBytes);
     archive.broken = false;
     archive.publish("3", true);
-    mirrored.clock.advance(std::chrono::seconds(6));
+    mirrored.clock.advance(std::chrono::seconds(61));
     CHECK(mirrored.get("s/pool/x_3_all.deb") == kBytes);
     CHECK(mirrored.get(by_hash) == "not_found");
 }

@@ -102,16 +102,17 @@ TEST_CASE("an archive is read as apt's sources have it", "[unit][broker]") {
     CHECK(plain.suite == "bookworm");
     CHECK(plain.components == std::vector<std::string>{"main", "contrib"});
     CHECK(plain.keyring == "/usr/share/keyrings/debian-archive-keyring.gpg");
-    CHECK(plain.keyring_assumed);
+    CHECK_FALSE(plain.keyring_optional);  // whoever is on the way could send what he likes
     CHECK_FALSE(plain.trusted);
     const AptSource own =
         AptSource::parse("  deb [ signed-by=/etc/k.gpg ]\thttps://[::1]:8443/x/ stable-2  main ");
     CHECK(own.url == "https://[::1]:8443/x/");
     CHECK(own.suite == "stable-2");
     CHECK(own.keyring == "/etc/k.gpg");
-    CHECK_FALSE(own.keyring_assumed);
+    CHECK_FALSE(own.keyring_optional);
+    CHECK(AptSource::parse("https://deb.example/debian bookworm main").keyring_optional);
     const AptSource trusted = AptSource::parse("[trusted=yes] http://x.example s main");
-    CHECK((trusted.trusted && trusted.keyring.empty() && !trusted.keyring_assumed));
+    CHECK((trusted.trusted && trusted.keyring.empty() && !trusted.keyring_optional));
 }
 
 TEST_CASE("what is no archive is refused with what to write", "[unit][broker]") {

@@ -94,8 +94,21 @@ TEST_CASE("what image another tenant runs is told to nobody but operators", "[un
     CHECK(seen_by(mine) == 2);
     CHECK(pools.get(mine, pool).pool->name == pool);
     CHECK(seen_by(other) == 1);
+    const Principal owner = house.who;  // of a pool like it, so that both are in one quota
+    house.who = {"other", Role::User, ""};
+    CHECK(openIn(house, "tool:2").pool != pool);
+    CHECK(seen_by(other) == 2);
+    WorkspaceRequest named = House::request();
+    named.pool = pool;
+    CHECK_THROWS_AS(house.workspaces.create(house.who, named), Error);
     CHECK_THROWS_AS(pools.get(other, pool), Error);
-    CHECK(seen_by({"other", Role::Operator, ""}) == 2);
+    CHECK(seen_by({"other", Role::Operator, ""}) == 3);
+    for (const auto& workspace : house.table.all()) {
+        if (workspace->facts().tenant == "other") {
+            house.workspaces.close(house.who, workspace->facts().id);
+        }
+    }
+    house.who = owner;
     endAll(house);
     CHECK(seen_by(mine) == 1);
 }
