@@ -66,13 +66,16 @@ WorkspaceService::WorkspaceService(WorkspaceTable& table, Claims& claims, Ending
       clock_(clock) {}
 
 void WorkspaceService::requireDefaultPool(const std::vector<PoolPtr>& pools) const {
+    if (default_pool_.empty()) return;
+    const bool declared = std::any_of(pools.begin(), pools.end(), [&](const PoolPtr& pool) {
+        return !pool->deleting && pool->name == default_pool_;
+    });
+    if (declared) return;
     std::string names;
     for (const PoolPtr& pool : pools) {
-        if (pool->deleting) continue;
-        if (pool->name == default_pool_) return;
-        if (pool->on_demand.empty()) names += (names.empty() ? "" : ", ") + pool->name;
+        if (pool->deleting || !pool->on_demand.empty()) continue;
+        names += (names.empty() ? "" : ", ") + pool->name;
     }
-    if (default_pool_.empty()) return;
     throw Error(ErrorCode::NotFound, "the default pool " + default_pool_ + " is not declared")
         .hint(names.empty() ? "no pool is: declare it with hearth apply -f"
                             : "name one of those that are: " + names +

@@ -61,4 +61,9 @@ TEST_CASE("a pool without the layer that it needs is degraded at once, until the
     breaker.failed("p", "x");
     breaker.layer("p", "");
     CHECK(breaker.state("p").reason == "x");
+    breaker.layer("p", "no index");
+    breaker.failed("p", "y");
+    CHECK(breaker.state("p").reason == "no index");  // that comes first
+    breaker.layer("p", "");
+    CHECK(breaker.state("p").reason == "y");
 }

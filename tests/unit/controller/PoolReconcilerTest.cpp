@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "controller/PoolReconciler.h"
+#include "controller/PoolService.h"
 #include "tests/unit/controller/House.h"
 
 using namespace hearth;
@@ -15,6 +16,16 @@ bool conditionOf(const House& house, const std::string& type) {
         if (each.type == type) return each.status;
     }
     return false;
+}
+
+/// Why the pool is degraded, as who has that role is told.
+std::string reasonFor(House& house, Role role) {
+    PoolService pools(house.specs, house.pools, house.warm, house.table, house.endings,
+                      house.events, house.work, house.metrics, "fake", house.clock);
+    for (const Condition& each : pools.get({"default", role, ""}, "p").status.conditions) {
+        if (each.type == "Degraded") return each.message;
+    }
+    return "";
 }
 
 }  // namespace
@@ -78,6 +89,8 @@ TEST_CASE("failing creates back off, degrade the pool and recover", "[unit][cont
     CHECK(conditionOf(house, "Degraded"));
     CHECK(codeOf([&] { house.workspaces.create(house.who, House::request()); }) ==
           ErrorCode::PoolDegraded);
+    CHECK(reasonFor(house, Role::Operator) == house.breaker.state("p").reason);
+    CHECK(reasonFor(house, Role::User) == "an operator is told why");
     ground.manual.advance(3s);
     house.loop.settle();
     CHECK(house.warm.counts("p").ready == 1);

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "api/mcp/http/PlainTools.h"
+#include "api/mcp/seeds/Turns.h"
 #include "tests/unit/mcp/Scene.h"
 
 // Calls that wait for a sandbox.
@@ -368,6 +369,22 @@ TEST_CASE("a call that became an execution has not finished before it", "[unit][
         execution->end("ok", 0);
         CHECK(call.work->finished());
     }
+}
+
+TEST_CASE("a turn that does not come is refused, and holds nobody for ever", "[unit][mcp]") {
+    seeds::Turns turns;
+    const controller::Patience patient{.most = std::chrono::milliseconds(1)};
+    std::shared_ptr<void> held = turns.take("k", patient);
+    try {
+        turns.take("k", patient);
+        FAIL("two have the same turn");
+    } catch (const Error& e) {
+        CHECK(e.code() == ErrorCode::Unavailable);
+        CHECK(e.retryAfter().has_value());
+    }
+    CHECK_NOTHROW(turns.take("another", patient));
+    held.reset();
+    CHECK_NOTHROW(turns.take("k", patient));
 }
 
 }  // namespace hearth::mcp
