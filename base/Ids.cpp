@@ -1,14 +1,14 @@
 #include "base/Ids.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <stdexcept>
+#include <cstdint>
 
+#include "base/Digest.h"
 #include "base/Error.h"
 
 namespace hearth {
@@ -107,41 +107,6 @@ bool isId(std::string_view text, std::string_view prefix) {
     text.remove_prefix(prefix.size());
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
-Digest sha256(std::string_view data) {
-    Digest out{};
-    unsigned size = 0;
-    if (::EVP_Digest(data.data(), data.size(), out.data(), &size, ::EVP_sha256(), nullptr) != 1) {
-        throw std::runtime_error("SHA-256 failed");
-    }
-    return out;
-}
-
-Digest hmacSha256(std::string_view key, std::string_view data) {
-    Digest out{};
-    unsigned size = 0;
-    if (::HMAC(::EVP_sha256(), key.data(), static_cast<int>(key.size()),
-               reinterpret_cast<const unsigned char*>(data.data()), data.size(), out.data(),
-               &size) == nullptr) {
-        throw std::runtime_error("HMAC-SHA-256 failed");
-    }
-    return out;
-}
-
-std::string toHex(const std::uint8_t* data, std::size_t size) {
-    static constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string out;
-    out.reserve(size * 2);
-    for (std::size_t i = 0; i < size; ++i) {
-        out.push_back(kDigits[data[i] >> 4U]);
-        out.push_back(kDigits[data[i] & 15U]);
-    }
-    return out;
-}
-
-std::string toHex(const Digest& digest) {
-    return toHex(digest.data(), digest.size());
 }
 
 bool constantTimeEqual(std::string_view a, std::string_view b) {

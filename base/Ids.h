@@ -1,8 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,11 +19,6 @@ std::string derivedId(std::string_view prefix, std::string_view key,
 /// True for `prefix` and 32 lower-case hex digits.
 bool isId(std::string_view text, std::string_view prefix);
 
-using Digest = std::array<std::uint8_t, 32>;
-Digest sha256(std::string_view data);
-Digest hmacSha256(std::string_view key, std::string_view data);
-std::string toHex(const std::uint8_t* data, std::size_t size);
-std::string toHex(const Digest& digest);
 /// Equal in time that depends only on the lengths.
 bool constantTimeEqual(std::string_view a, std::string_view b);
 

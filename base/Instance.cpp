@@ -16,8 +16,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/Digest.h"
 #include "base/Error.h"
-#include "base/Ids.h"
 
 namespace hearth {
 namespace {

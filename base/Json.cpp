@@ -135,6 +135,11 @@ Json parseJson(std::string_view text, const JsonLimits& limits) {
     return builder.take();
 }
 
+std::string textAt(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 std::string dumpJson(const Json& value) {
     return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -25,6 +25,9 @@ Json parseJson(std::string_view text, const JsonLimits& limits = {});
 /// The document as one line; bytes that are not UTF-8 are replaced by U+FFFD.
 std::string dumpJson(const Json& value);
 
+/// The string at `key` of an object; empty where there is none.
+std::string textAt(const Json& object, const char* key);
+
 /// The longest valid UTF-8 text made of `bytes`: bad sequences become U+FFFD.
 std::string toUtf8(std::string_view bytes);
 bool isUtf8(std::string_view bytes);

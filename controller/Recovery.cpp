@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <mutex>
 #include <thread>
 
 #include "base/Error.h"
 #include "base/Ids.h"
-#include "controller/LayerBuilder.h"
-#include "controller/TemplateHash.h"
+#include "controller/layers/LayerBuilder.h"
+#include "controller/spec/PrewarmExecution.h"
+#include "controller/spec/TemplateHash.h"
+#include "controller/workspaces/BindNote.h"
 
 namespace hearth::controller {
 namespace {
@@ -22,9 +25,10 @@ void narrowToPool(WorkspaceFacts& facts, const PoolPtr& pool) {
 }
 
 constexpr unsigned kAskers = 8;
-/// A sandbox that uses all of its CPU answers late; one that hangs must not hold up the others
-/// long.
-constexpr auto kAnswerWithin = std::chrono::seconds(5);
+/// All are asked for so many times the patience with one, at most.
+constexpr int kDoorsOpenWithin = 4;
+/// How often one that is silent is asked on the connection that it has.
+constexpr unsigned kTouches = 3;
 constexpr const char* kEpochKey = "epoch";
 
 /// Whether the pool's command has been run to its end: of one that stopped half-way nobody knows
@@ -36,78 +40,145 @@ bool warmedUp(const agent::Hello& hello, const PoolSpec& spec) {
     });
 }
 
+/// A whole number; nullopt for any other text: notes of before may be damaged.
+template <typename Number>
+std::optional<Number> parseNumber(const std::string& text) {
+    Number number{};
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
 
-Recovery::Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, pool::ClaimMarks& marks,
-                   SandboxReconciler& sandboxes, SpecStore& specs, WorkspaceTable& table,
-                   ExecutionService& executions, Journal& journal, metrics::Log& log,
-                   broker::Broker& broker, const Clock& clock)
-    : runtime_(runtime),
-      warm_(warm),
-      marks_(marks),
-      sandboxes_(sandboxes),
+Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
+                   WorkspaceTable& table, ExecutionStarter& executions, const History& history,
+                   broker::EgressGateway& broker)
+    : fleet_(fleet),
+      agents_(agents),
       specs_(specs),
       table_(table),
       executions_(executions),
-      journal_(journal),
-      log_(log),
-      broker_(broker),
-      clock_(clock) {}
+      history_(history),
+      broker_(broker) {}
 
-Recovery::Outcome Recovery::run() {
-    const std::string stored = journal_.meta(kEpochKey);
-    sandboxes_.epoch(1 + (stored.empty() ? 0 : std::stoull(stored)));
+Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
+    agents_.epoch().set(1 + storedEpoch());
 
-    const std::vector<pool::SandboxInfo> found = runtime_.list();
-    auto agents = askAll(found);
+    std::vector<pool::SandboxInfo> found = fleet_.runtime.list();
+    auto answers = askAll(found, patience);
     // Above every epoch that any agent has seen, so that a lost data file never fences us out.
-    std::uint64_t highest = sandboxes_.epoch();
-    for (const auto& [id, agent] : agents)
-        highest = std::max(highest, agent->hello().highest_epoch);
+    std::uint64_t highest = agents_.epoch().get();
+    bool any = false;
+    for (const auto& [id, answer] : answers) {
+        if (!answer.agent) continue;
+        any = true;
+        highest = std::max(highest, answer.agent->hello().highest_epoch);
+    }
     // Our own hello hides whether an agent had met this very number in an earlier life.
-    if (!agents.empty()) ++highest;
-    sandboxes_.epoch(highest);
-    journal_.setMeta(kEpochKey, std::to_string(highest));
+    if (any) ++highest;
+    agents_.epoch().set(highest);
+    storeEpoch(highest);
 
+    // A claim whose bind was not answered in time may hold two sandboxes: the later attempt is the
+    // one that the client was told, the earlier one gives way.
+    const auto attempt = [&](const pool::SandboxInfo& info) {
+        const auto answer = answers.find(info.id);
+        if (answer == answers.end() || !answer->second.agent) return 0U;
+        const std::optional<agent::Binding>& binding = answer->second.agent->hello().binding;
+        return binding ? binding->attempt : 0U;
+    };
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const pool::SandboxInfo& a, const pool::SandboxInfo& b) {
+                         return attempt(a) > attempt(b);
+                     });
+
+    std::map<pool::SandboxId, WorkspaceRecord> open;
+    try {
+        open = openWorkspaces();
+    } catch (const std::exception& e) {  // the marks tell which are claimed
+        history_.log.error("recovery.history_unknown", {{"error", e.what()}});
+    }
     Outcome outcome;
-    std::vector<pool::SandboxId> keep;
     for (const pool::SandboxInfo& info : found) {
-        const auto agent = agents.find(info.id);
-        const Verdict verdict = agent == agents.end() ? Verdict::Swept : place(info, agent->second);
-        if (verdict == Verdict::Swept) {
-            ++outcome.swept;
+        const auto answer = answers.find(info.id);
+        if (answer != answers.end() && answer->second.later && expect(info, open)) {
+            outcome.silent.push_back(info.id);
             continue;
         }
-        keep.push_back(info.id);
-        ++(verdict == Verdict::Claimed ? outcome.workspaces : outcome.warm);
+        Verdict verdict = Verdict::Swept;
+        try {
+            if (answer != answers.end() && answer->second.agent) {
+                verdict = place(info, answer->second.agent);
+            }
+        } catch (const std::exception& e) {
+            // Ours, not the sandbox's: it is asked again.
+            history_.log.warn("recovery.put_off", {{"sandbox", info.id}, {"error", e.what()}});
+            if (expect(info, open)) {
+                outcome.silent.push_back(info.id);
+                continue;
+            }
+        }
+        switch (verdict) {
+            case Verdict::Claimed:
+                ++outcome.workspaces;
+                break;
+            case Verdict::Warm:
+                ++outcome.warm;
+                break;
+            case Verdict::Swept:
+                ++outcome.swept;
+        }
     }
-    agents.clear();
-    runtime_.sweep(keep);
-    for (const pool::SandboxId& id : marks_.all()) {
-        if (!warm_.find(id)) marks_.clear(id);
+    answers.clear();
+    try {
+        closeHistory();
+    } catch (const std::exception& e) {  // the next start closes it
+        history_.log.error("recovery.history_left_open", {{"error", e.what()}});
     }
-    closeHistory();
-    log_.info("recovery.done", {{"epoch", sandboxes_.epoch()},
-                                {"workspaces", outcome.workspaces},
-                                {"warm", outcome.warm},
-                                {"swept", outcome.swept}});
+    history_.log.info("recovery.done", {{"epoch", agents_.epoch().get()},
+                                        {"workspaces", outcome.workspaces},
+                                        {"warm", outcome.warm},
+                                        {"silent", outcome.silent.size()},
+                                        {"swept", outcome.swept}});
     return outcome;
 }
 
-std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> Recovery::askAll(
-    const std::vector<pool::SandboxInfo>& found) {
-    std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> answers;
+std::uint64_t Recovery::storedEpoch() const {
+    try {
+        return parseNumber<std::uint64_t>(history_.journal.meta(kEpochKey)).value_or(0);
+    } catch (const std::exception& e) {  // the agents know it as well
+        history_.log.error("recovery.epoch_unknown", {{"error", e.what()}});
+        return 0;
+    }
+}
+
+void Recovery::storeEpoch(std::uint64_t epoch) {
+    try {
+        history_.journal.setMeta(kEpochKey, std::to_string(epoch));
+    } catch (const Error& e) {
+        // Agents that live know it as well; a full disk must not keep the server from starting.
+        history_.log.warn("recovery.epoch_not_stored", {{"epoch", epoch}, {"error", e.what()}});
+    }
+}
+
+std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
+    const std::vector<pool::SandboxInfo>& found, std::chrono::milliseconds patience) {
+    std::map<pool::SandboxId, Answer> answers;
     std::mutex mutex;
     std::atomic<std::size_t> next{0};
+    const auto until = std::chrono::steady_clock::now() + kDoorsOpenWithin * patience;
     std::vector<std::jthread> askers;
     for (unsigned i = 0; i < kAskers; ++i) {
         askers.emplace_back([&] {
             for (std::size_t at = next++; at < found.size(); at = next++) {
                 if (!found[at].alive) continue;
-                std::shared_ptr<agent::AgentClient> agent = ask(found[at].id);
-                if (!agent) continue;
+                // However many are silent, the doors open: who is left is asked behind them.
+                Answer answer{nullptr, true};
+                if (std::chrono::steady_clock::now() < until)
+                    answer = askOnce(found[at].id, patience);
                 const std::lock_guard lock(mutex);
-                answers.emplace(found[at].id, std::move(agent));
+                answers.emplace(found[at].id, std::move(answer));
             }
         });
     }
@@ -115,31 +186,85 @@ std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> Recovery::askAll(
     return answers;
 }
 
-std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id) {
-    // Twice: a stored epoch that is too low is learnt from the first refusal.
-    for (int attempt = 0; attempt < 2; ++attempt) {
-        try {
-            return sandboxes_.connect(id, kAnswerWithin);
-        } catch (const agent::AgentError& e) {
-            const auto highest = e.details().find("highestEpoch");
-            if (e.code() == "STALE_EPOCH" && highest != e.details().end() &&
-                highest->is_number_unsigned()) {
-                sandboxes_.raiseEpoch(highest->get<std::uint64_t>() + 1);
-                continue;
-            }
-            log_.warn("recovery.refused", {{"sandbox", id}, {"code", e.code()}});
-            return nullptr;
-        } catch (const std::exception& e) {
-            log_.warn("recovery.no_answer", {{"sandbox", id}, {"error", e.what()}});
-            return nullptr;
-        }
+Recovery::Answer Recovery::askOnce(const pool::SandboxId& id, std::chrono::milliseconds patience) {
+    try {
+        return {ask(id, patience), false};
+    } catch (const agent::AgentError& e) {
+        history_.log.warn("recovery.refused", {{"sandbox", id}, {"code", e.code()}});
+    } catch (const agent::AgentLost& e) {
+        history_.log.warn("recovery.no_answer", {{"sandbox", id}, {"error", e.what()}});
+        return {nullptr, e.loss() != agent::Loss::Broken};
+    } catch (const std::exception& e) {
+        history_.log.warn("recovery.no_answer", {{"sandbox", id}, {"error", e.what()}});
     }
-    return nullptr;
+    return {nullptr, true};
 }
 
-Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
-                                  const std::shared_ptr<agent::AgentClient>& agent) {
-    if (SandboxLayerBuilder::isBuilder(info.labels)) return Verdict::Swept;
+std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id,
+                                                  std::chrono::milliseconds patience) {
+    // Twice: a stored epoch that is too low is learnt from the first refusal.
+    for (bool again = false;; again = true) {
+        try {
+            return agents_.connect(id, patience);
+        } catch (const agent::AgentError& e) {
+            const auto highest = e.details().find("highestEpoch");
+            if (again || e.code() != "STALE_EPOCH" || highest == e.details().end() ||
+                !highest->is_number_unsigned()) {
+                throw;
+            }
+            agents_.epoch().raise(highest->get<std::uint64_t>() + 1);
+        }
+    }
+}
+
+std::map<pool::SandboxId, WorkspaceRecord> Recovery::openWorkspaces() {
+    std::map<pool::SandboxId, WorkspaceRecord> open;
+    history_.journal.flush(std::chrono::seconds(5));
+    history_.journal.read([&](Database& database) {
+        Statement row(database,
+                      "SELECT id, tenant, pool, sandbox, claim_id FROM workspaces WHERE ended_ms "
+                      "IS NULL");
+        while (row.step()) {
+            WorkspaceRecord record;
+            record.id = row.text(0);
+            record.tenant = row.text(1);
+            record.pool = row.text(2);
+            record.sandbox = row.text(3);
+            record.claim_id = row.text(4);
+            open.emplace(record.sandbox, record);
+        }
+    });
+    return open;
+}
+
+bool Recovery::expect(const pool::SandboxInfo& info,
+                      const std::map<pool::SandboxId, WorkspaceRecord>& open) {
+    if (SandboxLayerBuilder::isBuilder(info.labels)) return false;
+    const auto known = open.find(info.id);
+    // One that was never claimed holds nothing: another takes its place.
+    if (known == open.end() && !fleet_.marks.exists(info.id)) return false;
+    pool::Member member = memberOf(info);
+    WorkspaceTable::Expected expected{info.id, member.pool};
+    if (known != open.end()) {
+        expected.workspace = known->second.id;
+        expected.tenant = known->second.tenant;
+        expected.claim_id = known->second.claim_id;
+    }
+    const PoolPtr pool = specs_.find(member.pool);
+    if (pool && pool->spec.storage == pool::Storage::Disk) {
+        member.disk_bytes = pool->spec.limits.workspace_bytes;
+    }
+    member.unasked = true;
+    member.phase = pool::Phase::Claimed;
+    member.workspace = expected.workspace;
+    member.tenant = expected.tenant;
+    fleet_.marks.set(info.id);
+    if (!fleet_.warm.adopt(std::move(member))) return false;
+    table_.expect(expected);
+    return true;
+}
+
+pool::Member Recovery::memberOf(const pool::SandboxInfo& info) const {
     const auto label = [&](const char* key) {
         const auto found = info.labels.find(key);
         return found == info.labels.end() ? std::string() : found->second;
@@ -148,47 +273,67 @@ Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
     member.id = info.id;
     member.pool = label("pool");
     member.template_hash = label("template");
-    const std::string generation = label("generation");
-    member.generation = generation.empty() ? 0 : std::stoll(generation);
+    member.generation = parseNumber<std::int64_t>(label("generation")).value_or(0);
     member.created = fromUnixMillis(info.created_unix_ms);
-    member.created_at = clock_.now() - (clock_.wall() - member.created);
+    member.created_at = history_.clock.now() - (history_.clock.wall() - member.created);
+    if (const PoolPtr pool = specs_.find(member.pool)) member.image = pool->spec.image;
+    return member;
+}
+
+Recovery::Verdict Recovery::place(const pool::SandboxInfo& info,
+                                  const std::shared_ptr<agent::AgentClient>& agent) {
+    if (SandboxLayerBuilder::isBuilder(info.labels)) return Verdict::Swept;
+    pool::Member member = memberOf(info);
     const PoolPtr pool = specs_.find(member.pool);
-    if (pool) member.image = pool->spec.image;
+    const bool on_disk = !pool || pool->spec.storage == pool::Storage::Disk;
 
     if (agent->hello().binding) {
         try {
-            adoptWorkspace(std::move(member), agent);
+            adoptWorkspace(std::move(member), agent, on_disk);
             // The server may have ended between its claim and that.
-            if (!runtime_.goFirst(info.id, false)) {
-                log_.warn("recovery.weight_kept", {{"sandbox", info.id}});
+            if (!fleet_.runtime.goFirst(info.id, false)) {
+                history_.log.warn("recovery.weight_kept", {{"sandbox", info.id}});
             }
-            sandboxes_.notice(info.id, *agent);
+            table_.forgetExpected(info.id);
+            agents_.notice(info.id, *agent);
             return Verdict::Claimed;
         } catch (const Error& e) {
-            log_.warn("recovery.bad_note", {{"sandbox", info.id}, {"error", e.what()}});
+            // A disk that fails or is full says nothing of the sandbox.
+            if (e.code() == ErrorCode::Unavailable || e.code() == ErrorCode::DiskFull) throw;
+            history_.log.warn("recovery.bad_note", {{"sandbox", info.id}, {"error", e.what()}});
             return Verdict::Swept;
         }
     }
     // Whether its layer is still the one that the pool wants is seen when that is known.
-    const std::string wanted = pool ? templateHash(pool->spec, label(kLayerLabel)) : "";
-    if (marks_.exists(info.id) || !pool || wanted != member.template_hash) {
+    const auto layer = info.labels.find(kLayerLabel);
+    const std::string wanted =
+        pool ? templateHash(pool->spec, layer == info.labels.end() ? "" : layer->second) : "";
+    if (fleet_.marks.exists(info.id) || !pool || wanted != member.template_hash) {
         return Verdict::Swept;
     }
     if (!warmedUp(agent->hello(), pool->spec)) return Verdict::Swept;
-    static_cast<void>(runtime_.goFirst(info.id, true));  // without it, it is only slower
+    static_cast<void>(fleet_.runtime.goFirst(info.id, true));  // without it, it is only slower
     member.limits = pool->spec.limits;
+    member.disk_bytes = on_disk ? member.limits.workspace_bytes : 0;
     member.phase = pool::Phase::Ready;
-    member.ready = clock_.wall();
+    member.ready = history_.clock.wall();
     member.agent = agent;
-    warm_.adopt(std::move(member));
-    sandboxes_.notice(info.id, *agent);
+    if (!fleet_.warm.adopt(std::move(member))) return Verdict::Swept;
+    table_.forgetExpected(info.id);
+    agents_.notice(info.id, *agent);
     return Verdict::Warm;
 }
 
-void Recovery::adoptWorkspace(pool::Member member,
-                              const std::shared_ptr<agent::AgentClient>& agent) {
+void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent,
+                              bool on_disk) {
     const agent::Hello& hello = agent->hello();
     WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
+    // What history says is read before anything is changed: where that fails, it is put off.
+    const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
+    const std::map<std::string, std::string> labels =
+        history_.journal.labels(facts.id).value_or(hello.binding->labels);
+    // The runtime's note of it may be damaged: history knows it too.
+    if (member.pool.empty() && record && record->sandbox == member.id) member.pool = record->pool;
     // Whose it is, the runtime knows; the agent's word would choose what it may reach.
     if (facts.pool != member.pool) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note is of another pool");
@@ -204,33 +349,80 @@ void Recovery::adoptWorkspace(pool::Member member,
     }
     member.pool = facts.pool;
     member.limits = facts.limits;
+    member.disk_bytes = on_disk ? member.limits.workspace_bytes : 0;
     member.phase = pool::Phase::Claimed;
     member.workspace = facts.id;
     member.tenant = facts.tenant;
     member.agent = agent;
     member.ready = facts.created;
-    marks_.set(member.id);
-    warm_.adopt(std::move(member));
-    auto workspace = std::make_shared<Workspace>(
-        facts, agent, journal_.labels(facts.id).value_or(hello.binding->labels), hello.deadlines,
-        hello.last_activity);
+    fleet_.marks.set(member.id);
+    if (!fleet_.warm.adopt(std::move(member)))
+        throw Error(ErrorCode::Gone, "its end was asked for");
+    auto workspace =
+        std::make_shared<Workspace>(facts, agent, labels, hello.deadlines, hello.last_activity);
     table_.insert(workspace);
     // What it sent out before is in the log; the connections went with the server that had them.
-    broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
-                 facts.keyring, *agent);
-    if (!journal_.workspace(facts.id)) {  // the data file was lost, or the crash came before it
-        journal_.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
-                                        facts.claim_id, facts.fingerprint, facts.name,
-                                        toUnixMillis(facts.created), std::nullopt, ""});
+    try {
+        broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
+                     facts.keyring, *agent);
+    } catch (const agent::AgentLost& e) {  // its next connection brings it back
+        history_.log.warn("recovery.no_way_out", {{"sandbox", facts.sandbox}, {"error", e.what()}});
     }
-    adoptContexts(workspace, hello);
-    for (const agent::KnownExecution& known : hello.executions) {
-        executions_.adopt(workspace, known);
+    if (!record) {  // the data file was lost, or the crash came before it
+        history_.journal.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
+                                                facts.claim_id, facts.fingerprint, facts.name,
+                                                toUnixMillis(facts.created), std::nullopt, ""});
+    }
+    try {
+        adoptContexts(workspace, hello);
+        for (const agent::KnownExecution& known : hello.executions) {
+            executions_.adopt(workspace, known);
+        }
+        if (facts.one_shot) executions_.adoptOneShot(*workspace);
+    } catch (const std::exception& e) {
+        // The workspace stays; what ran in it is found again at the next start.
+        history_.log.error("recovery.work_unknown", {{"workspace", facts.id}, {"error", e.what()}});
     }
 }
 
+void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
+                      std::chrono::milliseconds patience, unsigned before) {
+    const WorkspaceFacts& facts = workspace->facts();
+    const std::shared_ptr<agent::AgentClient> old = workspace->agent();
+    if (!old->lost()) {
+        try {
+            old->touch(patience);
+            workspace->answers(history_.clock.now());
+            return;
+        } catch (const agent::AgentLost& e) {
+            if (e.loss() == agent::Loss::Broken) throw;
+            // Who carries the connection may have lost it unnoticed.
+            if (!old->lost() && before < kTouches) throw;
+        }
+    }
+    const std::shared_ptr<agent::AgentClient> agent = agents_.connect(facts.sandbox, patience);
+    const std::optional<agent::Binding>& binding = agent->hello().binding;
+    if (!binding || binding->claim_id != facts.claim_id || binding->workspace_id != facts.id ||
+        binding->tenant != facts.tenant || binding->fingerprint != facts.fingerprint) {
+        throw agent::AgentLost("the agent tells of another claim", agent::Loss::Broken);
+    }
+    old->close();  // what it carried has heard of its end when this returns
+    // A change of the deadlines may have been answered too late to be heard.
+    workspace->deadlines(agent->hello().deadlines.expires_at,
+                         agent->hello().deadlines.idle_timeout);
+    if (!fleet_.warm.reconnected(facts.sandbox, agent)) return;  // its end was asked for
+    try {
+        broker_.resume(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
+                       facts.keyring, *agent);
+    } catch (const agent::AgentLost& e) {
+        history_.log.warn("recovery.no_way_out", {{"sandbox", facts.sandbox}, {"error", e.what()}});
+    }
+    workspace->answers(history_.clock.now(), agent);
+    agents_.notice(facts.sandbox, *agent);
+}
+
 void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach& reach) const {
-    const std::optional<WorkspaceRecord> record = journal_.workspace(facts.id);
+    const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
     const bool known = record && record->tenant == facts.tenant &&
                        record->sandbox == facts.sandbox && record->claim_id == facts.claim_id;
     const bool sealed = reach.tenant == facts.tenant && reach.workspace == facts.id;
@@ -253,33 +445,36 @@ void Recovery::adoptContexts(const std::shared_ptr<Workspace>& workspace,
     const WorkspaceFacts& facts = workspace->facts();
     for (const agent::KnownContext& known : hello.contexts) {
         if (!isId(known.id, "cx_")) continue;  // none of ours
-        ContextFacts context{known.id, known.language, "", "", "", clock_.wall()};
-        if (const std::optional<ContextRecord> past = journal_.context(known.id)) {
+        ContextFacts context{known.id, known.language, "", "", "", history_.clock.wall()};
+        if (const std::optional<ContextRecord> past = history_.journal.context(known.id)) {
             context.name = past->name;
             context.cwd = past->cwd;
             context.fingerprint = past->fingerprint;
             context.created = fromUnixMillis(past->created_ms);
         } else {
-            journal_.record(ContextRecord{known.id, facts.id, facts.tenant, known.language, "", "",
-                                          "", toUnixMillis(context.created), std::nullopt, ""});
+            history_.journal.record(ContextRecord{known.id, facts.id, facts.tenant, known.language,
+                                                  "", "", "", toUnixMillis(context.created),
+                                                  std::nullopt, ""});
         }
-        if (workspace->contexts().add(std::move(context))) executions_.contextFound(facts.pool);
+        if (workspace->contexts().add(std::move(context))) history_.metrics.contextMade(facts.pool);
     }
-    for (const ContextRecord& open : journal_.openContexts(facts.id)) {
+    for (const ContextRecord& open : history_.journal.openContexts(facts.id)) {
         if (workspace->contexts().find(open.id)) continue;
-        journal_.contextEnded(open.id, toUnixMillis(clock_.wall()), "died");
+        history_.journal.contextEnded(open.id, toUnixMillis(history_.clock.wall()), "died");
     }
 }
 
 void Recovery::closeHistory() {
     std::vector<std::string> open;
-    journal_.flush(std::chrono::seconds(5));
-    journal_.read([&](Database& database) {
+    history_.journal.flush(std::chrono::seconds(5));
+    history_.journal.read([&](Database& database) {
         Statement row(database, "SELECT id FROM workspaces WHERE ended_ms IS NULL");
         while (row.step()) open.push_back(row.text(0));
     });
     for (const std::string& id : open) {
-        if (!table_.find(id)) journal_.ended(id, toUnixMillis(clock_.wall()), "lost");
+        if (!table_.find(id) && !table_.expectedWorkspace(id))
+            history_.journal.ended(id, toUnixMillis(history_.clock.wall()),
+                                   kEndReasons.of(EndReason::Lost));
     }
 }
 

@@ -1,57 +1,84 @@
 #pragma once
 
-#include "controller/ExecutionService.h"
-#include "controller/PoolService.h"
-#include "controller/SandboxReconciler.h"
-#include "controller/broker/Broker.h"
-#include "pool/ClaimMarks.h"
+#include "controller/egress/EgressGateway.h"
+#include "controller/executions/ExecutionStarter.h"
+#include "controller/reconcile/AgentConnector.h"
+#include "controller/store/History.h"
+#include "controller/store/SpecStore.h"
+#include "pool/warm/Fleet.h"
 
 namespace hearth::controller {
 
 /// Reads the truth back after any kind of end: asks the runtime what exists and every agent who
 /// holds it (DESIGN section 2). Claimed sandboxes go on as workspaces with their executions, warm
-/// ones of a declared template are warm again, everything else is swept. Runs once, before the
-/// listeners open and the loop starts.
+/// ones of a declared template are warm again. One that lives and does not answer is kept while it
+/// may hold a workspace, and asked again by SuspectSandboxes; everything else is swept behind the
+/// start. run() once, before the listeners open and the loop starts.
 class Recovery {
 public:
-    Recovery(pool::ContainerRuntime& runtime, pool::WarmPool& warm, pool::ClaimMarks& marks,
-             SandboxReconciler& sandboxes, SpecStore& specs, WorkspaceTable& table,
-             ExecutionService& executions, Journal& journal, metrics::Log& log,
-             broker::Broker& broker, const Clock& clock);
+    Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
+             WorkspaceTable& table, ExecutionStarter& executions, const History& history,
+             broker::EgressGateway& broker);
+
+    /// A sandbox that uses all of its CPU answers late: it is asked again behind the start.
+    static constexpr std::chrono::milliseconds kFirstAnswer{2000};
 
     struct Outcome {
         std::size_t workspaces = 0;
         std::size_t warm = 0;
         std::size_t swept = 0;
+        std::vector<pool::SandboxId> silent;  ///< kept, to be asked again
     };
 
-    Outcome run();
+    /// `patience`: with one agent, before the doors open without it.
+    Outcome run(std::chrono::milliseconds patience = kFirstAnswer);
 
-private:
     enum class Verdict { Claimed, Warm, Swept };
 
-    /// The agents' answers: connected, or null for what must be swept.
-    std::map<pool::SandboxId, std::shared_ptr<agent::AgentClient>> askAll(
-        const std::vector<pool::SandboxInfo>& found);
-    std::shared_ptr<agent::AgentClient> ask(const pool::SandboxId& id);
+    /// Connects, learning of a higher epoch where there was one. Throws agent::AgentLost,
+    /// agent::AgentError.
+    std::shared_ptr<agent::AgentClient> ask(const pool::SandboxId& id,
+                                            std::chrono::milliseconds patience);
+    /// Makes of a sandbox what its agent says it is; Swept where nothing is to be made of it.
     Verdict place(const pool::SandboxInfo& info, const std::shared_ptr<agent::AgentClient>& agent);
-    void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent);
+    /// Asks the agent of a workspace that fell silent: on its connection while there is one, else
+    /// on a new one, if it still tells of the same claim; executions go on where they were.
+    /// `before`: how often it was asked in vain. Throws agent::AgentLost, agent::AgentError.
+    void rejoin(const std::shared_ptr<Workspace>& workspace, std::chrono::milliseconds patience,
+                unsigned before);
+
+private:
+    /// Of one sandbox: its agent, or that it may answer later.
+    struct Answer {
+        std::shared_ptr<agent::AgentClient> agent;
+        bool later = false;
+    };
+
+    std::map<pool::SandboxId, Answer> askAll(const std::vector<pool::SandboxInfo>& found,
+                                             std::chrono::milliseconds patience);
+    Answer askOnce(const pool::SandboxId& id, std::chrono::milliseconds patience);
+    pool::Member memberOf(const pool::SandboxInfo& info) const;
+    /// Keeps it if it may hold a workspace.
+    bool expect(const pool::SandboxInfo& info,
+                const std::map<pool::SandboxId, WorkspaceRecord>& open);
+    std::map<pool::SandboxId, WorkspaceRecord> openWorkspaces();
+    void adoptWorkspace(pool::Member member, const std::shared_ptr<agent::AgentClient>& agent,
+                        bool on_disk);
+    /// 0 where history does not tell.
+    std::uint64_t storedEpoch() const;
+    void storeEpoch(std::uint64_t epoch);
     /// Throws Error for a workspace that is not known to be the sandbox's own.
     void checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach& reach) const;
     void adoptContexts(const std::shared_ptr<Workspace>& workspace, const agent::Hello& hello);
     void closeHistory();
 
-    pool::ContainerRuntime& runtime_;
-    pool::WarmPool& warm_;
-    pool::ClaimMarks& marks_;
-    SandboxReconciler& sandboxes_;
+    const pool::Fleet fleet_;
+    AgentConnector& agents_;
     SpecStore& specs_;
     WorkspaceTable& table_;
-    ExecutionService& executions_;
-    Journal& journal_;
-    metrics::Log& log_;
-    broker::Broker& broker_;
-    const Clock& clock_;
+    ExecutionStarter& executions_;
+    const History history_;
+    broker::EgressGateway& broker_;
 };
 
 }  // namespace hearth::controller

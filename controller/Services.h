@@ -5,14 +5,14 @@
 #include "base/Clock.h"
 #include "base/Fd.h"
 #include "base/Json.h"
-#include "controller/Contexts.h"
-#include "controller/Events.h"
-#include "controller/Executions.h"
-#include "controller/Packages.h"
-#include "controller/Pools.h"
-#include "controller/SignedLink.h"
-#include "controller/Tokens.h"
-#include "controller/Workspaces.h"
+#include "controller/contract/Contexts.h"
+#include "controller/contract/Events.h"
+#include "controller/contract/Executions.h"
+#include "controller/contract/Pools.h"
+#include "controller/contract/Tokens.h"
+#include "controller/contract/Workspaces.h"
+#include "controller/executions/SignedLink.h"
+#include "controller/services/PackageService.h"
 #include "metrics/AuditLog.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
@@ -26,7 +26,7 @@ struct Services {
     Workspaces& workspaces;
     Executions& executions;
     Contexts& contexts;
-    Packages& packages;
+    PackageService& packages;
     Events& events;
     Tokens& tokens;
     metrics::Metrics& metrics;

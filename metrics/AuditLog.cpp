@@ -15,9 +15,9 @@
 namespace hearth::metrics {
 namespace {
 
-constexpr std::chrono::seconds kLook{1};
+constexpr std::chrono::seconds kFileLook{1};
 constexpr std::chrono::milliseconds kRetry{500};
-constexpr std::chrono::milliseconds kLastWords{5'000};
+constexpr std::chrono::milliseconds kLastLines{5'000};
 constexpr std::size_t kLongestText = 256;
 
 Json textOf(const std::string& text) {
@@ -36,7 +36,7 @@ AuditLog::AuditLog(std::string path, const Clock& clock, Log& log, Metrics& metr
 
 AuditLog::~AuditLog() {
     if (path_.empty()) return;
-    flush(kLastWords);
+    flush(kLastLines);
     {
         const std::scoped_lock lock(mutex_);
         stopping_ = true;
@@ -157,7 +157,7 @@ bool AuditLog::moved() const {
 }
 
 bool AuditLog::append(const std::string& text) {
-    if (clock_.now() - looked_at_ >= kLook || !file_) {
+    if (clock_.now() - looked_at_ >= kFileLook || !file_) {
         looked_at_ = clock_.now();
         // Where the new one cannot be opened the old one still takes lines: none is lost.
         if ((!file_ || moved()) && !open()) {

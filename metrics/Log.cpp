@@ -1,11 +1,11 @@
 #include "metrics/Log.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 
 #include "base/Clock.h"
+#include "metrics/LogOutput.h"
+#include "metrics/LogWriter.h"
 
 namespace hearth::metrics {
 namespace {
@@ -44,6 +44,10 @@ void appendValue(std::string& line, std::string_view value) {
 
 }  // namespace
 
+Log::Log(int fd, LogLevel least) : output_(std::make_shared<const LogOutput>(fd)), least_(least) {}
+
+Log::Log(LogWriter& writer, LogLevel least) : writer_(&writer), least_(least) {}
+
 void Log::debug(std::string_view event, std::initializer_list<LogField> fields) {
     write(LogLevel::Debug, event, fields);
 }
@@ -65,8 +69,8 @@ void Log::write(LogLevel level, std::string_view event, std::initializer_list<Lo
     writeLine(kLevelNames[static_cast<std::size_t>(level)], event, fields);
 }
 
-void Log::writeLine(std::string_view level, std::string_view event,
-                    std::initializer_list<LogField> fields) const {
+std::string Log::line(std::string_view level, std::string_view event,
+                      std::initializer_list<LogField> fields) {
     std::string line = formatRfc3339(std::chrono::system_clock::now());
     line.append(" ").append(level).append(" ").append(event);
     for (const LogField& field : fields) {
@@ -74,8 +78,14 @@ void Log::writeLine(std::string_view level, std::string_view event,
         appendValue(line, field.value);
     }
     line.push_back('\n');
+    return line;
+}
+
+void Log::writeLine(std::string_view level, std::string_view event,
+                    std::initializer_list<LogField> fields) const {
+    if (writer_ != nullptr) return writer_->add(line(level, event, fields));
     // A log that cannot be written has nowhere to say so.
-    [[maybe_unused]] const ssize_t written = ::write(fd_, line.data(), line.size());
+    static_cast<void>(output_->write(line(level, event, fields)));
 }
 
 }  // namespace hearth::metrics

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 namespace hearth::metrics {
+
+class LogOutput;
+class LogWriter;
 
 enum class LogLevel { Debug, Info, Warn, Error };
 
@@ -24,11 +28,14 @@ struct LogField {
 
 /// Structured log: one event per line, `time level event key=value …`, written to a descriptor in
 /// one write so that lines of several threads never mix. Values with blanks, quotes or control
-/// characters are quoted and escaped, so no value can forge a line. Thread-safe.
+/// characters are quoted and escaped, so no value can forge a line. A reader that has stalled stops
+/// nobody who writes. Thread-safe.
 class Log {
 public:
-    /// Does not own `fd`.
-    explicit Log(int fd = 2, LogLevel least = LogLevel::Info) : fd_(fd), least_(least) {}
+    /// A line that the reader does not take at once is lost. Does not own `fd`.
+    explicit Log(int fd = 2, LogLevel least = LogLevel::Info);
+    /// Lines wait in the writer, which outlives the log.
+    explicit Log(LogWriter& writer, LogLevel least = LogLevel::Info);
 
     void debug(std::string_view event, std::initializer_list<LogField> fields = {});
     void info(std::string_view event, std::initializer_list<LogField> fields = {});
@@ -38,12 +45,17 @@ public:
     /// what tenants did to the outside, which nobody wants to lose to a quieter log.
     void audit(std::string_view event, std::initializer_list<LogField> fields = {});
 
+    /// One line as it is written, with its line break.
+    static std::string line(std::string_view level, std::string_view event,
+                            std::initializer_list<LogField> fields);
+
 private:
     void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
     void writeLine(std::string_view level, std::string_view event,
                    std::initializer_list<LogField> fields) const;
 
-    int fd_;
+    std::shared_ptr<const LogOutput> output_;  ///< null with a writer
+    LogWriter* writer_ = nullptr;
     LogLevel least_;
 };
 

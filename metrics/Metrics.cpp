@@ -26,9 +26,6 @@ const Buckets kStartBuckets{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 
 constexpr std::array<const char*, 7> kStates{"creating", "warming",   "ready", "claimed",
                                              "draining", "condemned", "failed"};
-constexpr std::array<const char*, 12> kReasons{"deleted",  "idle",      "lifetime", "schedule",
-                                               "lost",     "failed",    "shrink",   "age",
-                                               "replaced", "preempted", "drain",    "shutdown"};
 
 template <typename Metric>
 void removePool(prometheus::Family<Metric>& family, const std::string& pool) {
@@ -69,6 +66,12 @@ Metrics::Metrics()
           HEARTH_FAMILY(BuildCounter, "pool_exhausted_total", "Claims that found no warm sandbox")),
       sandbox_start_(HEARTH_FAMILY(BuildHistogram, "sandbox_start_seconds",
                                    "Time from create to a ready agent")),
+      suspect_sandboxes_(HEARTH_FAMILY(
+          BuildGauge, "suspect_sandboxes",
+          "Sandboxes with a workspace that live and do not answer; they are asked again")),
+      sweep_leftovers_(HEARTH_FAMILY(
+          BuildGauge, "sweep_leftovers",
+          "Sandboxes of which something is left that cannot be removed; it is tried again")),
       sandbox_failures_(HEARTH_FAMILY(BuildCounter, "sandbox_failures_total",
                                       "Sandboxes that failed, by reason")),
       reclaims_(HEARTH_FAMILY(BuildCounter, "reclaims_total", "Ended sandboxes by reason")),
@@ -85,7 +88,8 @@ Metrics::Metrics()
       reconciles_(HEARTH_FAMILY(BuildCounter, "reconcile_total", "Reconciliations by result")),
       reconcile_duration_(
           HEARTH_FAMILY(BuildHistogram, "reconcile_duration_seconds", "Time of a reconciliation")),
-      workqueue_depth_(HEARTH_FAMILY(BuildGauge, "workqueue_depth", "Keys that wait for a worker")),
+      workqueue_depth_(
+          HEARTH_FAMILY(BuildGauge, "workqueue_depth", "Keys that wait for a worker, by lane")),
       workqueue_retries_(
           HEARTH_FAMILY(BuildCounter, "workqueue_retries_total", "Keys put back after a failure")),
       http_(HEARTH_FAMILY(BuildHistogram, "http_request_duration_seconds",
@@ -94,6 +98,8 @@ Metrics::Metrics()
                                   "Connections and requests refused before routing")),
       audit_(HEARTH_FAMILY(BuildCounter, "audit_entries_total",
                            "Entries of the audit log: written, failed and tried again, or lost")),
+      database_damage_(HEARTH_FAMILY(BuildCounter, "database_damage_total",
+                                     "Damage of the database, by where it was found")),
       mcp_(HEARTH_FAMILY(BuildCounter, "mcp_requests_total", "MCP requests")),
       double_bind_(HEARTH_FAMILY(BuildCounter, "double_bind_refused_total",
                                  "Binds that an agent refused because another claim holds it")),
@@ -103,16 +109,42 @@ Metrics::Metrics()
                                   "Bytes that sandboxes sent to the outside and received")),
       mirror_cache_(HEARTH_FAMILY(BuildGauge, "mirror_cache_bytes",
                                   "Files of package indexes that are kept")),
+      log_dropped_(HEARTH_FAMILY(BuildCounter, "log_lines_dropped_total",
+                                 "Lines of the log that its stalled reader did not get")
+                       .Add({})),
+      journal_failures_(HEARTH_FAMILY(BuildCounter, "journal_write_failures_total",
+                                      "Writes of history that failed, most to be tried again")
+                            .Add({})),
+      journal_lost_(HEARTH_FAMILY(BuildCounter, "journal_records_lost_total",
+                                  "Records of history that were given up")
+                        .Add({})),
+      journal_pending_(
+          HEARTH_FAMILY(BuildGauge, "journal_pending_bytes", "History that is not on disk yet")
+              .Add({})),
+      disk_promised_(HEARTH_FAMILY(BuildGauge, "workspace_disk_promised_bytes",
+                                   "Sum of the disk limits of all sandboxes")
+                         .Add({})),
+      disk_most_(HEARTH_FAMILY(BuildGauge, "workspace_disk_limit_bytes",
+                               "What that sum may be; 0 where workspaces are on no disk")
+                     .Add({})),
+      launcher_stuck_(HEARTH_FAMILY(BuildGauge, "launcher_operations_stuck",
+                                    "Operations that the launcher did not answer in time")),
       build_info_(HEARTH_FAMILY(BuildGauge, "build_info", "Always 1; the labels tell")) {
-    workqueue_depth_.Add({});
     workqueue_retries_.Add({});
     double_bind_.Add({});
     mirror_cache_.Add({});
+    sweep_leftovers_.Add({});
     build_info_.Add({{"version", HEARTH_VERSION}}).Set(1);
-    for (const char* reason : {"head", "body", "first_byte", "limit", "per_address", "malformed"}) {
+    for (const char* reason :
+         {"bad_request", "body_timeout", "connections", "connections_per_address", "descriptors",
+          "first_byte_timeout", "head_timeout", "host", "origin", "queue_full", "shed_idle",
+          "streams", "streams_displaced", "waits"}) {
         http_refused_.Add({{"reason", reason}});
     }
     for (const char* result : {"written", "failed", "lost"}) audit_.Add({{"result", result}});
+    for (const char* found : {"start", "running", "missing"}) {
+        database_damage_.Add({{"found", found}});
+    }
     for (const char* result : {"ok", "error"})
         reconciles_.Add({{"kind", "pool"}, {"result", result}});
 }
@@ -120,8 +152,11 @@ Metrics::Metrics()
 #undef HEARTH_FAMILY
 
 void Metrics::bornPool(const std::string& pool) {
+    suspect_sandboxes_.Add({{"pool", pool}});
     for (const char* state : kStates) pool_sandboxes_.Add({{"pool", pool}, {"state", state}});
-    for (const char* reason : kReasons) reclaims_.Add({{"pool", pool}, {"reason", reason}});
+    for (const char* reason : kEndReasons.texts) {
+        reclaims_.Add({{"pool", pool}, {"reason", reason}});
+    }
     for (const char* source : {"warm", "cold"}) {
         for (const char* result : {"ok", "error", "cancelled"}) {
             claims_.Add({{"pool", pool}, {"source", source}, {"result", result}});
@@ -155,6 +190,7 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(claim_queue_, pool);
     removePool(pool_exhausted_, pool);
     removePool(sandbox_start_, pool);
+    removePool(suspect_sandboxes_, pool);
     removePool(sandbox_failures_, pool);
     removePool(reclaims_, pool);
     removePool(reclaim_lag_, pool);
@@ -208,12 +244,20 @@ void Metrics::sandboxStart(const std::string& pool, double seconds) {
     sandbox_start_.Add({{"pool", pool}}, kStartBuckets).Observe(seconds);
 }
 
+void Metrics::suspectSandboxes(const std::string& pool, double count) {
+    suspect_sandboxes_.Add({{"pool", pool}}).Set(count);
+}
+
+void Metrics::sweepLeftovers(double count) {
+    sweep_leftovers_.Add({}).Set(count);
+}
+
 void Metrics::sandboxFailure(const std::string& pool, std::string_view reason) {
     sandbox_failures_.Add({{"pool", pool}, {"reason", std::string(reason)}}).Increment();
 }
 
-void Metrics::reclaim(const std::string& pool, std::string_view reason, double lag_seconds) {
-    reclaims_.Add({{"pool", pool}, {"reason", std::string(reason)}}).Increment();
+void Metrics::reclaim(const std::string& pool, EndReason reason, double lag_seconds) {
+    reclaims_.Add({{"pool", pool}, {"reason", kEndReasons.of(reason)}}).Increment();
     reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets).Observe(lag_seconds);
 }
 
@@ -241,8 +285,8 @@ void Metrics::reconcile(std::string_view kind, std::string_view result, double s
     reconcile_duration_.Add({{"kind", what}}, kWorkBuckets).Observe(seconds);
 }
 
-void Metrics::workQueueDepth(double depth) {
-    workqueue_depth_.Add({}).Set(depth);
+void Metrics::workQueueDepth(std::string_view lane, double depth) {
+    workqueue_depth_.Add({{"lane", std::string(lane)}}).Set(depth);
 }
 void Metrics::workQueueRetry() {
     workqueue_retries_.Add({}).Increment();
@@ -257,6 +301,10 @@ void Metrics::http(const std::string& route, std::string_view method, int code, 
 
 void Metrics::httpRefused(std::string_view reason) {
     http_refused_.Add({{"reason", std::string(reason)}}).Increment();
+}
+
+void Metrics::databaseDamage(std::string_view found) {
+    database_damage_.Add({{"found", std::string(found)}}).Increment();
 }
 
 void Metrics::audit(std::string_view result) {
@@ -281,6 +329,31 @@ void Metrics::egress(const std::string& pool, std::string_view kind, std::string
 
 void Metrics::mirrorCacheBytes(double bytes) {
     mirror_cache_.Add({}).Set(bytes);
+}
+
+void Metrics::logDropped(std::uint64_t lines) {
+    log_dropped_.Increment(static_cast<double>(lines));
+}
+
+void Metrics::journalFailed() {
+    journal_failures_.Increment();
+}
+
+void Metrics::journalLost(std::uint64_t records) {
+    journal_lost_.Increment(static_cast<double>(records));
+}
+
+void Metrics::journalPending(double bytes) {
+    journal_pending_.Set(bytes);
+}
+
+void Metrics::workspaceDisk(double promised, double most) {
+    disk_promised_.Set(promised);
+    disk_most_.Set(most);
+}
+
+void Metrics::launcherOperationsStuck(std::string_view operation, double count) {
+    launcher_stuck_.Add({{"operation", std::string(operation)}}).Set(count);
 }
 
 void Metrics::doubleBindRefused() {

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "metrics/EndReason.h"
+
 namespace hearth::metrics {
 
 /// Every series that the program exports (API.md, "Metrics"), in one place. Labels are bounded:
@@ -38,26 +40,43 @@ public:
     void poolDesired(const std::string& pool, double count);
     void workspaces(const std::string& pool, double count);
     void sandboxStart(const std::string& pool, double seconds);
+    /// Sandboxes that hold a workspace, live and do not answer.
+    void suspectSandboxes(const std::string& pool, double count);
+    /// Sandboxes of which something is left that cannot be removed.
+    void sweepLeftovers(double count);
     void sandboxFailure(const std::string& pool, std::string_view reason);
-    void reclaim(const std::string& pool, std::string_view reason, double lag_seconds);
+    void reclaim(const std::string& pool, EndReason reason, double lag_seconds);
     void execution(const std::string& pool, std::string_view language, std::string_view status,
                    double seconds, double overhead_seconds);
     void contextMade(const std::string& pool);
     /// `reason`: deleted, died, workspace.
     void contextEnded(const std::string& pool, std::string_view reason, double count = 1);
     void reconcile(std::string_view kind, std::string_view result, double seconds);
-    void workQueueDepth(double depth);
+    void workQueueDepth(std::string_view lane, double depth);
     void workQueueRetry();
     void http(const std::string& route, std::string_view method, int code, double seconds);
     void httpRefused(std::string_view reason);
     /// An entry of the audit log; `result`: written, failed (tried again), lost.
     void audit(std::string_view result);
+    /// Damage of the database; `found`: start (set aside), running (an access failed), missing.
+    void databaseDamage(std::string_view found);
     void mcp(std::string_view method, std::string_view tool, std::string_view result);
     void doubleBindRefused();
     /// A request of a sandbox to the outside; `decision` is one of a fixed set of words.
     void egress(const std::string& pool, std::string_view kind, std::string_view decision,
                 std::uint64_t sent, std::uint64_t received);
     void mirrorCacheBytes(double bytes);
+    /// Lines that the log's stalled reader did not get.
+    void logDropped(std::uint64_t lines);
+    /// A write of history that the disk did not take, or for good (`lost`) will not get.
+    void journalFailed();
+    void journalLost(std::uint64_t records);
+    /// Bytes that wait for the disk.
+    void journalPending(double bytes);
+    /// What sandboxes are promised of the disk of workspaces, and may be promised at most.
+    void workspaceDisk(double promised, double most);
+    /// Operations of one kind that the launcher has not answered within their deadline.
+    void launcherOperationsStuck(std::string_view operation, double count);
 
     /// The Prometheus text format 0.0.4, with `process_*` read now.
     std::string render();
@@ -76,6 +95,8 @@ private:
     Family<prometheus::Histogram>& claim_queue_;
     Family<prometheus::Counter>& pool_exhausted_;
     Family<prometheus::Histogram>& sandbox_start_;
+    Family<prometheus::Gauge>& suspect_sandboxes_;
+    Family<prometheus::Gauge>& sweep_leftovers_;
     Family<prometheus::Counter>& sandbox_failures_;
     Family<prometheus::Counter>& reclaims_;
     Family<prometheus::Histogram>& reclaim_lag_;
@@ -92,11 +113,19 @@ private:
     Family<prometheus::Histogram>& http_;
     Family<prometheus::Counter>& http_refused_;
     Family<prometheus::Counter>& audit_;
+    Family<prometheus::Counter>& database_damage_;
     Family<prometheus::Counter>& mcp_;
     Family<prometheus::Counter>& double_bind_;
     Family<prometheus::Counter>& egress_;
     Family<prometheus::Counter>& egress_bytes_;
     Family<prometheus::Gauge>& mirror_cache_;
+    prometheus::Counter& log_dropped_;
+    prometheus::Counter& journal_failures_;
+    prometheus::Counter& journal_lost_;
+    prometheus::Gauge& journal_pending_;
+    prometheus::Gauge& disk_promised_;
+    prometheus::Gauge& disk_most_;
+    Family<prometheus::Gauge>& launcher_stuck_;
     Family<prometheus::Gauge>& build_info_;
 };
 

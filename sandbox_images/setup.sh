@@ -1,4 +1,4 @@
-# What ./run and ./test share, to be sourced: steps with their time, and missing packages.
+# What ./run and ./test share, to be sourced: steps with their time, missing packages, builds and their progress.
 # The caller sets `repo`, the root of the repository.
 
 die() {
@@ -24,6 +24,34 @@ step() {
     echo "==> $text: $((SECONDS - started)) s"
 }
 
+# begin_beside TEXT COMMAND...: runs it beside what follows, as a group of its own that stop_beside can end.
+beside='' beside_text='' beside_log=''
+begin_beside() {
+    beside_text=$1 beside_log=$(mktemp)
+    shift
+    set -m
+    "$@" >"$beside_log" 2>&1 </dev/null &
+    beside=$!
+    set +m
+}
+
+# end_beside: waits for it and shows what it said; its status.
+end_beside() {
+    local status=0
+    [[ -n $beside ]] || return 0
+    ! kill -0 "$beside" 2>/dev/null || echo "==> waiting for $beside_text"
+    wait "$beside" || status=$?
+    beside=''
+    cat "$beside_log"
+    rm -f "$beside_log"
+    return "$status"
+}
+
+stop_beside() {
+    [[ -z $beside ]] || kill -TERM -- "-$beside" 2>/dev/null || true
+    end_beside >/dev/null || true
+}
+
 # packages_of GROUP...: names and reasons from debian-packages.
 packages_of() {
     local group
@@ -37,20 +65,26 @@ has_node() {
         node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' 2>/dev/null
 }
 
-# install_packages GROUP...: installs what is missing of these groups, and nothing when all is there.
-install_packages() {
-    local name why missing=() reasons=() installed
+# missing_packages GROUP...: name and reason of each package of these groups that is not installed.
+missing_packages() {
+    local name why installed
     # dpkg-query fails when one name is unknown to it, which only means that it is missing.
     installed=$(packages_of "$@" | awk '{ print $1 }' |
         xargs dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' 2>/dev/null || true)
     while read -r name why; do
         grep -qE "^installed (.* )?$(sed 's/[+.]/\\&/g' <<<"$name")[ ,]" <<<"$installed" && continue
-        missing+=("$name")
-        reasons+=("$(printf '    %-20s %s' "$name" "$why")")
+        printf '    %-20s %s\n' "$name" "$why"
     done < <(packages_of "$@")
-    ((${#missing[@]})) || return 0
+}
+
+# install_packages GROUP...: installs what is missing of these groups, and nothing when all is there.
+install_packages() {
+    local reasons missing
+    reasons=$(missing_packages "$@")
+    [[ -n $reasons ]] || return 0
+    mapfile -t missing < <(awk '{ print $1 }' <<<"$reasons")
     echo "==> ${#missing[@]} Debian packages are missing:"
-    printf '%s\n' "${reasons[@]}"
+    echo "$reasons"
     step "apt-get install" apt_install "${missing[@]}"
 }
 
@@ -68,6 +102,53 @@ make_user() {
     echo "==> made the system user hearth"
 }
 
+# time_of SECONDS: in words, no more exact than a guess is.
+time_of() {
+    if (($1 < 90)); then
+        echo "$((($1 + 9) / 10 * 10)) s"
+    else
+        echo "$((($1 + 30) / 60)) min"
+    fi
+}
+
+# Milliseconds that one step of a build takes one core (a file compiled, a program linked), where ccache knows nothing.
+milliseconds_of_step() {
+    case $1 in
+        asan) echo 5000 ;;
+        tsan) echo 4500 ;;
+        *) echo 3200 ;;
+    esac
+}
+
+# progress PRESET: ninja's lines as one of its own, with the time left: by what the steps took until now, at first by
+# what they take elsewhere. A terminal has the line rewritten, a log gets it twice a minute; other lines are left as they are.
+progress() {
+    local each line text='' began=$SECONDS shown=$SECONDS finished all left
+    each=$(($(milliseconds_of_step "$1") / $(nproc)))
+    while IFS= read -r line; do
+        if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+            finished=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+            left=$(((all - finished) * (10 * each / 1000 + SECONDS - began) / (10 + finished)))
+            text="    $finished of $all steps done, about $(time_of "$left") left"
+            if [[ -t 1 ]]; then
+                printf '\r%s\033[K' "$text"
+            elif ((SECONDS - shown >= 30)); then
+                echo "$text"
+                shown=$SECONDS
+            fi
+        else
+            [[ ! -t 1 || -z $text ]] || printf '\r\033[K'
+            printf '%s\n' "$line"
+        fi
+    done
+    [[ ! -t 1 || -z $text ]] || printf '\r\033[K'
+}
+
+# ccache_knows: whether the compiler cache holds anything.
+ccache_knows() {
+    command -v ccache >/dev/null && (($(ccache --print-stats | sed -n 's/^files_in_cache\s//p') > 0))
+}
+
 # build_preset PRESET [cmake --build ARGUMENT...]
 build_preset() {
     local preset=$1 folder=$repo/build/$1
@@ -76,7 +157,7 @@ build_preset() {
     export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
     cd "$repo" || return
     if [[ ! -f $folder/build.ninja || CMakePresets.json -nt $folder/build.ninja ]]; then
-        cmake --preset "$preset" -Wno-dev --log-level=WARNING || return
+        cmake --preset "$preset" -Wno-dev --log-level=WARNING >/dev/null || return
     fi
-    NINJA_STATUS='    [%f/%t] ' cmake --build --preset "$preset" "$@"
+    NINJA_STATUS='[%f/%t] ' cmake --build --preset "$preset" "$@" 2>&1 | progress "$preset"
 }

@@ -2,7 +2,9 @@
 """Runs Catch2 programs and counts their test cases.
 
     catch_results.py STAGE PROGRAM [ARGUMENT...]
-    catch_results.py STAGE --ctest BUILD_FOLDER LABEL
+    catch_results.py STAGE --ctest BUILD_FOLDER LABEL [SUITE...]
+
+SUITE is a program without LABEL_ before its name; some of its cases may follow, with tabs between.
 
 Appends "pass|fail|skip STAGE NAME" for each test case to the file in HEARTH_TEST_RESULTS. A test
 says that this machine lacks what it needs with a line "SKIP why" on its standard output.
@@ -10,24 +12,39 @@ says that this machine lacks what it needs with a line "SKIP why" on its standar
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as xml
 
+import plan
+
 DEFAULT_TIMEOUT = 900
 SUFFIX = os.environ.get("HEARTH_TEST_SUFFIX", "")  # of each name: what a program that runs twice ran on
 
 
-def programs_of_ctest(folder, label):
-    """(command, timeout) of each test that ctest knows under the label."""
+def only(cases, tag=""):
+    """The argument by which Catch runs the cases with exactly these names and this tag."""
+    quoted = ['"' + re.sub(r'([\\,\[\]"])', r"\\\1", case) + '"' for case in cases]
+    return ",".join(case + tag for case in quoted) or tag
+
+
+def programs_of_ctest(folder, label, suites):
+    """(command, timeout) of each test that ctest knows under the label, or of those named."""
+    wanted = {suite.split("\t")[0]: suite.split("\t")[1:] for suite in suites}
     told = subprocess.run(
         ["ctest", "--show-only=json-v1", "-L", f"^{label}$"],
         cwd=folder, capture_output=True, text=True, check=True)
     for test in json.loads(told.stdout)["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
         command = test.get("command") or [test["name"]]
+        suite = test["name"].removeprefix(f"{label}_")
+        if wanted and suite not in wanted:
+            continue
+        if wanted.get(suite):
+            command = [*command, only(wanted[suite])]
         yield command, float(properties.get("TIMEOUT", DEFAULT_TIMEOUT))
 
 
@@ -76,7 +93,7 @@ def run(command, timeout):
 def main():
     stage, arguments = sys.argv[1], sys.argv[2:]
     if arguments[0] == "--ctest":
-        programs = list(programs_of_ctest(arguments[1], arguments[2]))
+        programs = list(programs_of_ctest(arguments[1], arguments[2], arguments[3:]))
     else:
         programs = [(arguments, DEFAULT_TIMEOUT)]
     lines = []
@@ -85,6 +102,8 @@ def main():
     for command, timeout in programs:
         started = time.monotonic()
         results = run(command, timeout)
+        suite = os.path.basename(command[0]).removeprefix("unit_").removesuffix("_tests") + SUFFIX.strip().replace(" ", "")
+        plan.note_time(stage, suite, time.monotonic() - started, [each for each in command[1:] if each.startswith('"')])
         count = {kind: sum(1 for result, _, _ in results if result == kind)
                  for kind in ("pass", "fail", "skip")}
         print(f"    {os.path.basename(command[0]):24} {count['pass']:5} passed {count['fail']:3} failed "

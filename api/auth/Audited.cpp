@@ -2,16 +2,15 @@
 
 #include <utility>
 
-#include "api/auth/RoleName.h"
+#include "controller/contract/RoleName.h"
 
 namespace hearth::auth {
 namespace {
 
 std::string resourceOf(const api::Response& response, const std::string& known) {
-    for (const auto& [name, value] : response.headers) {
-        if (name == "Location" && response.status < 300) return value.substr(value.rfind('/') + 1);
-    }
-    return known;
+    if (response.status >= 300 || !response.headers.has("Location")) return known;
+    const std::string& place = response.headers.get("Location");
+    return place.substr(place.rfind('/') + 1);
 }
 
 }  // namespace
@@ -19,7 +18,7 @@ std::string resourceOf(const api::Response& response, const std::string& known) 
 std::shared_ptr<metrics::AuditEntry> audited(api::Request& request, metrics::AuditLog* log,
                                              metrics::AuditEntry draft, bool reads) {
     if (log == nullptr || !log->enabled()) return nullptr;
-    const auto entry = std::make_shared<metrics::AuditEntry>(std::move(draft));
+    auto entry = std::make_shared<metrics::AuditEntry>(std::move(draft));
     entry->method = request.method();
     entry->peer = request.peer();
     entry->request_id = request.id();
@@ -39,7 +38,7 @@ std::shared_ptr<metrics::AuditEntry> audited(api::Request& request, metrics::Aud
 void sayWho(const std::shared_ptr<metrics::AuditEntry>& entry, const controller::Principal& who) {
     if (!entry) return;
     entry->tenant = who.tenant;
-    entry->role = roleName(who.role);
+    entry->role = controller::kRoles.of(who.role);
     entry->token = who.token_id;
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "api/http/Handler.h"
-#include "controller/Principal.h"
+#include "controller/contract/Principal.h"
 #include "metrics/AuditLog.h"
 
 namespace hearth::auth {

@@ -20,6 +20,17 @@ bool isTokenCharacter(char c) {
     throw Error(ErrorCode::Unauthenticated, message).hint(hint);
 }
 
+/// Callers behind a proxy look like loopback; what a proxy adds tells them apart.
+bool cameThroughProxy(const api::Request& request) {
+    static constexpr const char* kAdded[] = {"Forwarded",        "X-Forwarded-For",
+                                             "X-Forwarded-Host", "X-Forwarded-Proto",
+                                             "X-Forwarded-Port", "X-Forwarded-Server",
+                                             "X-Real-IP",        "CF-Connecting-IP",
+                                             "True-Client-IP",   "Via"};
+    return std::any_of(std::begin(kAdded), std::end(kAdded),
+                       [&](const char* name) { return request.header(name).has_value(); });
+}
+
 /// The token of an Authorization header; its lifetime is the header's.
 std::string_view bearerToken(std::string_view header) {
     const std::size_t blank = header.find(' ');
@@ -38,24 +49,35 @@ std::string_view bearerToken(std::string_view header) {
 }  // namespace
 
 controller::Principal Authenticator::authenticate(api::Request& request) const {
+    const auto refuse_all = [] {
+        refuse("this server has had tokens and has none now, so it serves nobody",
+               "On the server: hearth token create --role admin --offline; then start it again");
+    };
     if (const std::optional<std::string> header = request.header("Authorization")) {
         std::optional<controller::Principal> who = tokens_.authenticate(bearerToken(*header));
         if (!who) {
+            if (!tokens_.configured() && !tokens_.open()) refuse_all();
             refuse("the token is unknown or has expired",
                    "Make one with `hearth token create`, or ask an administrator");
         }
-        request.actsFor(who->tenant);
+        request.actsFor(who->tenant, who->token_id);
         return *who;
     }
     if (tokens_.configured()) {
         refuse("a bearer token is needed", "Send \"Authorization: Bearer <token>\"");
     }
+    if (!tokens_.open()) refuse_all();
     if (!request.peerIsLoopback()) {
         refuse("without tokens only loopback callers are served",
                "Make a token with `hearth token create` on the server");
     }
+    if (cameThroughProxy(request)) {
+        refuse("without tokens no caller behind a proxy is served",
+               "Make a token with `hearth token create --role admin` on the server, or call it "
+               "without the proxy");
+    }
     controller::Principal who{"default", controller::Role::Admin, ""};
-    request.actsFor(who.tenant);
+    request.actsFor(who.tenant, who.token_id);
     return who;
 }
 

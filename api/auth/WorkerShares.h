@@ -1,43 +1,75 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
-#include <map>
+#include <functional>
+#include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "api/http/Handler.h"
+#include "base/tenants/TenantPlaces.h"
 
 namespace hearth::auth {
 
 /// How many of the server's workers one tenant may hold at a time, so that slow bodies, unread
-/// downloads and queued claims of one leave room for the others. Thread-safe.
+/// downloads and queued claims of one leave room for the others (TenantPlaces). Thread-safe.
 class WorkerShares {
 public:
-    /// `limit`: for each tenant.
-    explicit WorkerShares(std::size_t limit) : counts_(std::make_shared<Counts>()), limit_(limit) {}
+    /// An operator's calls have places beside the tenant's share.
+    static constexpr std::size_t kReserved = 4;
+
+    struct Bounds {
+        std::size_t all = std::numeric_limits<std::size_t>::max();  ///< of all tenants together
+        std::size_t of_tenant = 0;
+        std::size_t operators = all;  ///< of all tenants' operators together, beside `all`
+    };
+    /// One tenant gets three eighths. A sixteenth is only for operators' calls and another one for
+    /// nobody's, so that what is short always finds a worker. Very few workers are not shared out:
+    /// requests wait for them.
+    static Bounds boundsOf(std::size_t workers) {
+        return {.all = std::max<std::size_t>(workers - 2 * (workers / 16), 8),
+                .of_tenant = std::max<std::size_t>(workers * 3 / 8, 4),
+                .operators = std::max(workers / 16, kReserved + 1)};
+    }
+
+    explicit WorkerShares(const Bounds& bounds)
+        : shares_(bounds.all, bounds.of_tenant), reserved_(bounds.operators, kReserved) {}
+    /// `limit`: for each tenant, however many tenants there are.
+    explicit WorkerShares(std::size_t limit) : WorkerShares(Bounds{.of_tenant = limit}) {}
+
+    /// A request that only an operator may send gets one of kReserved places beside the share,
+    /// which no other work can take, else one of the share. So the work of a tenant never keeps its
+    /// operators from draining, deleting and looking.
+    enum class Kind { Work, Operators };
+    /// How long a request waits for a first place where others have taken all.
+    static constexpr std::chrono::seconds kPatience{10};
 
     /// A place for one request, held as long as the returned object. Throws Error(RateLimited) when
     /// the tenant has all of its places taken.
-    std::shared_ptr<void> take(const std::string& tenant) const;
-    /// For a request that only an operator may send: one of kReserved places beside the share,
-    /// which no other work can take, else one of the share. So the work of a tenant never keeps its
-    /// operators from draining, deleting and looking.
-    std::shared_ptr<void> takeAsOperator(const std::string& tenant) const;
+    std::shared_ptr<void> take(const std::string& tenant, Kind kind = Kind::Work) const;
 
-    static constexpr std::size_t kReserved = 4;
+    /// What `make` answers, made with a place that the answer keeps as its ticket. A tenant that
+    /// has its share is refused as by take(); where others have taken all places, the request waits
+    /// (a Suspension) for kPatience at most. If `make` suspends, what goes on later has a place
+    /// again, and waits for it as long as it takes: its client was let in already.
+    /// The request, and this object, must live until the answer is sent.
+    api::Response answer(api::Request& request, const std::string& tenant,
+                         std::function<api::Response()> make, Kind kind = Kind::Work) const;
 
 private:
-    using Held = std::map<std::string, std::size_t>;
-    struct Counts {
-        std::mutex mutex;
-        Held held;      ///< under mutex; without those at zero
-        Held reserved;  ///< likewise
-    };
-    /// Null where all are taken.
-    std::shared_ptr<void> place(Held Counts::*of, std::size_t limit,
-                                const std::string& tenant) const;
+    struct Asker;
 
-    std::shared_ptr<Counts> counts_;  ///< a ticket may outlive this object
-    std::size_t limit_;
+    std::shared_ptr<void> find(const std::string& tenant, Kind kind) const;
+    api::Response made(const Asker& asker, std::shared_ptr<void> place,
+                       const std::function<api::Response()>& make) const;
+    api::Response goesOn(const Asker& asker, const std::function<api::Response()>& make) const;
+    api::Response waits(const Asker& asker, TimePoint until,
+                        std::function<api::Response()> make) const;
+
+    mutable TenantPlaces shares_;
+    mutable TenantPlaces reserved_;
 };
 
 }  // namespace hearth::auth

@@ -4,12 +4,16 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <sstream>
 #include <system_error>
 
-#include "api/cli/Completion.h"
-#include "api/cli/Remote.h"
+#include "api/cli/commands/Commands.h"
+#include "api/cli/completion/Completion.h"
+#include "api/cli/copy/Copy.h"
+#include "api/cli/doctor/Doctor.h"
+#include "api/cli/remote/Remote.h"
 #include "base/Error.h"
 
 namespace hearth::cli {
@@ -45,8 +49,18 @@ const Command& findCommand(const std::vector<Command>& commands, const std::stri
                      near ? "did you mean `hearth " + *near + "`?" : "see `hearth help`");
 }
 
-int dispatch(const std::vector<std::string>& arguments, const Program& program,
-             const Console& console, const Environment& environment) {
+int perform(const Command& command, const std::vector<std::string>& arguments,
+            const Console& console, const Environment& environment) {
+    const Options options = Options::parse(command.spec, arguments, environment);
+    if (options.help()) {
+        console.out << helpText(command.spec);
+        return kOk;
+    }
+    return command.run({options, console, environment});
+}
+
+int dispatch(const std::vector<std::string>& arguments, const Console& console,
+             const Environment& environment) {
     const std::vector<Command> commands = allCommands();
     const std::string name = arguments.empty() ? "" : arguments[0];
     if (name.empty()) {
@@ -74,14 +88,8 @@ int dispatch(const std::vector<std::string>& arguments, const Program& program,
         }
         return kOk;
     }
-    const Command& command = findCommand(commands, name);
-    const Options options =
-        Options::parse(command.spec, {arguments.begin() + 1, arguments.end()}, environment);
-    if (options.help()) {
-        console.out << helpText(command.spec);
-        return kOk;
-    }
-    return command.run({options, console, environment, program});
+    return perform(findCommand(commands, name), {arguments.begin() + 1, arguments.end()}, console,
+                   environment);
 }
 
 int statusOf(const Error& error) {
@@ -110,12 +118,11 @@ std::vector<std::string> problemsOf(const Error& error) {
     return problems;
 }
 
-}  // namespace
-
-int runCommand(const std::vector<std::string>& arguments, const Program& program,
-               const Console& console, const Environment& environment) {
+/// Turns what `run` throws into words and a status. `serves`: the server that it misses is no other
+/// one, which could be reached.
+int guarded(const std::function<int()>& run, const Console& console, bool serves) {
     try {
-        return dispatch(arguments, program, console, environment);
+        return run();
     } catch (const UsageError& e) {
         console.error(e.what(), e.hint());
         return kUsage;
@@ -123,8 +130,6 @@ int runCommand(const std::vector<std::string>& arguments, const Program& program
         console.error(e.what(), e.hint());
         return exitStatusOf(e);
     } catch (const Error& e) {
-        // The server that `serve` misses is no other one, which could be reached.
-        const bool serves = !arguments.empty() && arguments[0] == "serve";
         const bool unreachable = e.code() == ErrorCode::Unavailable && !serves;
         const std::string hint = e.hint().empty() && unreachable
                                      ? "is the server running? see `hearth doctor` and --url"
@@ -140,7 +145,10 @@ int runCommand(const std::vector<std::string>& arguments, const Program& program
     }
 }
 
-int runCommand(int argc, char** argv, const Program& program) {
+/// Runs with the process's own streams, colours and environment.
+int withProcess(int argc, char** argv,
+                const std::function<int(const std::vector<std::string>&, const Console&,
+                                        const Environment&)>& run) {
     // A reader that goes away (`hearth get … | head`) is an error of a write, not a death.
     std::signal(SIGPIPE, SIG_IGN);
     const char* no_colour = std::getenv("NO_COLOR");  // empty is as if it were not there
@@ -151,21 +159,39 @@ int runCommand(int argc, char** argv, const Program& program) {
         const char* value = std::getenv(name.c_str());
         return value == nullptr ? std::nullopt : std::optional<std::string>(value);
     };
-    const int status = runCommand(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
-                                  program, console, environment);
+    const int status =
+        run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc), console, environment);
     std::cout.flush();
     return status;
 }
 
-int runCommand(int argc, char** argv, const std::function<int(const ServeConfig&)>& serve) {
-    return runCommand(argc, argv, Program{serve, {}, {}});
+}  // namespace
+
+int runCommand(const std::vector<std::string>& arguments, const Console& console,
+               const Environment& environment) {
+    const bool serves = !arguments.empty() && arguments[0] == "serve";
+    return guarded([&] { return dispatch(arguments, console, environment); }, console, serves);
+}
+
+int runCommand(int argc, char** argv) {
+    return withProcess(argc, argv,
+                       [](const auto& arguments, const auto& console, const auto& environment) {
+                           return runCommand(arguments, console, environment);
+                       });
+}
+
+int runProgram(int argc, char** argv, const Command& command) {
+    return withProcess(
+        argc, argv, [&](const auto& arguments, const auto& console, const auto& environment) {
+            return guarded([&] { return perform(command, arguments, console, environment); },
+                           console, false);
+        });
 }
 
 std::vector<Command> allCommands() {
-    return {makeServe(),  makeRun(),   makeShell(),     makeOpen(),   makeCopy(),
-            makeGet(),    makeApply(), makeDelete(),    makeDrain(),  makeImage(),
-            makeToken(),  makeMcp(),   makePackages(),  makeConfig(), makeMcpConfig(),
-            makeDoctor(), makeBench(), makeCompletion()};
+    return {makeServe(),    makeRun(),    makeShell(),     makeOpen(),   makeCopy(),      makeGet(),
+            makeApply(),    makeDelete(), makeDrain(),     makeImage(),  makeToken(),     makeMcp(),
+            makePackages(), makeConfig(), makeMcpConfig(), makeDoctor(), makeCompletion()};
 }
 
 }  // namespace hearth::cli

@@ -23,7 +23,7 @@ Response fileHead(const FileSource& source) {
                         {"Cache-Control", "private, no-cache"},
                         {"Accept-Ranges", "bytes"},
                         {"X-File-Mode", formatFileMode(source.stat.mode)}};
-    if (!source.stat.etag.empty()) response.headers.emplace_back("ETag", quotedEtag(source.stat));
+    if (!source.stat.etag.empty()) response.headers.add("ETag", quotedEtag(source.stat));
     return response;
 }
 
@@ -58,37 +58,6 @@ std::string quotedEtag(const agent::FileStat& stat) {
     return "\"" + stat.etag + "\"";
 }
 
-FileSource workspaceFile(const controller::Services& services, const controller::Principal& who,
-                         const std::string& workspace, const std::string& path) {
-    FileSource source;
-    source.stat = services.workspaces.stat(who, workspace, path);
-    if (source.stat.type == "symlink") {
-        // Where it leads is the sandbox's affair: opening it tells, and refuses a way out.
-        services.workspaces.readFile(
-            who, workspace, path, 0, 1,
-            [&source](const agent::FileStat& opened) { source.stat = opened; },
-            [](std::string_view) { return false; });
-    }
-    if (source.stat.type != "file") {
-        throw Error(ErrorCode::Conflict, "this path is a " + source.stat.type + ", not a file")
-            .hint("List a directory by GET …/files?path=");
-    }
-    source.read = [&services, who, workspace, path, etag = source.stat.etag](
-                      std::uint64_t offset, std::uint64_t length,
-                      const std::function<bool(std::string_view)>& sink) {
-        services.workspaces.readFile(
-            who, workspace, path, offset, length,
-            [&etag](const agent::FileStat& now) {
-                if (now.etag != etag) {
-                    throw Error(ErrorCode::Conflict, "the file changed while it was read")
-                        .hint("Read it again");
-                }
-            },
-            sink);
-    };
-    return source;
-}
-
 Response fileAnswer(const Request& request, FileSource source) {
     const agent::FileStat& stat = source.stat;
     Response response = fileHead(source);
@@ -107,14 +76,14 @@ Response fileAnswer(const Request& request, FileSource source) {
         refusal.message = "the file has " + std::to_string(stat.size) + " bytes";
         refusal.hint = "Ask for a range before that end";
         Response refused = problem(refusal, problemContext(request));
-        refused.headers.emplace_back("Content-Range", "bytes *" + of);
+        refused.headers.add("Content-Range", "bytes *" + of);
         return refused;
     }
     if (range.kind == ByteRange::Kind::Part) {
         response.status = 206;
-        response.headers.emplace_back("Content-Range",
-                                      "bytes " + std::to_string(range.offset) + "-" +
-                                          std::to_string(range.offset + range.length - 1) + of);
+        response.headers.add("Content-Range", "bytes " + std::to_string(range.offset) + "-" +
+                                                  std::to_string(range.offset + range.length - 1) +
+                                                  of);
     }
     if (range.length <= kWholeAtOnce && request.method() != "HEAD") {
         std::string content;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "api/http/Handler.h"
-#include "controller/Services.h"
+#include "pool/agent/client/FileTypes.h"
 
 namespace hearth::api {
 
@@ -22,9 +22,6 @@ struct FileSource {
         read;
 };
 
-/// The file at a path of a workspace. Throws as Workspaces does; Conflict if it is no file.
-FileSource workspaceFile(const controller::Services& services, const controller::Principal& who,
-                         const std::string& workspace, const std::string& path);
 /// The answer to GET and HEAD: whole, a range, 304 or 416; streamed if it is large. Headers keep a
 /// browser from running it: files are their tenant's, the origin is ours.
 Response fileAnswer(const Request& request, FileSource source);

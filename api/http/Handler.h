@@ -1,10 +1,13 @@
 #pragma once
 
+#include <Poco/Net/HTTPRequestHandler.h>
+#include <Poco/Net/HTTPServerRequest.h>
+#include <Poco/Net/NameValueCollection.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <istream>
-#include <map>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -20,12 +23,18 @@ namespace hearth::api {
 
 struct Response;
 
-/// One HTTP request whose head is complete and has passed the guards. Lives for one handle().
-class Request {
+/// Header fields in the order in which they were added, found by name in any case.
+class HeaderFields : public Poco::Net::NameValueCollection {
 public:
-    virtual ~Request() = default;
+    HeaderFields() = default;
+    HeaderFields(std::initializer_list<std::pair<std::string, std::string>> fields);
+};
 
-    virtual const std::string& method() const = 0;
+/// One HTTP request whose head is complete and has passed the guards: Poco's request of a server,
+/// with what Poco's does not know. Lives for one handle().
+class Request : public Poco::Net::HTTPServerRequest {
+public:
+    const std::string& method() const { return getMethod(); }
     /// Percent-decoded path, without the query; never holds NUL. "/v1/pools".
     virtual const std::string& path() const = 0;
     /// The path as sent, without the query: what segments are split from before decoding.
@@ -34,9 +43,9 @@ public:
     virtual std::optional<std::string> query(std::string_view name) const = 0;
     /// All query parameters in order, decoded.
     virtual const std::vector<std::pair<std::string, std::string>>& queryAll() const = 0;
-    /// A header by case-insensitive name; nullopt where absent.
-    virtual std::optional<std::string> header(std::string_view name) const = 0;
-    /// The peer's address without port, "127.0.0.1".
+    /// A header by case-insensitive name, the first of several; nullopt where absent.
+    std::optional<std::string> header(const std::string& name) const;
+    /// The client's address without port, "127.0.0.1": the peer's, or what a trusted proxy says.
     virtual const std::string& peer() const = 0;
     virtual bool peerIsLoopback() const = 0;
     /// "req_" and 128 random bits, also sent as X-Request-Id; goes into logs and problem details.
@@ -59,16 +68,21 @@ public:
     /// Tells the front which route took the request, so that its metrics name it even when the
     /// handler throws. A Router calls it; others may ignore it.
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
-    /// Tells the front for whom it is answered, whose share of the streams an answer takes. Others
-    /// may ignore it.
-    virtual void actsFor(const std::string& tenant) { static_cast<void>(tenant); }
+    /// Tells the front for whom it is answered, whose share of streams and waits an answer takes.
+    /// Others may ignore it.
+    virtual void actsFor(const std::string& tenant, const std::string& token_id) {
+        static_cast<void>(tenant);
+        static_cast<void>(token_id);
+    }
     /// A header of whatever is answered, errors too. Others than the front may ignore it.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps them
     virtual void addAnswerHeader(std::string name, std::string value) {
         static_cast<void>(name);
         static_cast<void>(value);
     }
     /// Is called once with what is answered, errors too, before it is sent; in a worker's thread.
     /// The last callback counts; it must not throw. Others than the front may ignore it.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps it
     virtual void onAnswered(std::function<void(const Response&)> callback) {
         static_cast<void>(callback);
     }
@@ -95,6 +109,8 @@ public:
     /// Called once from the front's thread when the client has gone or the stream has ended; must
     /// not block. Called at once if that has already happened. Several may be given.
     virtual void onClosed(std::function<void()> callback) = 0;
+    /// For whom it is (Request::actsFor): who serves many streams lets tenants take turns.
+    virtual const std::string& tenant() const = 0;
 
     static constexpr std::size_t kHighWater = 256U << 10U;
     static constexpr std::size_t kLowWater = 64U << 10U;
@@ -119,18 +135,22 @@ struct Suspension {
     TimePoint until{TimePoint::max()};
     /// Makes the answer in a worker, as Handler::handle does. It may suspend again.
     std::function<Response()> resume;
+    /// The answer where as many requests wait as may; none: 503. Must not suspend.
+    std::function<Response()> give_up{};
 };
 
 /// What a handler answers. Header values with control characters make the front throw.
 struct Response {
     int status = 200;
-    std::vector<std::pair<std::string, std::string>> headers;  ///< but Content-Length and the like
+    HeaderFields headers;  ///< but Content-Length and the like
     std::variant<std::string, BodyWriter, StreamStarter, Suspension> body;
     /// With a BodyWriter: its length if known (else chunked).
     std::optional<std::uint64_t> length;
     /// With a StreamStarter: sent after this much silence ("" for none), e.g. ": keepalive\n\n".
     std::string keepalive;
     std::chrono::seconds keepalive_after{15};
+    /// With a StreamStarter: it waits for news, so it may be ended to make room for others.
+    bool news = false;
     /// The route's template for metrics ("/v1/pools/{pool}"); never the raw path.
     std::string route;
     /// Kept until no worker is needed for the answer any more.
@@ -141,10 +161,12 @@ struct Response {
 
 /// Answers requests; called by many worker threads at once. Whatever it throws is turned into an
 /// answer by the one catch in the front: Error as problem details, the rest as Internal.
-class Handler {
+class Handler : public Poco::Net::HTTPRequestHandler {
 public:
-    virtual ~Handler() = default;
     virtual Response handle(Request& request) = 0;
+    /// The same for who knows a handler of Poco's. Both arguments must be of the front.
+    void handleRequest(Poco::Net::HTTPServerRequest& request,
+                       Poco::Net::HTTPServerResponse& response) final;
 };
 
 }  // namespace hearth::api

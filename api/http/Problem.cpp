@@ -75,10 +75,10 @@ Response build(const HttpProblem& from, const ProblemContext& context, const Ext
     Response response;
     response.status = from.status;
     response.error_code = from.error_code;
-    response.headers.emplace_back("Content-Type", "application/problem+json");
-    if (from.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    response.headers.add("Content-Type", "application/problem+json");
+    if (from.status == 401) response.headers.add("WWW-Authenticate", "Bearer");
     if (from.retry_after) {
-        response.headers.emplace_back("Retry-After", std::to_string(from.retry_after->count()));
+        response.headers.add("Retry-After", std::to_string(from.retry_after->count()));
     }
     response.body = dumpJson(body) + "\n";
     return response;

@@ -13,7 +13,14 @@ std::string originOf(const Request& request) {
 
 std::string mediaTypeOf(const Request& request) {
     const std::string type = request.header("Content-Type").value_or("");
+    // Not Poco's reading of it, which takes "application/json x" for JSON.
     return toLower(trim(std::string_view(type).substr(0, type.find(';'))));
+}
+
+std::vector<Poco::Net::MediaType> acceptedTypes(const Request& request) {
+    std::vector<std::string> elements;
+    Request::splitElements(request.get("Accept", ""), elements);
+    return {elements.begin(), elements.end()};
 }
 
 }  // namespace hearth::api

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <Poco/Net/MediaType.h>
+
 #include <string>
+#include <vector>
 
 #include "api/http/Handler.h"
 
@@ -11,5 +14,7 @@ namespace hearth::api {
 std::string originOf(const Request& request);
 /// The media type of the body, in lower case and without parameters: "application/json".
 std::string mediaTypeOf(const Request& request);
+/// The types and ranges of the Accept header in order, whatever their weights.
+std::vector<Poco::Net::MediaType> acceptedTypes(const Request& request);
 
 }  // namespace hearth::api

@@ -169,7 +169,7 @@ Response Router::handle(Request& request) const {
         refusal.hint = "Use one of: " + join(methods);
         response = problem(refusal, problemContext(request));
     }
-    response.headers.emplace_back("Allow", join(methods));
+    response.headers.add("Allow", join(methods));
     return response;
 }
 

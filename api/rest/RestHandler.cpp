@@ -2,9 +2,9 @@
 
 #include <iterator>
 
-#include "api/rest/DocsPage.h"
-#include "api/rest/OpenApi.h"
-#include "api/rest/Tables.h"
+#include "api/rest/docs/DocsPage.h"
+#include "api/rest/docs/OpenApi.h"
+#include "api/rest/operations/Tables.h"
 
 namespace hearth::rest {
 namespace {
@@ -43,7 +43,7 @@ Operations pages(const std::string& open_api, const std::string& docs) {
     Operation readable = page("/docs", "getDocs", "The same for people", "text/html");
     readable.handle = [&docs](Call&) {
         api::Response response = textResponse(docs, "text/html; charset=utf-8");
-        response.headers.emplace_back(
+        response.headers.add(
             "Content-Security-Policy",
             "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
         return response;
@@ -68,9 +68,9 @@ Operations pages(const std::string& open_api, const std::string& docs) {
 RestHandler::RestHandler(const controller::Services& services,
                          const auth::Authenticator& authenticator, const auth::WorkerShares& shares,
                          const auth::RateLimits& limits)
-    : gate_(services, authenticator, shares, limits) {
+    : gate_(services, authenticator, shares, limits), claims_(services.clock) {
     append(operations_, workspaceOperations(services));
-    append(operations_, executionOperations(services, answers_));
+    append(operations_, executionOperations(services, answers_, claims_));
     append(operations_, contextOperations(services));
     append(operations_, packageOperations(services));
     append(operations_, fileOperations(services));

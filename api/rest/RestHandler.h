@@ -5,9 +5,10 @@
 #include "api/auth/Authenticator.h"
 #include "api/http/Handler.h"
 #include "api/http/Routes.h"
-#include "api/rest/Gate.h"
-#include "api/rest/LongAnswers.h"
-#include "api/rest/Operation.h"
+#include "api/rest/gate/Gate.h"
+#include "api/rest/gate/Operation.h"
+#include "api/rest/streams/ClaimStreams.h"
+#include "api/rest/streams/StreamedJson.h"
 #include "controller/Services.h"
 
 namespace hearth::rest {
@@ -28,7 +29,8 @@ public:
 
 private:
     Gate gate_;
-    LongAnswers answers_;
+    StreamedJson answers_;
+    ClaimStreams claims_;
     Operations operations_;  ///< before router_, whose handlers point into it
     std::string open_api_;
     std::string docs_;

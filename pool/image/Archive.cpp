@@ -1,53 +1,22 @@
 #include "pool/image/Archive.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/Error.h"
 #include "base/Fd.h"
 #include "base/Json.h"
+#include "pool/tar/Tar.h"
 
 namespace hearth::pool::image {
 namespace {
 
-constexpr std::size_t kBlock = 512;
 constexpr std::size_t kMostEntries = 100'000;
 constexpr std::size_t kMaxList = 1U << 20U;
-
-using Block = std::array<char, kBlock>;
-
-bool readAt(const Fd& fd, void* out, std::size_t size, off_t at) {
-    return ::pread(fd.get(), out, size, at) == static_cast<ssize_t>(size);
-}
-
-std::string field(const Block& block, std::size_t at, std::size_t size) {
-    return {block.data() + at, ::strnlen(block.data() + at, size)};
-}
-
-/// Octal digits, or a big number in base 256; negative if it is neither.
-off_t sizeOf(const Block& block) {
-    constexpr std::size_t kAt = 124;
-    constexpr std::size_t kWide = 12;
-    off_t size = 0;
-    if ((static_cast<unsigned char>(block[kAt]) & 0x80U) != 0) {
-        for (std::size_t i = kAt + 4; i < kAt + kWide; ++i) {
-            if (size > (off_t{1} << 48U)) return -1;
-            size = size * 256 + static_cast<unsigned char>(block[i]);
-        }
-        return size;
-    }
-    for (std::size_t i = kAt; i < kAt + kWide; ++i) {
-        if (block[i] == ' ' || block[i] == '\0') continue;
-        if (block[i] < '0' || block[i] > '7') return -1;
-        size = size * 8 + (block[i] - '0');
-    }
-    return size;
-}
 
 /// The list of images that `docker save` writes.
 void readDockerList(const std::string& text, Archive& archive) {
@@ -65,7 +34,7 @@ void readDockerList(const std::string& text, Archive& archive) {
 }
 
 /// The program for what begins like this; empty if it is not compressed.
-std::string compressor(const Block& block) {
+std::string compressor(std::string_view block) {
     struct Magic {
         std::string_view begin;
         const char* program;
@@ -76,45 +45,70 @@ std::string compressor(const Block& block) {
                                            {"\xfd\x37\x7a\x58\x5a\x00"sv, "xz"},
                                            {"\x28\xb5\x2f\xfd"sv, "zstd"}}};
     for (const Magic& magic : kMagic) {
-        if (std::string_view(block.data(), block.size()).starts_with(magic.begin)) {
-            return magic.program;
-        }
+        if (block.starts_with(magic.begin)) return magic.program;
     }
     return {};
 }
+
+/// Looks at the names in an archive, and keeps the list of images.
+class Names final : public tar::TarSink {
+public:
+    bool member(const tar::TarMember& member) override {
+        std::string_view name = member.path;
+        if (name.starts_with("./")) name.remove_prefix(2);
+        oci_ = oci_ || name == "oci-layout";
+        listed_ = name == "manifest.json" && member.size <= kMaxList;
+        list_.clear();
+        return ++entries_ <= kMostEntries;
+    }
+    bool content(std::string_view bytes) override {
+        if (listed_) list_ += bytes;
+        return true;
+    }
+    bool memberEnd() override {
+        if (listed_) readDockerList(list_, found);
+        listed_ = false;
+        return true;
+    }
+    bool wanted() const { return listed_; }
+    Archive done() {
+        if (found.kind == Archive::Kind::Other && oci_) found.kind = Archive::Kind::Oci;
+        return std::move(found);
+    }
+
+    Archive found;
+
+private:
+    bool oci_ = false;
+    bool listed_ = false;  ///< the present entry is the list
+    std::string list_;
+    std::size_t entries_ = 0;
+};
 
 }  // namespace
 
 Archive inspectArchive(const std::string& path) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) throwErrno("open", path);
-    Archive archive;
-    bool oci = false;
-    Block block{};
+    Names names;
+    tar::TarReader reader(names);
+    std::array<char, tar::TarReader::kBlock> bytes{};
+    const std::string_view block(bytes.data(), bytes.size());
     off_t at = 0;
-    for (std::size_t i = 0; i < kMostEntries && readAt(fd, block.data(), kBlock, at); ++i) {
-        if (i == 0) archive.program = compressor(block);
-        if (!archive.program.empty()) {
-            archive.kind = Archive::Kind::Compressed;
-            return archive;
+    // Up to the end, or to the first thing that no archive of an image holds.
+    while (::pread(fd.get(), bytes.data(), bytes.size(), at) == std::ssize(bytes)) {
+        if (at == 0) names.found.program = compressor(block);
+        if (!names.found.program.empty()) {
+            names.found.kind = Archive::Kind::Compressed;
+            break;
         }
-        if (field(block, 257, 5) != "ustar") break;  // the end, or no archive
-        std::string name = field(block, 0, 100);
-        if (name.starts_with("./")) name.erase(0, 2);
-        const off_t size = sizeOf(block);
-        if (size < 0) break;
-        oci = oci || name == "oci-layout";
-        if (name == "manifest.json" && size > 0 && static_cast<std::size_t>(size) <= kMaxList) {
-            std::string text(static_cast<std::size_t>(size), '\0');
-            if (readAt(fd, text.data(), text.size(), at + static_cast<off_t>(kBlock))) {
-                readDockerList(text, archive);
-            }
-        }
-        constexpr auto kUnit = static_cast<off_t>(kBlock);
-        at += kUnit + (size + kUnit - 1) / kUnit * kUnit;
+        if (!reader.feed(block)) break;
+        at += std::ssize(bytes);
+        if (names.wanted()) continue;
+        at += static_cast<off_t>(reader.ahead());
+        if (!reader.skip()) break;
     }
-    if (archive.kind == Archive::Kind::Other && oci) archive.kind = Archive::Kind::Oci;
-    return archive;
+    return names.done();
 }
 
 }  // namespace hearth::pool::image

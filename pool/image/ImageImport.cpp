@@ -18,9 +18,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Clock.h"
+#include "base/Digest.h"
 #include "base/Error.h"
-#include "base/Ids.h"
 #include "pool/image/Archive.h"
+#include "pool/image/Layout.h"
 #include "pool/image/PullFailure.h"
 #include "pool/image/Reference.h"
 #include "pool/sys/Files.h"
@@ -30,13 +31,12 @@ namespace hearth::pool::image {
 namespace {
 
 /// Nobody else is this user; another one for each process.
-constexpr uid_t kFirstUid = 3'100'000'000;
+constexpr uid_t kImportUid = 3'100'000'000;
 constexpr auto kCopyLimit = std::chrono::seconds(3600);
 constexpr auto kInspectLimit = std::chrono::seconds(60);
 constexpr const char* kOnDemandName = "ondemand-";
-constexpr std::size_t kHexAt = 7;  // behind "sha256:"
 constexpr std::size_t kDigits = 12;
-constexpr std::size_t kLongestReason = 300;
+constexpr std::size_t kLongestImportReason = 300;
 constexpr const char* kPolicy = "/etc/containers/policy.json";
 
 using Kind = ImageSource::Kind;
@@ -64,7 +64,7 @@ std::string reasonOf(const std::string& said) {
         if (line.ends_with('"')) line.pop_back();
     }
     std::erase_if(line, [](char c) { return c < ' ' || c == 0x7f || c == '\\'; });
-    return line.substr(0, kLongestReason);
+    return line.substr(0, kLongestImportReason);
 }
 
 [[noreturn]] void explain(const ImageSource& source, const sys::Outcome& outcome) {
@@ -104,7 +104,7 @@ std::string reasonOf(const std::string& said) {
 
 /// Of the user that skopeo is where a claim has it run: the parent of skopeo names it.
 uid_t strangerOf(pid_t parent) {
-    return kFirstUid + static_cast<uid_t>(parent);
+    return kImportUid + static_cast<uid_t>(parent);
 }
 uid_t strangerUid() {
     return strangerOf(::getppid());

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.h"
+#include "pool/image/Layout.h"
 #include "pool/image/Reference.h"
 #include "pool/image/RootfsLint.h"
 #include "pool/image/RootfsTree.h"
@@ -19,16 +20,10 @@
 namespace hearth::pool::image {
 namespace {
 
-constexpr std::size_t kHexAt = 7;  // behind "sha256:"
 constexpr std::string_view kUnfinished = ".unfinished-";
 constexpr std::string_view kAside = ".old-";
 constexpr std::string_view kImport = ".import";
 constexpr std::size_t kMaxFacts = 256U << 10U;
-
-std::string text(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 bool isHex(const std::string& name) {
     return isDigest("sha256:" + name);
@@ -58,10 +53,10 @@ Image ImageStore::read(const std::string& name) const {
     const auto about = sys::readFile(layoutPath(name) + "/hearth.json");
     const Json json = about ? Json::parse(*about, nullptr, false) : Json();
     if (json.is_object()) {
-        image.source = text(json, "source");
-        image.reference = text(json, "reference");
-        image.source_digest = text(json, "sourceDigest");
-        image.imported = text(json, json.contains("imported") ? "imported" : "built");
+        image.source = textAt(json, "source");
+        image.reference = textAt(json, "reference");
+        image.source_digest = textAt(json, "sourceDigest");
+        image.imported = textAt(json, json.contains("imported") ? "imported" : "built");
         image.on_demand = json.value("onDemand", Json(false)) == Json(true);
     }
     return image;
@@ -88,6 +83,7 @@ std::optional<std::string> ImageStore::rootfs(const std::string& digest) const {
     struct stat status {};
     std::string path = rootfsPath(digest);
     if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
+    if (!hasMountPoints(path)) return std::nullopt;  // it was emptied: it is unpacked anew
     return path;
 }
 
@@ -144,6 +140,7 @@ void ImageStore::prepareLayout(const std::string& path, const Layout& layout,
         const Fd fd(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (!fd || ::syncfs(fd.get()) != 0) throwErrno("sync", tree);
         const std::string final_path = rootfsPath(layout.digest);
+        sys::removeTree(final_path);  // what is left of one that was emptied
         if (::rename(tree.c_str(), final_path.c_str()) != 0) throwErrno("rename", final_path);
     } catch (...) {
         sys::removeTree(parent);

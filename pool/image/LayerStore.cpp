@@ -8,6 +8,7 @@
 
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "pool/image/Layout.h"
 #include "pool/image/Reference.h"
 #include "pool/sys/Files.h"
 
@@ -15,8 +16,7 @@ namespace hearth::pool::image {
 namespace {
 
 constexpr std::string_view kBegin = "sha256-";
-constexpr std::size_t kHexAt = 7;  // behind "sha256:"
-constexpr std::string_view kUnfinished = ".unfinished-";
+constexpr std::string_view kUnfinishedLayer = ".unfinished-";
 constexpr std::string_view kOld = ".old-";
 
 void requireDigest(const std::string& digest) {
@@ -56,7 +56,7 @@ void LayerStore::add(const std::string& digest, int tar, const LayerLimits& limi
     requireDigest(digest);
     if (find(digest)) return;
     const std::string unfinished =
-        directory_ + "/" + std::string(kUnfinished) + digest.substr(kHexAt);
+        directory_ + "/" + std::string(kUnfinishedLayer) + digest.substr(kHexAt);
     sys::removeTree(unfinished);
     sys::makeDirectory(unfinished, 0700);
     try {
@@ -89,7 +89,7 @@ void LayerStore::remove(const std::string& digest) const {
 
 void LayerStore::removeUnfinished() const {
     for (const std::string& name : sys::listDirectory(directory_)) {
-        if (name.starts_with(kUnfinished) || name.starts_with(kOld)) {
+        if (name.starts_with(kUnfinishedLayer) || name.starts_with(kOld)) {
             sys::removeTree(directory_ + "/" + name);
         }
     }

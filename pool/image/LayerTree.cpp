@@ -22,28 +22,28 @@ constexpr std::size_t kPiece = 256U << 10U;
 constexpr std::uint64_t kReserveEvery = 64ULL << 20U;
 constexpr int kWalk = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuseLayer(const std::string& why) {
     throw Error(ErrorCode::InvalidArgument, "the layer cannot be used: " + why);
 }
 
-[[noreturn]] void refuse(const std::string& path, const char* why) {
-    refuse(tar::shownName(path) + " " + why);
+[[noreturn]] void refuseLayer(const std::string& path, const char* why) {
+    refuseLayer(tar::shownName(path) + " " + why);
 }
 
 /// The parts of a relative path; empty for the tree itself.
 std::vector<std::string> partsOf(const std::string& path) {
-    if (path.starts_with('/')) refuse(path, "is no relative path");
+    if (path.starts_with('/')) refuseLayer(path, "is no relative path");
     const bool control = std::any_of(path.begin(), path.end(), [](char c) {
         return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
     });
-    if (control || !isUtf8(path)) refuse(path, "is no name that can be kept");
+    if (control || !isUtf8(path)) refuseLayer(path, "is no name that can be kept");
     std::vector<std::string> parts;
     for (std::size_t at = 0; at < path.size();) {
         const std::size_t slash = std::min(path.find('/', at), path.size());
         std::string part = path.substr(at, slash - at);
         at = slash + 1;
         if (part.empty() || part == ".") continue;
-        if (part == "..") refuse(path, "leads out of the layer");
+        if (part == "..") refuseLayer(path, "leads out of the layer");
         parts.push_back(std::move(part));
     }
     return parts;
@@ -57,14 +57,14 @@ public:
     }
 
     bool member(const tar::TarMember& member) override {
-        if (++entries_ > limits_.entries) refuse("it holds too many files");
+        if (++entries_ > limits_.entries) refuseLayer("it holds too many files");
         std::vector<std::string> parts = partsOf(member.path);
-        if (parts.size() > limits_.depth) refuse(member.path, "lies too deep");
+        if (parts.size() > limits_.depth) refuseLayer(member.path, "lies too deep");
         if (member.type == tar::TarMember::Type::Directory) {
             enter(parts);
             return true;
         }
-        if (parts.empty()) refuse(member.path, "is no directory");
+        if (parts.empty()) refuseLayer(member.path, "is no directory");
         const std::string name = std::move(parts.back());
         parts.pop_back();
         const int at = enter(parts);
@@ -73,7 +73,7 @@ public:
         } else if (member.type == tar::TarMember::Type::File) {
             begin(member, at, name);
         } else {
-            refuse(member.path, "is a hard link");
+            refuseLayer(member.path, "is a hard link");
         }
         return true;
     }
@@ -119,7 +119,8 @@ private:
                 throwErrno("mkdir", part);
             }
             Fd next(::openat(at.get(), part.c_str(), kWalk));
-            if (!next && (errno == ENOTDIR || errno == ELOOP)) refuse(part, "is there already");
+            if (!next && (errno == ENOTDIR || errno == ELOOP))
+                refuseLayer(part, "is there already");
             if (!next) throwErrno("open", part);
             at = std::move(next);
         }
@@ -131,7 +132,7 @@ private:
     void begin(const tar::TarMember& member, int at, const std::string& name) {
         file_ = Fd(
             ::openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-        if (!file_ && errno == EEXIST) refuse(member.path, "is there already");
+        if (!file_ && errno == EEXIST) refuseLayer(member.path, "is there already");
         if (!file_) throwErrno("open", name);
         executable_ = (member.mode & 0111U) != 0;
     }
@@ -140,7 +141,7 @@ private:
     static void link(const tar::TarMember& member, int at, const std::string& name,
                      std::size_t depth) {
         if (member.target.empty() || member.target.starts_with('/')) {
-            refuse(member.path, "is a link out of the layer");
+            refuseLayer(member.path, "is a link out of the layer");
         }
         std::size_t level = depth;
         for (std::size_t from = 0; from < member.target.size();) {
@@ -151,11 +152,11 @@ private:
             if (part != "..") {
                 ++level;
             } else if (level-- == 0) {
-                refuse(member.path, "is a link out of the layer");
+                refuseLayer(member.path, "is a link out of the layer");
             }
         }
         if (::symlinkat(member.target.c_str(), at, name.c_str()) != 0) {
-            if (errno == EEXIST) refuse(member.path, "is there already");
+            if (errno == EEXIST) refuseLayer(member.path, "is there already");
             throwErrno("symlink", name);
         }
     }
@@ -187,10 +188,10 @@ void unpackLayer(int tar, const std::string& root, const LayerLimits& limits) {
         if (n == 0) break;
         at += n;
         if (!reader.feed(std::string_view(piece.data(), static_cast<std::size_t>(n)))) {
-            refuse(reader.fault());
+            refuseLayer(reader.fault());
         }
     }
-    if (!reader.finish()) refuse(reader.fault());
+    if (!reader.finish()) refuseLayer(reader.fault());
 }
 
 }  // namespace hearth::pool::image

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/Digest.h"
 #include "base/Error.h"
-#include "base/Ids.h"
 #include "base/Json.h"
 #include "pool/image/Reference.h"
 #include "pool/sys/Files.h"
@@ -12,17 +12,11 @@ namespace hearth::pool::image {
 namespace {
 
 constexpr const char* kRefName = "org.opencontainers.image.ref.name";
-constexpr std::size_t kHexAt = 7;  // behind "sha256:"
 constexpr std::size_t kMaxJson = 4U << 20U;
 
 [[noreturn]] void notUnderstood(const std::string& name, const std::string& why) {
     throw Error(ErrorCode::InvalidArgument, "image \"" + name + "\": " + why)
         .hint("import it again, or build it again with sandbox_images/build");
-}
-
-std::string text(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 std::vector<std::string> texts(const Json& object, const char* key) {
@@ -50,8 +44,8 @@ void readManifest(const std::string& manifest, Layout& layout) {
     const Json json = Json::parse(manifest, nullptr, false);
     if (!json.is_object()) return;
     const auto config = json.find("config");
-    if (config != json.end() && config->is_object() && isDigest(text(*config, "digest"))) {
-        layout.config = text(*config, "digest");
+    if (config != json.end() && config->is_object() && isDigest(textAt(*config, "digest"))) {
+        layout.config = textAt(*config, "digest");
     }
     const auto layers = json.find("layers");
     if (layers == json.end() || !layers->is_array()) return;
@@ -85,7 +79,7 @@ Layout readLayout(const std::string& path, const std::string& name) {
         if (!manifest.is_object()) notUnderstood(name, "its index is malformed");
         const auto annotations = manifest.find("annotations");
         if (annotations == manifest.end() || !annotations->is_object()) continue;
-        const std::string ref = text(*annotations, kRefName);
+        const std::string ref = textAt(*annotations, kRefName);
         if (&manifest == chosen || ref == "latest" || ref == name) {
             chosen = &manifest;
             layout.tag = ref;
@@ -93,7 +87,7 @@ Layout readLayout(const std::string& path, const std::string& name) {
     }
     if (chosen == nullptr)
         notUnderstood(name, "it has several manifests and none is tagged latest");
-    layout.digest = text(*chosen, "digest");
+    layout.digest = textAt(*chosen, "digest");
     if (!isDigest(layout.digest)) notUnderstood(name, "its manifest has no sha256 digest");
     readManifest(blob(path, name, layout.digest, "manifest"), layout);
     return layout;
@@ -105,13 +99,13 @@ ImageConfig readImageConfig(const std::string& path, const Layout& layout) {
     const std::string content = blob(path, layout.digest, layout.config, "configuration");
     const Json json = Json::parse(content, nullptr, false);
     if (!json.is_object()) return config;
-    config.architecture = text(json, "architecture");
-    config.created = text(json, "created");
+    config.architecture = textAt(json, "architecture");
+    config.created = textAt(json, "created");
     const auto settings = json.find("config");
     if (settings == json.end() || !settings->is_object()) return config;
     config.env = texts(*settings, "Env");
-    config.workdir = text(*settings, "WorkingDir");
-    config.user = text(*settings, "User");
+    config.workdir = textAt(*settings, "WorkingDir");
+    config.user = textAt(*settings, "User");
     config.entrypoint = texts(*settings, "Entrypoint");
     for (std::string& word : texts(*settings, "Cmd")) config.entrypoint.push_back(std::move(word));
     return config;

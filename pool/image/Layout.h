@@ -6,6 +6,9 @@
 
 namespace hearth::pool::image {
 
+/// Where the hexadecimal digits of a digest begin, behind "sha256:".
+inline constexpr std::size_t kHexAt = 7;
+
 /// What an OCI layout says of the one image in it.
 struct Layout {
     std::string digest;  ///< of the manifest, "sha256:…"

@@ -87,6 +87,18 @@ std::optional<Reference> parseReference(std::string_view text) {
     return reference;
 }
 
+bool isImage(std::string_view text) {
+    return isImageName(text) || parseReference(text);
+}
+
+std::string registryOf(std::string_view repository) {
+    const std::size_t slash = repository.find('/');
+    if (slash == std::string_view::npos) return {};
+    const std::string_view first = repository.substr(0, slash);
+    const bool host = first == "localhost" || first.find_first_of(".:") != std::string_view::npos;
+    return std::string(host ? first : std::string_view());
+}
+
 std::string storeName(const Reference& reference) {
     std::string name = reference.repository;
     if (!reference.tag.empty() && reference.tag != "latest") name += "-" + reference.tag;

@@ -26,8 +26,16 @@ struct Reference {
     bool operator==(const Reference&) const = default;
 };
 
+/// The host of a repository's registry, "registry.example:5000"; empty for Docker Hub's.
+std::string registryOf(std::string_view repository);
+
 /// Reads "repository[:tag][@digest]"; nullopt for anything else, or beyond 255 characters.
 std::optional<Reference> parseReference(std::string_view text);
+
+/// What an image may be asked for by: a name in the store, a digest or a reference.
+inline constexpr const char* kImageRule =
+    "must be an image name or reference of up to 255 characters";
+bool isImage(std::string_view text);
 
 /// The name in the store that an import gives what has no other: "python:3.9-slim" becomes
 /// "python-3.9-slim". Empty if nothing usable is left.

@@ -15,6 +15,7 @@
 #include "base/Error.h"
 #include "base/Fd.h"
 #include "base/Json.h"
+#include "pool/sys/Files.h"
 
 namespace hearth::pool::image {
 namespace {
@@ -34,10 +35,6 @@ constexpr std::size_t kShownPath = 200;
     throw Error(ErrorCode::InvalidArgument, "the image cannot be used: " + shown + " " + why);
 }
 
-struct CloseDir {
-    void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
-
 class Linter {
 public:
     void directory(Fd fd, const std::string& path, int depth) {
@@ -45,7 +42,7 @@ public:
         struct stat here {};
         if (::fstat(fd.get(), &here) != 0) throwErrno("stat", path);
         if (depth == 0) device_ = here.st_dev;
-        const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+        const sys::Directory dir(::fdopendir(fd.get()));
         if (!dir) throwErrno("open", path);
         const int at = fd.release();
         while (const dirent* entry = ::readdir(dir.get())) {

@@ -22,35 +22,31 @@ struct MountPoint {
     mode_t mode;
 };
 // runc gives a tmpfs the mode of the directory that it covers, whatever the mount asks for.
-constexpr std::array<MountPoint, 6> kMountPoints{{{"dev", 0755},
-                                                  {"proc", 0755},
-                                                  {"sys", 0755},
-                                                  {"tmp", 01777},
-                                                  {"workspace", 0700},
-                                                  {".hearth", 0755}}};
-constexpr int kMaxDepth = 256;  // one descriptor a level
-constexpr std::size_t kMaxEntries = 2'000'000;
+constexpr std::array<MountPoint, 6> kTreeMountPoints{{{"dev", 0755},
+                                                      {"proc", 0755},
+                                                      {"sys", 0755},
+                                                      {"tmp", 01777},
+                                                      {"workspace", 0700},
+                                                      {".hearth", 0755}}};
+constexpr int kTreeDepth = 256;  // one descriptor a level
+constexpr std::size_t kTreeEntries = 2'000'000;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuseTree(const std::string& path, const std::string& why) {
     throw Error(ErrorCode::InvalidArgument, "the image cannot be used: " + path + " " + why);
 }
-
-struct CloseDir {
-    void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
 
 class Hardener {
 public:
     void directory(Fd fd, const std::string& path, int depth) {
-        if (depth > kMaxDepth) refuse(path, "lies too deep");
+        if (depth > kTreeDepth) refuseTree(path, "lies too deep");
         own(fd.get(), path, 0555);
-        const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+        const sys::Directory dir(::fdopendir(fd.get()));
         if (!dir) throwErrno("open", path);
         const int at = fd.release();
         while (const dirent* entry = ::readdir(dir.get())) {
             const std::string name = entry->d_name;
             if (name == "." || name == "..") continue;
-            if (++entries_ > kMaxEntries) refuse(path, "holds too many files");
+            if (++entries_ > kTreeEntries) refuseTree(path, "holds too many files");
             one(at, name, path + "/" + name, depth);
         }
     }
@@ -66,7 +62,7 @@ private:
             return;
         }
         if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-            refuse(path, "is neither a file, a directory nor a link");
+            refuseTree(path, "is neither a file, a directory nor a link");
         }
         Fd fd(::openat(at, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
         if (!fd) throwErrno("open", path);
@@ -97,7 +93,7 @@ void prepareMountPoint(const std::string& root, const char* name) {
     const std::string path = root + "/" + name;
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
-        if (!S_ISDIR(status.st_mode)) refuse(std::string("/") + name, "must be a directory");
+        if (!S_ISDIR(status.st_mode)) refuseTree(std::string("/") + name, "must be a directory");
         // What the image has there (device nodes, above all) would be covered anyway.
         sys::removeTree(path);
     } else if (errno != ENOENT) {
@@ -108,12 +104,21 @@ void prepareMountPoint(const std::string& root, const char* name) {
 
 }  // namespace
 
+bool hasMountPoints(const std::string& root) {
+    return std::all_of(std::begin(kTreeMountPoints), std::end(kTreeMountPoints),
+                       [&](const MountPoint& point) {
+                           struct stat status {};
+                           const std::string path = root + "/" + point.name;
+                           return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+                       });
+}
+
 void hardenRootfs(const std::string& root) {
-    for (const MountPoint& point : kMountPoints) prepareMountPoint(root, point.name);
+    for (const MountPoint& point : kTreeMountPoints) prepareMountPoint(root, point.name);
     Fd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) throwErrno("open", root);
     Hardener().directory(std::move(fd), "", 0);
-    for (const MountPoint& point : kMountPoints) {
+    for (const MountPoint& point : kTreeMountPoints) {
         sys::ensureDirectory(root + "/" + point.name, point.mode, 0, 0);
     }
 }

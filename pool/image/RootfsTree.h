@@ -14,5 +14,7 @@ namespace hearth::pool::image {
 ///   tree, too.
 /// Never follows a link out of the tree. One thread per tree.
 void hardenRootfs(const std::string& root);
+/// Whether the tree has what hardenRootfs() made: one that was emptied has not.
+bool hasMountPoints(const std::string& root);
 
 }  // namespace hearth::pool::image

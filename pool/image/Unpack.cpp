@@ -33,7 +33,7 @@ constexpr std::uint64_t kFewestInodes = 1000;
 constexpr rlim_t kMostThreads = 512;
 constexpr std::size_t kLongestReason = 300;
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuseUnpacking(const std::string& why) {
     throw Error(ErrorCode::InvalidArgument, "the image cannot be unpacked: " + why);
 }
 
@@ -42,27 +42,23 @@ constexpr std::size_t kLongestReason = 300;
         .hint("make room, or remove images with `hearth image remove`; nothing half done is left");
 }
 
-struct CloseDir {
-    void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
-
 /// How much has been written; the tree changes under our feet and is hostile.
 class Measure {
 public:
     Measure(const UnpackLimits& limits) : limits_(limits) {}
 
     void directory(int at, const char* name, int depth) {
-        if (depth > limits_.depth) refuse("its folders are nested too deep");
+        if (depth > limits_.depth) refuseUnpacking("its folders are nested too deep");
         Fd fd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
         if (!fd) return;  // gone meanwhile
-        const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+        const sys::Directory dir(::fdopendir(fd.get()));
         if (!dir) return;
         const int here = fd.release();
         while (const dirent* entry = ::readdir(dir.get())) {
             const std::string_view each = entry->d_name;
             if (each == "." || each == "..") continue;
             if (++entries_ > limits_.entries) {
-                refuse("it has more than " + std::to_string(limits_.entries) + " files");
+                refuseUnpacking("it has more than " + std::to_string(limits_.entries) + " files");
             }
             struct stat status {};
             if (::fstatat(here, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
@@ -70,7 +66,7 @@ public:
             bytes_ += static_cast<std::uint64_t>(status.st_blocks) * kBlock /
                       std::max<std::uint64_t>(status.st_nlink, 1);
             if (bytes_ > limits_.bytes) {
-                refuse("it is larger than " + formatBytes(limits_.bytes));
+                refuseUnpacking("it is larger than " + formatBytes(limits_.bytes));
             }
             if (S_ISDIR(status.st_mode)) directory(here, entry->d_name, depth + 1);
         }
@@ -165,10 +161,11 @@ bool contains(const std::string& text, std::string_view part) {
     }
     if (contains(outcome.said, "no space left on device")) diskFull();
     if (contains(outcome.said, "file too large") || outcome.status == 128 + SIGXFSZ) {
-        refuse("it has a file larger than " + formatBytes(limits.file_bytes));
+        refuseUnpacking("it has a file larger than " + formatBytes(limits.file_bytes));
     }
     const std::string reason = lastLine(outcome.said);
-    refuse(reason.empty() ? "umoci ended with status " + std::to_string(outcome.status) : reason);
+    refuseUnpacking(reason.empty() ? "umoci ended with status " + std::to_string(outcome.status)
+                                   : reason);
 }
 
 }  // namespace
@@ -183,9 +180,9 @@ void requireFree(const std::string& path, std::uint64_t reserve) {
 void unpackLayers(const std::string& path, const Layout& layout, const std::string& tree,
                   const UnpackLimits& limits, const Unpacked& told) {
     if (layout.layers > limits.layers) {
-        refuse("it has more than " + std::to_string(limits.layers) + " layers");
+        refuseUnpacking("it has more than " + std::to_string(limits.layers) + " layers");
     }
-    if (!isTag(layout.tag)) refuse("its manifest has no tag");
+    if (!isTag(layout.tag)) refuseUnpacking("its manifest has no tag");
     requireFree(path, limits.disk_reserve);
     const std::string world = tree + ".world";
     const uid_t uid = kFirstUid + static_cast<uid_t>(::getpid());

@@ -1,6 +1,7 @@
 #include "pool/launcher/DiskWorkspace.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -8,9 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <stdexcept>
 
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "pool/launcher/Inodes.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/LoopDevice.h"
 #include "pool/sys/Namespaces.h"
@@ -19,14 +23,15 @@
 namespace hearth::pool::launcher {
 namespace {
 
-constexpr std::uint64_t kBytesPerInode = 16'384;
-constexpr std::uint64_t kFewestInodes = 1024;
 // 2^32 is what ext4 can have.
 constexpr std::uint64_t kMostInodes = 1ULL << 30U;
+/// How long a disk may stay after the last process that could use it; as a rule some milliseconds.
+constexpr auto kDiskEnd = std::chrono::milliseconds(500);
+constexpr int kDiskLook = 2;  // milliseconds
 
 void makeFileSystem(const std::string& image, std::uint64_t bytes, std::uint32_t owner) {
     const std::string id = std::to_string(owner);
-    const std::uint64_t inodes = std::clamp(bytes / kBytesPerInode, kFewestInodes, kMostInodes);
+    const std::uint64_t inodes = std::min(inodesFor(bytes), kMostInodes);
     // No journal: a workspace never outlives a crash. The sparse file reads as zeros, so inode
     // tables need no writing.
     const int status = sys::run({{"mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-N",
@@ -65,8 +70,19 @@ void mountDiskWorkspace(const std::string& image, const std::string& target, std
 }
 
 void removeDiskWorkspace(const std::string& image) {
-    for (const sys::LoopInUse& loop : sys::loopsInUse()) {
-        if (loop.backing == image) sys::releaseLoop(loop.device);
+    const auto end = std::chrono::steady_clock::now() + kDiskEnd;
+    for (;;) {
+        bool there = false;
+        for (const sys::LoopInUse& loop : sys::loopsInUse()) {
+            if (loop.backing != image) continue;
+            there = true;
+            sys::releaseLoop(loop.device);
+        }
+        if (!there) break;
+        if (std::chrono::steady_clock::now() > end) {
+            throw std::runtime_error("the disk of a sandbox is still in use");
+        }
+        ::poll(nullptr, 0, kDiskLook);
     }
     sys::removeFile(image);
 }

@@ -14,22 +14,26 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/Error.h"
 #include "base/Ids.h"
-#include "pool/image/ImageImport.h"
 #include "pool/image/LayerStore.h"
+#include "pool/isolation/AgentFolder.h"
 #include "pool/launcher/HostFacts.h"
-#include "pool/launcher/Inside.h"
+#include "pool/launcher/ImageFetch.h"
 #include "pool/launcher/TreesInUse.h"
+#include "pool/launcher/protocol/OperationRules.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Namespaces.h"
 #include "pool/sys/Process.h"
+#include "pool/sys/StoppedHolder.h"
 
 namespace hearth::pool::launcher {
 namespace {
@@ -37,55 +41,25 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kMostRunning = 4;
 constexpr std::size_t kMostWaiting = 4096;
 constexpr auto kCollectEvery = std::chrono::minutes(10);
 constexpr auto kClosingGrace = seconds(5);
 constexpr auto kLockWait = seconds(10);
+constexpr int kTurnsForLock = 10;
+constexpr int kLockTurnMs = 20;
 /// What takes longer than this has waited for others long enough, and somebody may wait for it.
 constexpr auto kGivesWay = milliseconds(150);
 /// Exit status of a child that has told the server of a failure.
 constexpr int kAnsweredFailure = 2;
 
-/// How an operation is scheduled.
-struct Rules {
-    seconds limit;
-    const SandboxId* id;  // no two operations on one sandbox at once
-    bool heavy;           // may not take the last free place: destroying goes on under load
-    bool behind = false;  // is done behind the answers: gives way to requests
-};
-
-struct RulesOf {
-    Rules operator()(const CreateRequest& r) const { return {seconds(60), &r.id, true, true}; }
-    Rules operator()(const DestroyRequest& r) const { return {seconds(30), &r.id, false, true}; }
-    Rules operator()(const NarrowRequest& r) const { return {seconds(10), &r.id, false}; }
-    Rules operator()(const ListRequest&) const { return {seconds(30), nullptr, false}; }
-    Rules operator()(const SweepRequest&) const { return {seconds(300), nullptr, true}; }
-    Rules operator()(const PrepareImageRequest&) const { return {seconds(600), nullptr, true}; }
-    Rules operator()(const DescribeImageRequest&) const { return {seconds(30), nullptr, false}; }
-    // A registry may be slow, and unpacking comes after it.
-    Rules operator()(const FetchImageRequest& r) const {
-        return {seconds(r.limit_s) + seconds(660), nullptr, true};
-    }
-    Rules operator()(const ForgetImagesRequest&) const { return {seconds(120), nullptr, false}; }
-    Rules operator()(const AddLayerRequest&) const { return {seconds(600), nullptr, true, true}; }
-    Rules operator()(const RemoveLayerRequest&) const { return {seconds(120), nullptr, false}; }
-    Rules operator()(const FactsRequest&) const { return {seconds(30), nullptr, false}; }
-};
-
-Rules rulesOf(const Request& request) {
-    return std::visit(RulesOf{}, request.body);
-}
-
-/// The server's listening socket is all that may become a descriptor of the agent.
-bool isListeningStream(int fd) {
+bool isStream(int fd, bool listening) {
     const auto option = [fd](int name) {
         int value = -1;
         socklen_t size = sizeof value;
         return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
     };
     return option(SO_DOMAIN) == AF_UNIX && option(SO_TYPE) == SOCK_STREAM &&
-           option(SO_ACCEPTCONN) == 1;
+           option(SO_ACCEPTCONN) == (listening ? 1 : 0);
 }
 
 bool isFile(int fd) {
@@ -97,13 +71,45 @@ bool isFile(int fd) {
 void checkDescriptor(const Request& request, const Fd& fd) {
     const bool listens = std::holds_alternative<CreateRequest>(request.body);
     const bool holds = std::holds_alternative<AddLayerRequest>(request.body);
-    if ((listens || holds) != static_cast<bool>(fd)) {
-        throw BadRequest(request.seq, "create and addLayer, and nothing else, bring a descriptor");
+    const bool fetches = std::holds_alternative<FetchImageRequest>(request.body);
+    if ((listens || holds || fetches) != static_cast<bool>(fd)) {
+        throw BadRequest(request.seq,
+                         "create, addLayer and fetchImage, and nothing else, bring a descriptor");
     }
-    if (listens && !isListeningStream(fd.get())) {
+    // The server's listening socket is all that may become a descriptor of the agent.
+    if (listens && !isStream(fd.get(), true)) {
         throw BadRequest(request.seq, "create brings a listening socket");
     }
+    if (fetches && !isStream(fd.get(), false)) {
+        throw BadRequest(request.seq, "fetchImage brings a connected socket");
+    }
     if (holds && !isFile(fd.get())) throw BadRequest(request.seq, "addLayer brings a file");
+}
+
+/// What the machine has for all of root's user namespaces together, so for all sandboxes: fewer
+/// than they may have by themselves would let few shut out the rest.
+constexpr std::array<std::pair<const char*, std::uint64_t>, 2> kSharedLimits{
+    {{"/proc/sys/fs/inotify/max_user_instances", 65'536},
+     {"/proc/sys/fs/inotify/max_user_watches", 4'194'304}}};
+
+void raiseLimit(const char* path, std::uint64_t least) {
+    const std::string now = sys::readFile(path).value_or("");
+    std::uint64_t value = 0;
+    std::from_chars(now.data(), now.data() + now.size(), value);
+    if (value == 0 || value >= least) return;
+    try {
+        sys::writeKernelFile(path, std::to_string(least));
+    } catch (const std::system_error&) {
+        return;  // a container whose /proc/sys is read-only: the limit stays what it is
+    }
+}
+
+[[noreturn]] void throwStillEnds(const std::string& lock) {
+    const std::string pid = sys::readFile(lock, 32).value_or("");
+    const std::string number = pid.substr(0, pid.find('\n'));
+    throw Error(ErrorCode::Unavailable,
+                "the launcher of the server before, process " + number + ", has not ended")
+        .hint("a disk or the kernel hangs, see dmesg");
 }
 
 }  // namespace
@@ -125,16 +131,26 @@ void Launcher::prepare() {
     // The agents of containers become children of ours when runc ends, and are reaped here.
     if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throwErrno("prctl", "subreaper");
     sys::enterPrivateMounts();
+    for (const auto& [name, least] : kSharedLimits) raiseLimit(name, least);
 
     // A launcher before this one may still be ending what it runs.
     lock_ =
         Fd(::open(names_.launcherLock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_) throwErrno("open", names_.launcherLock());
-    const auto end = std::chrono::steady_clock::now() + kLockWait;
+    auto end = std::chrono::steady_clock::now() + kLockWait;
+    bool killed = false;
     while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() > end) throwErrno("flock");
+        if (errno != EWOULDBLOCK) throwErrno("flock", names_.launcherLock());
+        if (std::chrono::steady_clock::now() > end) {
+            if (killed || !sys::killStoppedHolder(names_.launcherLock())) {
+                throwStillEnds(names_.launcherLock());
+            }
+            killed = true;
+            end = std::chrono::steady_clock::now() + kLockWait;
+        }
         ::poll(nullptr, 0, 5);
     }
+    sys::writeFile(names_.launcherLock(), std::to_string(::getpid()) + "\n", 0600);
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of file times
     image::ImageStore(names_.dataDir()).removeUnfinished();
@@ -142,10 +158,12 @@ void Launcher::prepare() {
     const std::string inside =
         installInside(names_.inside(), options_.agent_path, seccomp::AgentIdentity::Root);
     sandboxes_.emplace(options_, inside, now);
+    sandboxes_->indexLeases();
     background_.emplace(sys::Cgroups::detect(), names_.cgroupOfBackground());
     const std::set<std::string> used = sandboxes_->insideInUse();
     for (const std::string& name : sys::listDirectory(names_.inside())) {
         const std::string path = names_.inside() + "/" + name;
+        if (path == names_.insideView() || path == names_.emptyInside()) continue;
         if (path != inside && !used.contains(path)) sys::removeTree(path);
     }
 }
@@ -184,7 +202,13 @@ void Launcher::run() {
     // Stays where a sandbox lives on.
     sys::Cgroups::detect().remove(names_.cgroupParent(), milliseconds(0));
     lock_.reset();
-    removeDeadRunDir(options_.instance.run_dir);  // likewise, and where another server has begun
+    // Likewise, and not where another server has begun. One that is just ending may have closed our
+    // socket and not yet its lock.
+    const std::string& run_dir = options_.instance.run_dir;
+    for (int turn = 0; turn < kTurnsForLock && std::filesystem::exists(run_dir); ++turn) {
+        if (removeDeadRunDir(run_dir)) break;
+        ::poll(nullptr, 0, kLockTurnMs);
+    }
 }
 
 void Launcher::receive() {
@@ -240,36 +264,24 @@ void Launcher::accept(Job job) {
         born_.insert(create->id);
     if (const auto* destroy = std::get_if<DestroyRequest>(&job.request.body))
         born_.erase(destroy->id);
-    // A claim waits for this one; what is behind answers is not in a hurry.
-    if (std::holds_alternative<NarrowRequest>(job.request.body)) {
-        waiting_.push_front(std::move(job));
-    } else {
-        waiting_.push_back(std::move(job));
-    }
-}
-
-bool Launcher::mayStart(const Job& job) const {
-    const Rules rules = rulesOf(job.request);
-    if (running_.size() >= (rules.heavy ? kMostRunning - 1 : kMostRunning)) return false;
-    return std::none_of(running_.begin(), running_.end(), [&](const auto& item) {
-        const Request& other = item.second.job.request;
-        const Rules busy = rulesOf(other);
-        if (rules.id != nullptr && busy.id != nullptr && *rules.id == *busy.id) return true;
-        // One image is unpacked, one sweep done at a time.
-        return rules.id == nullptr && rules.heavy && other.body.index() == job.request.body.index();
-    });
+    waiting_.push_back(std::move(job));
 }
 
 void Launcher::startJobs() {
+    std::vector<Underway> underway;
+    for (const auto& [pid, item] : running_)
+        underway.push_back({&item.job.request.body, item.killed});
     // Operations on one sandbox keep their order; others may overtake.
     std::set<SandboxId> passed;
-    for (auto it = waiting_.begin(); it != waiting_.end() && running_.size() < kMostRunning;) {
-        const SandboxId* id = rulesOf(it->request).id;
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+        const SandboxId* id = sandboxOf(it->request.body);
         const bool behind = id != nullptr && passed.contains(*id);
-        if (!behind && mayStart(*it)) {
+        if (!behind && mayStart(it->request.body, underway)) {
             Job job = std::move(*it);
             it = waiting_.erase(it);
-            start(std::move(job));
+            if (const Running* begun = start(std::move(job))) {
+                underway.push_back({&begun->job.request.body, false});
+            }
         } else {
             if (id != nullptr) passed.insert(*id);
             ++it;
@@ -277,18 +289,26 @@ void Launcher::startJobs() {
     }
 }
 
-void Launcher::start(Job job) {
-    const Time deadline = std::chrono::steady_clock::now() + rulesOf(job.request).limit;
+const Launcher::Running* Launcher::start(Job job) {
+    const Time deadline = std::chrono::steady_clock::now() + rulesOf(job.request.body).limit;
     const pid_t parent = ::getpid();
+    if (std::holds_alternative<SweepRequest>(job.request.body)) {
+        try {
+            job.present = sandboxes_->present();
+        } catch (const std::exception& e) {
+            reply(failureReply(job.request.seq, e));
+            return nullptr;
+        }
+    }
     const pid_t pid = ::fork();
     if (pid < 0) {
         reply(failureReply(job.request.seq, Error(ErrorCode::Unavailable, "cannot fork")));
-        return;
+        return nullptr;
     }
     if (pid == 0) perform(job, parent);
     ::setpgid(pid, pid);  // the child does it too: whoever comes first
     job.fd.reset();
-    running_.emplace(pid, Running{std::move(job), deadline});
+    return &running_.emplace(pid, Running{std::move(job), deadline}).first->second;
 }
 
 void Launcher::perform(const Job& job, pid_t parent) {
@@ -298,7 +318,7 @@ void Launcher::perform(const Job& job, pid_t parent) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(1);
         ::prctl(PR_SET_NAME, "hearth-op");
-        if (rulesOf(job.request).behind) background_->enter();
+        if (rulesOf(job.request.body).behind) background_->enter();
         Reply answer{job.request.seq, Json::object(), {}, {}, {}};
         try {
             answer.result = result(job);
@@ -335,16 +355,17 @@ Json Launcher::result(const Job& job) {
             items.push_back(std::move(item));
         }
         return {{"items", std::move(items)}, {"more", more}};
+    } else if (const auto* find = std::get_if<FindRequest>(&job.request.body)) {
+        const std::optional<Found> found = sandboxes_->find(find->id);
+        if (found) return {{"found", encodeFound(*found)}};
     } else if (const auto* sweep = std::get_if<SweepRequest>(&job.request.body)) {
-        std::set<SandboxId> keep = born_;
-        keep.insert(sweep->keep.begin(), sweep->keep.end());
-        sandboxes_->sweep(keep);
+        return encodeLeftovers(sandboxes_->sweep(goneOf(*sweep, job.present, born_)));
     } else if (const auto* prepare_image = std::get_if<PrepareImageRequest>(&job.request.body)) {
         return encodeImage(images.prepare(prepare_image->name));
     } else if (const auto* describe = std::get_if<DescribeImageRequest>(&job.request.body)) {
         return encodeImage(images.find(describe->name));
     } else if (const auto* fetch = std::get_if<FetchImageRequest>(&job.request.body)) {
-        return fetchImage(*fetch);
+        return fetchImage(names_.dataDir(), *fetch, job.fd.get());
     } else if (const auto* forget = std::get_if<ForgetImagesRequest>(&job.request.body)) {
         images.forget(forget->wanted);
         images.collect([this] { return treesInUse(options_.instance); });
@@ -357,26 +378,6 @@ Json Launcher::result(const Job& job) {
         return hostFacts(runtime, images);
     }
     return Json::object();
-}
-
-Json Launcher::fetchImage(const FetchImageRequest& fetch) const {
-    image::ImportRequest request;
-    request.source = "docker://" + fetch.reference;
-    request.on_demand = true;
-    request.insecure = fetch.insecure;
-    request.limit = seconds(fetch.limit_s);
-    for (const char* name : {"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy",
-                             "no_proxy", "SSL_CERT_FILE"}) {
-        if (const char* value = std::getenv(name)) {
-            request.environment.push_back(std::string(name) + "=" + value);
-        }
-    }
-    const image::ImportResult result =
-        image::importImage(names_.dataDir(), request, [](const std::string&, std::uint64_t) {});
-    const auto millis = [](std::chrono::nanoseconds span) {
-        return static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(span).count());
-    };
-    return encodeFetched({result.image, millis(result.copied), millis(result.unpacked)});
 }
 
 void Launcher::reap() {
@@ -434,7 +435,7 @@ void Launcher::killLate() {
 void Launcher::hurryLate() {
     const Time now = std::chrono::steady_clock::now();
     const auto late = [&](const Job& job) {
-        return rulesOf(job.request).behind && now - job.accepted >= kGivesWay;
+        return rulesOf(job.request.body).behind && now - job.accepted >= kGivesWay;
     };
     background_->hurry(closing_ || std::any_of(waiting_.begin(), waiting_.end(), late) ||
                        std::any_of(running_.begin(), running_.end(),
@@ -476,7 +477,7 @@ int Launcher::nextTimeout() const {
     for (const auto& [pid, item] : running_) {
         if (!item.killed) earlier(item.deadline);
         const Time late = item.job.accepted + kGivesWay;
-        if (rulesOf(item.job.request).behind && now < late) earlier(late);
+        if (rulesOf(item.job.request.body).behind && now < late) earlier(late);
     }
     if (!next) return -1;
     const auto left = std::chrono::ceil<milliseconds>(*next - now).count();

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "base/Fd.h"
-#include "pool/launcher/Background.h"
+#include "pool/isolation/SandboxPaths.h"
+#include "pool/launcher/BackgroundPriority.h"
 #include "pool/launcher/LauncherClient.h"
-#include "pool/launcher/Messages.h"
-#include "pool/launcher/Names.h"
-#include "pool/launcher/Sandboxes.h"
+#include "pool/launcher/SandboxOperations.h"
+#include "pool/launcher/protocol/LauncherMessages.h"
 
 namespace hearth::pool::launcher {
 
@@ -33,6 +33,8 @@ private:
 
     struct Job {
         Request request;
+        /// Of a sweep: what is there when it is started. Who is made later is none of its business.
+        std::set<SandboxId> present = {};
         Fd fd;  ///< that came with it
         Time accepted{};
         /// Set when the request has failed already and this only clears up behind it.
@@ -47,9 +49,9 @@ private:
     void prepare();
     void receive();
     void accept(Job job);
-    bool mayStart(const Job& job) const;
     void startJobs();
-    void start(Job job);
+    /// The operation that runs now; null if it could not be begun.
+    const Running* start(Job job);
     void reap();
     void finish(Job job, int status, bool killed);
     void killLate();
@@ -62,15 +64,14 @@ private:
     /// In the child: does it and answers.
     [[noreturn]] void perform(const Job& job, pid_t parent);
     Json result(const Job& job);
-    Json fetchImage(const FetchImageRequest& fetch) const;
 
     LauncherOptions options_;
-    Names names_;
+    SandboxPaths names_;
     Fd socket_;
     Fd signals_;
     Fd lock_;
-    std::optional<Sandboxes> sandboxes_;
-    std::optional<Background> background_;
+    std::optional<SandboxOperations> sandboxes_;
+    std::optional<BackgroundPriority> background_;
     std::deque<Job> waiting_;
     std::map<pid_t, Running> running_;
     /// Made in this launcher's life and not told to be destroyed: a sweep never takes them.

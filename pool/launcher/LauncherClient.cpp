@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,8 +15,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.h"
+#include "pool/isolation/SandboxPaths.h"
 #include "pool/launcher/Launcher.h"
-#include "pool/launcher/Names.h"
+#include "pool/launcher/LauncherCapabilities.h"
+#include "pool/launcher/protocol/OperationRules.h"
+#include "pool/sys/Capabilities.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Process.h"
 
@@ -26,7 +30,7 @@ constexpr auto kLauncherEnd = std::chrono::seconds(8);
 constexpr int kSocketBuffer = 2 << 20;
 
 void makeDirectories(const LauncherOptions& options) {
-    const launcher::Names names(options.instance);
+    const launcher::SandboxPaths names(options.instance);
     const uid_t uid = options.server_uid;
     const gid_t gid = options.server_gid;
     sys::ensureDirectory(options.instance.run_dir, 0755, 0, 0);
@@ -37,6 +41,7 @@ void makeDirectories(const LauncherOptions& options) {
     sys::ensureDirectory(names.sandboxes(), 0700, 0, 0);
     sys::ensureDirectory(names.runtimeRoot(), 0700, 0, 0);
     sys::ensureDirectory(names.mountPoint(), 0700, 0, 0);
+    sys::ensureDirectory(names.devices(), 0700, 0, 0);
     sys::ensureDirectory(names.storage(), 0700, 0, 0);
     sys::ensureDirectory(names.images(), 0755, 0, 0);
     // Root inside a user namespace is a stranger here and must reach the trees.
@@ -48,6 +53,8 @@ void makeDirectories(const LauncherOptions& options) {
     sys::ensureDirectory(names.layerView(), 0711, 0, 0);
     sys::ensureDirectory(names.emptyLayer(), 0755, 0, 0);
     sys::ensureDirectory(names.inside(), 0711, 0, 0);
+    sys::ensureDirectory(names.insideView(), 0711, 0, 0);
+    sys::ensureDirectory(names.emptyInside(), 0755, 0, 0);
 }
 
 [[noreturn]] void runLauncher(const LauncherOptions& options, Fd socket) {
@@ -59,6 +66,10 @@ void makeDirectories(const LauncherOptions& options) {
         ::prctl(PR_SET_NAME, "hearth-launch");
         ::umask(022);
         sys::closeFrom(3, socket.get());
+        const rlimit no_core{0, 0};
+        if (::setrlimit(RLIMIT_CORE, &no_core) != 0) throwErrno("setrlimit", "core");
+        sys::boundCapabilities(launcher::capabilities());
+        sys::holdCapabilities(launcher::capabilities());
         const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
         if (!null || ::dup2(null.get(), 0) < 0 || ::chdir("/") != 0) throwErrno("prepare launcher");
         launcher::Launcher(absolute, std::move(socket)).run();
@@ -93,11 +104,15 @@ Fd LauncherClient::forkLauncher(const LauncherOptions& options) {
     return ours;
 }
 
-LauncherClient::LauncherClient(Fd socket, metrics::Log& log, std::function<void()> on_death)
+LauncherClient::LauncherClient(Fd socket, metrics::Log& log, std::function<void()> on_death,
+                               Waiting waiting)
     : socket_(std::move(socket)),
       log_(log),
       on_death_(std::move(on_death)),
-      reader_([this] { readLoop(); }) {}
+      waiting_(std::move(waiting)),
+      reader_([this] { readLoop(); }) {
+    for (const std::string& operation : launcher::operationNames()) tellStuck(operation, 0);
+}
 
 LauncherClient::~LauncherClient() {
     {
@@ -157,6 +172,8 @@ void LauncherClient::readLoop() {
 }
 
 void LauncherClient::deliver(launcher::Reply reply) {
+    std::optional<Late> late;
+    std::size_t left = 0;
     {
         const std::lock_guard lock(mutex_);
         if (reply.seq == launcher::kReadySeq) {
@@ -167,25 +184,25 @@ void LauncherClient::deliver(launcher::Reply reply) {
             }
             return;
         }
-        const auto found = pending_.find(reply.seq);
-        if (found == pending_.end()) return;  // answered twice: killed just after its answer
-        found->second->reply = std::move(reply);
-        found->second->done = true;
+        if (const auto found = late_.find(reply.seq); found != late_.end()) {
+            late = std::move(found->second);
+            late_.erase(found);
+            left = stuck(late->operation);
+        } else if (const auto waits = pending_.find(reply.seq); waits != pending_.end()) {
+            waits->second->reply = std::move(reply);
+            waits->second->done = true;
+        } else {
+            return;  // answered twice: killed just after its answer
+        }
     }
     answered_.notify_all();
+    if (!late) return;
+    tellStuck(late->operation, left);
+    log_.info("launcher.late_answer",
+              {{"operation", late->operation}, {"subject", late->subject}, {"error", reply.error}});
 }
 
-Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
-    Pending pending;
-    launcher::Request request{0, std::move(body)};
-    {
-        const std::lock_guard lock(mutex_);
-        if (dead_ && unable_) launcher::throwFailure(*unable_);
-        if (dead_) throw Error(ErrorCode::Unavailable, "the launcher is not running");
-        request.seq = next_++;
-        pending_.emplace(request.seq, &pending);
-    }
-    int error = 0;
+int LauncherClient::send(const launcher::Request& request, int fd) const {
     const std::string packet = encodeRequest(request);
     iovec part{const_cast<char*>(packet.data()), packet.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -202,16 +219,68 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
         std::copy_n(reinterpret_cast<const unsigned char*>(&fd), sizeof fd, CMSG_DATA(c));
     }
     while (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0) {
-        if (errno == EINTR) continue;
-        error = errno;
-        break;
+        if (errno != EINTR) return errno;
     }
+    return 0;
+}
+
+std::size_t LauncherClient::stuck(const std::string& operation) const {
+    return static_cast<std::size_t>(
+        std::count_if(late_.begin(), late_.end(),
+                      [&](const auto& each) { return each.second.operation == operation; }));
+}
+
+void LauncherClient::tellStuck(const std::string& operation, std::size_t count) const {
+    if (waiting_.stuck) waiting_.stuck(operation, count);
+}
+
+void LauncherClient::giveUp(const launcher::Request& request, std::chrono::milliseconds after) {
+    const launcher::OperationRules rules = launcher::rulesOf(request.body);
+    std::size_t count = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        count = stuck(rules.name);
+    }
+    tellStuck(rules.name, count);
+    log_.error("launcher.stuck",
+               {{"operation", rules.name}, {"subject", rules.subject}, {"ms", after.count()}});
+    throw Error(ErrorCode::Deadline,
+                std::string("the launcher did not answer to ") + rules.name + " in time")
+        .hint("a disk or the kernel hangs: see hearth_launcher_operations_stuck, and dmesg");
+}
+
+Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
+    Pending pending;
+    launcher::Request request{0, std::move(body)};
+    const launcher::OperationRules rules = launcher::rulesOf(request.body);
+    const std::chrono::milliseconds patience =
+        waiting_.patience ? waiting_.patience(request.body) : rules.patience;
+    const auto until = std::chrono::steady_clock::now() + patience;
+    {
+        const std::lock_guard lock(mutex_);
+        if (dead_ && unable_) launcher::throwFailure(*unable_);
+        if (dead_) throw Error(ErrorCode::Unavailable, "the launcher is not running");
+        for (const auto& [seq, late] : late_) {
+            if (late.operation != rules.name || late.subject != rules.subject) continue;
+            throw Error(ErrorCode::Unavailable,
+                        std::string("the launcher has not answered to the last ") + rules.name)
+                .hint("a disk or the kernel hangs: see hearth_launcher_operations_stuck");
+        }
+        request.seq = next_++;
+        pending_.emplace(request.seq, &pending);
+    }
+    const int error = send(request, fd);
+    bool late = false;
     {
         std::unique_lock lock(mutex_);
         // Where it has just ended, the reader hears its last words.
         if (error == 0 || error == EPIPE || error == ECONNRESET) {
-            answered_.wait(lock,
-                           [&] { return pending.done || dead_ || (stoppable && !fetching_); });
+            const auto over = [&] { return pending.done || dead_ || (stoppable && !fetching_); };
+            const auto end = [&] { return std::min(until, finish_by_); };
+            while (!over() && std::chrono::steady_clock::now() < end())
+                answered_.wait_until(lock, end());
+            late = !over();
+            if (late) late_.emplace(request.seq, Late{rules.name, rules.subject});
         }
         pending_.erase(request.seq);
         if (!pending.done && dead_ && unable_) launcher::throwFailure(*unable_);
@@ -219,6 +288,7 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
             throw Error(ErrorCode::Unavailable, "the server is shutting down");
         }
     }
+    if (late) giveUp(request, patience);
     if (!pending.done) {
         if (error == EMSGSIZE) throw Error(ErrorCode::InvalidArgument, "the request is too long");
         throw Error(ErrorCode::Unavailable, "the launcher ended");
@@ -250,8 +320,29 @@ std::vector<LauncherClient::Found> LauncherClient::list() {
     return all;
 }
 
-void LauncherClient::sweep(const std::vector<SandboxId>& keep) {
-    call(launcher::SweepRequest{keep});
+std::optional<LauncherClient::Found> LauncherClient::find(const SandboxId& id) {
+    const Json result = call(launcher::FindRequest{id});
+    if (!result.contains("found")) return std::nullopt;
+    return launcher::decodeFound(result.at("found"));
+}
+
+std::vector<Leftover> LauncherClient::sweep(const std::vector<SandboxId>& keep) {
+    std::vector<SandboxId> all = keep;
+    std::sort(all.begin(), all.end());
+    std::vector<Leftover> leftovers;
+    launcher::SweepRequest page;
+    for (auto at = all.begin();;) {
+        const auto end =
+            at + std::min<std::ptrdiff_t>(launcher::kMostKept, std::distance(at, all.end()));
+        page.keep.assign(at, end);
+        page.until = end == all.end() ? std::string() : page.keep.back();
+        for (Leftover& left : launcher::decodeLeftovers(call(page))) {
+            leftovers.push_back(std::move(left));
+        }
+        if (end == all.end()) return leftovers;
+        page.after = page.until;
+        at = end;
+    }
 }
 
 image::Image LauncherClient::prepareImage(const std::string& name) {
@@ -262,14 +353,23 @@ image::Image LauncherClient::describeImage(const std::string& name) {
     return launcher::decodeImage(call(launcher::DescribeImageRequest{name}));
 }
 
-launcher::Fetched LauncherClient::fetchImage(const launcher::FetchImageRequest& fetch) {
-    return launcher::decodeFetched(call(fetch, -1, true));
+launcher::Fetched LauncherClient::fetchImage(const launcher::FetchImageRequest& fetch,
+                                             int gateway) {
+    return launcher::decodeFetched(call(fetch, gateway, true));
 }
 
 void LauncherClient::stopFetching() {
     {
         const std::lock_guard lock(mutex_);
         fetching_ = false;
+    }
+    answered_.notify_all();
+}
+
+void LauncherClient::finishWithin(std::chrono::milliseconds most) {
+    {
+        const std::lock_guard lock(mutex_);
+        finish_by_ = std::chrono::steady_clock::now() + most;
     }
     answered_.notify_all();
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,7 +17,7 @@
 #include "base/Instance.h"
 #include "base/Json.h"
 #include "metrics/Log.h"
-#include "pool/launcher/Messages.h"
+#include "pool/launcher/protocol/LauncherMessages.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool {
@@ -32,8 +34,12 @@ struct LauncherOptions {
 };
 
 /// The server's end of the privileged launcher process. Thread-safe: several calls may be under
-/// way; each blocks until its answer. Every call throws Error(Unavailable) once the launcher has
-/// died, and where it could not even begin, the reason that it told.
+/// way; each blocks until its answer, or its deadline (OperationRules.h): Error(Deadline). Every
+/// call throws Error(Unavailable) once the launcher has died, and where it could not even begin,
+/// the reason that it told.
+///
+/// A call that missed its deadline counts as stuck until its answer comes. The same operation on
+/// the same thing is refused that long, so retries never pile up behind one that hangs.
 class LauncherClient {
 public:
     /// Makes the directories of the instance (sockets, marks and state belong to the server's user)
@@ -44,7 +50,15 @@ public:
 
     /// Takes the socket of forkLauncher(). `on_death` is called once, from an own thread, if the
     /// launcher was ready and dies first.
-    LauncherClient(Fd socket, metrics::Log& log, std::function<void()> on_death);
+    LauncherClient(Fd socket, metrics::Log& log, std::function<void()> on_death)
+        : LauncherClient(std::move(socket), log, std::move(on_death), Waiting{}) {}
+    struct Waiting {
+        /// How long a call waits for its answer; null: as OperationRules say.
+        std::function<std::chrono::milliseconds(const launcher::RequestBody&)> patience{};
+        /// How many operations of a name are stuck, whenever that changes; on any thread.
+        std::function<void(const std::string& operation, std::size_t count)> stuck{};
+    };
+    LauncherClient(Fd socket, metrics::Log& log, std::function<void()> on_death, Waiting waiting);
     /// Closes the socket and waits for the launcher's end, a few seconds at most.
     ~LauncherClient();
     LauncherClient(const LauncherClient&) = delete;
@@ -58,19 +72,26 @@ public:
     /// See ContainerRuntime::narrow().
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits);
     std::vector<Found> list();
+    /// One of list(), at a cost that does not grow.
+    std::optional<Found> find(const SandboxId& id);
     /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that
     /// this launcher made and was not told to destroy: `keep` may be older than that one.
-    void sweep(const std::vector<SandboxId>& keep);
+    /// Tells what resists.
+    std::vector<Leftover> sweep(const std::vector<SandboxId>& keep);
     /// Finds an image by name or reference and unpacks it by digest unless that is done; blocks
     /// until then, or until stopFetching().
     image::Image prepareImage(const std::string& name);
     /// Only finds it.
     image::Image describeImage(const std::string& name);
     /// Brings an image from its registry; blocks until it is unpacked, or until stopFetching().
-    launcher::Fetched fetchImage(const launcher::FetchImageRequest& fetch);
+    /// `gateway` gets what the fetch listens on, its only way out; it is only borrowed.
+    launcher::Fetched fetchImage(const launcher::FetchImageRequest& fetch, int gateway);
     /// Images on their way are no longer waited for, fetched or unpacked, and later ones refused:
     /// Error(Unavailable). What the launcher does for them ends with it.
     void stopFetching();
+    /// All calls end within `most`, those under way and later ones: the server stops, and a
+    /// launcher that does not answer must not hold it.
+    void finishWithin(std::chrono::milliseconds most);
     /// Forgets images that fetchImage() brought and that none of these means.
     void forgetImages(const std::vector<std::string>& wanted);
     /// Unpacks the archive in the file `tar`, which is only borrowed; see image::LayerStore.
@@ -88,7 +109,18 @@ private:
         launcher::Reply reply;
     };
 
+    /// An operation that missed its deadline.
+    struct Late {
+        std::string operation;
+        std::string subject;
+    };
+
     Json call(launcher::RequestBody body, int fd = -1, bool stoppable = false);
+    /// Sends the request; 0, or errno.
+    int send(const launcher::Request& request, int fd) const;
+    [[noreturn]] void giveUp(const launcher::Request& request, std::chrono::milliseconds after);
+    void tellStuck(const std::string& operation, std::size_t count) const;
+    std::size_t stuck(const std::string& operation) const;
     void readLoop();
     void deliver(launcher::Reply reply);
     void waitEnd();
@@ -96,15 +128,19 @@ private:
     Fd socket_;
     metrics::Log& log_;
     std::function<void()> on_death_;
+    const Waiting waiting_;
     std::mutex mutex_;
     std::condition_variable answered_;
-    std::uint64_t next_ = 1;                     // guarded by mutex_
-    std::map<std::uint64_t, Pending*> pending_;  // guarded by mutex_
-    bool dead_ = false;                          // guarded by mutex_
-    bool closing_ = false;                       // guarded by mutex_
-    bool fetching_ = true;                       // guarded by mutex_; false: never again
-    int pid_ = 0;                                // guarded by mutex_
-    std::optional<launcher::Reply> unable_;      // guarded by mutex_; why it did not begin
+    std::uint64_t next_ = 1;                            // guarded by mutex_
+    std::map<std::uint64_t, Pending*> pending_;         // guarded by mutex_
+    std::map<std::uint64_t, Late> late_;                // guarded by mutex_
+    bool dead_ = false;                                 // guarded by mutex_
+    bool closing_ = false;                              // guarded by mutex_
+    bool fetching_ = true;                              // guarded by mutex_; false: never again
+    std::chrono::steady_clock::time_point finish_by_ =  // guarded by mutex_
+        std::chrono::steady_clock::time_point::max();
+    int pid_ = 0;                            // guarded by mutex_
+    std::optional<launcher::Reply> unable_;  // guarded by mutex_; why it did not begin
     std::jthread reader_;
 };
 

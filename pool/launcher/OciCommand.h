@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pool/launcher/Names.h"
+#include "pool/isolation/SandboxPaths.h"
 
 namespace hearth::pool::launcher {
 
@@ -15,7 +15,7 @@ namespace hearth::pool::launcher {
 /// for a process with one thread.
 class OciCommand {
 public:
-    OciCommand(std::string program, const Names& names)
+    OciCommand(std::string program, const SandboxPaths& names)
         : program_(std::move(program)), names_(names) {}
 
     /// Makes the container from its bundle; its first process waits. `listen` becomes its
@@ -47,7 +47,7 @@ private:
     void call(const SandboxId& id, const std::vector<std::string>& words, int listen) const;
 
     std::string program_;
-    const Names& names_;
+    const SandboxPaths& names_;
 };
 
 }  // namespace hearth::pool::launcher

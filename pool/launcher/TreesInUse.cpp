@@ -4,12 +4,12 @@
 
 #include "base/Ids.h"
 #include "base/Json.h"
-#include "pool/launcher/Names.h"
+#include "pool/isolation/SandboxPaths.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool::launcher {
 std::optional<std::set<std::string>> treesInUse(const Instance& instance) {
-    const Names names(instance);
+    const SandboxPaths names(instance);
     std::set<std::string> used;
     for (const std::string& id : sys::listDirectory(names.sandboxes())) {
         if (!isId(id, "sb_")) continue;

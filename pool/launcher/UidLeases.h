@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +13,9 @@ namespace hearth::pool::launcher {
 
 /// Ranges of host uids, each leased to one sandbox of one instance at a time. The leases of all
 /// instances of the machine lie in one directory: a symbolic link `<index>` whose text is
-/// "<instance>/<sandbox>", because a link comes into being with its content and only once.
-/// Safe between processes.
+/// "<instance>/<sandbox>", because a link comes into being with its content and only once. Beside
+/// it `<instance>.<sandbox>` tells the index, so that nobody looks for it among thousands; it is
+/// there before the lease is, and goes after it. Safe between processes.
 class UidLeases {
 public:
     UidLeases(std::string directory, std::string instance, std::uint32_t base, std::uint32_t ranges)
@@ -26,16 +29,29 @@ public:
     std::uint32_t lease(const SandboxId& id) const;
     /// Gives back what the sandbox has. Call only when no process of it is left.
     void release(const SandboxId& id) const;
-    /// Sandboxes of this instance that hold a range.
+    /// The sandbox holds a range, or was about to.
+    bool holds(const SandboxId& id) const;
+    /// Sandboxes of this instance that hold a range. Reads the whole directory.
     std::vector<SandboxId> holders() const;
+    /// Makes the leases of versions that knew no `<instance>.<sandbox>` known by it. Reads the
+    /// whole directory: once at a launcher's start.
+    void index() const;
+    /// How often this object has read the whole directory.
+    std::size_t scans() const { return scans_; }
 
 private:
     std::vector<std::pair<std::uint32_t, SandboxId>> held() const;
+    std::string leasePath(std::uint32_t index) const;
+    std::string indexPath(const SandboxId& id) const;
+    void note(const SandboxId& id, std::uint32_t index) const;
+    /// The range that the sandbox holds.
+    std::optional<std::uint32_t> rangeOf(const SandboxId& id) const;
 
     std::string directory_;
     std::string instance_;
     std::uint32_t base_;
     std::uint32_t ranges_;
+    mutable std::size_t scans_ = 0;
 };
 
 }  // namespace hearth::pool::launcher

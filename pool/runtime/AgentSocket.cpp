@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +13,7 @@ namespace hearth::pool {
 namespace {
 
 constexpr int kBacklog = 16;
+constexpr timeval kConnect{1, 0};
 
 Fd newSocket() {
     Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -25,6 +27,13 @@ sockaddr_un addressOf(const std::string& path) {
     if (path.size() >= sizeof address.sun_path) throwErrno(ENAMETOOLONG, "socket", path);
     std::copy(path.begin(), path.end(), address.sun_path);
     return address;
+}
+
+/// Bounds connect(), too (unix(7)); zero: no bound.
+void setSendTimeout(int fd, timeval timeout) {
+    if (::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) != 0) {
+        throwErrno("setsockopt", "SO_SNDTIMEO");
+    }
 }
 
 }  // namespace
@@ -45,9 +54,13 @@ Fd listenAt(const std::string& path, mode_t mode) {
 Fd connectTo(const std::string& path) {
     Fd fd = newSocket();
     const sockaddr_un address = addressOf(path);
+    // An agent that is stopped accepts nobody: once its queue is full, a connect would wait for
+    // ever.
+    setSendTimeout(fd.get(), kConnect);
     while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         if (errno != EINTR) throwErrno("connect", path);
     }
+    setSendTimeout(fd.get(), {});
     return fd;
 }
 

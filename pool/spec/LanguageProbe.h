@@ -5,7 +5,8 @@
 namespace hearth::pool {
 
 /// What makes a language of an image that has no table of its own: code in `file`, run by
-/// `program`, where there is one by the drivers that come with the agent (pool/agent/PROTOCOL.md).
+/// `program`, where there is one by the drivers that come with the agent
+/// (pool/agent/protocol/PROTOCOL.md).
 struct LanguageProbe {
     const char* language;
     const char* file;

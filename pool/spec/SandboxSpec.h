@@ -54,4 +54,12 @@ struct SandboxSpec {
 /// "sb_" and 32 hex digits. Every kernel object of a sandbox is named after instance and id.
 using SandboxId = std::string;
 
+/// A sandbox of which something could not be removed.
+struct Leftover {
+    SandboxId id;
+    std::string why;  ///< in words for an operator
+
+    bool operator==(const Leftover&) const = default;
+};
+
 }  // namespace hearth::pool

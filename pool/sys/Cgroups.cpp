@@ -17,6 +17,8 @@
 namespace hearth::sys {
 namespace {
 
+/// cgroup v1 tells nobody that a group is empty, and cgroup.events of v2 not when rmdir may
+/// succeed.
 constexpr auto kRetry = std::chrono::milliseconds(2);
 constexpr auto kProcessEnd = std::chrono::milliseconds(50);
 

@@ -15,15 +15,10 @@
 namespace hearth::sys {
 namespace {
 
-struct CloseDir {
-    void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
-using Dir = std::unique_ptr<DIR, CloseDir>;
-
-Dir openDirectory(int at, const std::string& path) {
+Directory openDirectory(int at, const std::string& path) {
     Fd fd(::openat(at, path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return nullptr;
-    Dir dir(::fdopendir(fd.get()));
+    Directory dir(::fdopendir(fd.get()));
     if (dir) static_cast<void>(fd.release());
     return dir;
 }
@@ -106,7 +101,7 @@ void ensureDirectory(const std::string& path, mode_t mode, uid_t owner, gid_t gr
 
 std::vector<std::string> listDirectory(const std::string& path) {
     std::vector<std::string> names;
-    const Dir dir = openDirectory(AT_FDCWD, path);
+    const Directory dir = openDirectory(AT_FDCWD, path);
     if (!dir) {
         if (errno == ENOENT) return names;
         throwErrno("open", path);
@@ -126,7 +121,7 @@ bool removeFile(const std::string& path) {
 
 void removeTree(const std::string& path) {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
-    Dir dir = openDirectory(AT_FDCWD, path);
+    Directory dir = openDirectory(AT_FDCWD, path);
     if (!dir) throwErrno("open", path);
     // One directory is open at a time: down into the first that is not empty, up by "..".
     std::vector<std::string> way;
@@ -136,7 +131,7 @@ void removeTree(const std::string& path) {
         ::rewinddir(dir.get());
         const std::string deeper = clearLevel(dir.get());
         if (!deeper.empty()) {
-            Dir next = openDirectory(::dirfd(dir.get()), deeper);
+            Directory next = openDirectory(::dirfd(dir.get()), deeper);
             if (!next) throwErrno("open", deeper);
             struct stat here {};
             if (::fstat(::dirfd(next.get()), &here) != 0) throwErrno("stat", deeper);
@@ -146,7 +141,7 @@ void removeTree(const std::string& path) {
             continue;
         }
         if (way.empty()) break;
-        Dir up = openDirectory(::dirfd(dir.get()), "..");
+        Directory up = openDirectory(::dirfd(dir.get()), "..");
         if (!up) throwErrno("open", "..");
         dir = std::move(up);
         if (::unlinkat(::dirfd(dir.get()), way.back().c_str(), AT_REMOVEDIR) != 0) {

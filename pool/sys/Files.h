@@ -1,8 +1,10 @@
 #pragma once
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +13,12 @@
 /// Small files and directories of our own, and the kernel's. Every call opens with O_CLOEXEC and
 /// throws std::system_error with operation and path unless it says otherwise. Thread-safe.
 namespace hearth::sys {
+
+struct CloseDirectory {
+    void operator()(DIR* directory) const noexcept { ::closedir(directory); }
+};
+/// An open directory stream; null where it could not be opened.
+using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
 /// At most `limit` bytes of a file; nullopt if it does not exist (or its process is gone).
 std::optional<std::string> readFile(const std::string& path, std::size_t limit = 1U << 20U);

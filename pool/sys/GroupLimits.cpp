@@ -179,6 +179,16 @@ std::optional<LimitInUse> lowerLimits(const Cgroups& cgroups, const std::string&
     return group.lower(wanted);
 }
 
+void boundSocketMemory(const Cgroups& cgroups, const std::string& path, std::uint64_t bytes) {
+    const std::optional<std::string> group = cgroups.directory("memory", path);
+    if (!group) return;
+    const std::string file = *group + "/memory.kmem.tcp.limit_in_bytes";
+    const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd && errno == ENOENT) return;  // version 2, or a kernel that counts no socket apart
+    const std::string value = std::to_string(bytes);
+    if (!fd || ::write(fd.get(), value.data(), value.size()) < 0) throwErrno("write", file);
+}
+
 std::optional<std::uint64_t> memoryNeeded(const Cgroups& cgroups, const std::string& path) {
     try {
         return Group(cgroups, path).needed();

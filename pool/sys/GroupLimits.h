@@ -30,6 +30,10 @@ struct LimitInUse {
 std::optional<LimitInUse> lowerLimits(const Cgroups& cgroups, const std::string& path,
                                       const GroupLimits& wanted);
 
+/// Bounds what sockets of the group hold in the kernel. Version 1 counts it apart from memory, and
+/// only the machine's own limit, which is everybody's, would end it; version 2 counts it as memory.
+void boundSocketMemory(const Cgroups& cgroups, const std::string& path, std::uint64_t bytes);
+
 /// What of a group's memory the kernel could not take back; nullopt if the group has gone.
 std::optional<std::uint64_t> memoryNeeded(const Cgroups& cgroups, const std::string& path);
 

@@ -162,6 +162,12 @@ bool TarReader::feed(std::string_view bytes) {
     return true;
 }
 
+bool TarReader::skip() {
+    if (state_ != State::Content) return true;
+    left_ = padding_ = 0;
+    return contentDone();
+}
+
 bool TarReader::finish() {
     if (state_ == State::End) return true;
     return fail("it was cut off: its end is missing");

@@ -49,6 +49,10 @@ public:
     bool feed(std::string_view bytes);
     /// At the end of the stream: whether the archive ended where it should.
     bool finish();
+    /// The rest of a member's content with its padding: a caller may skip() it instead of feeding
+    /// it.
+    std::uint64_t ahead() const noexcept { return state_ == State::Content ? left_ + padding_ : 0; }
+    bool skip();
     const std::string& fault() const noexcept { return fault_; }
 
 private:

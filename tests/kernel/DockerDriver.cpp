@@ -3,9 +3,10 @@
 #include <stdexcept>
 
 #include "base/Json.h"
+#include "base/http/Url.h"
+#include "base/tar/TarWriter.h"
 #include "pool/runtime/docker/ContainerConfig.h"
 #include "pool/runtime/docker/DockerRuntime.h"
-#include "pool/runtime/docker/RootArchive.h"
 #include "pool/sys/Files.h"
 #include "tests/kernel/Driver.h"
 
@@ -71,7 +72,7 @@ public:
         }
         const Json filters{
             {"label", Json::array({std::string(docker::kInstanceLabel) + "=" + instance_.name})}};
-        const std::string query = "filters=" + docker::percentEncoded(dumpJson(filters));
+        const std::string query = "filters=" + percentEncode(dumpJson(filters));
         for (const Json& item : engine_.get("/containers/json?all=1&" + query, soon())) {
             found.push_back("container " + item.at("Id").get<std::string>());
         }
@@ -90,17 +91,12 @@ private:
         const std::string name = std::string(kRepository) + "-" + instance_.name;
         engine_.post("/containers/create?name=" + name,
                      {{"Image", image}, {"Entrypoint", Json::array({"/bin/sh"})}}, soon());
-        docker::RootArchive probe;
-        probe.addFile("probe", sys::readFile(HEARTH_PROBE, 16U << 20U).value(), 0755);
-        std::string tar = probe.bytes();
+        TarWriter probe;
+        probe.add({.name = "probe", .mode = 0755}, sys::readFile(HEARTH_PROBE, 16U << 20U).value());
+        probe.end();
         docker::EngineRequest put{
             .method = "PUT", .target = "/containers/" + name + "/archive?path=/bin", .body = {}};
-        std::size_t at = 0;
-        put.archive = [&](char* out, std::size_t size) {
-            const std::size_t n = tar.copy(out, size, at);
-            at += n;
-            return n;
-        };
+        put.archive = [&](char* out, std::size_t size) { return probe.read(out, size); };
         engine_.call(std::move(put), soon());
         engine_.post(
             "/commit?container=" + name + "&repo=" + kRepository + "&tag=" + instance_.name,
@@ -113,7 +109,7 @@ private:
     }
 
     Instance instance_;
-    pool::launcher::Names names_;
+    pool::launcher::SandboxPaths names_;
     docker::AgentMode mode_;
     mutable docker::EngineClient engine_;
     std::string tag_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/Instance.h"
-#include "pool/launcher/Names.h"
+#include "pool/isolation/SandboxPaths.h"
 #include "pool/runtime/ContainerRuntime.h"
 
 namespace hearth::kernel_test {

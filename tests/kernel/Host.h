@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/Instance.h"
-#include "pool/launcher/Names.h"
+#include "pool/isolation/SandboxPaths.h"
 #include "tests/kernel/Driver.h"
 
 namespace hearth::kernel_test {
@@ -41,7 +41,7 @@ public:
     pid_t launcherPid() { return driver_->launcherPid(); }
 
     pool::ContainerRuntime& runtime() { return driver_->runtime(); }
-    const pool::launcher::Names& names() const { return names_; }
+    const pool::launcher::SandboxPaths& names() const { return names_; }
     pool::SandboxSpec spec() const;
     /// Creates one with spec().
     pool::SandboxId create();
@@ -57,7 +57,7 @@ public:
 private:
     std::string root_;
     Instance instance_;
-    pool::launcher::Names names_;
+    pool::launcher::SandboxPaths names_;
     std::unique_ptr<Driver> driver_;
     bool started_ = false;
 };

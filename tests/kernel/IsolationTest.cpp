@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/Ids.h"
+#include "pool/launcher/LauncherCapabilities.h"
 #include "pool/sys/Cgroups.h"
 #include "pool/sys/Files.h"
 #include "tests/kernel/Host.h"
@@ -30,6 +31,12 @@ std::string status(const std::string& text, const std::string& field) {
         return value == std::string::npos ? "" : line.substr(value);
     }
     return "missing";
+}
+
+/// The kernel keeps the score that root gives as the lowest of what starts there.
+bool hasFloor() {
+    const std::string own = status(sys::readFile("/proc/self/status").value_or(""), "CapBnd");
+    return (std::stoull(own, nullptr, 16) >> 24U & 1U) != 0;  // CAP_SYS_RESOURCE
 }
 
 const std::string kNoCaps(16, '0');
@@ -99,6 +106,7 @@ TEST_CASE("the agent has no more capabilities than it needs, and a filter",
     Host host;
     const SandboxId id = host.create();
     const std::string proc = "/proc/" + std::to_string(host.initOf(id));
+    const SmallAgent serving(host.runtime().connect(id));  // it has begun
     const std::string text = sys::readFile(proc + "/status").value_or("");
     const std::uint64_t needed = kind() == Kind::Oci ? kAgentCaps : 0;
     for (const char* set : {"CapEff", "CapPrm", "CapBnd"}) {
@@ -109,7 +117,8 @@ TEST_CASE("the agent has no more capabilities than it needs, and a filter",
     CHECK(status(text, "CapAmb") == kNoCaps);
     CHECK(status(text, "NoNewPrivs") == "1");
     CHECK(status(text, "Seccomp") == "2");
-    CHECK(oneLine(proc + "/oom_score_adj") == "900");
+    // Where the kernel keeps no floor for us, it goes as far below its tenants as they could.
+    CHECK(oneLine(proc + "/oom_score_adj") == (hasFloor() ? "900" : "0"));
     host.runtime().destroy(id);
 }
 
@@ -305,6 +314,53 @@ TEST_CASE("memory beyond the limit ends the execution, not the agent", "[kernel]
     CHECK(host.runtime().usage(id)->oom_kills >= 1);
     CHECK(host.runtime().usage(id)->memory_peak_bytes <= host.spec().limits.memory_bytes);
     host.runtime().destroy(id);
+}
+
+TEST_CASE("a tenant that lowers its score is ended before the agent all the same",
+          "[kernel][docker]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId id = host.create();
+    SmallAgent agent(host.runtime().connect(id));
+    const auto lowered = agent.run("echo 0 > /proc/self/oom_score_adj; exec probe memory");
+    CHECK(lowered.signal() == 9);
+    CHECK(agent.run("echo alive").output == "alive\n");
+    const std::string after = agent
+                                  .run(
+                                      "echo 0 > /proc/$$/oom_score_adj; sleep 2.5; cat "
+                                      "/proc/$$/oom_score_adj")
+                                  .output;
+    INFO(after);
+    CHECK(std::stoi(after.substr(after.rfind('\n', after.size() - 2) + 1)) >= 900);
+    host.runtime().destroy(id);
+}
+
+TEST_CASE("oci: the launcher keeps the capabilities that it lists, and hands on no more",
+          "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    std::uint64_t listed = 0;
+    for (const int each : pool::launcher::capabilities()) listed |= 1ULL << each;
+    const std::string ours = sys::readFile("/proc/self/status").value_or("");
+    const std::uint64_t had = std::stoull(status(ours, "CapBnd"), nullptr, 16);
+    const std::string text =
+        sys::readFile("/proc/" + std::to_string(host.launcherPid()) + "/status").value_or("");
+    for (const char* set : {"CapEff", "CapPrm", "CapBnd"}) {
+        INFO(set);
+        CHECK(std::stoull(status(text, set), nullptr, 16) == (listed & had));
+    }
+    CHECK(status(text, "CapInh") == kNoCaps);
+    CHECK(status(text, "CapAmb") == kNoCaps);
+    const std::string limits =
+        sys::readFile("/proc/" + std::to_string(host.launcherPid()) + "/limits").value_or("");
+    const std::size_t core = limits.find("Max core file size");
+    REQUIRE(core != std::string::npos);
+    std::istringstream numbers(limits.substr(core + 18));
+    std::string soft;
+    std::string hard;
+    numbers >> soft >> hard;
+    CHECK(soft == "0");
+    CHECK(hard == "0");
 }
 
 TEST_CASE("oci: the shared image is not changed by a sandbox", "[kernel]") {

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "pool/sys/Cgroups.h"
 #include "pool/sys/Files.h"
 #include "tests/kernel/Host.h"
 #include "tests/kernel/SmallAgent.h"
@@ -48,6 +50,7 @@ TEST_CASE("a sandbox is made, listed with its labels, used and ended without a t
     const auto found = host.runtime().find(id);
     REQUIRE(found);
     CHECK((found->alive && found->listening));
+    CHECK(found->labels == host.spec().labels);
     CHECK_FALSE(host.runtime().find(newId("sb_")));
     {
         SmallAgent agent(host.runtime().connect(id));
@@ -191,6 +194,30 @@ TEST_CASE("a sweep spares what was made since the start", "[kernel][docker][remo
     host.runtime().sweep({});
     CHECK(host.runtime().list().size() == 1);
     host.runtime().destroy(id);
+}
+
+TEST_CASE("oci: what a sweep cannot remove is told, and all else goes", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const SandboxId stuck = host.create();
+    host.create();
+    const auto group = sys::Cgroups::detect().directory("pids", host.cgroupOf(stuck));
+    REQUIRE(group);
+    const std::string nested = *group + "/nested";
+    REQUIRE(::mkdir(nested.c_str(), 0755) == 0);
+    host.kill();
+    host.start();
+    const std::vector<pool::Leftover> left = host.runtime().sweep({});
+    REQUIRE(left.size() == 1);
+    CHECK(left[0].id == stuck);
+    CHECK(left[0].why.find("control group") != std::string::npos);
+    const auto found = host.runtime().list();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].id == stuck);
+    CHECK_FALSE(found[0].alive);
+    REQUIRE(::rmdir(nested.c_str()) == 0);
+    CHECK(host.runtime().sweep({}).empty());
+    CHECK(host.leftovers().empty());
 }
 
 TEST_CASE("a create that fails leaves nothing", "[kernel][docker][remote]") {

@@ -8,7 +8,7 @@
 #include "base/Json.h"
 #include "metrics/Log.h"
 #include "pool/launcher/LauncherClient.h"
-#include "pool/runtime/OciRuntime.h"
+#include "pool/runtime/oci/OciRuntime.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/LoopDevice.h"
 #include "pool/sys/Process.h"
@@ -65,7 +65,7 @@ private:
     }
 
     Instance instance_;
-    pool::launcher::Names names_;
+    pool::launcher::SandboxPaths names_;
     metrics::Log log_;
     Fd socket_;
     std::string digest_;
@@ -87,7 +87,7 @@ std::vector<std::string> OciDriver::leftovers() const {
     for (const std::string& name : sys::listDirectory(names_.uidLeases())) {
         std::error_code gone;
         const std::string holder = fs::read_symlink(names_.uidLeases() + "/" + name, gone).string();
-        if (holder.starts_with(instance_.name + "/"))
+        if (holder.starts_with(instance_.name + "/") || name.starts_with(instance_.name + "."))
             found.push_back("lease " + name + " " + holder);
     }
     for (const sys::LoopInUse& loop : sys::loopsInUse()) {

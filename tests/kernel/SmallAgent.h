@@ -6,7 +6,7 @@
 
 #include "base/Fd.h"
 #include "base/Json.h"
-#include "pool/agent/Frame.h"
+#include "pool/agent/protocol/Frame.h"
 
 namespace hearth::kernel_test {
 

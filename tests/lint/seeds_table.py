@@ -35,7 +35,7 @@ def problems_of(cell, cited):
         if kind == "end":
             text = None
         elif kind == "unit":
-            text = read("tests/unit/mcp/SeedsTest.cpp")
+            text = read("tests/unit/api/mcp/seeds/SeedsTest.cpp")
         elif kind == "folder":
             folder = name
             if not os.path.exists(folder):

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=120
 """Debian packages through the mirror: apt as the image has it, run by a user who is not root on a root that is read-only."""
 
 import os

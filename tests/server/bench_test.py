@@ -1,4 +1,5 @@
-"""`hearth bench` against a real server: what its report holds, and that it leaves nothing behind."""
+# suite: seconds=80 needs=hearth-bench
+"""`hearth-bench` against a real server: what its report holds, and that it leaves nothing behind."""
 
 import json
 import os
@@ -13,7 +14,7 @@ from harness import BUILD, SLOWER, Dockerd, Server, main, pool_yaml, wait_for
 
 def bench(s, *args, env=None, status=0):
     """The report and what was said beside it."""
-    done = subprocess.run([os.path.join(BUILD, "hearth"), "bench", "--url", s.url, "--json", "--allow-busy", *args],
+    done = subprocess.run([os.path.join(BUILD, "hearth-bench"), "--url", s.url, "--json", "--allow-busy", *args],
                           env=dict(os.environ, **(env or {})), capture_output=True, text=True, timeout=300 * SLOWER, check=False)
     assert done.returncode == status, done
     return json.loads(done.stdout) if done.stdout else None, done.stderr
@@ -81,7 +82,7 @@ def stopped():
     """Ctrl-C ends a bench at once, with what it has measured, and leaves neither pool nor workspace"""
     with Server(pools=python_pool()) as s:
         for args in (["--rounds", "100000"], ["--rounds", "0", "--pools", "40"], ["--rounds", "0", "--concurrency", "4"]):
-            process = subprocess.Popen([os.path.join(BUILD, "hearth"), "bench", "--url", s.url, "--json", *args],
+            process = subprocess.Popen([os.path.join(BUILD, "hearth-bench"), "--url", s.url, "--json", *args],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             wait_for("the bench's own pool", lambda: len(s.get("/v1/pools").json["items"]) > 1 or process.poll() is not None, 60)
             time.sleep(1)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=60 needs=node sanitizers=no
 """The official MCP conformance suite against a server with its fixtures, and what needs none against a plain one; the official
 Inspector's lint of every tool's schema."""
 

@@ -114,6 +114,35 @@ print(os.environ)
             assert kinds.count(("https", "allowed")) == 8 and kinds.count(("http", "allowed")) == 8, kinds
 
 
+def however_written():
+    """the token comes back in no escape, over no line's end, in no charset and by no other protocol"""
+    token = "hearth-" + secrets.token_hex(12)
+    with Service(token) as service, secret_files(**{"service-token": token}) as folder:
+        with serving(service, folder, egress_pool(service, stored(service))) as s:
+            workspace = s.open_workspace(pool="e")["id"]
+            done = python(s, workspace, ASK + f"""
+import base64, html, quopri, re, urllib.parse
+status, headers, text = ask("{service.url}/written")
+print(status, len(text))
+plain = text.replace("=\\r\\n", "").replace("\\\\\\n", "")
+for read in (plain, text.replace("\\r", "").replace("\\n", ""), html.unescape(text), urllib.parse.unquote(text), quopri.decodestring(text.encode()).decode(),
+             re.sub(r"[\\\\]u\\{{(\\w+)\\}}", lambda m: chr(int(m[1], 16)), text), text.encode().decode("unicode_escape", "replace")):
+    print("hearth-" in read, base64.b64encode(read.encode()).decode())
+for path in ("/wide", "/switched"):
+    print(ask("{service.url}" + path, headers={{"Accept": "text/plain;charset=utf-16", "Accept-Charset": "utf-16"}}))
+print(ask("{service.url}/echo", headers={{"Accept": "text/plain;charset=utf-16", "Accept-Charset": "utf-16"}})[2].lower().count("charset"))
+""", timeoutSeconds=60)
+            lines = done["stdout"].splitlines()
+            assert lines[0].startswith("200 "), done
+            assert [line.split()[0] for line in lines[1:8]] == ["False"] * 7, done
+            assert lines[8].startswith("(502,") and "utf-16" in lines[8], lines
+            assert lines[9].startswith("(502,") and "another protocol" in lines[9], lines
+            assert lines[10] == "0", lines
+            no_token(s, token, done)
+            seen = s.get(f"/v1/workspaces/{workspace}/egress").json
+            assert [e["decision"] for e in seen["latest"] if e["kind"] == "https"] == ["allowed", "switched", "charset", "allowed"], seen
+
+
 def other_places():
     """basic, a header of another name and a parameter of the URL; the tenant's own of the same name is replaced"""
     token = "hearth-" + secrets.token_hex(12)
@@ -293,8 +322,8 @@ def declared_wrong():
 
 
 # What these show is the server's own doing, whatever makes the sandboxes.
-for test in (other_places, rotated, only_there, hanging, not_there, declared_wrong):
+for test in (however_written, other_places, rotated, only_there, hanging, not_there, declared_wrong):
     test.only = "oci"
 
 if __name__ == "__main__":
-    main("server", [used_not_read, other_places, of_a_claim, rotated, only_there, hanging, not_there, declared_wrong])
+    main("server", [used_not_read, however_written, other_places, of_a_claim, rotated, only_there, hanging, not_there, declared_wrong])

@@ -87,8 +87,8 @@ class Archive(Index):
     def downloads(self):
         return [path for path in map(urllib.parse.unquote, self.asked) if path in self.files]
 
-    def answer(self, path):
+    def answer(self, path, accept):
         path = urllib.parse.unquote(path)
         if path in self.pages:
             return "application/octet-stream", self.lies.get(path, self.pages[path])
-        return super().answer(path)
+        return super().answer(path, accept)

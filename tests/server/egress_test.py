@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=130
 """The one way out of a sandbox: packages through the mirror, an allow-list for the rest, and nothing else, whatever is
 tried from inside. Every refusal has a control in which the same attempt gets through."""
 
@@ -79,8 +80,8 @@ INSTALL = "pip install --quiet hearthfoo && python3 -c 'import hearthfoo, hearth
 def pip_installs():
     """pip install works unchanged in a Mirror pool; the second sandbox downloads nothing, and a raw socket nowhere"""
     wheels = [wheel("hearthfoo", requires=["hearthbar"]), wheel("hearthbar", "2.5")]
-    for as_json in (False, True):
-        with Index(wheels, as_json=as_json) as index, server(pool("m", "Mirror", warm=2), args=mirrored(index)) as s:
+    for html_only in (False, True):
+        with Index(wheels, html_only=html_only) as index, server(pool("m", "Mirror", warm=2), args=mirrored(index)) as s:
             first, second = (s.open_workspace(pool="m") for _ in range(2))
             assert first["network"] == "Mirror", first
             for workspace in (first, second):
@@ -326,10 +327,12 @@ for host in {hosts}:
             assert done["stdout"] == "canary\n403\ncanary\n", done
             assert len(listener.heard) == 2, listener.heard
             seen = s.get(f"/v1/workspaces/{workspace}/egress").json
-            assert [e["decision"] for e in seen["latest"]] == ["allowed", "denied_address", "allowed"], seen
+            # They are told in the order of their ends.
+            decisions = {e["destination"]: e["decision"] for e in seen["latest"]}
+            assert [decisions[host] for host in hosts] == ["allowed", "denied_address", "allowed"] and len(seen["latest"]) == 3, seen
             lines = [line for line in s.log().splitlines() if "egress.request" in line]
-            assert [next(word for word in line.split() if word.startswith("destination=")) for line in lines] == \
-                ["destination=" + host for host in hosts], s.log()
+            assert sorted(next(word for word in line.split() if word.startswith("destination=")) for line in lines) == \
+                sorted("destination=" + host for host in hosts), s.log()
             assert " info " not in s.log(), "the level holds for the rest"
 
 

@@ -307,9 +307,9 @@ class Server:
 
     def start(self, wait=None, env=None):
         wait = self.ready_within if wait is None else wait
-        args = [*self.wrapper, os.path.join(BUILD, "hearth"), "serve", "--listen", f"127.0.0.1:{self.port}",
-                "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.serves_from,
-                "--runtime", self.runtime] + self.extra
+        program = ["hearth-fake"] if self.runtime == "fake" else ["hearth", "serve", "--runtime", self.runtime]
+        args = [*self.wrapper, os.path.join(BUILD, program[0]), *program[1:], "--listen", f"127.0.0.1:{self.port}",
+                "--ops-listen", f"127.0.0.1:{self.ops_port}", "--data-dir", self.serves_from] + self.extra
         if self.pools_file:
             args += ["--pools", self.pools_file]
         if self.config:
@@ -678,9 +678,14 @@ def missing():
     return None
 
 
+def asked_for(test):
+    """Whether an argument of this program is a part of its name; all are without arguments."""
+    return len(sys.argv) == 1 or any(part in test.__name__ for part in sys.argv[1:])
+
+
 def chosen(test):
     """Whether main() would run it: for tests whose needs cost time to look for."""
-    return (sys.argv[1] if len(sys.argv) > 1 else "") in test.__name__ and getattr(test, "only", RUNTIMES[0]) in RUNTIMES
+    return asked_for(test) and getattr(test, "only", RUNTIMES[0]) in RUNTIMES
 
 
 def note(text):
@@ -700,13 +705,13 @@ def record(outcome, stage, name):
 
 
 def main(stage, tests):
-    """Runs the functions whose names hold the first argument, all without one, on each runtime; on docker with a daemon
+    """Runs the functions whose names hold an argument, all without one, on each runtime; on docker with a daemon
     of their own. A function with an attribute `only` runs on that runtime; on docker-remote those with `remote` run."""
     global dockerd, default_runtime
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the ends of contexts still run
     failed = False
     for default_runtime in RUNTIMES:
-        here = [test for test in tests if runs_here(test)]
+        here = [test for test in tests if runs_here(test) and asked_for(test)]
         if on_docker() and here and not missing():
             dockerd = Dockerd(tls=on_remote_docker())
             try:
@@ -726,12 +731,9 @@ def runs_here(test):
 
 
 def run_all(stage, tests):
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     why = missing()
     failed = False
     for test in tests:
-        if wanted not in test.__name__:
-            continue
         name = test.__doc__.strip().splitlines()[0] if test.__doc__ else test.__name__
         name += f" ({default_runtime})" if on_docker() else ""
         if why:

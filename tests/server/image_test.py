@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: needs=kernel_probe
 """Images of one's own, black box: imported from archives and layouts that are made here, checked, used and
 collected. What a hostile archive tries must fail with its reason and leave nothing."""
 

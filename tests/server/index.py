@@ -52,12 +52,16 @@ def tarball(name, version="1.0.0", code="module.exports = 42\n", dependencies=No
     return manifest, out.getvalue()
 
 
+SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"
+
+
 class Index:
     """Use as a context. `asked` holds each path in the order it was asked for. `moved`: what files are redirected to,
-    as a prefix of their paths; /elsewhere is here again."""
+    as a prefix of their paths; /elsewhere is here again. Project pages are JSON for whoever accepts it, unless
+    `html_only`."""
 
-    def __init__(self, wheels=(), tarballs=(), delay=0.0, as_json=False, moved=None):
-        self.asked, self.delay, self.as_json, self.moved = [], delay, as_json, moved
+    def __init__(self, wheels=(), tarballs=(), delay=0.0, html_only=False, moved=None):
+        self.asked, self.delay, self.html_only, self.moved = [], delay, html_only, moved
         self.files, self.projects, self.packages, self.lies, self.away = {}, {}, {}, {}, False
         for filename, content in wheels:
             self.files[f"/files/{filename}"] = content
@@ -100,11 +104,11 @@ class Index:
         """Gives other bytes than the index tells the hash of."""
         self.lies[path] = content
 
-    def project(self, name):
+    def project(self, name, accept):
         names = self.projects[name]
         hashes = {n: hashlib.sha256(self.files[f"/files/{n}"]).hexdigest() for n in names}
-        if self.as_json:
-            return "application/vnd.pypi.simple.v1+json", json.dumps({"meta": {"api-version": "1.0"}, "name": name, "files": [
+        if SIMPLE_JSON in accept and not self.html_only:
+            return SIMPLE_JSON, json.dumps({"meta": {"api-version": "1.0"}, "name": name, "files": [
                 {"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": hashes[n]}} for n in names]})
         return "text/html", "<!DOCTYPE html><body>" + "".join(
             f'<a href="../../files/{n}#sha256={hashes[n]}">{n}</a>' for n in names)
@@ -117,13 +121,13 @@ class Index:
             versions[manifest["version"]] = dict(manifest, dist=dist)
         return "application/json", json.dumps({"name": name, "dist-tags": {"latest": list(versions)[-1]}, "versions": versions})
 
-    def answer(self, path):
+    def answer(self, path, accept):
         if path in self.files:
             time.sleep(self.delay)
             return "application/octet-stream", self.lies.get(path, self.files[path])
         parts = path.strip("/").split("/")
         if parts[0] == "simple" and len(parts) == 2 and parts[1] in self.projects:
-            return self.project(parts[1])
+            return self.project(parts[1], accept)
         if parts[0] == "npm" and len(parts) == 2 and parts[1] in self.packages:
             return self.packument(parts[1])
         return None
@@ -146,7 +150,7 @@ class Index:
                     return
                 self.path = self.path.removeprefix("/elsewhere")
                 index.asked.append(self.path)
-                found = index.answer(self.path)
+                found = index.answer(self.path, self.headers.get("Accept", ""))
                 kind, body = found or ("text/plain", "nothing here")
                 body = body.encode() if isinstance(body, str) else body
                 self.send_response(200 if found else 404)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=90
 """What a pool's sandboxes have installed: once, by a lock, shared read-only, there before anybody claims them."""
 
 import glob

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
+# suite: seconds=110
 """Bad neighbours, black box, on real sandboxes of the python image: floods, children left behind, clients that do not
 read, memory that runs out. Who is beside them must not notice, and each answer must say what was."""
 
 import base64
 import json
 import os
+import signal
 import struct
 import sys
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Growth, Reader, Server, Shared, commands_with, growth_allowed, main, new_key, pool_yaml, wait_for  # noqa: E402
+from harness import Growth, Reader, Server, Shared, commands_with, growth_allowed, main, new_key, parent, pids, pool_yaml, wait_for  # noqa: E402
 
 PREWARM = "  template:\n    prewarm: {languages: [python], imports: [numpy, pandas, matplotlib.pyplot], timeout: 60s}\n"
 shared = Shared(pools=pool_yaml("python", image="python", memory="512Mi").replace("  template:\n", PREWARM, 1))
@@ -167,7 +169,8 @@ def left_behind():
                 out = execute(s, w, code=code, **where)
                 assert (out["status"], out["stdout"], out["stderr"]) == ("ok", "next\n", ""), out
         neighbour.works()
-        assert len(commands_with(word)) == len(names)
+        # A ghost that forks its next sleep is seen twice for that moment.
+        wait_for("one process for each ghost", lambda: len(commands_with(word)) == len(names))
         assert s.call("DELETE", f"/v1/workspaces/{w}").status == 204
         wait_for("the end of all ghosts", lambda: not commands_with(word))
         neighbour.works()
@@ -320,6 +323,54 @@ def zygote_out_of_memory():
         print(f"      {[(x['status'], x['interpreter']) for x in seen]}", flush=True)
         for out in seen:
             assert out["status"] in ("ok", "oom") and out["interpreter"] in ("zygote", "cold"), out
+
+
+# Takes itself below the agent's score before it asks for memory.
+BELOW = ("touch started; while [ ! -e go ]; do sleep 0.1; done; echo {score} > /proc/$$/oom_score_adj\n"
+         """exec awk 'BEGIN {{ s = "x"; while (1) s = s s }}'""")
+
+
+def is_agent(pid, instance):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f, open(f"/proc/{pid}/cgroup", encoding="ascii") as g:
+            return f.read().startswith(b"/.hearth/agent") and instance in g.read()
+    except OSError:
+        return False
+
+
+def inside(pid, name):
+    """A file of the workspace that a process sees."""
+    return os.path.join("/proc", str(pid), "root", "workspace", name)
+
+
+def state(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
+def agent_out_of_memory():
+    """what runs when the kernel ends the agent for memory is told as oom, not as lost"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        with open("/proc/self/status", encoding="ascii") as f:
+            bounding = next(int(line.split()[1], 16) for line in f if line.startswith("CapBnd:"))
+        hungry = BELOW.format(score=900 if bounding >> 24 & 1 else 0)
+        runs = [s.post(f"/v1/workspaces/{w}/executions", {"command": each, "background": True}).json["id"]
+                for each in (hungry, "sleep 60")]
+        wait_for("its start", lambda: s.get(f"/v1/workspaces/{w}/files/started").status == 200)
+        # Stopped, it neither raises anybody's score nor hears of the end. Then it goes itself, as the next that the kernel takes.
+        [agent] = [pid for pid in pids() if is_agent(pid, s.instance) and os.path.exists(inside(pid, "started"))]
+        os.kill(agent, signal.SIGSTOP)
+        os.close(os.open(inside(agent, "go"), os.O_CREAT))
+        wait_for("the kernel's kill", lambda: any(parent(pid) == agent and state(pid) == "Z" for pid in pids()), 60)
+        os.kill(agent, signal.SIGKILL)
+        for run in runs:
+            told = wait_for("its end", lambda run=run: (e := s.get(f"/v1/executions/{run}").json)["status"] != "running" and e, 30)
+            assert told["status"] == "oom", told
+        assert s.get(f"/v1/workspaces/{w}").status == 410
 
 
 # What the sandboxes before this one show in their READMEs, word for word.
@@ -488,11 +539,13 @@ def who_waits_goes_first():
 
 
 who_waits_goes_first.only = "oci"  # docker's daemon has its own ways
+agent_out_of_memory.only = "oci"  # of a container that has ended docker tells no count of kills
 
 
 if __name__ == "__main__":
     try:
         main("server", [who_waits_goes_first, flood, left_behind, left_behind_by_a_context, unread, out_of_memory, who_ran_out_of_memory, zygote_out_of_memory,
+                        agent_out_of_memory,
                         readme_examples, order_and_terminal, the_end])
     finally:
         shared.clean_up()

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -170,6 +171,45 @@ def refusals():
             refused(s, r.place + "/ok:1", 422, "images.onDemand")
 
 
+def inside_out():
+    """what a reference, a redirect or a token service points to is not reached where it is inside; an exemption lets it"""
+    name = socket.gethostname()
+    try:
+        here = socket.gethostbyname(name)
+    except OSError:
+        here = ""
+    if not here.startswith("127."):
+        print("      without a name for this machine that means its loopback", flush=True)
+        return
+    with scratch() as tmp, Registry({"ok:1": layout(f"{tmp}/ok", "ok")}) as r, Registry({"ok:1": f"{tmp}/ok"}) as other:
+        named = r.place.replace("127.0.0.1", name)
+        patterns = [r.place + "/*:*", named + "/*:*", "127.1:5000/*:*"]
+        insecure = f"  insecureRegistries: {json.dumps([r.place, named])}\n"
+        text = config(None, patterns) + insecure
+        with Server(pools=pool_yaml(warm=0), config=text) as s:
+            refused(s, named + "/ok:1", 422, "not fetched from", "egress.exempt")
+            refused(s, "127.1:5000/ok:1", 422, "usual spelling")
+            assert not r.asked and "denied_address" in s.log(), r.asked
+            if not on_docker():  # the daemon goes where it likes
+                for place, told in ((other.place, ""), (other.place.replace("127.0.0.1", name), "not fetched from"),
+                                    ("169.254.169.254", "not fetched from")):
+                    for point in ("moved", "realm"):
+                        setattr(r, point, f"http://{place}")
+                        answer = s.post("/v1/workspaces", {"image": r.place + "/ok:1"})
+                        assert answer.status in (422, 503) and told in answer.body.decode(), (place, point, answer)
+                        setattr(r, point, None)
+                        time.sleep(5.2)  # a failure is told again so long
+                assert not other.asked, other.asked
+            w = s.open_workspace(image=r.place + "/ok:1")
+            assert s.run(w["id"], "cat /which")["stdout"] == "ok"
+        with Server(pools=pool_yaml(warm=0), config=text, args=["--egress-exempt", "127.0.0.0/8"]) as s:
+            if on_docker():
+                return
+            r.moved = f"http://{other.place.replace('127.0.0.1', name)}"
+            w = s.open_workspace(image=named + "/ok:1")
+            assert s.run(w["id"], "cat /which")["stdout"] == "ok" and any(k.startswith("blobs/") for k in other.asked), other.asked
+
+
 def mcp(s, tool, arguments):
     """The result of one tool call."""
     headers = {"Accept": "application/json, text/event-stream"}
@@ -225,7 +265,10 @@ def collected():
             def here(text):
                 if on_docker():
                     return any(text in x for x in docker("images", "--digests", "-a").splitlines())
-                return any(inspect(s, n)["reference"] == f"{r.place}/{text}:1" for n in images(s))
+                try:
+                    return any(inspect(s, n)["reference"] == f"{r.place}/{text}:1" for n in images(s))
+                except AssertionError:  # it goes while it is looked at
+                    return True
             time.sleep(4)
             assert s.run(w["id"], "cat /which")["stdout"] == "d", "a used one stays"
             if on_docker():
@@ -350,4 +393,4 @@ old_tags.only = "docker"
 disk_full.only = "oci"
 
 if __name__ == "__main__":
-    main("server", [fetched, together, refusals, slow, collected, by_every_name, local, old_tags, stored_tag, disk_full])
+    main("server", [fetched, together, refusals, inside_out, slow, collected, by_every_name, local, old_tags, stored_tag, disk_full])

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=200
 """Packages that an execution brings along: what is absent is installed before it runs, as a part of it, and what
 interpreters were warmed with before gives way to it."""
 

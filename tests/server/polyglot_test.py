@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=180 needs=polyglot sanitizers=no
 """The polyglot image in real sandboxes: every language of its table runs, compiles, fails and speaks as programs do.
 The languages are one table of data here too; a compiled one also says how its compiler complains."""
 

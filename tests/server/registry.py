@@ -10,11 +10,13 @@ import threading
 
 class Registry:
     """`images` maps "repository:tag" to the folder of a layout. `place` is its HOST:PORT; `asked` counts GETs by what
-    they were for: "manifests/1", "blobs/sha256:…". While `held` is set nothing but manifests is answered."""
+    they were for: "manifests/1", "blobs/sha256:…". While `held` is set nothing but manifests is answered. With `moved`
+    blobs are at that URL, with `realm` a token of that URL is wanted."""
 
     def __init__(self, images):
         self.images, self.asked, self.held, self.go = dict(images), {}, False, threading.Event()
         self.lock = threading.Lock()
+        self.moved = self.realm = None
         registry = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -59,6 +61,10 @@ class Registry:
                 self.asked[key] = self.asked.get(key, 0) + 1
         if kind == "blobs" and self.held:
             self.go.wait(60)
+        if self.realm and "Authorization" not in request.headers:
+            return self.elsewhere(request, 401, "WWW-Authenticate", f'Bearer realm="{self.realm}",service="r"')
+        if self.moved and kind == "blobs":
+            return self.elsewhere(request, 307, "Location", self.moved + request.path)
         if parts == ["v2"] or found:
             body = b"{}"
             if found:
@@ -78,6 +84,13 @@ class Registry:
         with contextlib.suppress(OSError):  # who asked may have gone
             if with_body:
                 request.wfile.write(body)
+
+    @staticmethod
+    def elsewhere(request, status, field, value):
+        request.send_response(status)
+        request.send_header(field, value)
+        request.send_header("Content-Length", "0")
+        request.end_headers()
 
     def hold(self):
         self.held = True

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=100 needs=hearth-fake
 """REST, black box, on real sandboxes: what API.md promises, and rude input."""
 
 import base64
@@ -470,6 +471,10 @@ def operations():
                        "hearth_reclaims_total", "hearth_executions_total", "hearth_execution_duration_seconds", "hearth_execution_overhead_seconds",
                        "hearth_reconcile_total", "hearth_workqueue_depth", "hearth_http_request_duration_seconds", "hearth_build_info", "process_resident_memory_bytes"):
             assert series in text, series
+        for lane in ("records", "pools", "creates", "destroys", "images", "asks"):
+            assert f'hearth_workqueue_depth{{lane="{lane}"}}' in text, lane
+        for operation in () if on_docker() else ("create", "destroy", "narrow", "prepareImage"):
+            assert f'hearth_launcher_operations_stuck{{operation="{operation}"}} 0' in text, operation
         assert re.search(r'hearth_claims_total\{[^}]*result="error"[^}]*\} 0', text)
         assert "sb_" not in text and "ws_" not in text and "ex_" not in text
         assert s.ops("/healthz").status == 200 and s.ops("/readyz").status == 200

@@ -98,6 +98,22 @@ class Service:
                     return None
                 if path == "/zipped":  # whatever the client takes
                     return self.send(200, gzip.compress(outer.token.encode()), {"Content-Encoding": "gzip"})
+                if path == "/written":  # as servers write it that mean to be careful
+                    token, half = outer.token, len(outer.token) // 2
+                    ways = ["\\x%02x", "\\u{%x}", "\\%03o", "&#%d", "&#x%X", "=%02X", "\\u%04x", "%%%02X"]
+                    lines = ["".join(way % ord(c) for c in token) for way in ways]
+                    lines += [token[:half] + end + token[half:] for end in ("\n", "\r\n", "=\r\n", "\\\n")]
+                    return self.send(200, "\n\n".join(lines).encode(), {"Content-Type": "text/plain; charset=UTF-8"})
+                if path == "/wide":  # whatever charset the client takes
+                    asked = f"{self.headers}".lower()
+                    return self.send(200, outer.token.encode("utf-16"), {"Content-Type": f"text/plain; charset=utf-16; asked={'charset' in asked}"})
+                if path == "/switched":
+                    self.send_response(101)
+                    self.send_header("Upgrade", "mine")
+                    self.end_headers()
+                    self.wfile.write(outer.token.encode())
+                    self.close_connection = True
+                    return None
                 if path == "/away":
                     return self.send(302, b"", {"Location": f"/echo?{urllib.parse.urlsplit(self.path).query}"})
                 if path == "/big":

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/mcp/Catalog.h"
+#include "api/mcp/server/Catalog.h"
 
 namespace hearth::mcp::conformance {
 

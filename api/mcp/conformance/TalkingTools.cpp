@@ -9,10 +9,10 @@ namespace {
 /// What the suite asks for between two messages.
 constexpr std::chrono::milliseconds kPause{50};
 
-using Work = std::function<ToolResult(Conversation&, const Arguments&)>;
+using PendingWork = std::function<ToolResult(Conversation&, const Arguments&)>;
 
 Tool talking(const std::string& name, const std::string& description,
-             const std::vector<std::pair<std::string, std::string>>& arguments, Work work) {
+             const std::vector<std::pair<std::string, std::string>>& arguments, PendingWork work) {
     return fixture(name, description, arguments,
                    [work = std::move(work)](const CallContext&, const Arguments& given) {
                        return LiveCall{[work, given](Conversation& conversation) {

@@ -6,11 +6,11 @@
 
 #include "api/auth/Audited.h"
 #include "api/http/RequestFacts.h"
-#include "api/mcp/http/Answering.h"
+#include "api/mcp/http/ReplyAssembler.h"
 
 namespace hearth::mcp {
 
-controller::Principal admitted(const Hub& hub, api::Request& request, Counts counts) {
+controller::Principal admitted(const McpContext& hub, api::Request& request, Counts counts) {
     metrics::AuditEntry draft;
     draft.surface = "mcp";
     draft.operation = request.method() == "POST" ? "message" : "stream";
@@ -22,7 +22,7 @@ controller::Principal admitted(const Hub& hub, api::Request& request, Counts cou
     return who;
 }
 
-void countFurther(const Hub& hub, api::Request& request, const controller::Principal& who,
+void countFurther(const McpContext& hub, api::Request& request, const controller::Principal& who,
                   std::size_t messages) {
     for (std::size_t i = 1; i < messages; ++i) auth::require(hub.limits, request, who.tenant);
 }
@@ -45,8 +45,8 @@ std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t 
     }
 }
 
-Server::Reply handled(const Hub& hub, Server& server, const Caller& caller,
-                      const Message& message) {
+McpServer::Reply handled(const McpContext& hub, McpServer& server, const Caller& caller,
+                         const Message& message) {
     if (message.kind != MessageKind::Request || message.method != "tools/call") {
         return server.handle(caller, message);
     }
@@ -56,8 +56,8 @@ Server::Reply handled(const Hub& hub, Server& server, const Caller& caller,
     } catch (const Error& error) {
         return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
     }
-    Server::Reply reply = server.handle(caller, message);
-    if (auto* slow = std::get_if<SlowCall>(&reply)) slow->place = std::move(place);
+    McpServer::Reply reply = server.handle(caller, message);
+    if (auto* slow = std::get_if<PendingToolCall>(&reply)) slow->place = std::move(place);
     if (auto* live = std::get_if<LiveReply>(&reply)) live->place = std::move(place);
     return reply;
 }

@@ -3,8 +3,8 @@
 #include <variant>
 
 #include "api/http/Handler.h"
-#include "api/mcp/Server.h"
-#include "api/mcp/http/Hub.h"
+#include "api/mcp/http/McpContext.h"
+#include "api/mcp/server/McpServer.h"
 
 namespace hearth::mcp {
 
@@ -15,13 +15,14 @@ std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t 
 /// Who asks, and within its rate if this is a call of it. A denial is recorded (401, 429); what a
 /// tool call does is recorded by Server. Throws Error(Unauthorized, Forbidden, RateLimited).
 enum class Counts { Call, Nothing };
-controller::Principal admitted(const Hub& hub, api::Request& request, Counts counts);
+controller::Principal admitted(const McpContext& hub, api::Request& request, Counts counts);
 /// Counts the other messages of a batch, as admitted() has counted the first.
-void countFurther(const Hub& hub, api::Request& request, const controller::Principal& who,
+void countFurther(const McpContext& hub, api::Request& request, const controller::Principal& who,
                   std::size_t messages);
-/// Server::handle(), with a tool call in one of the places that its tenant has for them: until it
-/// is answered, whatever becomes of the connection. Without one it is refused and not begun.
-Server::Reply handled(const Hub& hub, Server& server, const Caller& caller, const Message& message);
+/// McpServer::handle(), with a tool call in one of the places that its tenant has for them: until
+/// it is answered, whatever becomes of the connection. Without one it is refused and not begun.
+McpServer::Reply handled(const McpContext& hub, McpServer& server, const Caller& caller,
+                         const Message& message);
 /// Who sends an HTTP request, without what its era or session adds.
 Caller callerOf(const api::Request& request, const controller::Principal& who);
 

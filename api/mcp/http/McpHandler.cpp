@@ -33,7 +33,7 @@ api::Response McpHandler::handle(api::Request& request) {
     if (request.method() == "GET") return listen(request);
     if (request.method() == "DELETE") return endSession(request);
     api::Response response = mcpRefusal(405, {}, rpc::kTransport, "Method not allowed");
-    response.headers.emplace_back("Allow", "GET, POST, DELETE");
+    response.headers.add("Allow", "GET, POST, DELETE");
     return response;
 }
 
@@ -45,22 +45,25 @@ api::Response McpHandler::post(api::Request& request) {
                           "Accept must allow application/json or text/event-stream");
     }
     // Before the body is read: a slow one holds a worker of its tenant's share.
-    std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
-    std::variant<Json, api::Response> posted = postedJson(request, hub_.options.max_body);
-    if (auto* refusal = std::get_if<api::Response>(&posted)) return std::move(*refusal);
+    return hub_.shares.answer(request, who.tenant, [this, &request, who, accepts] {
+        return posted(request, who, accepts);
+    });
+}
+
+api::Response McpHandler::posted(api::Request& request, const controller::Principal& who,
+                                 Accepts accepts) {
+    std::variant<Json, api::Response> json = postedJson(request, hub_.options.max_body);
+    if (auto* refusal = std::get_if<api::Response>(&json)) return std::move(*refusal);
     const Classified classified =
-        classify(std::get<Json>(posted), request.header("MCP-Protocol-Version"));
+        classify(std::get<Json>(json), request.header("MCP-Protocol-Version"));
     if (classified.kind == Classified::Kind::Dropped) return mcpAnswer(202);
     if (classified.kind == Classified::Kind::Refused) {
         return mcpRefusal(classified.status, classified.id, classified.error.code,
                           classified.error.message, classified.error.data);
     }
     countFurther(hub_, request, who, classified.messages.size());
-    api::Response response = classified.kind == Classified::Kind::Modern
-                                 ? modern(request, who, classified, accepts)
-                                 : legacy(request, who, classified, accepts);
-    response.ticket = std::move(ticket);
-    return response;
+    return classified.kind == Classified::Kind::Modern ? modern(request, who, classified, accepts)
+                                                       : legacy(request, who, classified, accepts);
 }
 
 api::Response McpHandler::modern(api::Request& request, const controller::Principal& who,
@@ -88,7 +91,7 @@ api::Response McpHandler::modern(api::Request& request, const controller::Princi
         caller.log_severity = logSeverity(*level);
     }
     if (message.method == "subscriptions/listen") return subscriptions(request, caller, message);
-    Answering answering(hub_, who.tenant, "", classified.version, true);
+    ReplyAssembler answering(hub_, who.tenant, "", classified.version, true);
     answering.add(handled(hub_, server_, caller, message));
     return std::move(answering).answer(request, accepts);
 }
@@ -105,7 +108,7 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
     if (!problem.is_null()) return mcpAnswer(200, dumpJson(problem));
 
     const Catalog& catalog = server_.catalog();
-    Notices::Listener listener{caller.context.who, {}};
+    ChangeNotifier::Listener listener{caller.context.who, {}};
     listener.subscription = message.id;
     Interest& interest = listener.interest;
     interest.tools = flag(*wanted, "toolsListChanged");
@@ -114,7 +117,7 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
     if (const Json* uris = member(*wanted, "resourceSubscriptions");
         uris != nullptr && uris->is_array() && catalog.resources) {
         for (const Json& uri : *uris) {
-            if (uri.is_string() && interest.uris.size() < Notices::kMaxUris &&
+            if (uri.is_string() && interest.uris.size() < ChangeNotifier::kMaxUris &&
                 uri.get_ref<const std::string&>().size() <= kLongestUri) {
                 interest.uris.insert(uri.get<std::string>());
             }
@@ -139,6 +142,7 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
         response.body = sseEvent(acknowledged) + sseEvent(listener.farewell);
         return response;
     }
+    response.news = true;
     response.body = api::StreamStarter([&notices = hub_.notices, stop = request.stopToken(),
                                         first = sseEvent(acknowledged),
                                         listener = listener](std::shared_ptr<api::Stream> stream) {
@@ -192,7 +196,7 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     caller.version = session->version;
     caller.calls_scope = session->id;
     caller.log_severity = hub_.log_levels.of(session->id);
-    Answering answering(hub_, who.tenant, session->id, session->version, false);
+    ReplyAssembler answering(hub_, who.tenant, session->id, session->version, false);
     if (classified.batch) answering.setBatch();
     for (const Message& message : classified.messages) {
         if (request.stopToken().stop_requested()) break;  // a batch of slow ones
@@ -229,9 +233,9 @@ api::Response McpHandler::initialize(const controller::Principal& who, const Mes
     }
     if (!version.empty()) {
         const Json* capabilities = member(message.params, "capabilities");
-        response.headers.emplace_back(
-            kSessionHeader, hub_.sessions.issue(ownerOf(who), version,
-                                                capabilities == nullptr ? Json() : *capabilities));
+        response.headers.add(kSessionHeader,
+                             hub_.sessions.issue(ownerOf(who), version,
+                                                 capabilities == nullptr ? Json() : *capabilities));
     }
     return response;
 }
@@ -243,7 +247,7 @@ api::Response McpHandler::listen(api::Request& request) {
         api::Response response =
             mcpRefusal(405, {}, rpc::kTransport,
                        "A GET here opens an event stream: Accept: text/event-stream");
-        response.headers.emplace_back("Allow", "GET, POST, DELETE");
+        response.headers.add("Allow", "GET, POST, DELETE");
         return response;
     }
     api::Response refusal;
@@ -260,6 +264,7 @@ api::Response McpHandler::listen(api::Request& request) {
             });
         return response;
     }
+    response.news = true;
     response.body =
         api::StreamStarter([&hub = hub_, who, id = session->id,
                             stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "api/http/Handler.h"
-#include "api/mcp/Server.h"
-#include "api/mcp/http/Answering.h"
-#include "api/mcp/http/Hub.h"
+#include "api/mcp/http/McpContext.h"
+#include "api/mcp/http/ReplyAssembler.h"
+#include "api/mcp/server/McpServer.h"
 
 namespace hearth::mcp {
 
@@ -15,7 +15,7 @@ namespace hearth::mcp {
 class McpHandler final : public api::Handler {
 public:
     /// Both outlive the handler.
-    McpHandler(Hub& hub, Server& server) : hub_(hub), server_(server) {}
+    McpHandler(McpContext& hub, McpServer& server) : hub_(hub), server_(server) {}
 
     api::Response handle(api::Request& request) override;
 
@@ -27,6 +27,8 @@ private:
     };
 
     api::Response post(api::Request& request);
+    /// With a place of the tenant's share.
+    api::Response posted(api::Request& request, const controller::Principal& who, Accepts accepts);
     api::Response listen(api::Request& request);
     api::Response endSession(api::Request& request);
     api::Response legacy(api::Request& request, const controller::Principal& who,
@@ -44,8 +46,8 @@ private:
     void noteSubscription(const std::string& tenant, const Session& session,
                           const Message& message);
 
-    Hub& hub_;
-    Server& server_;
+    McpContext& hub_;
+    McpServer& server_;
 };
 
 }  // namespace hearth::mcp

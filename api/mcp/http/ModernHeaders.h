@@ -5,7 +5,7 @@
 
 #include "api/http/Handler.h"
 #include "api/mcp/protocol/JsonRpc.h"
-#include "api/mcp/tools/Tools.h"
+#include "api/mcp/tools/Toolbox.h"
 
 namespace hearth::mcp {
 

@@ -95,7 +95,7 @@ private:
 namespace {
 
 /// What the calls of an answer hold.
-class ReplayOutlet final : public Outlet {
+class ReplayOutlet final : public MessageSink {
 public:
     explicit ReplayOutlet(std::shared_ptr<ReplayLog> log) : log_(std::move(log)) {}
     ~ReplayOutlet() override { log_->end(); }
@@ -111,8 +111,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Outlet> ReplayStreams::open(const std::string& tenant, const std::string& session,
-                                            std::shared_ptr<api::Stream> stream, bool prime) {
+std::shared_ptr<MessageSink> ReplayStreams::open(const std::string& tenant,
+                                                 const std::string& session,
+                                                 std::shared_ptr<api::Stream> stream, bool prime) {
     const std::string id = newId("");
     const auto log = std::make_shared<ReplayLog>(id, tenant, session, clock_);
     log->begin(std::move(stream), prime);

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/mcp/http/Outlet.h"
+#include "api/mcp/http/MessageSink.h"
 #include "base/Clock.h"
 
 namespace hearth::mcp {
@@ -26,8 +26,8 @@ public:
 
     /// A new answer of a tenant's session on `stream`. With `prime`, it begins with an event that
     /// has an id and no data, so that even the first message can be fetched again.
-    std::shared_ptr<Outlet> open(const std::string& tenant, const std::string& session,
-                                 std::shared_ptr<api::Stream> stream, bool prime);
+    std::shared_ptr<MessageSink> open(const std::string& tenant, const std::string& session,
+                                      std::shared_ptr<api::Stream> stream, bool prime);
     /// Whether resume() would find it.
     bool knows(const std::string& session, std::string_view last_event_id);
     /// Sends what followed that event on `stream` and moves the answer there.

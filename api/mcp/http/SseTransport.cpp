@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "api/mcp/http/Admission.h"
-#include "api/mcp/http/Answering.h"
+#include "api/mcp/http/ReplyAssembler.h"
 #include "base/Ids.h"
 
 namespace hearth::mcp {
@@ -11,7 +11,7 @@ namespace hearth::mcp {
 struct SseTransport::Session {
     controller::Principal who;
     std::string id;
-    std::shared_ptr<Outlet> outlet;
+    std::shared_ptr<MessageSink> outlet;
     std::mutex mutex;
     std::string version;                        ///< guarded by mutex
     Json client_capabilities = Json::object();  ///< guarded by mutex
@@ -25,9 +25,9 @@ struct SseTransport::Session {
 namespace {
 
 /// The share of one answer in a session's stream, which goes on after it.
-class SharedOutlet final : public Outlet {
+class SharedOutlet final : public MessageSink {
 public:
-    explicit SharedOutlet(std::shared_ptr<Outlet> stream) : stream_(std::move(stream)) {}
+    explicit SharedOutlet(std::shared_ptr<MessageSink> stream) : stream_(std::move(stream)) {}
 
     void send(const Json& message) override { stream_->send(message); }
     bool closed() const override { return stream_->closed(); }
@@ -36,25 +36,26 @@ public:
     }
 
 private:
-    const std::shared_ptr<Outlet> stream_;
+    const std::shared_ptr<MessageSink> stream_;
 };
 
 }  // namespace
 
-SseTransport::SseTransport(Hub& hub, Server& server, std::string messages_path)
+SseTransport::SseTransport(McpContext& hub, McpServer& server, std::string messages_path)
     : hub_(hub), server_(server), messages_path_(std::move(messages_path)) {}
 
 api::Response SseTransport::handle(api::Request& request) {
     if (request.method() == "GET") return open(request);
     if (request.method() == "POST") return message(request);
     api::Response response = mcpRefusal(405, {}, rpc::kTransport, "Method not allowed");
-    response.headers.emplace_back("Allow", "GET, POST");
+    response.headers.add("Allow", "GET, POST");
     return response;
 }
 
 api::Response SseTransport::open(api::Request& request) {
     const controller::Principal who = admitted(hub_, request, Counts::Nothing);
     api::Response response = eventAnswer();
+    response.news = true;
     response.body =
         api::StreamStarter([table = table_, who, path = messages_path_, &hub = hub_,
                             stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
@@ -62,7 +63,7 @@ api::Response SseTransport::open(api::Request& request) {
             session->who = who;
             session->id = newId("");
             stream->send("event: endpoint\ndata: " + path + "?sessionId=" + session->id + "\n\n");
-            session->outlet = std::make_shared<StreamOutlet>(stream);
+            session->outlet = std::make_shared<StreamSink>(stream);
             {
                 const std::lock_guard lock(table->mutex);
                 table->sessions[session->id] = session;
@@ -101,10 +102,16 @@ api::Response SseTransport::message(api::Request& request) {
     if (!session || session->who.tenant != who.tenant || session->who.token_id != who.token_id) {
         return mcpRefusal(404, {}, rpc::kSessionNotFound, "Session not found");
     }
-    const std::shared_ptr<void> ticket = hub_.shares.take(who.tenant);
-    std::variant<Json, api::Response> posted = postedJson(request, hub_.options.max_body);
-    if (auto* refusal = std::get_if<api::Response>(&posted)) return std::move(*refusal);
-    const Classified classified = classify(std::get<Json>(posted), std::nullopt);
+    return hub_.shares.answer(request, who.tenant, [this, &request, who, session] {
+        return posted(request, who, session);
+    });
+}
+
+api::Response SseTransport::posted(api::Request& request, const controller::Principal& who,
+                                   const std::shared_ptr<Session>& session) {
+    std::variant<Json, api::Response> json = postedJson(request, hub_.options.max_body);
+    if (auto* refusal = std::get_if<api::Response>(&json)) return std::move(*refusal);
+    const Classified classified = classify(std::get<Json>(json), std::nullopt);
     if (classified.kind == Classified::Kind::Refused) {
         return mcpRefusal(classified.status, classified.id, classified.error.code,
                           classified.error.message, classified.error.data);
@@ -157,17 +164,17 @@ void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& s
         caller.version = session->version;
         caller.context.client_capabilities = session->client_capabilities;
     }
-    Server::Reply reply = handled(hub_, server_, caller, message);
+    McpServer::Reply reply = handled(hub_, server_, caller, message);
     const auto outlet = std::make_shared<SharedOutlet>(session->outlet);
     if (const auto* done = std::get_if<Json>(&reply)) outlet->send(*done);
     if (auto* live = std::get_if<LiveReply>(&reply)) {
         hub_.live_calls->start(std::move(*live), session->id, outlet);
     }
-    if (auto* slow = std::get_if<SlowCall>(&reply)) {
-        std::vector<SlowCall> calls;
+    if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
+        std::vector<PendingToolCall> calls;
         calls.push_back(std::move(*slow));
         hub_.slow_calls->follow(outlet, std::move(calls), request.stopToken(),
-                                SlowCalls::HangUp::LeavesRunning);
+                                PendingToolCalls::HangUp::LeavesRunning);
     }
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "api/http/Handler.h"
-#include "api/mcp/Server.h"
-#include "api/mcp/http/Hub.h"
+#include "api/mcp/http/McpContext.h"
+#include "api/mcp/server/McpServer.h"
 
 namespace hearth::mcp {
 
@@ -17,7 +17,7 @@ namespace hearth::mcp {
 class SseTransport final : public api::Handler {
 public:
     /// `messages_path`: what POSTs go to, "/messages". Both references outlive the handler.
-    SseTransport(Hub& hub, Server& server, std::string messages_path);
+    SseTransport(McpContext& hub, McpServer& server, std::string messages_path);
 
     /// GET opens, POST is a message.
     api::Response handle(api::Request& request) override;
@@ -31,11 +31,14 @@ private:
 
     api::Response open(api::Request& request);
     api::Response message(api::Request& request);
+    /// With a place of the tenant's share.
+    api::Response posted(api::Request& request, const controller::Principal& who,
+                         const std::shared_ptr<Session>& session);
     void take(api::Request& request, const std::shared_ptr<Session>& session,
               const Message& message);
 
-    Hub& hub_;
-    Server& server_;
+    McpContext& hub_;
+    McpServer& server_;
     const std::string messages_path_;
     const std::shared_ptr<Table> table_ = std::make_shared<Table>();  ///< callbacks see it, too
 };

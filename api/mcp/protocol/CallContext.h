@@ -6,8 +6,8 @@
 
 #include "api/mcp/protocol/JsonRpc.h"
 #include "base/Clock.h"
-#include "controller/Patience.h"
-#include "controller/Principal.h"
+#include "controller/contract/ClaimPatience.h"
+#include "controller/contract/Principal.h"
 
 namespace hearth::mcp {
 
@@ -22,7 +22,7 @@ struct CallContext {
     std::string origin{};   ///< "http://host" as the client reaches this server; may be empty
     std::string session{};  ///< of the revisions that have one, or of a stdio bridge; else empty
     bool modern = false;    ///< 2026-07-28 or later
-    controller::Patience patience{.most = kClaimPatience};  ///< of what it claims
+    controller::ClaimPatience patience{.most = kClaimPatience};  ///< of what it claims
     Json client_capabilities = Json::object();
     /// What the client answered to InputRequired, by key; an object.
     Json input_responses = Json::object();

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "api/mcp/protocol/Era.h"
+#include "base/Digest.h"
 #include "base/Ids.h"
 
 namespace hearth::mcp {

@@ -2,18 +2,18 @@
 
 #include <utility>
 
-#include "api/mcp/tools/Tools.h"
+#include "api/mcp/tools/Toolbox.h"
 
 namespace hearth::mcp {
 namespace {
 
-constexpr std::string_view kScheme = "pool://";
+constexpr std::string_view kPoolScheme = "pool://";
 constexpr const char* kTemplate = "pool://{name}";
 
 Json document(const controller::PoolView& view, const std::vector<std::string>& languages) {
     Json conditions = Json::array();
     for (const controller::Condition& one : view.status.conditions) {
-        conditions.push_back({{"type", one.type},
+        conditions.push_back({{"type", controller::kConditionTypes.of(one.type)},
                               {"status", one.status},
                               {"reason", one.reason},
                               {"message", one.message},
@@ -37,7 +37,7 @@ Json document(const controller::PoolView& view, const std::vector<std::string>& 
 void PoolResources::list(const CallContext& context, Json& resources) const {
     for (const controller::PoolView& view : services_.pools.list(context.who)) {
         if (view.pool->deleting) continue;
-        resources.push_back({{"uri", std::string(kScheme) + view.pool->name},
+        resources.push_back({{"uri", std::string(kPoolScheme) + view.pool->name},
                              {"name", "pool " + view.pool->name},
                              {"description", "Limits and state of pool " + view.pool->name + "."},
                              {"mimeType", "application/json"}});
@@ -52,8 +52,9 @@ void PoolResources::templates(Json& templates) const {
 }
 
 std::optional<Json> PoolResources::read(const CallContext& context, const std::string& uri) const {
-    if (!uri.starts_with(kScheme)) return std::nullopt;
-    const controller::PoolView view = services_.pools.get(context.who, uri.substr(kScheme.size()));
+    if (!uri.starts_with(kPoolScheme)) return std::nullopt;
+    const controller::PoolView view =
+        services_.pools.get(context.who, uri.substr(kPoolScheme.size()));
     const Json json =
         document(view, imageLanguages(services_.capabilities(), view.pool->spec.image));
     return Json::array({textContents(uri, "application/json", json.dump(2))});

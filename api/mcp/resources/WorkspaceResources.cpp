@@ -5,12 +5,12 @@
 #include "api/mcp/resources/PoolResources.h"
 #include "api/mcp/tools/RunText.h"
 #include "base/http/Url.h"
-#include "controller/MediaType.h"
+#include "controller/executions/MediaType.h"
 
 namespace hearth::mcp {
 namespace {
 
-constexpr std::string_view kScheme = "workspace://";
+constexpr std::string_view kWorkspaceScheme = "workspace://";
 constexpr const char* kWorkspace = "workspace://{id}";
 constexpr const char* kLogs = "workspace://{id}/logs";
 constexpr const char* kFiles = "workspace://{id}/files/{+path}";
@@ -25,9 +25,9 @@ constexpr std::uint64_t kLongOutput = 256U << 10U;
 Json document(const controller::WorkspaceView& view) {
     Json out = {{"id", view.id},
                 {"pool", view.pool},
-                {"phase", view.phase},
+                {"phase", controller::kWorkspacePhases.of(view.phase)},
                 {"root", view.root},
-                {"network", view.network},
+                {"network", broker::kNetworkModes.of(view.network)},
                 {"createdAt", view.created_at},
                 {"lastActiveAt", view.last_active_at}};
     if (view.name) out["name"] = *view.name;
@@ -74,8 +74,8 @@ void WorkspaceResources::list(const CallContext& context, Json& resources) const
     controller::ListQuery query;
     query.limit = kListed;
     for (const auto& view : services_.workspaces.list(context.who, query).items) {
-        if (view.phase != "Active") continue;
-        const std::string uri = std::string(kScheme) + view.id;
+        if (view.phase != controller::WorkspacePhase::Active) continue;
+        const std::string uri = std::string(kWorkspaceScheme) + view.id;
         const std::string name = view.name ? *view.name : view.id;
         resources.push_back({{"uri", uri},
                              {"name", name},
@@ -106,8 +106,8 @@ void WorkspaceResources::templates(Json& templates) const {
 
 std::optional<Json> WorkspaceResources::read(const CallContext& context,
                                              const std::string& uri) const {
-    if (!uri.starts_with(kScheme)) return std::nullopt;
-    const std::string_view rest = std::string_view(uri).substr(kScheme.size());
+    if (!uri.starts_with(kWorkspaceScheme)) return std::nullopt;
+    const std::string_view rest = std::string_view(uri).substr(kWorkspaceScheme.size());
     const std::size_t slash = rest.find('/');
     const std::string id(rest.substr(0, slash));
     const std::string_view what = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
@@ -145,11 +145,11 @@ Json WorkspaceResources::logs(const CallContext& context, const std::string& uri
 Json WorkspaceResources::file(const CallContext& context, const std::string& uri,
                               const std::string& id, const std::string& path) const {
     const agent::FileStat stat = services_.workspaces.stat(context.who, id, path);
-    if (stat.type == "directory") {
+    if (stat.type == agent::FileType::Directory) {
         std::string text;
         const auto page = services_.workspaces.listFiles(context.who, id, path, false, kListed, "");
         for (const auto& one : page.items) {
-            text += one.path + (one.type == "directory" ? "/" : "") + "\n";
+            text += one.path + (one.type == agent::FileType::Directory ? "/" : "") + "\n";
         }
         if (!page.next.empty()) text += "(and more: tool file_get)\n";
         return Json::array({textContents(uri, "text/plain", text)});
@@ -176,7 +176,7 @@ std::optional<std::vector<std::string>> WorkspaceResources::complete(
     controller::ListQuery query;
     query.limit = kListed;
     for (const auto& view : services_.workspaces.list(context.who, query).items) {
-        if (view.phase == "Active") ids.push_back(view.id);
+        if (view.phase == controller::WorkspacePhase::Active) ids.push_back(view.id);
     }
     return ids;
 }

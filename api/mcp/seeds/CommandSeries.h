@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/Executions.h"
+#include "controller/contract/Executions.h"
 
 namespace hearth::mcp::seeds {
 

@@ -4,13 +4,16 @@
 #include <charconv>
 
 #include "base/http/Url.h"
-#include "controller/RequestLimits.h"
+#include "controller/contract/RequestLimits.h"
+#include "controller/packages/PackageSpec.h"
 
 namespace hearth::mcp::seeds {
 namespace {
 
 using controller::ExecutionView;
 using controller::PackagesRequest;
+using controller::PackagesStatus;
+using controller::PackageStage;
 using controller::PackagesView;
 using controller::Services;
 
@@ -68,7 +71,7 @@ PendingCall whenDone(const Services& services, const CallContext& call,
                      const std::vector<std::string>& names, TellPackages tell) {
     return whenEnded(services, call, execution,
                      [execution, names, tell = std::move(tell)](const ExecutionView& view) {
-                         return tell(controller::Packages::viewOf(*execution, names), view);
+                         return tell(controller::PackageService::viewOf(*execution, names), view);
                      });
 }
 
@@ -77,17 +80,17 @@ void judge(PackagesView& view, const std::vector<std::string>& specs) {
     for (const std::string& spec : specs) {
         controller::PackageState& package = view.packages[nameIn(spec)];
         const bool any = nameIn(spec) == spec;
-        if (package.state == "installed" &&
+        if (package.state == PackageStage::Installed &&
             (any || spec == nameIn(spec) + "==" + package.version)) {
             continue;
         }
-        package.error = package.state == "installed"
+        package.error = package.state == PackageStage::Installed
                             ? "the image has " + package.version +
                                   ", and this sandbox has no way to a package index"
                             : "it is not in the image, and this sandbox has no way to a package "
                               "index: an operator gives a pool network Mirror";
-        package.state = "failed";
-        view.status = "failed";
+        package.state = PackageStage::Failed;
+        view.status = PackagesStatus::Failed;
     }
 }
 
@@ -102,7 +105,8 @@ ToolOutcome installPackages(const Services& services, const CallContext& call,
                             const std::string& workspace, const std::vector<std::string>& specs,
                             std::optional<std::chrono::milliseconds> wait, TellPackages tell) {
     PackagesRequest request = pipRequest();
-    const bool offline = services.workspaces.get(call.who, workspace).network == "None";
+    const bool offline =
+        services.workspaces.get(call.who, workspace).network == broker::NetworkMode::None;
     if (offline) {
         for (const std::string& spec : specs) {
             if (const auto why = controller::wrongSpec(spec, "pip")) {
@@ -111,7 +115,7 @@ ToolOutcome installPackages(const Services& services, const CallContext& call,
         }
         request.check = namesIn(specs);
         tell = [specs, tell = std::move(tell)](PackagesView view, const ExecutionView& run) {
-            if (view.status != "running") judge(view, specs);
+            if (view.status != PackagesStatus::Running) judge(view, specs);
             return tell(view, run);
         };
     } else {
@@ -161,7 +165,8 @@ std::optional<NotedInstall> installNoted(const Services& services, const CallCon
 std::string packageFault(const PackagesView& view) {
     std::string text = toUtf8(view.error);
     for (const auto& [name, package] : view.packages) {
-        if (package.state == "installed" || package.error.empty() || package.error == view.error) {
+        if (package.state == PackageStage::Installed || package.error.empty() ||
+            package.error == view.error) {
             continue;
         }
         text += (text.empty() ? "" : "; ") + toUtf8(name + ": " + package.error);

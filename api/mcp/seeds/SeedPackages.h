@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/mcp/seeds/SeedParts.h"
+#include "api/mcp/seeds/SeedToolkit.h"
 
 namespace hearth::mcp::seeds {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "api/http/FileAnswer.h"
+#include "api/files/WorkspaceFile.h"
 #include "api/mcp/seeds/CommandSeries.h"
-#include "api/mcp/seeds/SeedParts.h"
-#include "controller/Packages.h"
+#include "api/mcp/seeds/SeedToolkit.h"
+#include "controller/packages/PackageSpec.h"
 
 // S0: a container id and a workspace id, both of which are the workspace here; commands in series;
 // files by name and directory.
@@ -120,7 +120,7 @@ std::vector<std::string> requirementsFor(const Services& services, const CallCon
                                          const std::string& workspace,
                                          const std::vector<std::string>& commands) {
     if (std::none_of(commands.begin(), commands.end(), startsPython) ||
-        services.workspaces.get(call.who, workspace).network == "None") {
+        services.workspaces.get(call.who, workspace).network == broker::NetworkMode::None) {
         return {};
     }
     std::string text;
@@ -257,7 +257,7 @@ ToolOutcome logs(const Services& services, const CallContext& call, const Argume
     return valueResult({{"success", true}, {"logs", toUtf8(text)}});
 }
 
-Json failure(const Error& error) {
+Json s0Failure(const Error& error) {
     return {{"success", false}, {"error", inWords(error)}};
 }
 
@@ -272,7 +272,7 @@ std::vector<SeedTool> s0Tools(const Services& services) {
                           [&services, handle](const CallContext& call, const Arguments& given) {
                               return handle(services, call, given);
                           }},
-                         failure});
+                         s0Failure});
     };
     const Json container = stringParam("The container_id that sandbox_initialize gave.", 0);
     const Json workspace = optionalText("The workspace_id that sandbox_initialize gave.");

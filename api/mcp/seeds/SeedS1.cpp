@@ -1,6 +1,6 @@
+#include "api/mcp/seeds/NamedLocks.h"
 #include "api/mcp/seeds/SeedPackages.h"
-#include "api/mcp/seeds/SeedParts.h"
-#include "api/mcp/seeds/Turns.h"
+#include "api/mcp/seeds/SeedToolkit.h"
 #include "base/http/Url.h"
 
 // S1: sandboxes with ids, Python code and terminal commands, packages in lists, links as texts.
@@ -9,6 +9,8 @@ namespace hearth::mcp::seeds {
 namespace {
 
 using controller::ExecutionView;
+using controller::PackagesStatus;
+using controller::PackageStage;
 using controller::PackagesView;
 using controller::Services;
 using controller::WorkspaceView;
@@ -48,7 +50,9 @@ ToolOutcome listSandboxes(const Services& services, const CallContext& call) {
         out.push_back({{"sandbox_id", view.id},
                        {"sandbox_short_id", shortId(view.id)},
                        {"name", view.name.value_or(view.id)},
-                       {"status", view.phase == "Active" ? "running" : toLower(view.phase)},
+                       {"status", view.phase == controller::WorkspacePhase::Active
+                                      ? "running"
+                                      : toLower(controller::kWorkspacePhases.of(view.phase))},
                        {"image", images[view.pool]},
                        {"created", view.created_at},
                        {"last_used", view.last_active_at}});
@@ -56,7 +60,7 @@ ToolOutcome listSandboxes(const Services& services, const CallContext& call) {
     return valueResult(out);
 }
 
-ToolOutcome createSandbox(const Services& services, Turns& turns, const CallContext& call,
+ToolOutcome createSandbox(const Services& services, NamedLocks& turns, const CallContext& call,
                           const Arguments& arguments) {
     Wish wish;
     wish.name = arguments.text("name");
@@ -92,7 +96,7 @@ ToolOutcome installInSandbox(const Services& services, const CallContext& call,
     return installPackages(
         services, call, *arguments.text("sandbox_id"), specs, std::nullopt,
         [&services, specs](const PackagesView& view, const ExecutionView& run) {
-            const bool good = view.status == "done";
+            const bool good = view.status == PackagesStatus::Done;
             Json out{{"status", good ? "success" : "failed"},
                      {"message", good ? installedText(view) : packageFault(view)}};
             if (!good && !run.stderr_bytes.empty()) {
@@ -126,13 +130,13 @@ ToolOutcome checkInstallation(const Services& services, const CallContext& call,
             for (const std::string& spec : specs) {
                 const auto found = view.packages.find(nameIn(spec));
                 const bool installed =
-                    found != view.packages.end() && found->second.state == "installed";
+                    found != view.packages.end() && found->second.state == PackageStage::Installed;
                 Json one{{"installed", installed}};
                 if (installed) one["version"] = toUtf8(found->second.version);
                 packages[spec] = std::move(one);
                 there += installed ? 1 : 0;
             }
-            if (view.status != "done") {
+            if (view.status != PackagesStatus::Done) {
                 return valueResult({{"status", "failed"},
                                     {"message", packageFault(view)},
                                     {"packages", std::move(packages)}});
@@ -179,7 +183,7 @@ std::vector<SeedTool> s1Tools(const Services& services) {
     const Json packages{{"type", "array"},
                         {"items", {{"type", "string"}, {"minLength", 1}}},
                         {"description", "Packages of an index, with versions or without."}};
-    const auto turns = std::make_shared<Turns>();
+    const auto turns = std::make_shared<NamedLocks>();
     std::vector<SeedTool> tools;
     tools.push_back({{"list_sandboxes", "List sandboxes",
                       "Lists your sandboxes: ids, names, images, when they were last used.",

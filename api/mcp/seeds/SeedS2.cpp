@@ -1,6 +1,6 @@
-#include "api/mcp/seeds/SeedParts.h"
-#include "api/mcp/seeds/Turns.h"
-#include "base/Ids.h"
+#include "api/mcp/seeds/NamedLocks.h"
+#include "api/mcp/seeds/SeedToolkit.h"
+#include "base/Digest.h"
 
 // S2: one sandbox that no call names. It is the caller's current one: of the principal and the
 // session (where the revision has none, of the bridge that carries the call), never of the server.
@@ -10,13 +10,14 @@
 namespace hearth::mcp::seeds {
 namespace {
 
+using controller::ExecutionStatus;
 using controller::ExecutionView;
 using controller::Services;
 using controller::WorkspaceView;
 
 constexpr const char* kCurrent = "hearth.dev/current-of";
 constexpr const char* kImage = "hearth.dev/current-image";
-constexpr const char* kDefaultImage = "alpine:latest";
+constexpr const char* kAlpine = "alpine:latest";
 
 /// The session is a secret of its client: only a digest of it is shown in a label.
 std::string keyOf(const CallContext& call) {
@@ -28,7 +29,8 @@ std::optional<WorkspaceView> current(const Services& services, const CallContext
     controller::ListQuery query;
     query.labels = {{kCurrent, keyOf(call)}};
     for (const WorkspaceView& view : services.workspaces.list(call.who, query).items) {
-        if (view.tenant == call.who.tenant && view.phase == "Active") return view;
+        if (view.tenant == call.who.tenant && view.phase == controller::WorkspacePhase::Active)
+            return view;
     }
     return std::nullopt;
 }
@@ -43,11 +45,11 @@ std::string labelOf(const WorkspaceView& view, const char* label) {
     return found == view.labels.end() ? "" : found->second;
 }
 
-ToolOutcome initialize(const Services& services, Turns& turns, const CallContext& call,
+ToolOutcome initialize(const Services& services, NamedLocks& turns, const CallContext& call,
                        const Arguments& arguments) {
     Wish wish;
-    wish.image = arguments.textOr("image", kDefaultImage);
-    wish.default_image = kDefaultImage;
+    wish.image = arguments.textOr("image", kAlpine);
+    wish.default_image = kAlpine;
     wish.packages = false;
     wish.labels = {{kCurrent, keyOf(call)}, {kImage, *wish.image}};
     const std::shared_ptr<void> turn =
@@ -75,14 +77,15 @@ ToolOutcome execute(const Services& services, const CallContext& call, const Arg
     const auto execution = services.executions.start(call.who, view.id, request);
     return whenEnded(services, call, execution, [execution](const ExecutionView& run) {
         const std::string output = toUtf8(mergedOutput(*execution, UINT64_MAX));
-        if (run.status == "ok") {
+        if (run.status == ExecutionStatus::Ok) {
             return valueResult(
                 {{"status", "success"}, {"exit_code", exitCode(run)}, {"output", output}});
         }
         const auto why = brokenOff(run);
         return valueResult(
             {{"status", "error"},
-             {"error_type", run.status == "timeout" ? "TimeoutError" : "ExecutionError"},
+             {"error_type",
+              run.status == ExecutionStatus::Timeout ? "TimeoutError" : "ExecutionError"},
              {"message", why ? *why : "it ended with exit code " + std::to_string(exitCode(run))},
              {"output", output},
              {"exit_code", exitCode(run)}});
@@ -95,7 +98,7 @@ ToolOutcome stop(const Services& services, const CallContext& call) {
     return valueResult({{"status", "success"}, {"message", "the sandbox is stopped and removed"}});
 }
 
-Json failure(const Error& error) {
+Json s2Failure(const Error& error) {
     // The one error type that the seed names; the others are told by our own codes.
     const bool state = error.code() == ErrorCode::Conflict;
     return {{"status", "error"},
@@ -106,19 +109,18 @@ Json failure(const Error& error) {
 }  // namespace
 
 std::vector<SeedTool> s2Tools(const Services& services) {
-    const auto turns = std::make_shared<Turns>();
+    const auto turns = std::make_shared<NamedLocks>();
     std::vector<SeedTool> tools;
     tools.push_back(
         {{"initialize_sandbox", "Initialize the sandbox",
           "Makes your sandbox, or finds it again. Without an image, and for the default one, it "
           "has Python.",
-          objectSchema(
-              {{"image", withDefault(stringParam("The image it is to have."), kDefaultImage)}}),
+          objectSchema({{"image", withDefault(stringParam("The image it is to have."), kAlpine)}}),
           toolHints(false, false, true),
           [&services, turns](const CallContext& call, const Arguments& arguments) {
               return initialize(services, *turns, call, arguments);
           }},
-         failure});
+         s2Failure});
     tools.push_back(
         {{"execute_code", "Execute code",
           "Runs code in your sandbox; gives what it wrote, stdout and stderr together.",
@@ -130,12 +132,12 @@ std::vector<SeedTool> s2Tools(const Services& services) {
           [&services](const CallContext& call, const Arguments& arguments) {
               return execute(services, call, arguments);
           }},
-         failure});
+         s2Failure});
     tools.push_back(
         {{"stop_sandbox", "Stop the sandbox", "Ends your sandbox with its files.",
           objectSchema(Json::object()), toolHints(false, true, true),
           [&services](const CallContext& call, const Arguments&) { return stop(services, call); }},
-         failure});
+         s2Failure});
     return tools;
 }
 

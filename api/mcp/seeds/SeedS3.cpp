@@ -1,5 +1,5 @@
 #include "api/mcp/seeds/SeedPackages.h"
-#include "api/mcp/seeds/SeedParts.h"
+#include "api/mcp/seeds/SeedToolkit.h"
 
 // S3: an environment by a bare id, one package at a time in the background, links with names.
 
@@ -7,6 +7,8 @@ namespace hearth::mcp::seeds {
 namespace {
 
 using controller::ExecutionView;
+using controller::PackagesStatus;
+using controller::PackageStage;
 using controller::PackagesView;
 using controller::Services;
 
@@ -33,13 +35,13 @@ ToolOutcome installPackage(const Services& services, const CallContext& call,
     const std::string spec = *arguments.text("package_name");
     return installPackages(services, call, *arguments.text("container_id"), {spec}, kInstallWait,
                            [spec](const PackagesView& view, const ExecutionView& run) {
-                               if (view.status == "running") {
+                               if (view.status == PackagesStatus::Running) {
                                    Json out{{"success", nullptr}};
                                    out.update(installing(spec, run.duration_ms.value_or(0) / 1000));
                                    out.erase("elapsed_seconds");
                                    return valueResult(out);
                                }
-                               if (view.status == "done")
+                               if (view.status == PackagesStatus::Done)
                                    return told("success", spec + " is installed");
                                ToolResult result = told("failed", packageFault(view));
                                if (run.stderr_bytes.empty()) return result;
@@ -59,19 +61,20 @@ ToolOutcome checkPackage(const Services& services, const CallContext& call,
     }
     std::string fault;
     if (noted) {
-        const PackagesView last = controller::Packages::viewOf(*noted->execution, {nameIn(spec)});
-        if (last.status == "failed") fault = packageFault(last);
+        const PackagesView last =
+            controller::PackageService::viewOf(*noted->execution, {nameIn(spec)});
+        if (last.status == PackagesStatus::Failed) fault = packageFault(last);
     }
     // What was installed may have been removed since, and the other way round.
     return checkPackages(
         services, call, workspace, {spec},
         [spec, fault](const PackagesView& view, const ExecutionView&) {
             const auto found = view.packages.find(nameIn(spec));
-            if (found != view.packages.end() && found->second.state == "installed") {
+            if (found != view.packages.end() && found->second.state == PackageStage::Installed) {
                 return told("success",
                             nameIn(spec) + " " + toUtf8(found->second.version) + " is installed");
             }
-            if (view.status != "done") return told("error", packageFault(view));
+            if (view.status != PackagesStatus::Done) return told("error", packageFault(view));
             if (!fault.empty()) return told("failed", fault);
             return told("not_found", spec + " is not installed");
         });

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "api/mcp/seeds/SeedParts.h"
+#include "api/mcp/seeds/SeedToolkit.h"
 
 namespace hearth::mcp::seeds {
 namespace {

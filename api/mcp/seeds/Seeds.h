@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/mcp/tools/Tools.h"
+#include "api/mcp/tools/Toolbox.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp::seeds {

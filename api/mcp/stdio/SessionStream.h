@@ -4,8 +4,8 @@
 #include <mutex>
 #include <thread>
 
-#include "api/http/Client.h"
 #include "api/mcp/stdio/Upstream.h"
+#include "base/http/client/HttpClient.h"
 
 namespace hearth::mcp {
 
@@ -26,7 +26,7 @@ private:
 
     Upstream& upstream_;
     const Upstream::Deliver deliver_;
-    api::Client client_;
+    http::HttpClient client_;
     std::mutex mutex_;
     std::condition_variable_any pause_;
     std::jthread thread_;

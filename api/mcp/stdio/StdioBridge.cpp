@@ -191,7 +191,7 @@ void StdioBridge::enqueue(Json message) {
 }
 
 void StdioBridge::work(const std::stop_token& stop) {
-    api::Client client = upstream_.connect();
+    http::HttpClient client = upstream_.connect();
     while (true) {
         Json message;
         {
@@ -216,7 +216,7 @@ void StdioBridge::work(const std::stop_token& stop) {
     }
 }
 
-bool StdioBridge::carry(const Json& id, api::Client& client) {
+bool StdioBridge::carry(const Json& id, http::HttpClient& client) {
     const std::lock_guard lock(mutex_);
     const std::string key = dumpJson(id);
     if (cancelled_.contains(key)) return false;
@@ -229,7 +229,7 @@ bool StdioBridge::takenBack(const Json& id) {
     return cancelled_.contains(dumpJson(id));
 }
 
-void StdioBridge::answer(api::Client& client, const Json& message) {
+void StdioBridge::answer(http::HttpClient& client, const Json& message) {
     const bool batch = message.is_array();
     const Message read = batch ? Message{} : readMessage(message);
     const bool modern = !batch && classify(message, std::nullopt).kind != Classified::Kind::Legacy;
@@ -271,7 +271,7 @@ void StdioBridge::answer(api::Client& client, const Json& message) {
     }
 }
 
-Json StdioBridge::answerHere(api::Client& client, const Message& message) {
+Json StdioBridge::answerHere(http::HttpClient& client, const Message& message) {
     if (message.method != "tools/call") return {};
     const std::string tool = stringMember(message.params, "name").value_or("");
     const Json* arguments = member(message.params, "arguments");
@@ -300,7 +300,8 @@ const LocalFiles& StdioBridge::files() const {
             "\"args\": [\"mcp\", \"--root\", \"DIRECTORY\"]).");
 }
 
-Json StdioBridge::answerSeed(api::Client& client, const Message& message, const Json& arguments) {
+Json StdioBridge::answerSeed(http::HttpClient& client, const Message& message,
+                             const Json& arguments) {
     const seeds::LocalArgument* which =
         seeds::localArgument(options_.compat, stringMember(message.params, "name").value_or(""));
     const auto move = which == nullptr ? std::nullopt : seeds::localMove(*which, arguments);

@@ -59,13 +59,13 @@ private:
     /// Takes back what would never end by itself.
     void endSubscriptions();
     void work(const std::stop_token& stop);
-    void answer(api::Client& client, const Json& message);
+    void answer(http::HttpClient& client, const Json& message);
     /// The answer of a call that is done here; null for one that is the server's.
-    Json answerHere(api::Client& client, const Message& message);
+    Json answerHere(http::HttpClient& client, const Message& message);
     /// Notes what carries a modern request; false if that was taken back already.
-    bool carry(const Json& id, api::Client& client);
+    bool carry(const Json& id, http::HttpClient& client);
     /// A seed's call that names a path of the user's disk, done here; null for any other.
-    Json answerSeed(api::Client& client, const Message& message, const Json& arguments);
+    Json answerSeed(http::HttpClient& client, const Message& message, const Json& arguments);
     /// The shared directory. Throws Error(Forbidden) without one.
     const LocalFiles& files() const;
     bool takenBack(const Json& id);
@@ -78,14 +78,14 @@ private:
     metrics::Log& log_;
     std::optional<LocalFiles> files_;  ///< none without a root
     Upstream upstream_;
-    api::Client reader_client_;  ///< of run()'s thread
-    std::mutex out_mutex_;       ///< keeps lines whole
+    http::HttpClient reader_client_;  ///< of run()'s thread
+    std::mutex out_mutex_;            ///< keeps lines whole
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::deque<Json> queue_;  ///< guarded by mutex_
     struct Request {
         /// What carries one of 2026-07-28, whose end takes it back; else null.
-        api::Client* carrier = nullptr;
+        http::HttpClient* carrier = nullptr;
         bool subscription = false;
     };
     std::map<std::string, Request> in_work_;  ///< by id as JSON; guarded by mutex_

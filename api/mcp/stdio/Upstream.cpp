@@ -10,47 +10,10 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "base/http/Url.h"
+#include "base/http/client/SseReader.h"
 
 namespace hearth::mcp {
 namespace {
-
-/// Splits an event stream into the data of its events.
-class EventReader {
-public:
-    explicit EventReader(std::function<void(const std::string&)> event)
-        : event_(std::move(event)) {}
-
-    void feed(std::string_view bytes) {
-        for (const char c : bytes) {
-            if (c == '\n') {
-                takeLine();
-            } else if (line_.size() < kMaxLine) {
-                line_ += c;
-            } else {
-                throw Error(ErrorCode::Internal, "the server's event is too large");
-            }
-        }
-    }
-
-private:
-    static constexpr std::size_t kMaxLine = 64U << 20U;
-
-    void takeLine() {
-        if (line_.ends_with('\r')) line_.pop_back();
-        if (line_.empty()) {
-            if (!data_.empty()) event_(data_);
-            data_.clear();
-        } else if (line_.starts_with("data:")) {
-            if (!data_.empty()) data_ += '\n';
-            data_ += line_.substr(line_.starts_with("data: ") ? 6 : 5);
-        }
-        line_.clear();
-    }
-
-    std::function<void(const std::string&)> event_;
-    std::string line_;
-    std::string data_;
-};
 
 JsonLimits answerLimits() {
     JsonLimits limits;
@@ -58,6 +21,14 @@ JsonLimits answerLimits() {
     limits.depth = 64;
     limits.values = 1'000'000;
     return limits;
+}
+
+/// Reads the messages of an event stream; an event without data only carries an id.
+http::SseReader messagesOf(const Upstream::Deliver& deliver) {
+    return http::SseReader([&deliver](const http::SseEvent& event) {
+        if (!event.data.empty()) deliver(parseJson(event.data, answerLimits()));
+        return true;
+    });
 }
 
 /// The document, or null where the text is none.
@@ -145,23 +116,23 @@ Json defaultHello() {
 Upstream::Upstream(std::string url, std::string token, std::string endpoint)
     : url_(std::move(url)), token_(std::move(token)), endpoint_(std::move(endpoint)) {}
 
-api::Client Upstream::connect() const {
-    api::ClientOptions options;
+http::HttpClient Upstream::connect() const {
+    http::ClientOptions options;
     // A slow call is kept alive every 15 s; opening a workspace may wait in a queue before that.
     options.timeout = std::chrono::minutes(2);
     if (!token_.empty()) options.headers.emplace_back("Authorization", "Bearer " + token_);
-    return api::Client(url_, options);
+    return http::HttpClient(url_, options);
 }
 
-api::ClientHeaders Upstream::headersOf(const Session& session) {
+http::ClientHeaders Upstream::headersOf(const Session& session) {
     if (session.id.empty()) return {};
     return {{"Mcp-Session-Id", session.id}, {"MCP-Protocol-Version", session.version}};
 }
 
-api::ClientResponse Upstream::post(api::Client& client, const Json& message,
-                                   const api::ClientHeaders& headers, bool quiet_404,
-                                   const Deliver& deliver) const {
-    api::ClientRequest request;
+http::ClientResponse Upstream::post(http::HttpClient& client, const Json& message,
+                                    const http::ClientHeaders& headers, bool quiet_404,
+                                    const Deliver& deliver) const {
+    http::ClientRequest request;
     request.method = "POST";
     request.target = endpoint_;
     request.headers = {{"Content-Type", "application/json"},
@@ -170,8 +141,8 @@ api::ClientResponse Upstream::post(api::Client& client, const Json& message,
     request.body = dumpJson(message);
     bool events = false;
     std::string body;
-    EventReader reader([&](const std::string& data) { deliver(parseJson(data, answerLimits())); });
-    api::ClientResponse response = client.stream(
+    http::SseReader reader = messagesOf(deliver);
+    http::ClientResponse response = client.stream(
         request,
         [&](std::string_view piece) {
             if (events) {
@@ -181,7 +152,7 @@ api::ClientResponse Upstream::post(api::Client& client, const Json& message,
             }
             return body.size() <= answerLimits().bytes;
         },
-        [&](const api::ClientResponse& head) {
+        [&](const http::ClientResponse& head) {
             events = head.status == 200 &&
                      head.header("Content-Type").value_or("").starts_with("text/event-stream");
             return true;
@@ -200,7 +171,7 @@ api::ClientResponse Upstream::post(api::Client& client, const Json& message,
     return response;
 }
 
-void Upstream::adopt(const api::ClientResponse& response, const Json& answer) {
+void Upstream::adopt(const http::ClientResponse& response, const Json& answer) {
     const Json* result = member(answer, "result");
     if (result == nullptr) return;
     const std::lock_guard lock(mutex_);
@@ -208,19 +179,19 @@ void Upstream::adopt(const api::ClientResponse& response, const Json& answer) {
     session_.version = stringMember(*result, "protocolVersion").value_or("");
 }
 
-void Upstream::initialize(api::Client& client, const Json& message, const Deliver& deliver) {
+void Upstream::initialize(http::HttpClient& client, const Json& message, const Deliver& deliver) {
     if (const Json* params = member(message, "params")) {
         const std::lock_guard lock(mutex_);
         hello_ = *params;
     }
     Json answer;
-    const api::ClientResponse response =
+    const http::ClientResponse response =
         post(client, message, {}, false, [&](const Json& one) { answer = one; });
     adopt(response, answer);
     deliver(answer);
 }
 
-Upstream::Session Upstream::session(api::Client& client) {
+Upstream::Session Upstream::session(http::HttpClient& client) {
     Json hello;
     {
         const std::lock_guard lock(mutex_);
@@ -230,7 +201,7 @@ Upstream::Session Upstream::session(api::Client& client) {
     Json message = {{"jsonrpc", "2.0"}, {"id", "hearth-mcp-hello"}, {"method", "initialize"}};
     message["params"] = std::move(hello);
     Json answer;
-    const api::ClientResponse response =
+    const http::ClientResponse response =
         post(client, message, {}, false, [&](const Json& one) { answer = one; });
     adopt(response, answer);
     const std::lock_guard lock(mutex_);
@@ -238,7 +209,7 @@ Upstream::Session Upstream::session(api::Client& client) {
     return session_;
 }
 
-void Upstream::exchange(api::Client& client, const Json& message, const Deliver& deliver) {
+void Upstream::exchange(http::HttpClient& client, const Json& message, const Deliver& deliver) {
     const Session first = session(client);
     if (post(client, message, headersOf(first), true, deliver).status != 404) return;
     {
@@ -248,8 +219,9 @@ void Upstream::exchange(api::Client& client, const Json& message, const Deliver&
     post(client, message, headersOf(session(client)), false, deliver);
 }
 
-void Upstream::exchangeModern(api::Client& client, const Json& message, const Deliver& deliver) {
-    api::ClientHeaders headers = {
+void Upstream::exchangeModern(http::HttpClient& client, const Json& message,
+                              const Deliver& deliver) {
+    http::ClientHeaders headers = {
         {"Mcp-Method", headerText(stringMember(message, "method").value_or(""))},
         {kInstanceHeader, instance_}};
     if (const Json* params = member(message, "params")) {
@@ -267,20 +239,20 @@ void Upstream::exchangeModern(api::Client& client, const Json& message, const De
     post(client, message, headers, false, deliver);
 }
 
-bool Upstream::listen(api::Client& client, const Deliver& deliver) {
-    api::ClientRequest request;
+bool Upstream::listen(http::HttpClient& client, const Deliver& deliver) {
+    http::ClientRequest request;
     request.target = endpoint_;
     request.headers = headersOf(session(client));
     request.headers.emplace_back("Accept", "text/event-stream");
     bool events = false;
-    EventReader reader([&](const std::string& data) { deliver(parseJson(data, answerLimits())); });
-    const api::ClientResponse response = client.stream(
+    http::SseReader reader = messagesOf(deliver);
+    const http::ClientResponse response = client.stream(
         request,
         [&](std::string_view piece) {
             if (events) reader.feed(piece);
             return events;
         },
-        [&](const api::ClientResponse& head) {
+        [&](const http::ClientResponse& head) {
             events = head.status == 200 &&
                      head.header("Content-Type").value_or("").starts_with("text/event-stream");
             return true;
@@ -288,10 +260,10 @@ bool Upstream::listen(api::Client& client, const Deliver& deliver) {
     return events || response.status == 404;
 }
 
-std::uint64_t Upstream::put(api::Client& client, const std::string& workspace,
+std::uint64_t Upstream::put(http::HttpClient& client, const std::string& workspace,
                             const std::string& path, const std::optional<std::string>& mode,
                             const LocalFiles& files, const std::string& local) const {
-    api::ClientRequest request;
+    http::ClientRequest request;
     request.method = "PUT";
     request.target = fileTarget(workspace, path);
     request.headers = {{"Content-Type", "application/octet-stream"}};
@@ -311,22 +283,22 @@ std::uint64_t Upstream::put(api::Client& client, const std::string& workspace,
         return static_cast<std::size_t>(n);
     };
     request.source_length = opened.size;
-    const api::ClientResponse response = client.request(request);
+    const http::ClientResponse response = client.request(request);
     if (response.status >= 300) throw problemOf(response.status, response.body);
     return opened.size;
 }
 
-std::pair<std::string, std::uint64_t> Upstream::get(api::Client& client,
+std::pair<std::string, std::uint64_t> Upstream::get(http::HttpClient& client,
                                                     const std::string& workspace,
                                                     const std::string& path,
                                                     const LocalFiles& files,
                                                     const std::string& save_to) const {
-    api::ClientRequest request;
+    http::ClientRequest request;
     request.target = fileTarget(workspace, path);
     const auto fetch = [&](const LocalFiles::Append& append) {
         bool good = false;
         std::string refusal;
-        const api::ClientResponse response = client.stream(
+        const http::ClientResponse response = client.stream(
             request,
             [&](std::string_view piece) {
                 if (good) {
@@ -336,7 +308,7 @@ std::pair<std::string, std::uint64_t> Upstream::get(api::Client& client,
                 }
                 return refusal.size() < 64U << 10U;
             },
-            [&](const api::ClientResponse& head) {
+            [&](const http::ClientResponse& head) {
                 // A directory is answered with a list of its entries, as JSON.
                 good = head.status == 200;
                 return true;
@@ -346,7 +318,7 @@ std::pair<std::string, std::uint64_t> Upstream::get(api::Client& client,
     return files.save(save_to, lastName(path), fetch);
 }
 
-std::string Upstream::upload(api::Client& client, const Json& arguments,
+std::string Upstream::upload(http::HttpClient& client, const Json& arguments,
                              const LocalFiles& files) const {
     const std::string local = stringMember(arguments, "local_path").value_or("");
     if (member(arguments, "text") != nullptr || member(arguments, "base64") != nullptr) {
@@ -359,7 +331,7 @@ std::string Upstream::upload(api::Client& client, const Json& arguments,
            ".";
 }
 
-std::string Upstream::download(api::Client& client, const Json& arguments,
+std::string Upstream::download(http::HttpClient& client, const Json& arguments,
                                const LocalFiles& files) const {
     const auto [workspace, path] = placeOf(arguments);
     const auto [saved, size] =

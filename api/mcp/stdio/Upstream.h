@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "api/http/Client.h"
 #include "api/mcp/protocol/JsonRpc.h"
 #include "api/mcp/stdio/LocalFiles.h"
 #include "base/Ids.h"
+#include "base/http/client/HttpClient.h"
 
 namespace hearth::mcp {
 
@@ -23,45 +23,48 @@ public:
     Upstream(std::string url, std::string token, std::string endpoint = "/mcp");
 
     /// A client for this server, for one thread.
-    api::Client connect() const;
+    http::HttpClient connect() const;
 
     using Deliver = std::function<void(const Json&)>;
     /// Sends `initialize` as the user's client wrote it and remembers session and version.
-    void initialize(api::Client& client, const Json& message, const Deliver& deliver);
+    void initialize(http::HttpClient& client, const Json& message, const Deliver& deliver);
     /// Sends a message in the session, which is opened first if there is none, and hands over every
     /// message that comes back, as it comes. Throws Error.
-    void exchange(api::Client& client, const Json& message, const Deliver& deliver);
+    void exchange(http::HttpClient& client, const Json& message, const Deliver& deliver);
     /// The same of a message of 2026-07-28 or later, which has no session but headers of its own.
-    void exchangeModern(api::Client& client, const Json& message, const Deliver& deliver);
+    void exchangeModern(http::HttpClient& client, const Json& message, const Deliver& deliver);
     /// Follows what the server tells the session unasked until the connection ends; false if the
     /// server has no such stream. Throws Error.
-    bool listen(api::Client& client, const Deliver& deliver);
+    bool listen(http::HttpClient& client, const Deliver& deliver);
 
     /// Streams a local file into a workspace; gives its size. Throws Error, also for what the
     /// server refused. `mode`: "755", or none.
-    std::uint64_t put(api::Client& client, const std::string& workspace, const std::string& path,
-                      const std::optional<std::string>& mode, const LocalFiles& files,
-                      const std::string& local) const;
+    std::uint64_t put(http::HttpClient& client, const std::string& workspace,
+                      const std::string& path, const std::optional<std::string>& mode,
+                      const LocalFiles& files, const std::string& local) const;
     /// Saves a workspace's file on the local disk; gives the path and its size.
-    std::pair<std::string, std::uint64_t> get(api::Client& client, const std::string& workspace,
-                                              const std::string& path, const LocalFiles& files,
+    std::pair<std::string, std::uint64_t> get(http::HttpClient& client,
+                                              const std::string& workspace, const std::string& path,
+                                              const LocalFiles& files,
                                               const std::string& save_to) const;
     /// The same for the arguments of file_put and file_get. Give what the model is told.
-    std::string upload(api::Client& client, const Json& arguments, const LocalFiles& files) const;
-    std::string download(api::Client& client, const Json& arguments, const LocalFiles& files) const;
+    std::string upload(http::HttpClient& client, const Json& arguments,
+                       const LocalFiles& files) const;
+    std::string download(http::HttpClient& client, const Json& arguments,
+                         const LocalFiles& files) const;
 
 private:
     struct Session {
         std::string id;
         std::string version;
     };
-    Session session(api::Client& client);
-    static api::ClientHeaders headersOf(const Session& session);
+    Session session(http::HttpClient& client);
+    static http::ClientHeaders headersOf(const Session& session);
     /// Posts and delivers; gives status and headers. With `quiet_404` a 404 is not delivered.
-    api::ClientResponse post(api::Client& client, const Json& message,
-                             const api::ClientHeaders& headers, bool quiet_404,
-                             const Deliver& deliver) const;
-    void adopt(const api::ClientResponse& response, const Json& answer);
+    http::ClientResponse post(http::HttpClient& client, const Json& message,
+                              const http::ClientHeaders& headers, bool quiet_404,
+                              const Deliver& deliver) const;
+    void adopt(const http::ClientResponse& response, const Json& answer);
 
     const std::string url_;
     const std::string token_;

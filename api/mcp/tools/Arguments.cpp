@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "controller/Fingerprint.h"
+#include "controller/contract/Fingerprint.h"
 
 namespace hearth::mcp {
 namespace {

@@ -66,7 +66,9 @@ void addArtifacts(ToolResult& result, const controller::Services& services,
         list += "\n- " + artifact.path + " (" + std::to_string(artifact.size) + " bytes, " +
                 artifact.mime + how + ")";
         if (artifact.url.empty()) {
-            list += artifact.reason.empty() ? "" : "; no copy kept: " + artifact.reason;
+            list += artifact.not_kept ? std::string("; no copy kept: ") +
+                                            controller::kNotKept.of(*artifact.not_kept)
+                                      : "";
         } else {
             list += " " + origin + artifact.url;
         }

@@ -12,7 +12,9 @@
 namespace hearth::mcp {
 namespace {
 
+using controller::ExecutionStatus;
 using controller::ExecutionView;
+using controller::kExecutionStatuses;
 
 std::string duration(double ms) {
     std::array<char, 48> text{};
@@ -31,14 +33,15 @@ void addSection(std::string& out, std::string_view name, std::string_view text) 
 }
 
 std::string statusHint(const ExecutionView& view) {
-    if (view.status == "timeout") {
+    if (view.status == ExecutionStatus::Timeout) {
         return "The time limit ended it; give a greater timeout_s, or background=true.";
     }
-    if (view.status == "oom") return "It ran out of memory; use less or a pool with more.";
-    if (view.status == "lost") {
+    if (view.status == ExecutionStatus::Oom)
+        return "It ran out of memory; use less or a pool with more.";
+    if (view.status == ExecutionStatus::Lost) {
         return "Its sandbox died with its files; open a new workspace with workspace_open.";
     }
-    if (view.status == "running") {
+    if (view.status == ExecutionStatus::Running) {
         return "run_status run_id=" + view.id + " wait_s=20 waits for it and gives its output.";
     }
     return {};
@@ -133,7 +136,7 @@ std::string errorText(const ExecutionView& view) {
 }  // namespace
 
 std::string runStatusLine(const ExecutionView& view) {
-    std::string text = view.status;
+    std::string text = kExecutionStatuses.of(view.status);
     if (view.exit_code) text += ", exit " + std::to_string(*view.exit_code);
     if (view.signal) text += ", signal " + *view.signal;
     if (view.duration_ms) text += ", " + duration(*view.duration_ms);
@@ -142,8 +145,9 @@ std::string runStatusLine(const ExecutionView& view) {
     }
     text += "; run_id " + view.id;
     if (view.claim) {
-        text +=
-            "; one-shot sandbox " + view.claim->source + " in " + duration(view.claim->total_ms);
+        text += std::string("; one-shot sandbox ") +
+                controller::kClaimSources.of(view.claim->source) + " in " +
+                duration(view.claim->total_ms);
     } else if (!view.workspace_id.empty()) {
         text += "; workspace_id " + view.workspace_id;
     }
@@ -181,19 +185,19 @@ ToolResult runResult(const ExecutionView& view) {
         addSection(text, "error", error);
     }
     if (view.stdout_bytes.empty() && view.stderr_bytes.empty() && view.results.empty() &&
-        view.status != "running") {
+        view.status != ExecutionStatus::Running) {
         text += "\n(no output)";
     }
     ToolResult result = textResult(text);
     for (const auto& [type, base64] : shown.images) result.encodedImage(base64, type);
-    result.is_error = view.status == "lost";
+    result.is_error = view.status == ExecutionStatus::Lost;
     return result;
 }
 
 ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since) {
     // Whether it had finished is asked first, so that "no more" is never said too early.
     const ExecutionView view = execution.viewUpTo(0);
-    const bool finished = view.status != "running";
+    const bool finished = view.status != ExecutionStatus::Running;
     std::string body;
     std::uint64_t next = since;
     int channel = 0;
@@ -231,7 +235,7 @@ ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t s
     }
     if (!body.empty()) text += "\n" + body;
     ToolResult result = textResult(text);
-    result.is_error = view.status == "lost";
+    result.is_error = view.status == ExecutionStatus::Lost;
     return result;
 }
 

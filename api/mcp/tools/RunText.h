@@ -3,7 +3,7 @@
 #include <string>
 
 #include "api/mcp/tools/Content.h"
-#include "controller/Executions.h"
+#include "controller/contract/Executions.h"
 
 namespace hearth::mcp {
 

@@ -1,5 +1,6 @@
 #include "pool/agent/program/Agent.h"
 
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -12,8 +13,8 @@
 #include <csignal>
 #include <utility>
 
-#include "pool/agent/program/AptFiles.h"
-#include "pool/agent/program/TrustFile.h"
+#include "pool/agent/program/egress/AptFiles.h"
+#include "pool/agent/program/egress/TrustFile.h"
 
 namespace hearth::agent {
 
@@ -24,12 +25,12 @@ constexpr std::int64_t kHelloWithinNs = 10'000 * kMs;
 constexpr std::size_t kMaxNew = 16;
 constexpr std::size_t kMaxText = 4'096;
 
-std::uint64_t epochOf(const Value& body) {
+std::uint64_t epochOf(const JsonValue& body) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(body["epoch"].integer(), 0));
 }
 
 /// A value the server will be told again; it must fit into a hello.
-std::string keptJson(const Value& value) {
+std::string keptJson(const JsonValue& value) {
     return value.isObject() ? value.dump() : std::string("{}");
 }
 
@@ -48,7 +49,7 @@ private:
 
 struct Agent::Operation {
     std::string_view name;
-    void (Agent::*call)(Connection&, std::uint32_t, const Value&);
+    void (Agent::*call)(Connection&, std::uint32_t, const JsonValue&);
     bool on_data;     ///< allowed on data connections
     bool when_bound;  ///< refused before bind
 };
@@ -57,6 +58,7 @@ Agent::Agent(const Settings& settings, Fd listener, Fd signals)
     : settings_(settings),
       executions_(loop_, settings, deadlines_),
       broker_(loop_),
+      oom_watch_(settings),
       listener_(std::move(listener)),
       signals_(std::move(signals)),
       accepting_(std::make_unique<Watch>(*this, &Agent::accept)),
@@ -80,7 +82,8 @@ int Agent::run() {
 }
 
 std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
-    std::int64_t next = executions_.nextTickNs();
+    std::int64_t next =
+        std::min(executions_.nextTickNs(), oom_watch_.nextTickNs(lock_.holder().has_value()));
     if (lock_.holder()) {
         if (const std::int64_t ends = deadlines_.endsAtNs(); ends > 0) next = std::min(next, ends);
     } else if (alone_since_ns_ > 0) {
@@ -96,6 +99,7 @@ std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
 
 void Agent::tick(std::int64_t now_ns) {
     executions_.tick(now_ns);
+    oom_watch_.tick(now_ns, lock_.holder().has_value());
     std::vector<Connection*> silent;
     std::vector<Connection*> held;
     for (const auto& c : connections_) {
@@ -194,12 +198,17 @@ void Agent::killEverything() {
     if (!settings_.init) return executions_.killAll();
     kill(-1, SIGKILL);
     // The namespace ends with us in any case; waiting lets the processes be seen to be gone.
-    for (int i = 0; i < 100 && (wait4(-1, nullptr, WNOHANG, nullptr) >= 0 || errno == EINTR); ++i) {
-        usleep(2'000);
+    constexpr int kStuckMs = 200;
+    pollfd ends{signals_.get(), POLLIN, 0};
+    for (pid_t pid = 1; pid > 0 || (pid == 0 && poll(&ends, 1, kStuckMs) > 0);) {
+        signalfd_siginfo seen{};
+        while (read(signals_.get(), &seen, sizeof(seen)) > 0) {
+        }
+        pid = wait4(-1, nullptr, WNOHANG, nullptr);
     }
 }
 
-void Agent::request(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::request(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     static constexpr Operation kOperations[] = {
         {"bind", &Agent::bind, false, false},
         {"deadlines", &Agent::setDeadlines, false, true},
@@ -240,46 +249,47 @@ void Agent::request(Connection& connection, std::uint32_t stream, const Value& b
     connection.fail(stream, "UNSUPPORTED", "no such operation");
 }
 
-bool Agent::admit(Connection& connection, std::uint32_t stream, const Value& body) {
+bool Agent::admit(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     if (lock_.admit(epochOf(body))) return true;
-    Value details = Value::object();
+    JsonValue details = JsonValue::object();
     details.set("highestEpoch", lock_.highestEpoch());
     connection.fail(stream, "STALE_EPOCH", "a newer server has been here", details);
     return false;
 }
 
-Value Agent::holder() const {
-    Value v = Value::object();
+JsonValue Agent::holder() const {
+    JsonValue v = JsonValue::object();
     const Binding& b = *lock_.holder();
     v.set("claimId", b.claim_id).set("attempt", b.attempt).set("workspaceId", b.workspace_id);
     return v;
 }
 
-Value Agent::deadlines() const {
-    Value v = Value::object();
+JsonValue Agent::deadlines() const {
+    JsonValue v = JsonValue::object();
     v.set("expiresAtNs", deadlines_.expiresAtNs());
     v.set("idleTimeoutMs", deadlines_.idleTimeoutMs()).set("idleAtNs", deadlines_.idleAtNs());
     return v;
 }
 
-void Agent::hello(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::hello(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     const std::string_view kind = body["kind"].text();
-    const auto refuse = [&](const char* code, const char* message, const Value& details) {
+    const auto refuse = [&](const char* code, const char* message, const JsonValue& details) {
         connection.fail(stream, code, message, details);
         connection.closeAfterFlush();
     };
     if (body["protocol"].integer() != kProtocolVersion) {
-        Value details = Value::object();
+        JsonValue details = JsonValue::object();
         details.set("protocol", kProtocolVersion);
         return refuse("UNSUPPORTED", "this agent speaks another version", details);
     }
     if (kind == "data") {
-        if (!lock_.holder()) return refuse("NOT_BOUND", "nothing is bound", Value::object());
+        if (!lock_.holder()) return refuse("NOT_BOUND", "nothing is bound", JsonValue::object());
         if (lock_.holder()->claim_id != body["claimId"].text()) {
-            return refuse("BOUND_ELSEWHERE", "another claim holds the sandbox", Value::object());
+            return refuse("BOUND_ELSEWHERE", "another claim holds the sandbox",
+                          JsonValue::object());
         }
         if (count(Connection::Kind::Data) >= kMaxData) {
-            return refuse("TOO_MANY", "too many data connections", Value::object());
+            return refuse("TOO_MANY", "too many data connections", JsonValue::object());
         }
         connection.kind = Connection::Kind::Data;
     } else if (kind == "control") {
@@ -292,26 +302,26 @@ void Agent::hello(Connection& connection, std::uint32_t stream, const Value& bod
         for (Connection* c : older) c->close();
         alone_since_ns_ = 0;
     } else {
-        return refuse("BAD_REQUEST", "kind is control or data", Value::object());
+        return refuse("BAD_REQUEST", "kind is control or data", JsonValue::object());
     }
 
-    Value reply = Value::object();
+    JsonValue reply = JsonValue::object();
     reply.set("protocol", kProtocolVersion).set("agent", HEARTH_VERSION);
     reply.set("sandbox", settings_.sandbox).set("languages", executions_.languages().table());
     reply.set("nowNs", nowNs()).set("highestEpoch", lock_.highestEpoch());
     if (const auto& b = lock_.holder()) {
-        Value bound = Value::object();
-        Value labels;
-        Value note;
-        Value::parse(b->labels, labels);
-        Value::parse(b->note, note);
+        JsonValue bound = JsonValue::object();
+        JsonValue labels;
+        JsonValue note;
+        JsonValue::parse(b->labels, labels);
+        JsonValue::parse(b->note, note);
         bound.set("claimId", b->claim_id).set("attempt", b->attempt).set("epoch", b->epoch);
         bound.set("tenant", b->tenant).set("workspaceId", b->workspace_id);
         bound.set("fingerprint", b->fingerprint).set("labels", std::move(labels));
         bound.set("note", std::move(note)).set("boundAtNs", b->bound_at_ns);
         reply.set("bound", std::move(bound));
     } else {
-        reply.set("bound", Value());
+        reply.set("bound", JsonValue());
     }
     reply.set("deadlines", deadlines()).set("lastActivityNs", deadlines_.lastActivityNs());
     reply.set("running", executions_.running()).set("executions", executions_.list());
@@ -319,7 +329,7 @@ void Agent::hello(Connection& connection, std::uint32_t stream, const Value& bod
     connection.reply(stream, reply);
 }
 
-void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::bind(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     Binding wanted;
     wanted.claim_id = body["claimId"].text();
     wanted.attempt = body["attempt"].integer();
@@ -347,7 +357,7 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
     if (!lock_.holder()) makeAptKnown(body["apt"], settings_.root, env);
     const std::int64_t now = nowNs();
     const BindOutcome outcome = lock_.bind(std::move(wanted), now);
-    Value details = Value::object();
+    JsonValue details = JsonValue::object();
     switch (outcome) {
         case BindOutcome::StaleEpoch:
             details.set("highestEpoch", lock_.highestEpoch());
@@ -371,49 +381,49 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const Value& body
             break;
     }
     const Binding& b = *lock_.holder();
-    Value reply = Value::object();
+    JsonValue reply = JsonValue::object();
     reply.set("repeated", outcome == BindOutcome::Repeated).set("claimId", b.claim_id);
     reply.set("attempt", b.attempt).set("workspaceId", b.workspace_id);
     reply.set("boundAtNs", b.bound_at_ns);
     connection.reply(stream, reply);
 }
 
-void Agent::setDeadlines(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::setDeadlines(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     if (!admit(connection, stream, body)) return;
-    if (body["expiresAtNs"].kind() == Value::Kind::Int) {
+    if (body["expiresAtNs"].kind() == JsonValue::Kind::Int) {
         deadlines_.setExpiresAt(body["expiresAtNs"].integer());
     }
-    if (body["idleTimeoutMs"].kind() == Value::Kind::Int) {
+    if (body["idleTimeoutMs"].kind() == JsonValue::Kind::Int) {
         deadlines_.setIdleTimeout(body["idleTimeoutMs"].integer());
     }
     connection.reply(stream, deadlines());
 }
 
-void Agent::touch(Connection& connection, std::uint32_t stream, const Value&) {
+void Agent::touch(Connection& connection, std::uint32_t stream, const JsonValue&) {
     deadlines_.touch(nowNs());
-    Value reply = Value::object();
+    JsonValue reply = JsonValue::object();
     reply.set("lastActivityNs", deadlines_.lastActivityNs());
     reply.set("idleAtNs", deadlines_.idleAtNs());
     connection.reply(stream, reply);
 }
 
-void Agent::usage(Connection& connection, std::uint32_t stream, const Value&) {
+void Agent::usage(Connection& connection, std::uint32_t stream, const JsonValue&) {
     struct statvfs fs {};
     statvfs(settings_.root.c_str(), &fs);
     const std::uint64_t total = fs.f_blocks * fs.f_frsize;
-    Value reply = Value::object();
+    JsonValue reply = JsonValue::object();
     reply.set("diskTotal", total).set("diskUsed", total - fs.f_bfree * fs.f_frsize);
     reply.set("processes", countTenantProcesses(settings_));
     connection.reply(stream, reply);
 }
 
-void Agent::drain(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::drain(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     if (!admit(connection, stream, body)) return;
-    connection.reply(stream, Value::object());
+    connection.reply(stream, JsonValue::object());
     end();
 }
 
-void Agent::exec(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::exec(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     if (!lock_.holder() && !body["prewarm"].boolean()) {
         return connection.fail(stream, "NOT_BOUND", "nothing is bound");
     }
@@ -423,45 +433,45 @@ void Agent::exec(Connection& connection, std::uint32_t stream, const Value& body
     executions_.exec(connection, stream, body);
 }
 
-void Agent::attach(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::attach(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.attach(connection, stream, body);
 }
-void Agent::signal(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::signal(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.signal(connection, stream, body);
 }
-void Agent::resize(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::resize(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.resize(connection, stream, body);
 }
-void Agent::forget(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::forget(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.forget(connection, stream, body);
 }
 
-void Agent::context(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::context(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.context(connection, stream, body);
 }
-void Agent::contextEnd(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::contextEnd(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.contextEnd(connection, stream, body);
 }
-void Agent::contextRestart(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::contextRestart(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.contextRestart(connection, stream, body);
 }
-void Agent::interrupt(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::interrupt(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     executions_.interrupt(connection, stream, body);
 }
 
-void Agent::prewarm(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::prewarm(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     if (lock_.holder()) {
         return connection.fail(stream, "BAD_REQUEST", "prewarm is over: the sandbox is bound");
     }
     executions_.zygotes().prewarm(connection, stream, body);
 }
 
-void Agent::broker(Connection& connection, std::uint32_t stream, const Value& body) {
+void Agent::broker(Connection& connection, std::uint32_t stream, const JsonValue& body) {
     broker_.open(connection, stream, body);
 }
 
 void Agent::file(Connection& connection, std::uint32_t stream, std::string_view op,
-                 const Value& body) {
+                 const JsonValue& body) {
     if (!lock_.holder()) return connection.fail(stream, "NOT_BOUND", "nothing is bound");
     auto worker = std::find_if(workers_.begin(), workers_.end(),
                                [&](const auto& w) { return w->serves(connection); });

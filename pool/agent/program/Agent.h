@@ -5,14 +5,15 @@
 #include <memory>
 #include <string>
 
-#include "pool/agent/BindLock.h"
-#include "pool/agent/Deadlines.h"
-#include "pool/agent/program/BrokerPort.h"
-#include "pool/agent/program/Connection.h"
-#include "pool/agent/program/Executions.h"
-#include "pool/agent/program/FileWorker.h"
-#include "pool/agent/program/Loop.h"
-#include "pool/agent/program/Settings.h"
+#include "pool/agent/program/core/Connection.h"
+#include "pool/agent/program/core/EventLoop.h"
+#include "pool/agent/program/core/OomWatch.h"
+#include "pool/agent/program/core/Settings.h"
+#include "pool/agent/program/egress/EgressPort.h"
+#include "pool/agent/program/executions/ExecutionTable.h"
+#include "pool/agent/program/files/FileWorker.h"
+#include "pool/agent/protocol/BindLock.h"
+#include "pool/agent/protocol/Deadlines.h"
 
 namespace hearth::agent {
 
@@ -43,41 +44,43 @@ private:
     void end();
     void killEverything();
 
-    void request(Connection& connection, std::uint32_t stream, const Value& body) override;
+    void request(Connection& connection, std::uint32_t stream, const JsonValue& body) override;
     void closed(Connection& connection) override;
     void fileActivity() override { deadlines_.touch(nowNs()); }
     void ended(FileWorker& worker) override;
 
-    void hello(Connection& connection, std::uint32_t stream, const Value& body);
-    void bind(Connection& connection, std::uint32_t stream, const Value& body);
-    void setDeadlines(Connection& connection, std::uint32_t stream, const Value& body);
-    void touch(Connection& connection, std::uint32_t stream, const Value& body);
-    void usage(Connection& connection, std::uint32_t stream, const Value& body);
-    void drain(Connection& connection, std::uint32_t stream, const Value& body);
-    void exec(Connection& connection, std::uint32_t stream, const Value& body);
-    void attach(Connection& connection, std::uint32_t stream, const Value& body);
-    void signal(Connection& connection, std::uint32_t stream, const Value& body);
-    void resize(Connection& connection, std::uint32_t stream, const Value& body);
-    void forget(Connection& connection, std::uint32_t stream, const Value& body);
-    void prewarm(Connection& connection, std::uint32_t stream, const Value& body);
-    void context(Connection& connection, std::uint32_t stream, const Value& body);
-    void contextEnd(Connection& connection, std::uint32_t stream, const Value& body);
-    void contextRestart(Connection& connection, std::uint32_t stream, const Value& body);
-    void interrupt(Connection& connection, std::uint32_t stream, const Value& body);
-    void broker(Connection& connection, std::uint32_t stream, const Value& body);
-    void file(Connection& connection, std::uint32_t stream, std::string_view op, const Value& body);
+    void hello(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void bind(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void setDeadlines(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void touch(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void usage(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void drain(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void exec(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void attach(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void signal(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void resize(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void forget(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void prewarm(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void context(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void contextEnd(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void contextRestart(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void interrupt(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void broker(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    void file(Connection& connection, std::uint32_t stream, std::string_view op,
+              const JsonValue& body);
 
-    bool admit(Connection& connection, std::uint32_t stream, const Value& body);
-    Value holder() const;
-    Value deadlines() const;
+    bool admit(Connection& connection, std::uint32_t stream, const JsonValue& body);
+    JsonValue holder() const;
+    JsonValue deadlines() const;
     std::size_t count(Connection::Kind kind) const;
 
     const Settings& settings_;
-    Loop loop_;
+    EventLoop loop_;
     BindLock lock_;
     Deadlines deadlines_;
-    Executions executions_;
-    BrokerPort broker_;
+    ExecutionTable executions_;
+    EgressPort broker_;
+    OomWatch oom_watch_;
     Fd listener_;
     Fd signals_;
     std::unique_ptr<Watch> accepting_;

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "base/Fd.h"
-#include "pool/agent/Frame.h"
+#include "pool/agent/protocol/Frame.h"
 
 namespace hearth::agent {
 namespace {

@@ -43,6 +43,7 @@ bool addressOf(const std::string& path, sockaddr_un& address) {
     return true;
 }
 
+/// inotify would tell when a socket is bound, which is before it listens.
 constexpr int kMeetingTries = 6'000;
 constexpr useconds_t kMeetingPauseUs = 10'000;
 

@@ -6,13 +6,13 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
-#include "pool/runtime/docker/RootArchive.h"
+#include "pool/runtime/docker/ImageArchive.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool::docker {
 namespace {
 
-constexpr const char* kRepository = "hearth/probe";
+constexpr const char* kProbeRepository = "hearth/probe";
 
 /// Removes at its end what a look has made.
 class Probe {
@@ -24,7 +24,7 @@ public:
     ~Probe() {
         for (const std::string& path : paths_) sys::removeTree(path);
         quietly("/containers/" + name_ + "?force=1");
-        quietly("/images/" + std::string(kRepository) + ":" + name_ + "?force=1");
+        quietly("/images/" + std::string(kProbeRepository) + ":" + name_ + "?force=1");
     }
     Probe(const Probe&) = delete;
     Probe& operator=(const Probe&) = delete;
@@ -38,12 +38,12 @@ public:
                               {"Target", "/" + std::to_string(mounts.size())},
                               {"ReadOnly", true}});
         }
-        RootArchive empty;
-        empty.addFolder("empty");
-        empty.load(engine_, kRepository, name_, until_);
+        TarWriter empty;
+        empty.add({.name = "empty", .type = TarEntry::Type::Directory, .mode = 0755});
+        importRoot(engine_, empty, kProbeRepository, name_, until_);
         try {
             engine_.post("/containers/create?name=" + name_,
-                         {{"Image", std::string(kRepository) + ":" + name_},
+                         {{"Image", std::string(kProbeRepository) + ":" + name_},
                           {"Entrypoint", Json::array({"/empty"})},
                           {"HostConfig", {{"NetworkMode", "none"}, {"Mounts", mounts}}}},
                          until_);

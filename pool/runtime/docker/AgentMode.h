@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "pool/runtime/docker/EngineClient.h"
+#include "pool/runtime/docker/engine/EngineClient.h"
 
 namespace hearth::pool::docker {
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "base/Error.h"
+#include "base/http/Url.h"
 #include "pool/runtime/docker/ContainerConfig.h"
-#include "pool/runtime/docker/RootArchive.h"
+#include "pool/runtime/docker/ImageArchive.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool::docker {
@@ -17,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFile = 64U << 20U;
-constexpr std::string_view kRepository = "hearth/agent";
+constexpr std::string_view kAgentRepository = "hearth/agent";
 
 }  // namespace
 
@@ -62,7 +63,7 @@ void AgentVolume::fill(TimePoint until) {
     // To create is enough: an empty volume gets what the image has in its place.
     engine_.post(
         "/containers/create?name=" + name_,
-        {{"Image", std::string(kRepository) + ":" + name_},
+        {{"Image", std::string(kAgentRepository) + ":" + name_},
          {"Entrypoint", Json::array({"/.hearth/agent"})},
          {"Labels", {{kInstanceLabel, instance_}}},
          {"HostConfig",
@@ -71,12 +72,15 @@ void AgentVolume::fill(TimePoint until) {
             Json::array({{{"Type", "volume"}, {"Source", name_}, {"Target", "/.hearth"}}})}}}},
         until);
     remove(container + "?force=1", until);
-    remove("/images/" + std::string(kRepository) + ":" + name_ + "?force=1", until);
+    remove("/images/" + std::string(kAgentRepository) + ":" + name_ + "?force=1", until);
 }
 
 void AgentVolume::load(TimePoint until) {
-    RootArchive archive;
-    archive.addFolder(".hearth");
+    TarWriter archive;
+    const auto addFolder = [&](const std::string& name) {
+        archive.add({.name = name, .type = TarEntry::Type::Directory, .mode = 0755});
+    };
+    addFolder(".hearth");
     std::vector<fs::path> paths;
     for (const auto& entry : fs::recursive_directory_iterator(inside_)) {
         paths.push_back(entry.path());
@@ -85,15 +89,15 @@ void AgentVolume::load(TimePoint until) {
     for (const fs::path& path : paths) {
         const std::string name = ".hearth/" + path.lexically_relative(inside_).string();
         if (fs::is_directory(path)) {
-            archive.addFolder(name);
+            addFolder(name);
             continue;
         }
         const auto content = sys::readFile(path, kMaxFile);
         if (!content) throw std::runtime_error("the agent's file " + name + " cannot be read");
         const auto mode = static_cast<unsigned>(fs::status(path).permissions());
-        archive.addFile(name, *content, mode & 0555U);
+        archive.add({.name = name, .mode = mode & 0555U}, *content);
     }
-    archive.load(engine_, std::string(kRepository), name_, until);
+    importRoot(engine_, archive, std::string(kAgentRepository), name_, until);
 }
 
 void AgentVolume::removeUnused(const std::function<bool()>& wanted, TimePoint until) {
@@ -101,7 +105,7 @@ void AgentVolume::removeUnused(const std::function<bool()>& wanted, TimePoint un
     if (wanted()) return;
     remove("/containers/" + name_ + "?force=1", until);
     const Json filters{{"label", Json::array({std::string(kInstanceLabel) + "=" + instance_})}};
-    const Json found = engine_.get("/volumes?filters=" + percentEncoded(dumpJson(filters)), until);
+    const Json found = engine_.get("/volumes?filters=" + percentEncode(dumpJson(filters)), until);
     const auto volumes = found.find("Volumes");
     if (volumes != found.end() && volumes->is_array()) {
         for (const Json& volume : *volumes) {
@@ -110,7 +114,7 @@ void AgentVolume::removeUnused(const std::function<bool()>& wanted, TimePoint un
             if (remove("/volumes/" + name, until) && name == name_) ready_ = false;
         }
     }
-    remove("/images/" + std::string(kRepository) + ":" + name_ + "?force=1", until);
+    remove("/images/" + std::string(kAgentRepository) + ":" + name_ + "?force=1", until);
 }
 
 }  // namespace hearth::pool::docker

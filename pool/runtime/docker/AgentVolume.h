@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include "pool/runtime/docker/EngineClient.h"
+#include "pool/runtime/docker/engine/EngineClient.h"
 
 namespace hearth::pool::docker {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "pool/image/ImageFacts.h"
-#include "pool/launcher/BundleConfig.h"
-#include "pool/launcher/TenantFilter.h"
+#include "pool/isolation/SandboxIdentity.h"
+#include "pool/isolation/TenantFilter.h"
 
 namespace hearth::pool::docker {
 namespace {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/Error.h"
+#include "base/http/Url.h"
 #include "pool/image/PullFailure.h"
 #include "pool/image/Reference.h"
 #include "pool/runtime/docker/ImageArchive.h"
@@ -16,9 +17,9 @@ namespace hearth::pool::docker {
 namespace {
 
 constexpr auto kLoad = std::chrono::minutes(15);
-constexpr auto kLook = std::chrono::seconds(10);
+constexpr auto kImageLook = std::chrono::seconds(10);
 constexpr std::size_t kDigits = 12;
-constexpr std::size_t kAlgorithm = 7;  // "sha256:"
+constexpr std::size_t kDigestAt = 7;  // "sha256:"
 constexpr std::size_t kMostNames = 300;
 constexpr std::size_t kMaxSaid = 400;
 constexpr std::string_view kRepository = "hearth/";
@@ -88,14 +89,14 @@ std::optional<image::Image> DockerImages::layoutOf(const std::string& name) cons
 }
 
 std::string DockerImages::tagOf(const image::Image& layout) {
-    return requireRepository(layout.name) + ":" + layout.digest.substr(kAlgorithm, kDigits);
+    return requireRepository(layout.name) + ":" + layout.digest.substr(kDigestAt, kDigits);
 }
 
-std::optional<DockerImages::Names> DockerImages::namesOf(const std::string& reference,
-                                                         TimePoint until) {
-    const auto found = engine_.find("/images/" + percentEncoded(reference) + "/json", until);
+std::optional<DockerImages::SandboxPaths> DockerImages::namesOf(const std::string& reference,
+                                                                TimePoint until) {
+    const auto found = engine_.find("/images/" + percentEncode(reference) + "/json", until);
     if (!found) return std::nullopt;
-    Names names;
+    SandboxPaths names;
     names.id = found->at("Id").get<std::string>();
     names.tags = textsOf(*found, "RepoTags");
     names.digests = textsOf(*found, "RepoDigests");
@@ -117,45 +118,59 @@ std::optional<std::string> DockerImages::idOfDigest(const std::string& digest, T
 }
 
 std::string DockerImages::resolve(const std::string& name, TimePoint until) {
-    std::optional<Names> names;
+    return lookUp(name, until, true).value();
+}
+
+std::optional<std::string> DockerImages::ready(const std::string& name, TimePoint until) {
+    return lookUp(name, until, false);
+}
+
+std::optional<std::string> DockerImages::lookUp(const std::string& name, TimePoint until,
+                                                bool may_load) {
+    std::optional<SandboxPaths> names;
+    std::optional<image::Image> layout;
     if (hasLayout(name)) {
-        names = Names{resolveLayout(layouts_.find(name), until), {}, {}};
+        layout = layouts_.find(name);
     } else {
         names = namesOf(name, until);
         if (!names && image::isDigest(name)) {
             if (const auto id = idOfDigest(name, until)) names = namesOf(*id, until);
         }
-        if (!names) {
-            if (const auto layout = layoutOf(name)) {
-                names = Names{resolveLayout(*layout, until), {}, {}};
-            }
-        }
+        if (!names) layout = layoutOf(name);
+    }
+    if (layout) {
+        std::optional<std::string> id = loaded(*layout, until);
+        if (!id && !may_load) return std::nullopt;
+        names = SandboxPaths{id ? *std::move(id) : resolveLayout(*layout, until), {}, {}};
     }
     if (!names) {
         throw Error(ErrorCode::NotFound, "there is no image \"" + name + "\"")
             .hint("docker pull " + name + ", or build it with sandbox_images/build");
     }
-    const std::string id = names->id;
+    std::string id = names->id;
     const std::lock_guard lock(mutex_);
     if (seen_.size() > kMostNames) seen_.clear();
     seen_.insert_or_assign(name, *std::move(names));
     return id;
 }
 
-std::string DockerImages::resolveLayout(const image::Image& layout, TimePoint until) {
+std::optional<std::string> DockerImages::loaded(const image::Image& layout, TimePoint until) {
     const std::string tag = tagOf(layout);
-    const std::string record = tag.substr(kRepository.size());
-    if (const auto id = idOf(tag, until)) {
-        records_.add(record);
-        return *id;
-    }
+    std::optional<std::string> id = idOf(tag, until);
+    if (id) records_.add(tag.substr(kRepository.size()));
+    return id;
+}
+
+std::string DockerImages::resolveLayout(const image::Image& layout, TimePoint until) {
+    if (const auto id = loaded(layout, until)) return *id;
+    const std::string tag = tagOf(layout);
     const TimePoint loaded_by = SystemClock().now() + kLoad;
     const Gate::Place place = loading_.enter(loaded_by);
     // Another may have loaded it while this one waited.
-    if (const auto id = idOf(tag, SystemClock().now() + kLook)) return *id;
-    records_.add(record);
+    if (const auto id = idOf(tag, SystemClock().now() + kImageLook)) return *id;
+    records_.add(tag.substr(kRepository.size()));
     load(layout.name, layout.digest, tag, loaded_by);
-    if (const auto id = idOf(tag, SystemClock().now() + kLook)) return *id;
+    if (const auto id = idOf(tag, SystemClock().now() + kImageLook)) return *id;
     throw std::runtime_error("the Docker Engine loaded an image and does not have it");
 }
 
@@ -172,7 +187,7 @@ void DockerImages::load(const std::string& name, const std::string& digest, cons
 }
 
 EngineImage DockerImages::inspect(const std::string& id, TimePoint until) {
-    const auto found = engine_.find("/images/" + percentEncoded(id) + "/json", until);
+    const auto found = engine_.find("/images/" + percentEncode(id) + "/json", until);
     if (!found) {
         throw Error(ErrorCode::NotFound, "the Docker Engine has lost the image")
             .hint("it comes back with the next sandbox");
@@ -206,8 +221,8 @@ std::vector<std::string> DockerImages::ready(TimePoint until) {
     }
     std::vector<std::string> names;
     for (const image::Image& layout : layouts_.images()) {
-        const std::string tag = std::string(kRepository) + layout.name + ":" +
-                                layout.digest.substr(kAlgorithm, kDigits);
+        const std::string tag =
+            std::string(kRepository) + layout.name + ":" + layout.digest.substr(kDigestAt, kDigits);
         if (tags.contains(tag)) names.push_back(layout.name);
     }
     for (const std::string& tag : tags) {
@@ -219,7 +234,7 @@ std::vector<std::string> DockerImages::ready(TimePoint until) {
 bool DockerImages::same(const std::string& image, const std::string& wanted, TimePoint until) {
     if (image == wanted || sameReference(image, wanted)) return true;
     if (const auto layout = layoutOf(image); layout && layout->is(wanted)) return true;
-    std::optional<Names> names;
+    std::optional<SandboxPaths> names;
     {
         const std::lock_guard lock(mutex_);
         if (const auto seen = seen_.find(image); seen != seen_.end()) names = seen->second;
@@ -238,7 +253,7 @@ bool DockerImages::same(const std::string& image, const std::string& wanted, Tim
 }
 
 std::optional<KnownImage> DockerImages::known(const std::string& wanted, TimePoint until) {
-    std::optional<Names> names;
+    std::optional<SandboxPaths> names;
     if (!hasLayout(wanted)) {
         names = namesOf(wanted, until);
         if (!names && image::isDigest(wanted)) {
@@ -263,8 +278,8 @@ void DockerImages::pull(const std::string& repository, const std::string& digest
     const std::string name = repository + "@" + digest;
     try {
         EngineRequest request{.method = "POST",
-                              .target = "/images/create?fromImage=" + percentEncoded(repository) +
-                                        "&tag=" + percentEncoded(digest),
+                              .target = "/images/create?fromImage=" + percentEncode(repository) +
+                                        "&tag=" + percentEncode(digest),
                               .body = {}};
         request.stop = &stopping_;
         const EngineResponse response = engine_.call(std::move(request), until);
@@ -288,7 +303,7 @@ KnownImage DockerImages::fetch(const std::string& text, TimePoint until) {
         if (digest.empty()) {
             EngineRequest request{
                 .method = "GET",
-                .target = "/distribution/" + percentEncoded(reference->text()) + "/json",
+                .target = "/distribution/" + percentEncode(reference->text()) + "/json",
                 .body = {}};
             request.stop = &stopping_;
             const Json told = parseJson(engine_.call(std::move(request), until).body);
@@ -300,16 +315,16 @@ KnownImage DockerImages::fetch(const std::string& text, TimePoint until) {
         if (!idOf(name, until)) {
             records_.add(name);
             pull(reference->repository, digest, until);
-            const auto id = idOf(name, SystemClock().now() + kLook);
+            const auto id = idOf(name, SystemClock().now() + kImageLook);
             if (!id) throw std::runtime_error("the Docker Engine pulled an image and lacks it");
-            const std::string tag = id->substr(kAlgorithm, kDigits);
+            const std::string tag = id->substr(kDigestAt, kDigits);
             records_.add(std::string(kFetched) + tag);
-            engine_.post("/images/" + percentEncoded(*id) + "/tag?repo=" +
-                             percentEncoded(std::string(kRepository) + "ondemand") + "&tag=" + tag,
-                         nullptr, SystemClock().now() + kLook);
+            engine_.post("/images/" + percentEncode(*id) + "/tag?repo=" +
+                             percentEncode(std::string(kRepository) + "ondemand") + "&tag=" + tag,
+                         nullptr, SystemClock().now() + kImageLook);
             records_.remove(name);
         }
-        if (auto image = known(name, SystemClock().now() + kLook)) return *std::move(image);
+        if (auto image = known(name, SystemClock().now() + kImageLook)) return *std::move(image);
         throw std::runtime_error("the Docker Engine pulled an image and has lost it");
     } catch (const Error& e) {
         if (e.code() != ErrorCode::NotFound || !e.hint().empty()) throw;
@@ -324,7 +339,7 @@ KnownImage DockerImages::fetch(const std::string& text, TimePoint until) {
 
 bool DockerImages::removeName(const std::string& name, TimePoint until) {
     try {
-        engine_.call({.method = "DELETE", .target = "/images/" + percentEncoded(name), .body = {}},
+        engine_.call({.method = "DELETE", .target = "/images/" + percentEncode(name), .body = {}},
                      until);
     } catch (const Error& e) {
         if (e.code() == ErrorCode::Conflict) return false;

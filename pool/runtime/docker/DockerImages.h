@@ -9,8 +9,8 @@
 
 #include "pool/image/ImageStore.h"
 #include "pool/runtime/ContainerRuntime.h"
-#include "pool/runtime/docker/EngineClient.h"
 #include "pool/runtime/docker/ImageRecords.h"
+#include "pool/runtime/docker/engine/EngineClient.h"
 
 namespace hearth::pool::docker {
 
@@ -39,6 +39,8 @@ public:
 
     /// The id of an image, loading it if need be (takes long). Throws Error(NotFound) with a hint.
     std::string resolve(const std::string& name, TimePoint until);
+    /// The same where nothing has to be loaded, else nullopt.
+    std::optional<std::string> ready(const std::string& name, TimePoint until);
     /// Throws Error(NotFound).
     EngineImage inspect(const std::string& id, TimePoint until);
     /// Names that resolve() answers at once, at most a few hundred.
@@ -56,7 +58,7 @@ public:
 
 private:
     /// What an image of the daemon is called there.
-    struct Names {
+    struct SandboxPaths {
         std::string id;
         std::vector<std::string> tags;     ///< "python:3.9-slim"
         std::vector<std::string> digests;  ///< "python@sha256:…"
@@ -65,10 +67,13 @@ private:
     bool hasLayout(const std::string& name) const;
     std::optional<image::Image> layoutOf(const std::string& name) const;
     static std::string tagOf(const image::Image& layout);
-    std::optional<Names> namesOf(const std::string& reference, TimePoint until);
+    std::optional<SandboxPaths> namesOf(const std::string& reference, TimePoint until);
     std::optional<std::string> idOf(const std::string& reference, TimePoint until);
     /// Of an image with this digest in a registry.
     std::optional<std::string> idOfDigest(const std::string& digest, TimePoint until);
+    /// resolve() or, where nothing may be loaded, ready().
+    std::optional<std::string> lookUp(const std::string& name, TimePoint until, bool may_load);
+    std::optional<std::string> loaded(const image::Image& layout, TimePoint until);
     std::string resolveLayout(const image::Image& layout, TimePoint until);
     void load(const std::string& name, const std::string& digest, const std::string& tag,
               TimePoint until);
@@ -84,7 +89,7 @@ private:
     Gate loading_{1};
     std::atomic<bool> stopping_{false};
     std::mutex mutex_;
-    std::map<std::string, Names> seen_;  // guarded by mutex_; by what pools call them
+    std::map<std::string, SandboxPaths> seen_;  // guarded by mutex_; by what pools call them
 };
 
 }  // namespace hearth::pool::docker

@@ -11,13 +11,14 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
-#include "pool/launcher/HostFacts.h"
-#include "pool/launcher/Inside.h"
+#include "base/http/Url.h"
+#include "pool/isolation/AgentFolder.h"
+#include "pool/isolation/RuntimeAdvisories.h"
 #include "pool/runtime/AgentSocket.h"
-#include "pool/runtime/docker/AgentRelay.h"
 #include "pool/runtime/docker/ContainerConfig.h"
-#include "pool/runtime/docker/EngineJson.h"
-#include "pool/runtime/docker/Handover.h"
+#include "pool/runtime/docker/SocketHandover.h"
+#include "pool/runtime/docker/engine/EngineJson.h"
+#include "pool/runtime/docker/remote/AgentRelay.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool {
@@ -28,7 +29,10 @@ using docker::count;
 using docker::Gate;
 using docker::text;
 
-constexpr unsigned kLifecycleCalls = 4;
+// As many as the reconciler has workers for; a daemon does not get faster by more.
+constexpr unsigned kCreates = 6;
+constexpr unsigned kDestroys = 5;
+constexpr unsigned kClaims = 4;
 // A client may be waiting for these; the others belong to the reconciler.
 constexpr auto kLook = std::chrono::seconds(5);
 constexpr auto kNarrow = std::chrono::seconds(10);
@@ -37,7 +41,6 @@ constexpr auto kEnd = std::chrono::seconds(30);
 constexpr auto kAgent = std::chrono::seconds(15);
 constexpr auto kConnect = std::chrono::seconds(10);
 constexpr auto kLateCreate = std::chrono::seconds(2);
-constexpr auto kGoing = std::chrono::milliseconds(50);
 constexpr std::string_view kSocketSuffix = ".sock";
 
 TimePoint in(std::chrono::nanoseconds span) {
@@ -48,10 +51,25 @@ void requireId(const SandboxId& id) {
     if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
 }
 
+/// Reads the labels of a container of ours.
+SandboxInfo infoFrom(const Json& labels, bool alive) {
+    SandboxInfo info;
+    info.id = text(labels, docker::kSandboxLabel);
+    info.alive = alive;
+    const std::string created = text(labels, docker::kCreatedLabel);
+    std::from_chars(created.data(), created.data() + created.size(), info.created_unix_ms);
+    const std::string own = docker::kOwnLabel;
+    for (const auto& [key, value] : labels.items()) {
+        if (!key.starts_with(own) || !value.is_string()) continue;
+        info.labels.emplace(key.substr(own.size()), value.get<std::string>());
+    }
+    return info;
+}
+
 }  // namespace
 
 std::vector<std::string> DockerRuntime::directories(const Instance& instance) {
-    const launcher::Names names(instance);
+    const launcher::SandboxPaths names(instance);
     return {names.sockets(), instance.run_dir + "/start", instance.data_dir + "/docker",
             names.layers(), docker::DockerImages::recordsOf(instance.data_dir)};
 }
@@ -64,7 +82,9 @@ DockerRuntime::DockerRuntime(const Instance& instance, std::unique_ptr<docker::E
       engine_(*owned_),
       images_(engine_, instance.data_dir),
       use_(engine_),
-      lifecycle_(kLifecycleCalls),
+      creates_(kCreates),
+      destroys_(kDestroys),
+      claims_(kClaims),
       layers_(names_.layers()),
       insides_(instance.data_dir + "/docker"),
       inside_(
@@ -81,13 +101,13 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
     const std::string image_id =
         spec.image_digest.empty() ? resolveImage(spec.image) : spec.image_digest;
     const docker::EngineImage image = images_.inspect(image_id, until);
-    const Gate::Place place = lifecycle_.enter(until);
-    docker::Handover handover(startFolder(id));  // in any mode what a sweep knows a create by
+    const Gate::Place place = creates_.enter(until);
+    Made made(*this, id);  // before anything of it is there: a sweep spares it
+    docker::SocketHandover handover(startFolder(id));  // in any mode what a sweep knows a create by
     if (::access(names_.socket(id).c_str(), F_OK) == 0) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
     }
     const Fd listening = copies() ? Fd() : listenAt(names_.socket(id), 0600);
-    if (!begin(id)) throw Error(ErrorCode::Conflict, "the sandbox exists already");
     const std::string name = names_.container(id);
     bool ours = false;
     try {
@@ -114,18 +134,15 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
         open(id, handover, listening, std::min(until, in(kAgent)));
     } catch (...) {
         sys::removeFile(names_.socket(id));
-        {
-            const std::lock_guard lock(mutex_);
-            made_.erase(id);
-        }
         volume_.doubt();
         if (ours) removeContainer(id, in(kEnd));
         throw;
     }
+    made.keep();
     return Started::Listening;
 }
 
-void DockerRuntime::open(const SandboxId& id, docker::Handover& handover, const Fd& listening,
+void DockerRuntime::open(const SandboxId& id, docker::SocketHandover& handover, const Fd& listening,
                          TimePoint until) {
     const auto alive = [&] {
         const std::string end = describeEnd(id, until);
@@ -146,9 +163,18 @@ std::string DockerRuntime::layerOf(const SandboxSpec& spec) {
     return layers_.require(spec.layer);
 }
 
-bool DockerRuntime::begin(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
-    return made_.insert(id).second;
+DockerRuntime::Made::Made(DockerRuntime& runtime, SandboxId id)
+    : runtime_(runtime), id_(std::move(id)) {
+    const std::lock_guard lock(runtime_.mutex_);
+    if (!runtime_.made_.insert(id_).second) {
+        throw Error(ErrorCode::Conflict, "the sandbox exists already");
+    }
+}
+
+DockerRuntime::Made::~Made() {
+    if (kept_) return;
+    const std::lock_guard lock(runtime_.mutex_);
+    runtime_.made_.erase(id_);
 }
 
 bool DockerRuntime::making() {
@@ -179,10 +205,13 @@ void DockerRuntime::removeContainer(const SandboxId& id, TimePoint until) {
             return;
         } catch (const Error& e) {
             if (e.code() == ErrorCode::NotFound) return;
-            // Somebody else is removing it already.
             if (e.code() != ErrorCode::Conflict || SystemClock().now() >= until) throw;
         }
-        std::this_thread::sleep_for(kGoing);
+        try {  // somebody else is removing it: it is gone after that, or can be removed again
+            engine_.post(container + "/wait?condition=removed", nullptr, until);
+        } catch (const Error& e) {
+            if (e.code() != ErrorCode::NotFound) throw;
+        }
     }
 }
 
@@ -195,7 +224,7 @@ void DockerRuntime::destroy(const SandboxId& id) {
     requireId(id);
     const TimePoint until = in(kEnd);
     {
-        const Gate::Place place = lifecycle_.enter(until);
+        const Gate::Place place = destroys_.enter(until);
         sys::removeTree(startFolder(id));  // a create that is under way fails without it
         removeContainer(id, until);
     }
@@ -211,24 +240,15 @@ void DockerRuntime::destroy(const SandboxId& id) {
 std::vector<DockerRuntime::Container> DockerRuntime::containers(TimePoint until) {
     const Json filters{
         {"label", Json::array({std::string(docker::kInstanceLabel) + "=" + names_.instance()})}};
-    const Json answer = engine_.get(
-        "/containers/json?all=1&filters=" + docker::percentEncoded(dumpJson(filters)), until);
+    const Json answer =
+        engine_.get("/containers/json?all=1&filters=" + percentEncode(dumpJson(filters)), until);
     std::vector<Container> found;
     for (const Json& item : answer) {
         const Json& labels = child(item, "Labels");
         Container container;
-        container.info.id = text(labels, docker::kSandboxLabel);
+        container.info = infoFrom(labels, text(item, "State") == "running");
         if (!isId(container.info.id, "sb_")) continue;
         container.inside = text(labels, docker::kInsideLabel);
-        container.info.alive = text(item, "State") == "running";
-        const std::string created = text(labels, docker::kCreatedLabel);
-        std::from_chars(created.data(), created.data() + created.size(),
-                        container.info.created_unix_ms);
-        const std::string own = docker::kOwnLabel;
-        for (const auto& [key, value] : labels.items()) {
-            if (!key.starts_with(own) || !value.is_string()) continue;
-            container.info.labels.emplace(key.substr(own.size()), value.get<std::string>());
-        }
         found.push_back(std::move(container));
     }
     return found;
@@ -254,13 +274,30 @@ std::vector<SandboxInfo> DockerRuntime::list() {
     return sandboxes;
 }
 
+std::optional<SandboxInfo> DockerRuntime::find(const SandboxId& id) {
+    requireId(id);
+    const auto found = engine_.find("/containers/" + names_.container(id) + "/json", in(kLook));
+    if (found) {
+        const bool runs = text(child(*found, "State"), "Status") == "running";
+        SandboxInfo info = infoFrom(child(child(*found, "Config"), "Labels"), runs);
+        if (info.id == id) return info;
+    }
+    // As in a list, also what is only in pieces.
+    const bool piece = ::access(names_.socket(id).c_str(), F_OK) == 0 ||
+                       ::access(startFolder(id).c_str(), F_OK) == 0;
+    if (!piece) return std::nullopt;
+    SandboxInfo info;
+    info.id = id;
+    return info;
+}
+
 Fd DockerRuntime::connect(const SandboxId& id) {
     requireId(id);
     // In copy mode a sandbox with a socket was made before that was chosen.
     const bool mounted = !copies() || ::access(names_.socket(id).c_str(), F_OK) == 0;
     if (mounted) return connectTo(names_.socket(id));
     const TimePoint until = in(kConnect);
-    const Gate::Place place = lifecycle_.enter(until);
+    const Gate::Place place = claims_.enter(until);
     try {
         docker::AgentRelay relay =
             docker::startRelay(engine_, names_.container(id), "--relay", until);
@@ -282,8 +319,12 @@ std::optional<SandboxUsage> DockerRuntime::usage(const SandboxId& id) {
 std::optional<LimitInUse> DockerRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {
     requireId(id);
     const TimePoint until = in(kNarrow);
-    const Gate::Place place = lifecycle_.enter(until);
+    const Gate::Place place = claims_.enter(until);
     return use_.narrow(names_.container(id), limits, until);
+}
+
+std::optional<std::string> DockerRuntime::readyImage(const std::string& name) {
+    return images_.ready(name, in(kLook));
 }
 
 std::string DockerRuntime::resolveImage(const std::string& name) {
@@ -325,22 +366,17 @@ void DockerRuntime::removeLayer(const std::string& digest) {
     layers_.remove(digest);
 }
 
-void DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
-    std::set<SandboxId> kept(keep.begin(), keep.end());
-    {
-        const std::lock_guard lock(mutex_);
-        kept.insert(made_.begin(), made_.end());
-    }
+std::vector<Leftover> DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
+    const std::set<SandboxId> kept(keep.begin(), keep.end());
     // A server that was killed may have left the daemon at work: where a folder of a handover is,
     // a container may yet appear.
-    TimePoint look_until = in(std::chrono::seconds(0));
-    for (const std::string& id : sys::listDirectory(start_)) {
-        if (!kept.contains(id)) look_until = in(kLateCreate);
-    }
-    sweepOnce(kept);
-    while (SystemClock().now() < look_until) {
-        std::this_thread::sleep_for(kGoing);
-        sweepOnce(kept);
+    const std::vector<std::string> handovers = sys::listDirectory(start_);
+    const bool late =
+        std::ranges::any_of(handovers, [&](const std::string& id) { return !kept.contains(id); });
+    std::vector<Leftover> leftovers = sweepOnce(kept);
+    if (late) {
+        std::this_thread::sleep_for(kLateCreate);
+        leftovers = sweepOnce(kept);
     }
     removeUnusedVolumes(in(kEnd));
     std::set<std::string> used{inside_.substr(inside_.rfind('/') + 1)};
@@ -348,19 +384,26 @@ void DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
     for (const std::string& name : sys::listDirectory(insides_)) {
         if (!used.contains(name)) sys::removeTree(insides_ + "/" + name);
     }
+    return leftovers;
 }
 
-void DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) {
-    std::string failure;
-    for (const SandboxInfo& info : list()) {
-        if (keep.contains(info.id)) continue;
+std::vector<Leftover> DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) {
+    std::vector<Leftover> leftovers;
+    const std::vector<SandboxInfo> found = list();
+    std::set<SandboxId> made;  // after the list: who is made meanwhile is in it
+    {
+        const std::lock_guard lock(mutex_);
+        made = made_;
+    }
+    for (const SandboxInfo& info : found) {
+        if (keep.contains(info.id) || made.contains(info.id)) continue;
         try {
             destroy(info.id);
         } catch (const std::exception& e) {
-            failure = e.what();  // the others must go all the same
+            leftovers.push_back({info.id, e.what()});  // the others must go all the same
         }
     }
-    if (!failure.empty()) throw std::runtime_error("sweep: " + failure);
+    return leftovers;
 }
 
 void DockerRuntime::readFacts() {

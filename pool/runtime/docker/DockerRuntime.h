@@ -10,19 +10,19 @@
 
 #include "base/Instance.h"
 #include "pool/image/LayerStore.h"
-#include "pool/launcher/Names.h"
+#include "pool/isolation/SandboxPaths.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/docker/AgentMode.h"
 #include "pool/runtime/docker/AgentVolume.h"
-#include "pool/runtime/docker/ContainerUse.h"
+#include "pool/runtime/docker/ContainerUsage.h"
 #include "pool/runtime/docker/DockerImages.h"
-#include "pool/runtime/docker/EngineClient.h"
-#include "pool/runtime/docker/RelayPump.h"
+#include "pool/runtime/docker/engine/EngineClient.h"
+#include "pool/runtime/docker/remote/RelayPump.h"
 
 namespace hearth::pool {
 
 namespace docker {
-class Handover;
+class SocketHandover;
 }
 
 /// The docker runtime: containers of a Docker daemon, here or on another machine. It needs no root
@@ -43,6 +43,7 @@ public:
     Started create(const SandboxId& id, const SandboxSpec& spec) override;
     void destroy(const SandboxId& id) override;
     std::vector<SandboxInfo> list() override;
+    std::optional<SandboxInfo> find(const SandboxId& id) override;
     Fd connect(const SandboxId& id) override;
     /// From the container's control groups, or, where they are not ours to see, from the daemon,
     /// which does not know what the kernel killed for memory.
@@ -51,6 +52,7 @@ public:
     /// it is not seen whether the kernel killed for it.
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     std::string resolveImage(const std::string& name) override;
+    std::optional<std::string> readyImage(const std::string& name) override;
     bool sameImage(const std::string& image, const std::string& wanted) override;
     std::optional<KnownImage> knownImage(const std::string& wanted) override;
     KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
@@ -61,7 +63,7 @@ public:
     void addLayer(const std::string& digest, int tar) override;
     void removeLayer(const std::string& digest) override;
     /// What was made since this server started and not destroyed is kept in any case.
-    void sweep(const std::vector<SandboxId>& keep) override;
+    std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
     const docker::AgentChoice& agentChoice() const noexcept { return agent_; }
 
@@ -78,29 +80,44 @@ private:
     bool copies() const { return agent_.mode == docker::AgentMode::Copy; }
     bool making();
     /// Lets the agent of a started container listen: by `handover`, or by an exec.
-    void open(const SandboxId& id, docker::Handover& handover, const Fd& listening,
+    void open(const SandboxId& id, docker::SocketHandover& handover, const Fd& listening,
               TimePoint until);
     /// Where its layer is; empty for none.
     std::string layerOf(const SandboxSpec& spec);
-    /// False if the sandbox is there, or being made.
-    bool begin(const SandboxId& id);
+    /// Counts a sandbox as made in this life, unless its making fails. Throws Error(Conflict) if it
+    /// is there, or being made.
+    class Made {
+    public:
+        Made(DockerRuntime& runtime, SandboxId id);
+        ~Made();
+        Made(const Made&) = delete;
+        Made& operator=(const Made&) = delete;
+        void keep() { kept_ = true; }
+
+    private:
+        DockerRuntime& runtime_;
+        const SandboxId id_;
+        bool kept_ = false;
+    };
     void removeUnusedVolumes(TimePoint until);
     std::string startFolder(const SandboxId& id) const { return start_ + "/" + id; }
     std::vector<Container> containers(TimePoint until);
     /// Removes the container and waits until it has gone; nothing there is fine.
     void removeContainer(const SandboxId& id, TimePoint until);
     void removeFiles(const SandboxId& id) const;
-    void sweepOnce(const std::set<SandboxId>& keep);
+    std::vector<Leftover> sweepOnce(const std::set<SandboxId>& keep);
     std::string describeEnd(const SandboxId& id, TimePoint until);
     void readFacts();
 
-    launcher::Names names_;
+    launcher::SandboxPaths names_;
     std::string start_;  ///< folders of Handover
     std::unique_ptr<docker::EngineClient> owned_;
     docker::EngineClient& engine_;
     docker::DockerImages images_;
-    docker::ContainerUse use_;
-    docker::Gate lifecycle_;
+    docker::ContainerUsage use_;
+    docker::Gate creates_;
+    docker::Gate destroys_;
+    docker::Gate claims_;  ///< what a client waits for: never behind a create or a destroy
     image::LayerStore layers_;
     std::string insides_;  ///< every version of the agent in use
     std::string inside_;   ///< this one's

@@ -2,18 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/Digest.h"
 #include "base/Error.h"
-#include "base/Ids.h"
 #include "base/Json.h"
-#include "pool/runtime/docker/TarHeader.h"
+#include "base/http/Url.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool::docker {
@@ -65,65 +62,49 @@ ImageArchive::ImageArchive(const std::string& layout, const std::string& digest,
     const Json list = Json::array({{{"Config", nameOf(config) + ".json"},
                                     {"RepoTags", Json::array({tag})},
                                     {"Layers", layers}}});
-    addText("manifest.json", dumpJson(list));
-    addText(nameOf(config) + ".json", *config_text);
+    tar_.add({.name = "manifest.json"}, dumpJson(list));
+    tar_.add({.name = nameOf(config) + ".json"}, *config_text);
     std::ranges::sort(blobs);
     blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
-    for (const std::string& blob : blobs) addFile(nameOf(blob) + ".tar", blob);
-    parts_.push_back({.text = tarEnd()});
-}
-
-void ImageArchive::addText(const std::string& name, const std::string& text) {
-    parts_.push_back({.text = tarHeader({.name = name, .size = text.size()}) + text +
-                              std::string(tarPadding(text.size()), '\0')});
-}
-
-void ImageArchive::addFile(const std::string& name, const std::string& path) {
-    Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-        notUnderstood("a layer is missing");
+    for (const std::string& blob : blobs) {
+        Fd file(::open(blob.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+        struct stat status {};
+        if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+            notUnderstood("a layer is missing");
+        }
+        layers_.emplace_back(TarEntry{.name = nameOf(blob) + ".tar",
+                                      .size = static_cast<std::uint64_t>(status.st_size)},
+                             std::move(file));
     }
-    const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    parts_.push_back({.text = tarHeader({.name = name, .size = bytes}),
-                      .file = std::move(file),
-                      .bytes = bytes,
-                      .padding = tarPadding(bytes)});
 }
 
 std::size_t ImageArchive::read(char* out, std::size_t size) {
-    while (at_ < parts_.size()) {
-        Part& part = parts_[at_];
-        if (done_ < part.text.size()) {
-            const std::size_t n = std::min(size, part.text.size() - done_);
-            part.text.copy(out, n, done_);
-            done_ += n;
-            return n;
+    while (true) {
+        const std::size_t count = tar_.read(out, size);
+        if (count > 0 || at_ > layers_.size()) return count;
+        if (at_ == layers_.size()) {
+            tar_.end();
+        } else {
+            auto& [entry, file] = layers_[at_];
+            tar_.add(entry, std::move(file), "the image's layer " + entry.name);
         }
-        const std::uint64_t in_file = done_ - part.text.size();
-        if (in_file < part.bytes) {
-            const auto most =
-                static_cast<std::size_t>(std::min<std::uint64_t>(size, part.bytes - in_file));
-            const ssize_t n = ::read(part.file.get(), out, most);
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) throwErrno("read", "image layer");
-            if (n == 0) throw std::runtime_error("a layer of an image is cut short");
-            done_ += static_cast<std::uint64_t>(n);
-            return static_cast<std::size_t>(n);
-        }
-        const std::uint64_t in_padding = in_file - part.bytes;
-        if (in_padding < part.padding) {
-            const auto n =
-                static_cast<std::size_t>(std::min<std::uint64_t>(size, part.padding - in_padding));
-            std::memset(out, 0, n);
-            done_ += n;
-            return n;
-        }
-        part.file.reset();
         ++at_;
-        done_ = 0;
     }
-    return 0;
+}
+
+void importRoot(EngineClient& engine, TarWriter& root, const std::string& repository,
+                const std::string& tag, TimePoint until) {
+    root.end();
+    EngineRequest request{.method = "POST",
+                          .target = "/images/create?fromSrc=-&repo=" + percentEncode(repository) +
+                                    "&tag=" + percentEncode(tag),
+                          .body = {}};
+    request.archive = [&](char* out, std::size_t size) { return root.read(out, size); };
+    const EngineResponse response = engine.call(std::move(request), until);
+    // Failures after the start come in the stream of progress.
+    if (response.body.find("\"errorDetail\"") != std::string::npos) {
+        throw std::runtime_error("docker: image import: " + toUtf8(response.body.substr(0, 500)));
+    }
 }
 
 }  // namespace hearth::pool::docker

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/Fd.h"
+#include "base/tar/TarWriter.h"
+#include "pool/runtime/docker/engine/EngineClient.h"
 
 namespace hearth::pool::docker {
 
@@ -17,23 +18,19 @@ public:
     /// Throws Error(InvalidArgument) for a layout that is not understood.
     ImageArchive(const std::string& layout, const std::string& digest, const std::string& tag);
 
-    /// Up to `size` bytes of the archive; 0 at its end. Throws std::runtime_error if a blob changes
+    /// Up to `size` bytes of the archive; 0 at its end. Throws Error(Conflict) if a blob changes
     /// on the way.
     std::size_t read(char* out, std::size_t size);
 
 private:
-    struct Part {
-        std::string text;  ///< header or small file
-        Fd file = Fd();    ///< then this many bytes of it
-        std::uint64_t bytes = 0;
-        std::uint64_t padding = 0;
-    };
-    void addText(const std::string& name, const std::string& text);
-    void addFile(const std::string& name, const std::string& path);
-
-    std::vector<Part> parts_;
-    std::size_t at_ = 0;
-    std::uint64_t done_ = 0;  ///< of the part at_
+    TarWriter tar_;
+    std::vector<std::pair<TarEntry, Fd>> layers_;
+    std::size_t at_ = 0;  ///< the layer that comes next; one more is the archive's end
 };
+
+/// Makes the image `repository:tag` of a small tree of files. Throws what EngineClient::call()
+/// does.
+void importRoot(EngineClient& engine, TarWriter& root, const std::string& repository,
+                const std::string& tag, TimePoint until);
 
 }  // namespace hearth::pool::docker

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static void tell(const char* name, long result) {
@@ -35,6 +37,28 @@ static void sockets(void) {
         if (fd >= 0) close(fd);
     }
     tell("raw", socket(AF_INET, SOCK_RAW, 1));
+    static const struct {
+        const char* name;
+        int type, protocol;
+    } kProtocols[] = {{"tcp", SOCK_STREAM, 6},           {"udp", SOCK_DGRAM, 17},
+                      {"ping", SOCK_DGRAM, 1},           {"sctp", SOCK_SEQPACKET, 132},
+                      {"sctp_stream", SOCK_STREAM, 132}, {"dccp", 6, 33},
+                      {"udplite", SOCK_DGRAM, 136},      {"l2tp", SOCK_DGRAM, 115},
+                      {"mptcp", SOCK_STREAM, 262},       {"packets", SOCK_SEQPACKET, 0}};
+    for (size_t i = 0; i < sizeof kProtocols / sizeof *kProtocols; ++i) {
+        for (int v6 = 0; v6 < 2; ++v6) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%s", kProtocols[i].name, v6 ? "6" : "4");
+            tell(name, socket(v6 ? AF_INET6 : AF_INET, kProtocols[i].type, kProtocols[i].protocol));
+        }
+    }
+    static const unsigned kLoading[] = {0x8940, 0x8941, 0x8980, 0x8981, 0x8982, 0x8983, 0x89a0, 0x89a1};
+    const int any = socket(AF_INET, SOCK_DGRAM, 0);
+    for (size_t i = 0; i < sizeof kLoading / sizeof *kLoading; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "ioctl_%x", kLoading[i]);
+        tell(name, ioctl(any, kLoading[i], name));
+    }
     tell("netlink_xfrm", socket(AF_NETLINK, SOCK_RAW, 6));
     int pair[2];
     tell("pair_unix", socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
@@ -137,13 +161,86 @@ static void bomb(void) {
     for (;;) fork();
 }
 
+// What evicts pages of a file that sandboxes share, and what tells whether they are there.
+static void pages(void) {
+    int fd = open("/shared", O_RDONLY);
+    if (fd < 0) fd = open("/bin/probe", O_RDONLY);
+    static char byte;
+    tell("open", fd);
+    tell("evict", syscall(SYS_fadvise64, fd, 0L, 0L, POSIX_FADV_DONTNEED));
+    char* map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    tell("pageout", madvise(map, 4096, 21));
+    tell("cold", madvise(map, 4096, 20));
+    struct iovec part = {&byte, 1};
+    tell("nowait", preadv2(fd, &part, 1, 0, RWF_NOWAIT));
+    tell("uncached", preadv2(fd, &part, 1, 0, 0x80));
+    tell("plain", preadv2(fd, &part, 1, 0, 0));
+    tell("cachestat", syscall(451, fd, NULL, NULL, 0));
+}
+
+static const char* const kShared[] = {"/.hearth",  "/.hearth/agent", "/dev",        "/dev/null",
+                                      "/dev/zero", "/dev/full",      "/dev/random", "/dev/urandom",
+                                      "/dev/tty",  "/bin",           "/shared"};
+enum { kSharedCount = sizeof kShared / sizeof *kShared };
+
+// Watches what others may have too, and tells what it saw of them within two seconds.
+static void spy(void) {
+    const int fd = inotify_init1(0);
+    int watch[kSharedCount];
+    for (int i = 0; i < kSharedCount; ++i) {
+        watch[i] = inotify_add_watch(fd, kShared[i], IN_ALL_EVENTS);
+        if (watch[i] < 0) tell(kShared[i], -1);
+    }
+    close(open("/dev/zero", O_RDONLY));  // so that a spy that sees nothing is known to be one
+    printf("watching=0\n");
+    fflush(stdout);
+    sleep(2);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    char events[8192];
+    int own = 0, others = 0;
+    ssize_t n;
+    while ((n = read(fd, events, sizeof events)) > 0) {
+        for (char* at = events; at < events + n;) {
+            const struct inotify_event* event = (const struct inotify_event*)at;
+            int which = 0;
+            while (which < kSharedCount && watch[which] != event->wd) ++which;
+            const int is_own = which == 4 || (which == 2 && strcmp(event->name, "zero") == 0);
+            is_own ? ++own : ++others;
+            if (!is_own) printf("saw=%s %s\n", kShared[which], event->len ? event->name : "");
+            at += sizeof *event + event->len;
+        }
+    }
+    printf("own=%d\nothers=%d\n", own, others);
+}
+
+// Locks what others may have too, until it is ended.
+static void hold(void) {
+    for (int i = 0; i < kSharedCount; ++i) {
+        const int fd = open(kShared[i], O_RDONLY | O_NONBLOCK);
+        tell(kShared[i], fd < 0 ? fd : flock(fd, LOCK_EX | LOCK_NB));
+    }
+    sleep(20);
+}
+
+static void useShared(void) {
+    for (int i = 0; i < kSharedCount; ++i) {
+        if (strcmp(kShared[i], "/dev/zero") == 0) continue;  // the spy's own
+        const int fd = open(kShared[i], O_RDONLY | O_NONBLOCK);
+        char byte;
+        if (fd >= 0 && read(fd, &byte, 1) < 0) errno = 0;
+        tell(kShared[i], fd < 0 ? (errno == ENXIO ? 0 : -1) : flock(fd, LOCK_EX | LOCK_NB));
+        if (fd >= 0) close(fd);
+    }
+}
+
 int main(int argc, char** argv) {
     static const struct {
         const char* name;
         void (*run)(void);
     } kProbes[] = {{"sockets", sockets}, {"attacks", attacks}, {"int80", int80},     {"x32", x32},
                    {"inodes", inodes},   {"fill", fill},       {"watches", watches}, {"pty", pty},
-                   {"memory", memory},   {"bomb", bomb}};
+                   {"memory", memory},   {"bomb", bomb},       {"pages", pages},     {"spy", spy},
+                   {"hold", hold},       {"use", useShared}};
     for (size_t i = 0; argc == 2 && i < sizeof kProbes / sizeof *kProbes; ++i) {
         if (strcmp(argv[1], kProbes[i].name) == 0) {
             kProbes[i].run();

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# suite: seconds=140
 """The four systems that came before, by plain HTTP: every example of their READMEs with its own arguments, every tool
 with the keys of its results, and what went wrong in them. TABLE.md says which row of theirs is shown where."""
 
@@ -230,7 +231,7 @@ def s0_histogram(s, network):
     lines = one["stdout"].splitlines()
     assert lines[0].startswith("数据均值: ") and lines[1].startswith("数据标准差: ") and lines[2] == "已保存直方图", one
     assert "Glyph" not in one["stderr"], one  # the title's characters are in a font
-    # This server's disk is not the caller's: a link instead, or the bridge (tests/unit/mcp).
+    # This server's disk is not the caller's: a link instead, or the bridge (tests/unit/api/mcp).
     told = tool(s, "s0", "copy_file_from_sandbox", 400, **both, container_src_path="histogram.png", local_dest_path="./output/histogram.png")
     url = next(word for word in told["hint"].split() if word.startswith("http"))
     picture = fetch(s, url)

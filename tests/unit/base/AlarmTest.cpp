@@ -1,7 +1,7 @@
 #include <atomic>
 
 #include "base/Alarm.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 using namespace hearth::test;

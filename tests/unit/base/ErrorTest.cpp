@@ -3,7 +3,7 @@
 #include <system_error>
 
 #include "base/Error.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/Instance.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 using namespace hearth::test;

@@ -2,7 +2,7 @@
 
 #include "base/Json.h"
 #include "base/JsonText.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 using namespace hearth::test;

@@ -1,5 +1,5 @@
 #include "base/Subscribers.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 

@@ -1,5 +1,5 @@
 #include "base/Units.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 using namespace std::chrono_literals;

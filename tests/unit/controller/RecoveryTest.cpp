@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "controller/Recovery.h"
-#include "tests/unit/controller/House.h"
+#include "controller/workspaces/BindNote.h"
+#include "tests/support/FlakyReads.h"
+#include "tests/support/House.h"
 
 using namespace hearth;
 using namespace hearth::controller;
@@ -35,7 +37,7 @@ agent::BindRequest bindOf(House& house, const Told& told, const std::string& sea
     facts.pool = told.pool;
     facts.sealed = sealed;
     agent::BindRequest bind;
-    bind.epoch = house.sandboxes.epoch();
+    bind.epoch = house.epoch.get();
     bind.claim_id = told.claim;
     bind.tenant = told.tenant;
     bind.workspace_id = told.workspace;
@@ -82,7 +84,7 @@ Left liveAndDie(Ground& ground) {
         if (member.phase == pool::Phase::Ready) left.marked = member.id;
     }
     house.marks.set(left.marked);
-    left.epoch = house.sandboxes.epoch();
+    left.epoch = house.epoch.get();
     house.journal.flush(1s);
     return left;
 }
@@ -95,17 +97,18 @@ void checkAdopted(House& house, const Left& left) {
     CHECK(view.created_at == left.workspace.created_at);
     CHECK(view.limits == left.workspace.limits);
     CHECK_FALSE(view.idle_expires_at);  // something runs in it
-    CHECK(house.sandboxes.epoch() > left.epoch);
+    CHECK(house.epoch.get() > left.epoch);
     CHECK(house.workspaces.create(house.who, House::request("key")).replayed);
 
     const auto running = house.executions.find(house.who, left.running);
     CHECK_FALSE(running->finished());
     house.executions.kill(house.who, left.running);
     CHECK(house.settleUntil([&] { return running->finished(); }));
-    CHECK(running->view().status == "killed");
+    CHECK(running->view().status == ExecutionStatus::Killed);
     // The files answer, too.
     house.workspaces.makeDirectory(house.who, left.workspace.id, "d");
-    CHECK(house.workspaces.stat(house.who, left.workspace.id, "d").type == "directory");
+    CHECK(house.workspaces.stat(house.who, left.workspace.id, "d").type ==
+          agent::FileType::Directory);
     house.workspaces.touch(house.who, left.workspace.id);
 }
 
@@ -146,8 +149,8 @@ TEST_CASE("a lost data file loses history, never a running workspace", "[unit][c
     checkAdopted(house, left);
     CHECK(codeOf([&] { house.executions.find(house.who, left.finished); }) == ErrorCode::NotFound);
     // The adopted warm ones take claims of the new epoch.
-    CHECK(house.workspaces.create(house.who, House::request()).phase == "Active");
-    CHECK(house.workspaces.create(house.who, House::request()).phase == "Active");
+    CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
+    CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
     house.workspaces.close(house.who, left.workspace.id);
     house.loop.settle();
     CHECK(errorOf([&] { house.workspaces.get(house.who, left.workspace.id); }).code() ==
@@ -162,8 +165,8 @@ TEST_CASE("every life of a server has a higher epoch", "[unit][controller]") {
         House house(ground);
         house.declare("p", smallSpec(1));
         house.recover();
-        CHECK(house.sandboxes.epoch() > before);
-        before = house.sandboxes.epoch();
+        CHECK(house.epoch.get() > before);
+        before = house.epoch.get();
         REQUIRE(house.filled("p", 1));
     }
     CHECK(ground.runtime.created() == 1);
@@ -256,8 +259,8 @@ TEST_CASE("what a claim narrowed stays so after a crash, whatever its agent tell
     }
     House house(ground);
     CHECK(house.recover().workspaces == 2);
-    CHECK(house.workspaces.get(house.who, open).network == "Mirror");
-    CHECK(house.workspaces.get(house.who, narrowed).network == "None");
+    CHECK(house.workspaces.get(house.who, open).network == broker::NetworkMode::Mirror);
+    CHECK(house.workspaces.get(house.who, narrowed).network == broker::NetworkMode::None);
     CHECK(codeOf([&] { house.workspaces.get(house.who, foreign); }) == ErrorCode::NotFound);
 }
 
@@ -295,7 +298,7 @@ TEST_CASE("an agent is not believed that its workspace is another tenant's, or a
     const std::string sandbox = [&] {
         House house(ground);
         CHECK(house.recover().workspaces == 2);
-        CHECK(house.workspaces.get(house.who, old.workspace).phase == "Active");
+        CHECK(house.workspaces.get(house.who, old.workspace).phase == WorkspacePhase::Active);
         CHECK_FALSE(house.table.find(invented.workspace));
         CHECK_FALSE(house.table.find(given_away.workspace));
         return house.workspaces.get(house.who, mine).sandbox_id;
@@ -324,7 +327,85 @@ TEST_CASE("a workspace that ended just before a crash does not come back", "[uni
     House house(ground);
     CHECK(house.recover().workspaces == 1);
     CHECK_FALSE(house.table.find(ended));
-    CHECK(house.workspaces.get(house.who, open).phase == "Active");
+    CHECK(house.workspaces.get(house.who, open).phase == WorkspacePhase::Active);
+}
+
+TEST_CASE("of two sandboxes that one claim holds, the later attempt's is its workspace",
+          "[unit][controller]") {
+    // The ids decide nothing: whichever the runtime lists first, the later attempt stays.
+    for (const bool later_first : {false, true}) {
+        Ground ground;
+        std::string kept;
+        Told told;
+        {
+            House house(ground);
+            house.declare("p", smallSpec(2));
+            house.recover();
+            REQUIRE(house.filled("p", 2));
+            std::vector<pool::Member> members = house.warm.members("p");  // by id, as list() is
+            std::uint32_t attempt = later_first ? 2 : 1;
+            for (const pool::Member& member : members) {
+                agent::BindRequest bind = bindOf(house, told, sealOf(house, told));
+                bind.attempt = attempt;
+                member.agent->bind(bind, 2s);
+                if (attempt == 2) kept = member.id;
+                attempt = 3 - attempt;
+            }
+        }
+        House house(ground);
+        CHECK(house.recover().workspaces == 1);
+        CHECK(house.workspaces.get(house.who, told.workspace).sandbox_id == kept);
+        REQUIRE(ground.runtime.list().size() == 1);
+    }
+}
+
+TEST_CASE("deadlines are told alike before and after a crash", "[unit][controller]") {
+    Ground ground;
+    std::string id;
+    WorkspaceView before;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(1));
+        house.recover();
+        REQUIRE(house.filled("p", 1));
+        ground.manual.advance(123'456'789ns);
+        WorkspaceRequest request = House::request();
+        request.max_lifetime = 1h;
+        // Time passes between the claim's beginning and its bind.
+        std::jthread time([&](const std::stop_token& stop) {
+            while (!stop.stop_requested()) ground.manual.advance(10us);
+        });
+        before = house.workspaces.create(house.who, request);
+        time = {};
+        house.journal.flush(5s);
+    }
+    ground.manual.advance(1'987'654ns);
+    House house(ground);
+    REQUIRE(house.recover().workspaces == 1);
+    const WorkspaceView after = house.workspaces.get(house.who, before.id);
+    CHECK(after.created_at == before.created_at);
+    CHECK(after.expires_at == before.expires_at);
+    CHECK(after.idle_expires_at == before.idle_expires_at);
+}
+
+TEST_CASE("a history that cannot be read costs no workspace", "[unit][controller]") {
+    Ground ground;
+    const Left left = liveAndDie(ground);
+    FlakyReads disk;
+    House house(ground);
+    disk.failing = 1'000'000;
+    const Recovery::Outcome outcome = house.recover();
+    REQUIRE(disk.failed > 0);
+    disk.failing = 0;
+    CHECK(outcome.workspaces == 0);
+    REQUIRE(outcome.silent == std::vector<std::string>{left.workspace.sandbox_id});
+    CHECK(exists(ground, left.workspace.sandbox_id));
+    REQUIRE(eventually([&] {
+        ground.manual.advance(1s);
+        house.loop.settle();
+        return house.table.find(left.workspace.id) != nullptr;
+    }));
+    checkAdopted(house, left);
 }
 
 TEST_CASE("a workspace whose sandbox died with the server is gone as lost", "[unit][controller]") {
@@ -351,13 +432,15 @@ TEST_CASE("an agent that is lost after its hello costs its workspace, not the se
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     const auto workspace = house.table.find(view.id);
     ground.runtime.kill(view.sandbox_id);
-    REQUIRE(house.settleUntil([&] { return workspace->agent().lost(); }));
+    REQUIRE(house.settleUntil([&] { return workspace->agent()->lost(); }));
 
     agent::KnownExecution known;
     known.id = newId("ex_");
     known.running = true;
-    house.executions.adopt(workspace, known);
-    CHECK(house.executions.find(house.who, known.id)->view().status == "lost");
+    house.execution_starter.adopt(workspace, known);
+    const auto adopted = house.executions.find(house.who, known.id);
+    REQUIRE(house.settleUntil([&] { return adopted->finished(); }));
+    CHECK(adopted->view().status == ExecutionStatus::Lost);
     REQUIRE(house.settleUntil([&] { return house.journal.execution(known.id).has_value(); }));
     CHECK(codeOf([&] { house.workspaces.get(house.who, view.id); }) == ErrorCode::Gone);
 }
@@ -367,7 +450,7 @@ TEST_CASE("an agent that was lost before its sandbox was a member is noticed",
     Ground ground;
     House house(ground);
     ground.runtime.create("sb_a", {});
-    const auto agent = house.sandboxes.connect("sb_a", 5s);
+    const auto agent = house.agents.connect("sb_a", 5s);
     ground.runtime.kill("sb_a");
     REQUIRE(eventually([&] { return agent->lost(); }));
     pool::Member member;
@@ -377,6 +460,24 @@ TEST_CASE("an agent that was lost before its sandbox was a member is noticed",
     member.agent = agent;
     house.warm.adopt(std::move(member));
     CHECK(house.warm.counts("p").ready == 1);
-    house.sandboxes.notice("sb_a", *agent);
+    house.agents.notice("sb_a", *agent);
+    house.loop.settle();
     CHECK(house.warm.counts("p").ready == 0);
+}
+
+TEST_CASE("a full disk does not keep the server from starting", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.journal.writeNow(
+        [](Database& database) { database.execute("PRAGMA max_page_count = 1"); });
+    int next = 0;
+    for (const std::size_t size : {1000U, 100U, 0U}) {
+        while (!codeOf(
+            [&] { house.journal.setMeta("a" + std::to_string(++next), std::string(size, 'x')); })) {
+        }
+    }
+    CHECK(codeOf([&] { house.journal.setMeta("epoch", "1"); }) == ErrorCode::DiskFull);
+    const std::uint64_t before = house.epoch.get();
+    house.recover();
+    CHECK(house.epoch.get() >= before);
 }

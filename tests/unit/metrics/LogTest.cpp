@@ -4,7 +4,7 @@
 
 #include "base/Fd.h"
 #include "metrics/Log.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth;
 using namespace hearth::metrics;

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "metrics/Metrics.h"
-#include "tests/unit/base/Support.h"
+#include "tests/support/Support.h"
 
 using namespace hearth::metrics;
 
@@ -90,7 +90,7 @@ TEST_CASE("what is rendered is a sound exposition", "[unit][metrics]") {
     metrics.claimStage("p", "bind", 0.001);
     metrics.claimQueued("p", 1);
     metrics.sandboxStart("p", 0.2);
-    metrics.reclaim("p", "idle", 0.1);
+    metrics.reclaim("p", hearth::EndReason::Idle, 0.1);
     metrics.execution("p", "bash", "failed", 1, 0.1);
     metrics.reconcile("pool", "ok", 0.1);
     metrics.workQueueRetry();

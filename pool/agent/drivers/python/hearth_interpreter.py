@@ -14,7 +14,6 @@ import time
 import hearth_program as program
 from hearth_program import CHANNEL
 
-NOWHERE = 901  # /dev/null, in place of the output once a run is done
 PR_SET_DUMPABLE = 4
 OWN_MODULES = (os.environ.get("HOME", "/workspace") + "/", "/tmp/")  # of the program, not of a library
 CANNOT_BEGIN = 126  # as a shell says of what it cannot execute
@@ -44,9 +43,6 @@ def open_channel(fd):
     os.dup2(fd, CHANNEL, inheritable=False)
     if fd != CHANNEL:
         os.close(fd)
-    nowhere = os.open("/dev/null", os.O_RDWR)
-    os.dup2(nowhere, NOWHERE, inheritable=False)
-    os.close(nowhere)
     program.channel.fd = CHANNEL
 
 
@@ -251,8 +247,18 @@ def done(status, before, last=False):
 
 def leave_output():
     """Sends what is written from now on nowhere."""
-    os.dup2(NOWHERE, 1)
-    os.dup2(NOWHERE, 2)
+    try:
+        nowhere = os.open("/dev/null", os.O_RDWR)
+    except OSError:  # the program has every descriptor that it may have
+        os.close(1)
+        nowhere = os.open("/dev/null", os.O_RDWR)
+    for number in (1, 2):
+        if nowhere != number:
+            os.dup2(nowhere, number)
+        else:
+            os.set_inheritable(number, True)
+    if nowhere > 2:
+        os.close(nowhere)
 
 
 def wait_until_answered():

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "api/command/Command.h"
+
+namespace hearth::cli {
+
+// Each is defined in a file of its own; Cli.cpp holds the table, with those of other rooms.
+Command makeServe();
+Command makeConfig();
+Command makeMcp();
+Command makeRun();
+Command makeOpen();
+Command makeShell();
+Command makeGet();
+Command makeApply();
+Command makeDelete();
+Command makeDrain();
+Command makeImage();
+Command makeToken();
+Command makePackages();
+Command makeMcpConfig();
+
+}  // namespace hearth::cli

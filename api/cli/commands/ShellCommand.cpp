@@ -1,0 +1,119 @@
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "api/cli/commands/Commands.h"
+#include "api/cli/remote/ExecutionFollower.h"
+#include "api/cli/terminal/ShellInput.h"
+#include "base/Ids.h"
+#include "base/http/Url.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::chrono::hours kLongestShell{12};
+
+CommandSpec shellSpec() {
+    std::vector<Flag> flags = {
+        Flag{.name = "env",
+             .letter = 'e',
+             .value = "K=V",
+             .help = "A variable for the shell",
+             .repeats = true,
+             .environment = false},
+        Flag{.name = "cwd",
+             .value = "DIR",
+             .help = "Where it starts; relative to the workspace",
+             .environment = false},
+        Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
+        Flag{.name = "image",
+             .value = "IMAGE",
+             .help = "The image to have, by name, reference or digest",
+             .environment = false},
+        Flag{.name = "timeout",
+             .letter = 't',
+             .value = "DURATION",
+             .help = "When to end it; never later than its workspace",
+             .fallback = "12h",
+             .environment = false},
+    };
+    return {
+        .name = "shell",
+        .arguments = "[WORKSPACE] [-- PROGRAM ARG…]",
+        .summary = "A terminal in a workspace.",
+        .details =
+            "  hearth shell                       in a fresh workspace, which ends with it\n"
+            "  hearth shell -p node               of that pool\n"
+            "  hearth shell ws_4f0c…              in this one, which stays\n"
+            "  hearth shell ws_4f0c… -- python3   another program than the shell\n\n"
+            "Keys, Ctrl-C too, go to the program, and the window's size follows. The shell\n"
+            "outlives a lost connection for ten seconds and a restart of the server. Enter\n"
+            "and ~. end one that no longer answers. Exits with the program's own status.",
+        .flags = withClientFlags(std::move(flags)),
+        .least = 0,
+        .most = 1,
+        .rest = true,
+        .operands = {"@workspace"},
+    };
+}
+
+RunRequest shellRequestOf(const Options& options, const Environment& environment,
+                          TerminalSize size) {
+    RunRequest request;
+    request.idempotency_key = newId("run_");
+    request.target = "/v1/executions";
+    Json& body = request.body = Json::object();
+    if (!options.positional().empty()) {
+        for (const char* flag : {"pool", "image"}) {
+            if (options.source(flag) == Source::Flag) {
+                throw UsageError("--" + std::string(flag) + " and a workspace exclude each other",
+                                 "a workspace already has its own");
+            }
+        }
+        request.target = "/v1/workspaces/" + percentEncode(options.positional()[0]) + "/executions";
+    } else {
+        if (const auto pool = options.get("pool")) body["pool"] = *pool;
+        if (const auto image = options.get("image")) body["image"] = *image;
+    }
+    if (options.rest().empty()) {
+        body["argv"] = {"/bin/sh", "-c",
+                        "command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l"};
+    } else {
+        body["argv"] = options.rest();
+    }
+    body["pty"] = {{"cols", size.cols}, {"rows", size.rows}};
+    body["env"] = variablesOf(options, "env");
+    if (const auto term = environment("TERM"); term && !body["env"].contains("TERM")) {
+        body["env"]["TERM"] = *term;
+    }
+    if (const auto cwd = options.get("cwd")) body["cwd"] = *cwd;
+    const auto timeout = options.duration("timeout").value_or(kLongestShell);
+    body["timeoutSeconds"] = static_cast<double>(timeout.count()) / 1000.0;
+    return request;
+}
+
+int shell(const Invocation& call) {
+    if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
+        throw UsageError("a shell needs a terminal",
+                         "for scripts: hearth run --stdin -- PROGRAM, or --command LINE");
+    }
+    TerminalMode terminal(STDIN_FILENO);
+    const TerminalSize size = terminal.size();
+    const RunRequest request = shellRequestOf(call.options, call.environment, size);
+    Remote remote(call.options);
+    RunOutput output(call.console, false);
+    ShellInput input(remote, terminal);
+    const auto named = [&](const std::string& execution) { input.start(execution, size); };
+    const auto ending = [&] { terminal.restore(); };
+    ExecutionFollower(remote, output, {named, ending}).follow(request);
+    const int signal = input.endedBy();
+    return signal != 0 ? 128 + signal : output.exitStatus();
+}
+
+}  // namespace
+
+Command makeShell() {
+    return {shellSpec(), shell};
+}
+
+}  // namespace hearth::cli

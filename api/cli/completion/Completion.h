@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/command/Command.h"
+
+namespace hearth::cli {
+
+/// One word that could stand where the cursor is. ":file" and ":dir" stand for the names of local
+/// files and directories, which the shell knows better.
+struct Candidate {
+    std::string word;
+    std::string about;  ///< a few words; may be empty
+};
+
+/// Names of one kind that the server has ("@workspace", "@pool", "@execution", "@remote"); for
+/// @remote `word` is what was typed. Gives nothing where there is nothing to know.
+using Lookup =
+    std::function<std::vector<Candidate>(const std::string& kind, const std::string& word)>;
+
+/// What can follow. `words` are those behind the program's name; the last, which may be empty, is
+/// to be completed. From the same table as parser and help, so none of them can know more.
+std::vector<Candidate> completions(const std::vector<Command>& commands,
+                                   const std::vector<std::string>& words, const Lookup& lookup);
+
+/// Asks the server, a second at most; failures are no names.
+Lookup serverLookup(const std::vector<std::string>& words, const Environment& environment);
+
+/// The script that makes bash, zsh or fish ask `hearth __complete`. Throws UsageError for others.
+std::string completionScript(const std::string& shell);
+
+Command makeCompletion();
+
+}  // namespace hearth::cli

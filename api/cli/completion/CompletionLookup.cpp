@@ -1,0 +1,88 @@
+#include "api/cli/completion/Completion.h"
+#include "api/cli/remote/Remote.h"
+#include "api/cli/remote/RemotePath.h"
+#include "base/Error.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{1000};
+
+/// What a flag of the line says, else its variable.
+std::string setting(const std::vector<std::string>& words, const Environment& environment,
+                    const std::string& flag, const std::string& fallback) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == "--" + flag && i + 2 < words.size()) return words[i + 1];
+        if (words[i].starts_with("--" + flag + "=")) return words[i].substr(flag.size() + 3);
+    }
+    return environment(environmentName(flag)).value_or(fallback);
+}
+
+std::string textAt(const Json& item, const char* key) {
+    const auto at = item.find(key);
+    return at != item.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::vector<Candidate> pathsIn(http::HttpClient& client, const std::string& word) {
+    const auto typed = RemotePath::parse(word);
+    if (!typed) return {};
+    const std::string shown = word.substr(0, word.find_last_of(":/") + 1);
+    const auto directory = RemotePath::parse(shown);
+    const http::ClientResponse answer = client.get(directory->listTarget());
+    if (answer.status != 200) return {};
+    std::vector<Candidate> all;
+    const Json list = parseJson(answer.body);
+    for (const Json& item : list.at("items")) {
+        const std::string path = textAt(item, "path");
+        const std::string name = path.substr(path.rfind('/') + 1);
+        all.push_back({shown + name + (textAt(item, "type") == "directory" ? "/" : ""), ""});
+    }
+    return all;
+}
+
+std::vector<Candidate> named(http::HttpClient& client, const std::string& kind) {
+    const bool pools = kind == "@pool";
+    const bool workspaces = kind == "@workspace" || kind == "@remote";
+    if (!pools && !workspaces && kind != "@sandbox") return {};
+    const std::string target = pools        ? "/v1/pools"
+                               : workspaces ? "/v1/workspaces"
+                                            : "/v1/sandboxes";
+    const http::ClientResponse answer = client.get(target + "?limit=200");
+    if (answer.status != 200) return {};
+    std::vector<Candidate> all;
+    const Json list = parseJson(answer.body);
+    for (const Json& item : list.at("items")) {
+        std::string about = textAt(item, "pool");
+        if (const std::string name = textAt(item, "name"); !name.empty()) about += " " + name;
+        all.push_back({pools ? textAt(item.at("metadata"), "name")
+                             : textAt(item, "id") + (kind == "@remote" ? ":" : ""),
+                       pools ? "" : about});
+    }
+    return all;
+}
+
+}  // namespace
+
+Lookup serverLookup(const std::vector<std::string>& words, const Environment& environment) {
+    return [words, environment](const std::string& kind, const std::string& word) {
+        try {
+            http::ClientOptions options;
+            options.connect_timeout = kPatience;
+            options.timeout = kPatience;
+            const std::string token = setting(words, environment, "token", "");
+            if (!token.empty()) options.headers.emplace_back("Authorization", "Bearer " + token);
+            http::HttpClient client(setting(words, environment, "url", "http://127.0.0.1:8080"),
+                                    options);
+            if (kind == "@remote" && word.find(':') != std::string::npos) {
+                return pathsIn(client, word);
+            }
+            return named(client, kind);
+        } catch (const std::exception&) {
+            // Without a server, or with one that speaks otherwise, there are no names to offer; a
+            // message in the middle of the user's line would be worse.
+            return std::vector<Candidate>{};
+        }
+    };
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "api/cli/doctor/Finding.h"
+#include "api/config/ServeConfig.h"
+
+namespace hearth::cli {
+
+/// What must be installed and prepared beside the kernel, by the configuration that would serve,
+/// for this runtime.
+Findings checkTools(const ServeConfig& config, RuntimeChoice runtime);
+/// Whether the addresses are free, or the one who holds them is a Hearth server that is ready.
+Findings checkServer(const ServeConfig& config);
+/// The Docker Engine that DOCKER_HOST names. Without it the docker runtime fails; elsewhere only
+/// `bench --against docker` needs one.
+Finding checkDocker(RuntimeChoice runtime);
+/// How the agent would come into that Engine's containers, and why. Asks by an empty image and a
+/// container of it that is never started; both are removed again.
+Finding checkDockerAgent(const ServeConfig& config);
+
+/// Judges what `runc --version` says: "runc version 1.1.5+ds1", and Debian's patch level behind
+/// "commit:".
+Finding judgeRunc(const std::string& text);
+
+}  // namespace hearth::cli

@@ -1,0 +1,57 @@
+#include "api/cli/remote/ExecutionFollower.h"
+
+#include <unistd.h>
+
+#include "base/Error.h"
+
+namespace hearth::cli {
+namespace {
+constexpr int kReconnects = 20;
+constexpr std::chrono::milliseconds kReconnectPause{500};
+}  // namespace
+
+void ExecutionFollower::follow(const RunRequest& request) {
+    http::ClientRequest post;
+    post.method = "POST";
+    post.target = request.target;
+    post.headers = {{"Content-Type", "application/json"},
+                    {"Idempotency-Key", request.idempotency_key}};
+    post.body = dumpJson(request.body);
+    attempt(post);
+    for (int i = 0; i < kReconnects && !output_.finished(); ++i) {
+        ::usleep(std::chrono::microseconds(kReconnectPause).count());
+        if (output_.executionId().empty()) {
+            attempt(post);  // the key makes the server answer with the first one's execution
+            continue;
+        }
+        http::ClientRequest again;
+        again.target = "/v1/executions/" + output_.executionId() + "/events";
+        if (!last_id_.empty()) again.headers.emplace_back("Last-Event-ID", last_id_);
+        attempt(again);
+    }
+    if (!output_.finished()) {
+        throw Error(ErrorCode::Unavailable, "the connection was lost before the end")
+            .hint("the execution may still run: hearth get execution " + output_.executionId());
+    }
+}
+
+void ExecutionFollower::attempt(const http::ClientRequest& request) {
+    try {
+        remote_.events(request, [&](const http::SseEvent& event) {
+            connected_ = true;
+            last_id_ = event.id;
+            if (event.type == "exit" && milestones_.ending) milestones_.ending();
+            output_.take(event);
+            if (!output_.executionId().empty() && milestones_.named) {
+                milestones_.named(output_.executionId());
+            }
+            return !output_.finished();
+        });
+        connected_ = true;
+    } catch (const Error& e) {
+        // A server that never answered is told at once; a lost one may come back.
+        if (e.code() != ErrorCode::Unavailable || !connected_) throw;
+    }
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "api/cli/remote/Remote.h"
+#include "api/cli/remote/RunOutput.h"
+#include "api/cli/remote/RunRequest.h"
+
+namespace hearth::cli {
+
+/// What hears how far an execution has come; either may be empty.
+struct Milestones {
+    /// The server has told the execution's id. Called with each event from then on.
+    std::function<void(const std::string& execution)> named;
+    /// The end has come, and nothing of it was shown yet.
+    std::function<void()> ending;
+};
+
+/// Starts one execution and follows it to its end, over lost connections. Not thread-safe.
+class ExecutionFollower {
+public:
+    ExecutionFollower(Remote& remote, RunOutput& output, Milestones milestones)
+        : remote_(remote), output_(output), milestones_(std::move(milestones)) {}
+
+    /// Blocks until the execution has ended. Throws RemoteError where the server refuses it, and
+    /// Error(Unavailable) where it never answered or stayed away.
+    void follow(const RunRequest& request);
+
+private:
+    void attempt(const http::ClientRequest& request);
+
+    Remote& remote_;
+    RunOutput& output_;
+    Milestones milestones_;
+    std::string last_id_;
+    bool connected_ = false;
+};
+
+}  // namespace hearth::cli

@@ -1,0 +1,65 @@
+#include "api/cli/remote/Interrupt.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/Error.h"
+
+namespace hearth::cli {
+namespace {
+constexpr int kInterrupted = 130;
+}
+
+Interrupt::Interrupt(const Remote& remote) : remote_(remote.another()) {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGINT);
+    ::sigaddset(&set, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!signals_) throwErrno("signalfd");
+    wake_ = Fd(::eventfd(0, EFD_CLOEXEC));
+    if (!wake_) throwErrno("eventfd");
+    thread_ = std::jthread([this] { watch(); });
+}
+
+Interrupt::~Interrupt() {
+    const std::uint64_t one = 1;
+    const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+    static_cast<void>(written);  // an eventfd takes eight bytes, always
+    thread_.join();
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void Interrupt::target(const std::string& execution) {
+    const std::scoped_lock lock(mutex_);
+    execution_ = execution;
+}
+
+void Interrupt::watch() {
+    while (true) {
+        std::array<pollfd, 2> fds = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+        if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
+        if ((fds[1].revents & POLLIN) != 0) return;
+        signalfd_siginfo info{};
+        if (::read(signals_.get(), &info, sizeof(info)) != sizeof(info)) continue;
+        std::string execution;
+        {
+            const std::scoped_lock lock(mutex_);
+            execution = execution_;
+        }
+        if (happened_.exchange(true) || execution.empty()) ::_exit(kInterrupted);
+        try {
+            remote_.send("DELETE", "/v1/executions/" + execution);
+        } catch (const std::exception&) {
+            ::_exit(kInterrupted);  // the server cannot be told; its deadline ends the execution
+        }
+    }
+}
+
+}  // namespace hearth::cli

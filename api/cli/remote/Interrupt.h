@@ -1,0 +1,41 @@
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "api/cli/remote/Remote.h"
+#include "base/Fd.h"
+
+namespace hearth::cli {
+
+/// While it lives, SIGINT and SIGTERM kill the execution that is being followed, over a connection
+/// of its own; a second one, or one before the server has named the execution, ends the program.
+/// Construct it before other threads start: it blocks the signals in the constructing thread.
+class Interrupt {
+public:
+    explicit Interrupt(const Remote& remote);
+    ~Interrupt();
+    Interrupt(const Interrupt&) = delete;
+    Interrupt& operator=(const Interrupt&) = delete;
+
+    /// Names the execution to kill. Thread-safe, as all but construction.
+    void target(const std::string& execution);
+    bool happened() const { return happened_; }
+
+private:
+    void watch();
+
+    Remote remote_;
+    sigset_t before_{};
+    Fd signals_;
+    Fd wake_;
+    std::atomic<bool> happened_{false};
+    std::mutex mutex_;
+    std::string execution_;  ///< under mutex_
+    std::jthread thread_;
+};
+
+}  // namespace hearth::cli

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "api/command/Options.h"
+#include "base/Json.h"
+#include "base/http/client/HttpClient.h"
+#include "base/http/client/SseReader.h"
+
+namespace hearth::cli {
+
+/// The server refused: what its problem details say.
+class RemoteError : public std::runtime_error {
+public:
+    RemoteError(int status, const std::string& message, std::string hint, std::string code)
+        : std::runtime_error(message),
+          status_(status),
+          hint_(std::move(hint)),
+          code_(std::move(code)) {}
+
+    int status() const noexcept { return status_; }
+    const std::string& hint() const noexcept { return hint_; }
+    /// "POOL_EXHAUSTED"; empty where the answer was no problem details.
+    const std::string& code() const noexcept { return code_; }
+
+private:
+    int status_;
+    std::string hint_;
+    std::string code_;
+};
+
+/// What the program exits with for it (Options.h).
+int exitStatusOf(const RemoteError& error) noexcept;
+/// The error that an answer with a status of 400 and above stands for.
+RemoteError remoteError(int status, std::string_view body);
+
+/// --url and --token, which every client command takes.
+std::vector<Flag> clientFlags();
+/// `flags` and the client's.
+std::vector<Flag> withClientFlags(std::vector<Flag> flags);
+
+struct Answer {
+    int status = 0;
+    Json body;  ///< null where there was none
+};
+
+/// A Hearth server seen from the command line: JSON over one kept-alive connection. Throws
+/// RemoteError for a status of 400 and above, Error(Unavailable) where no server answers. Not
+/// thread-safe.
+class Remote {
+public:
+    explicit Remote(const Options& options);
+    Remote(const std::string& url, const std::string& token);
+
+    Json get(const std::string& target);
+    /// All items of a paged list.
+    std::vector<Json> list(const std::string& target);
+    /// `body` null: none is sent.
+    Answer send(const std::string& method, const std::string& target, const Json& body = nullptr,
+                http::ClientHeaders headers = {});
+    /// Like send, for raw bytes both ways.
+    std::string raw(const std::string& method, const std::string& target, std::string body = {});
+    /// Sends what `request.source` gives.
+    void upload(http::ClientRequest request);
+    /// GET of raw bytes, streamed. `head` is called once, before the first byte, of an answer that
+    /// is no refusal. Throws Error(Unavailable) where the answer is cut off, and what they throw.
+    void download(const std::string& target,
+                  const std::function<void(const http::ClientResponse&)>& head,
+                  const std::function<void(std::string_view)>& sink);
+    /// Reads an event stream until it ends or `on_event` gives false; waits for ever.
+    void events(http::ClientRequest request,
+                const std::function<bool(const http::SseEvent&)>& on_event);
+
+    const std::string& url() const { return client_.url(); }
+    /// For a second connection to the same server.
+    Remote another() const { return {client_.url(), token_}; }
+
+private:
+    std::string token_;
+    http::HttpClient client_;
+};
+
+}  // namespace hearth::cli

@@ -1,0 +1,131 @@
+#include "api/cli/remote/RunOutput.h"
+
+#include <csignal>
+#include <map>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::size_t kTail = 65536;
+
+std::string bytesOf(const Json& data) {
+    if (data.contains("base64")) {
+        std::string bytes;
+        if (!base64Decode(textAt(data, "base64"), bytes)) {
+            throw Error(ErrorCode::Internal, "the server sent output that is no base64");
+        }
+        return bytes;
+    }
+    return textAt(data, "text");
+}
+
+int signalNumber(const std::string& name) {
+    static const std::map<std::string, int> kNumbers = {
+        {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"ILL", SIGILL},
+        {"ABRT", SIGABRT}, {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"KILL", SIGKILL},
+        {"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2}, {"PIPE", SIGPIPE},
+        {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"SYS", SIGSYS},   {"XCPU", SIGXCPU},
+        {"XFSZ", SIGXFSZ}, {"TRAP", SIGTRAP}};
+    const auto it = kNumbers.find(name.starts_with("SIG") ? name.substr(3) : name);
+    return it == kNumbers.end() ? SIGKILL : it->second;
+}
+
+}  // namespace
+
+void RunOutput::take(const http::SseEvent& event) {
+    if (event.type != "started" && event.type != "stdout" && event.type != "stderr" &&
+        event.type != "exit") {
+        return;  // results and errors come again in the last event
+    }
+    const Json data = parseJson(
+        event.data, {.bytes = 128U << 20U, .depth = 64, .values = 1'000'000, .members = 10'000});
+    if (!data.is_object()) throw Error(ErrorCode::Internal, "the server sent a malformed event");
+    if (event.type == "stdout" || event.type == "stderr") {
+        if (quiet_) return;
+        const bool to_err = event.type == "stderr";
+        const std::string bytes = bytesOf(data);
+        std::ostream& stream = to_err ? console_.err : console_.out;
+        stream << bytes << std::flush;
+        if (!to_err && !bytes.empty()) at_line_start_ = bytes.back() == '\n';
+        if (to_err) {
+            stderr_tail_ += bytes;
+            if (stderr_tail_.size() > 2 * kTail) {
+                stderr_tail_.erase(0, stderr_tail_.size() - kTail);
+            }
+        }
+        return;
+    }
+    if (const std::string id = textAt(data, "id"); !id.empty()) id_ = id;
+    if (event.type == "exit") {
+        result_ = data;
+        if (quiet_) return;
+        if (shows_value_) printValue();
+        explainEnd();
+    }
+}
+
+void RunOutput::printValue() const {
+    const auto results = result_.find("results");
+    if (results == result_.end() || !results->is_array()) return;
+    for (const Json& result : *results) {
+        const auto main = result.find("main");
+        const auto mime = result.find("mime");
+        if (main == result.end() || *main != true || mime == result.end()) continue;
+        const std::string text = textAt(*mime, "text/plain");
+        if (text.empty()) continue;
+        console_.out << (at_line_start_ ? "" : "\n") << text << '\n' << std::flush;
+    }
+}
+
+void RunOutput::explainEnd() const {
+    const std::string status = textAt(result_, "status");
+    if (const auto error = result_.find("error"); error != result_.end() && error->is_object()) {
+        const std::string traceback = textAt(*error, "traceback");
+        const std::string last = textAt(*error, "name") + ": " + textAt(*error, "message");
+        // Most interpreters have already printed it.
+        if (stderr_tail_.find(textAt(*error, "name")) == std::string::npos) {
+            console_.err << (traceback.empty() ? last : traceback) << '\n' << std::flush;
+        }
+    }
+    if (const auto unknown = result_.find("notInstalled");
+        unknown != result_.end() && unknown->is_object()) {
+        for (const auto& [name, why] : unknown->items()) {
+            if (why.is_string()) console_.note("hearth: " + why.get<std::string>());
+        }
+    }
+    if (const auto dropped = result_.find("droppedBytes");
+        dropped != result_.end() && dropped->is_number() && dropped->get<double>() > 0) {
+        console_.note("hearth: " + dropped->dump() + " bytes of output were dropped");
+    }
+    if (status == "timeout") console_.note("hearth: the execution timed out");
+    if (status == "oom") console_.note("hearth: the execution ran out of memory");
+    if (const std::string signal = textAt(result_, "signal"); status == "killed") {
+        console_.note(signal.empty() ? "hearth: the execution was killed"
+                                     : "hearth: the execution was ended by signal " + signal);
+    }
+    if (status == "lost") console_.note("hearth: the execution's sandbox was lost");
+}
+
+int RunOutput::exitStatus() const {
+    return exitStatusOf(result_);
+}
+
+int exitStatusOf(const Json& execution) {
+    const std::string status = textAt(execution, "status");
+    if (status == "timeout") return 124;
+    if (status == "oom") return 128 + SIGKILL;
+    if (const std::string signal = textAt(execution, "signal"); !signal.empty()) {
+        return 128 + signalNumber(signal);
+    }
+    if (const auto code = execution.find("exitCode");
+        code != execution.end() && code->is_number_integer()) {
+        return code->get<int>() & 0xFF;
+    }
+    if (status == "killed") return 128 + SIGKILL;
+    return status == "ok" ? 0 : 1;
+}
+
+}  // namespace hearth::cli

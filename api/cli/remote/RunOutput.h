@@ -1,0 +1,48 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api/command/Console.h"
+#include "base/Json.h"
+#include "base/http/client/SseReader.h"
+
+namespace hearth::cli {
+
+/// What a terminal shows of one execution: takes its events, writes its output as it comes and
+/// knows how it ended. Not thread-safe.
+class RunOutput {
+public:
+    /// `quiet`: only collects, for --json. `shows_value`: prints what a last expression gave.
+    RunOutput(const Console& console, bool quiet, bool shows_value = false)
+        : console_(console), quiet_(quiet), shows_value_(shows_value) {}
+
+    /// Throws Error(Internal) for an event that is not as API.md says.
+    void take(const http::SseEvent& event);
+
+    bool finished() const { return !result_.is_null(); }
+    /// Empty until the server has named it.
+    const std::string& executionId() const { return id_; }
+    /// The execution as the `exit` event carried it.
+    const Json& result() const { return result_; }
+    /// The program's own status, or what stands for how it ended.
+    int exitStatus() const;
+
+private:
+    void printValue() const;
+    void explainEnd() const;
+
+    const Console& console_;
+    bool quiet_;
+    bool shows_value_;
+    bool at_line_start_ = true;
+    std::string id_;
+    Json result_ = nullptr;
+    std::string stderr_tail_;
+};
+
+/// The exit status for an execution object: its exit code, 128 + N for a signal, 124 for a timeout,
+/// 137 out of memory, 1 where the sandbox was lost.
+int exitStatusOf(const Json& execution);
+
+}  // namespace hearth::cli

@@ -1,0 +1,235 @@
+#include "api/cli/remote/RunRequest.h"
+
+#include <array>
+#include <filesystem>
+
+#include "api/config/TextFile.h"
+#include "base/Ids.h"
+#include "base/Units.h"
+#include "base/http/Url.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::size_t kMaxScript = 4U << 20U;
+
+struct Language {
+    std::string_view extension;
+    std::string_view name;
+    std::string_view interpreter = {};  ///< for a script with arguments; empty: it is compiled
+};
+
+constexpr std::array<Language, 17> kLanguages = {{
+    {".py", "python", "python3"},
+    {".sh", "sh", "sh"},
+    {".bash", "bash", "bash"},
+    {".js", "node", "node"},
+    {".mjs", "node", "node"},
+    {".rb", "ruby", "ruby"},
+    {".pl", "perl", "perl"},
+    {".lua", "lua", "lua"},
+    {".r", "r", "Rscript"},
+    {".R", "r", "Rscript"},
+    {".ts", "typescript"},
+    {".c", "c"},
+    {".cc", "cpp"},
+    {".cpp", "cpp"},
+    {".go", "go"},
+    {".rs", "rust"},
+    {".java", "java"},
+}};
+
+const Language* findLanguage(const std::string& path) {
+    const std::string extension = std::filesystem::path(path).extension().string();
+    for (const Language& language : kLanguages) {
+        if (language.extension == extension) return &language;
+    }
+    return nullptr;
+}
+
+Json inlineFile(const std::string& path, const std::string& bytes) {
+    if (isUtf8(bytes)) return {{"path", path}, {"text", bytes}};
+    return {{"path", path}, {"base64", base64Encode(bytes)}};
+}
+
+/// A script with arguments is a file and an argument vector; code alone has none.
+void scriptWithArguments(const Options& options, const std::string& script, RunRequest& request) {
+    const Language* language = findLanguage(script);
+    if (language == nullptr || language->interpreter.empty() || script == "-" ||
+        options.get("language")) {
+        throw UsageError("no interpreter is known for " + script + " with arguments",
+                         "give an argument vector: hearth run -- PROGRAM ARG…");
+    }
+    const std::string name = std::filesystem::path(script).filename().string();
+    const std::string bytes = readTextFile(script, kMaxScript);
+    request.body["argv"] = Json::array({language->interpreter, name});
+    for (const std::string& argument : options.rest()) request.body["argv"].push_back(argument);
+    if (const auto workspace = options.get("workspace")) {
+        request.uploads.emplace_back(
+            "/v1/workspaces/" + percentEncode(*workspace) + "/files/" + percentEncode(name), bytes);
+    } else {
+        request.body["files"] = Json::array({inlineFile(name, bytes)});
+    }
+}
+
+void whatToRun(const Options& options, RunRequest& request) {
+    const auto code = options.get("code");
+    const auto command = options.get("command");
+    const bool script = !options.positional().empty();
+    const bool arguments = !options.rest().empty();
+    const int given =
+        (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) + (arguments && !script ? 1 : 0);
+    if (given != 1) {
+        throw UsageError(given == 0 ? "nothing to run" : "more than one thing to run",
+                         "give one of -c CODE, --command LINE, a SCRIPT, or -- PROGRAM ARG…");
+    }
+    if (options.get("language") && !code && !script) {
+        throw UsageError("--language goes with code", "give -c CODE or a SCRIPT");
+    }
+    Json& body = request.body;
+    if (command) {
+        body["command"] = *command;
+    } else if (script && arguments) {
+        scriptWithArguments(options, options.positional()[0], request);
+    } else if (code || script) {
+        const std::string text = code ? *code : readTextFile(options.positional()[0], kMaxScript);
+        if (!isUtf8(text)) {
+            throw UsageError("the code is not UTF-8", "for a binary use `hearth run -- PROGRAM`");
+        }
+        body["code"] = text;
+        std::string language = options.get("language", "");
+        if (language.empty() && script) language = languageOf(options.positional()[0]);
+        if (language.empty() && script && options.positional()[0] != "-") {
+            throw UsageError("the language of " + options.positional()[0] + " is unknown",
+                             "give -l LANGUAGE");
+        }
+        if (!language.empty()) body["language"] = language;
+        request.shows_value = code.has_value();
+    } else {
+        body["argv"] = options.rest();
+    }
+}
+
+/// --context: code runs in the workspace's interpreter of that name.
+void whereItStays(const Options& options, RunRequest& request) {
+    const auto name = options.get("context");
+    if (!name) return;
+    const auto workspace = options.get("workspace");
+    if (!workspace) {
+        throw UsageError("--context needs a workspace",
+                         "a one shot ends with it: give --workspace");
+    }
+    if (!request.body.contains("code")) {
+        throw UsageError("--context goes with code", "give -c CODE or a SCRIPT without arguments");
+    }
+    for (const char* own : {"env", "cwd", "stdin"}) {
+        if (options.source(own) == Source::Flag) {
+            throw UsageError(std::string("--context and --") + own + " exclude each other",
+                             "what an interpreter has of its own is set by code that runs in it");
+        }
+    }
+    request.context = {{"name", *name}};
+    if (request.body.contains("language")) request.context["language"] = request.body["language"];
+    request.context_target = "/v1/workspaces/" + percentEncode(*workspace) + "/contexts";
+}
+
+}  // namespace
+
+Json variablesOf(const Options& options, std::string_view flag) {
+    Json map = Json::object();
+    for (const std::string& pair : options.all(flag)) {
+        const std::size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string::npos) {
+            throw UsageError("--" + std::string(flag) + " \"" + pair + "\" has no value",
+                             "write --" + std::string(flag) + " NAME=VALUE");
+        }
+        map[pair.substr(0, equals)] = pair.substr(equals + 1);
+    }
+    return map;
+}
+
+std::vector<Flag> limitFlags() {
+    const auto own = [](const char* name, const char* value, const char* help) {
+        return Flag{.name = name, .value = value, .help = help, .environment = false};
+    };
+    return {own("cpu", "N", "Hold it to so many processors, as 0.5; at most the pool's"),
+            own("memory", "SIZE", "Hold it to so much memory, as 256Mi; at most the pool's"),
+            own("pids", "N", "Hold it to so many processes; at most the pool's")};
+}
+
+Json limitsOf(const Options& options) {
+    Json limits = Json::object();
+    if (const auto cpu = options.get("cpu")) {
+        const auto milli = parseMilliCpu(*cpu);
+        if (!milli) throw UsageError("--cpu \"" + *cpu + "\" is no number", "write 0.5 or 500m");
+        limits["cpu"] = *milli / 1000.0;
+    }
+    if (const auto memory = options.get("memory")) {
+        const auto bytes = parseBytes(*memory);
+        if (!bytes) throw UsageError("--memory \"" + *memory + "\" is no size", "write 256Mi");
+        limits["memoryBytes"] = *bytes;
+    }
+    if (options.get("pids")) limits["pids"] = options.number("pids", 0, 1, 1'000'000);
+    return limits;
+}
+
+std::string languageOf(const std::string& path) {
+    const Language* language = findLanguage(path);
+    return language == nullptr ? std::string() : std::string(language->name);
+}
+
+RunRequest makeRunRequest(const Options& options) {
+    RunRequest request;
+    request.body = Json::object();
+    request.idempotency_key = newId("run_");
+    whatToRun(options, request);
+    if (const auto workspace = options.get("workspace")) {
+        if (options.source("pool") == Source::Flag) {
+            throw UsageError("--pool and --workspace exclude each other",
+                             "a workspace already has its pool");
+        }
+        if (options.get("image")) {
+            throw UsageError("--image and --workspace exclude each other",
+                             "a workspace already has its image");
+        }
+        for (const Flag& flag : limitFlags()) {
+            if (!options.get(flag.name)) continue;
+            throw UsageError("--" + flag.name + " and --workspace exclude each other",
+                             "a workspace has the limits that it was opened with");
+        }
+        request.target = "/v1/workspaces/" + percentEncode(*workspace) + "/executions";
+    } else {
+        request.target = "/v1/executions";
+        if (const auto pool = options.get("pool")) request.body["pool"] = *pool;
+        if (const auto image = options.get("image")) request.body["image"] = *image;
+        if (Json limits = limitsOf(options); !limits.empty()) {
+            request.body["limits"] = std::move(limits);
+        }
+    }
+    if (Json env = variablesOf(options, "env"); !env.empty()) request.body["env"] = std::move(env);
+    if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;
+    if (const auto timeout = options.duration("timeout")) {
+        request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
+    }
+    if (const auto packages = options.all("packages"); !packages.empty()) {
+        request.body["packages"] = packages;
+    }
+    if (options.on("auto-packages")) {
+        if (!request.body.contains("code")) {
+            throw UsageError("--auto-packages goes with code",
+                             "give -c CODE or a SCRIPT without arguments, or name --packages");
+        }
+        request.body["autoPackages"] = true;
+    }
+    if (options.on("stdin")) {
+        if (!options.positional().empty() && options.positional()[0] == "-") {
+            throw UsageError("standard input cannot be both code and input",
+                             "put the code into a file");
+        }
+        request.body["stdinOpen"] = true;
+    }
+    whereItStays(options, request);
+    return request;
+}
+
+}  // namespace hearth::cli

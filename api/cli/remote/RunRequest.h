@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/cli/remote/Remote.h"
+
+namespace hearth::cli {
+
+/// What `hearth run` asks of the server.
+struct RunRequest {
+    std::string target;  ///< where to POST
+    Json body;
+    /// What to POST to `context_target` first, whose id becomes the body's `context`; null:
+    /// nothing.
+    Json context = nullptr;
+    std::string context_target;
+    bool shows_value = false;     ///< the value of a last expression is printed, as a REPL does
+    std::string idempotency_key;  ///< fresh, so that the request may be sent again
+    /// Files to PUT into an existing workspace first: target and bytes.
+    std::vector<std::pair<std::string, std::string>> uploads;
+};
+
+/// Makes the request from flags and arguments; reads the script. With --stdin the program's input
+/// stays open for InputPump. Throws UsageError where they do not say exactly one thing to run.
+RunRequest makeRunRequest(const Options& options);
+
+/// The object of a repeated flag's NAME=VALUE pairs. Throws UsageError for one that is none.
+Json variablesOf(const Options& options, std::string_view flag);
+
+/// The flags that limit a fresh workspace, and the object of those that were given. Throws
+/// UsageError for what is no size.
+std::vector<Flag> limitFlags();
+Json limitsOf(const Options& options);
+
+/// The language of a file by its extension ("python" for "x.py"); empty where unknown.
+std::string languageOf(const std::string& path);
+
+}  // namespace hearth::cli

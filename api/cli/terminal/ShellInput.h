@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "api/cli/remote/Remote.h"
+#include "api/cli/terminal/EscapeKeys.h"
+#include "api/cli/terminal/TerminalMode.h"
+#include "base/Fd.h"
+
+namespace hearth::cli {
+
+/// The user's side of a shell: keys go to the execution, and so do changes of the window's size. It
+/// answers signals, too: SIGTERM, SIGHUP, SIGQUIT and SIGINT from outside kill the execution (keys
+/// such as Ctrl-C are bytes for the program), SIGTSTP gives the terminal back while we are stopped.
+/// Where the server cannot be told, or at a second such signal, the terminal is restored and the
+/// program ends.
+///
+/// Construct it before other threads start: it blocks these signals in the constructing thread.
+class ShellInput {
+public:
+    ShellInput(const Remote& remote, TerminalMode& terminal);
+    ~ShellInput();
+    ShellInput(const ShellInput&) = delete;
+    ShellInput& operator=(const ShellInput&) = delete;
+
+    /// Keys go there from now on, and the terminal becomes raw. `size` is what the server was told.
+    /// The first call counts. Thread-safe.
+    void start(const std::string& execution, TerminalSize size);
+    /// The signal that ended the shell from outside; 0: none.
+    int endedBy() const { return ended_by_; }
+
+private:
+    void watch();
+    void onSignal(int signal);
+    void onKeys();
+    void stopLikeOthers();
+    void resize();
+    void kill() noexcept;
+    std::string execution() const;
+
+    Remote remote_;
+    TerminalMode& terminal_;
+    sigset_t before_{};
+    Fd signals_;
+    Fd wake_;
+    EscapeKeys escape_;
+    bool hung_up_ = false;  ///< no more keys are read
+    std::atomic<bool> done_{false};
+    std::atomic<int> ended_by_{0};
+    mutable std::mutex mutex_;
+    std::string execution_;  ///< under mutex_
+    TerminalSize told_;      ///< under mutex_
+    std::jthread thread_;
+};
+
+}  // namespace hearth::cli

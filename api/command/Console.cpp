@@ -1,0 +1,127 @@
+#include "api/command/Console.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace hearth::cli {
+namespace {
+
+/// Columns a text takes, counting code points: good enough for what Hearth itself prints.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+/// Bytes of the control character that UTF-8 begins with, 0 if it is none. Some terminals obey
+/// U+0080 to U+009F; U+202A to U+202E and U+2066 to U+2069 show a text in another order than it
+/// has.
+std::size_t controlAt(std::string_view text) {
+    const auto byte = [&](std::size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+    };
+    if (byte(0) < 0x20U || byte(0) == 0x7FU) return 1;
+    if (byte(0) == 0xC2U) return byte(1) < 0xA0U ? 2 : 0;
+    if (byte(0) != 0xE2U) return 0;
+    const bool embedding = byte(1) == 0x80U && byte(2) >= 0xAAU && byte(2) <= 0xAEU;
+    const bool isolate = byte(1) == 0x81U && byte(2) >= 0xA6U && byte(2) <= 0xA9U;
+    return embedding || isolate ? 3 : 0;
+}
+
+/// Of at most three bytes of UTF-8.
+unsigned codePoint(std::string_view bytes) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    if (bytes.size() == 1) return byte(0);
+    if (bytes.size() == 2) return (byte(0) & 0x1FU) << 6U | (byte(1) & 0x3FU);
+    return (byte(0) & 0x0FU) << 12U | (byte(1) & 0x3FU) << 6U | (byte(2) & 0x3FU);
+}
+
+template <typename Write>
+std::string withoutControls(const std::string& text, const Write& write) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = std::string_view(text).substr(at);
+        const std::size_t length = controlAt(rest);
+        if (length == 0) {
+            out += rest[0];
+        } else {
+            out += write(rest.substr(0, length));
+        }
+        at += std::max<std::size_t>(length, 1);
+    }
+    return out;
+}
+
+}  // namespace
+
+void Console::error(std::string_view message, std::string_view hint) const {
+    err << coloured("error:", Colour::Red, err_colour) << ' ' << printable(message) << '\n';
+    if (!hint.empty()) {
+        err << coloured("  hint:", Colour::Dim, err_colour) << ' ' << printable(hint) << '\n';
+    }
+    err.flush();
+}
+
+void Console::note(std::string_view message) const {
+    err << printable(message) << '\n';
+    err.flush();
+}
+
+std::string coloured(std::string_view text, Colour colour, bool enabled) {
+    if (!enabled || colour == Colour::Plain) return std::string(text);
+    const char* code = "";
+    if (colour == Colour::Red) code = "31";
+    if (colour == Colour::Green) code = "32";
+    if (colour == Colour::Yellow) code = "33";
+    if (colour == Colour::Dim) code = "2";
+    return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+}
+
+std::string printable(std::string_view text) {
+    return withoutControls(toUtf8(text), [](std::string_view) { return '?'; });
+}
+
+std::string jsonText(const Json& value, int indent) {
+    const std::string text = value.dump(indent, ' ', false, Json::error_handler_t::replace);
+    return withoutControls(text, [](std::string_view control) {
+        if (control == "\n") return std::string("\n");  // between the lines; in a string it is \\n
+        std::array<char, 8> escape{};
+        std::snprintf(escape.data(), escape.size(), "\\u%04x", codePoint(control));
+        return std::string(escape.data());
+    });
+}
+
+std::string Table::text() const {
+    std::vector<std::vector<std::string>> lines{headings_};
+    for (const auto& row : rows_) {
+        std::vector<std::string> cells;
+        for (std::size_t i = 0; i < headings_.size(); ++i) {
+            const std::string cell = i < row.size() ? printable(row[i]) : std::string();
+            cells.push_back(cell.empty() ? "-" : cell);
+        }
+        lines.push_back(std::move(cells));
+    }
+    std::vector<std::size_t> widths(headings_.size(), 0);
+    for (const auto& line : lines) {
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            widths[i] = std::max(widths[i], width(line[i]));
+        }
+    }
+    std::string out;
+    for (const auto& line : lines) {
+        std::string text;
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            const std::string padding(widths[i] - width(line[i]), ' ');
+            const bool right = i < columns_.size() && columns_[i] == Align::Right;
+            if (i > 0) text += "  ";
+            text += right ? padding + line[i] : line[i] + padding;
+        }
+        text.erase(text.find_last_not_of(' ') + 1);
+        out += text + "\n";
+    }
+    return out;
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/command/Layers.h"
+
+namespace hearth::cli {
+
+/// What the program's exit status means; `run` gives the status of what it ran instead of Ok and
+/// Failure.
+inline constexpr int kOk = 0;
+inline constexpr int kFailure = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kNotFound = 3;
+inline constexpr int kUnreachable = 4;
+
+/// The program was called wrongly: exit status 2. what() is one sentence, the hint another.
+class UsageError : public std::runtime_error {
+public:
+    explicit UsageError(const std::string& message, std::string hint = {})
+        : std::runtime_error(message), hint_(std::move(hint)) {}
+    const std::string& hint() const noexcept { return hint_; }
+
+private:
+    std::string hint_;
+};
+
+/// Looks a variable of the environment up.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+
+/// One `--name VALUE`, `--name=VALUE`, `-l VALUE` or, without `value`, a switch.
+struct Flag {
+    std::string name = {};      ///< "data-dir"
+    char letter = 0;            ///< 'o' for -o
+    std::string value = {};     ///< what stands for the value in the help, "DIR"; empty: a switch
+    std::string help = {};      ///< one sentence, no full stop
+    std::string fallback = {};  ///< the default, for the help only
+    bool repeats = false;  ///< may be given several times; separated by commas in the environment
+    /// Whether HEARTH_<NAME> sets it; not for what belongs to one call only, as the code to run.
+    bool environment = true;
+    /// What its value can be, for completion: words, or one kind of thing as in
+    /// CommandSpec::operands.
+    std::vector<std::string> choices = {};
+};
+
+/// Everything the parser and the help know about one command.
+struct CommandSpec {
+    std::string name;
+    std::string arguments;  ///< "[SCRIPT] [-- ARG…]"
+    std::string summary;    ///< one line
+    std::string details;    ///< paragraphs, may be empty
+    std::vector<Flag> flags;
+    std::size_t least = 0;  ///< positional arguments
+    std::size_t most = 0;
+    bool rest = false;  ///< takes arguments after `--`
+    /// What each positional argument can be, for completion, the last one standing for all behind
+    /// it: "word|word", or "@file", "@dir", "@workspace", "@pool", "@execution", "@image",
+    /// "@command", "@remote" (a workspace's path or a file); "" for what cannot be known.
+    std::vector<std::string> operands = {};
+    /// A program of its own, not a command of `hearth`.
+    bool program = false;
+
+    std::string called() const { return program ? name : "hearth " + name; }
+};
+
+/// The variable that sets a flag: "HEARTH_DATA_DIR".
+std::string environmentName(std::string_view flag);
+/// The candidate nearest to `word`, if one is near enough to be what was meant.
+std::optional<std::string> suggestion(std::string_view word,
+                                      const std::vector<std::string>& candidates);
+
+/// "a, b or c".
+std::string anyOf(const std::vector<std::string>& words);
+/// To throw for a word that is none of `known`. The hint is the nearest of them, else `otherwise`,
+/// else all.
+UsageError unknownWord(const std::string& message, std::string_view word,
+                       const std::vector<std::string>& known, const std::string& otherwise = {});
+
+/// The flags and arguments of one call: the command line over the environment.
+class Options {
+public:
+    /// Throws UsageError for an unknown flag (with a suggestion), a missing or unwanted value, a
+    /// flag given twice, too few or too many arguments. `--help` and `-h` stop the parsing.
+    static Options parse(const CommandSpec& spec, const std::vector<std::string>& arguments,
+                         const Environment& environment);
+
+    bool help() const { return help_; }
+    /// All that was given for a flag, and where; nullopt where neither flag nor variable is set.
+    std::optional<LayeredValue> given(std::string_view flag) const;
+    /// The last value given.
+    std::optional<std::string> get(std::string_view flag) const;
+    std::string get(std::string_view flag, std::string_view fallback) const;
+    std::vector<std::string> all(std::string_view flag) const;
+    /// A switch; false where absent.
+    bool on(std::string_view flag) const;
+    /// Default where it was not given.
+    Source source(std::string_view flag) const;
+    /// Throw UsageError naming the flag when the value is not of that kind or out of range.
+    std::int64_t number(std::string_view flag, std::int64_t fallback, std::int64_t least,
+                        std::int64_t most) const;
+    std::optional<std::chrono::milliseconds> duration(std::string_view flag) const;
+
+    const std::vector<std::string>& positional() const { return positional_; }
+    /// What stood after `--`.
+    const std::vector<std::string>& rest() const { return rest_; }
+
+private:
+    void take(const Flag& flag, const std::string& text, const std::string& written);
+    void takeEnvironment(const Flag& flag, const std::string& text);
+
+    Layers values_;
+    std::vector<std::string> positional_;
+    std::vector<std::string> rest_;
+    bool help_ = false;
+};
+
+/// The page of `hearth COMMAND --help`, made from the table.
+std::string helpText(const CommandSpec& spec);
+
+}  // namespace hearth::cli

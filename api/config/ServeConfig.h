@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/command/Options.h"
+#include "base/Json.h"
+#include "controller/contract/Principal.h"
+#include "metrics/Log.h"
+#include "pool/runtime/docker/AgentMode.h"
+
+namespace hearth::cli {
+
+/// A value and where it came from.
+template <typename T>
+struct Setting {
+    T value{};
+    Source source = Source::Default;
+    std::string origin = {};  ///< as LayeredValue::origin; empty for a default
+
+    const T& operator*() const { return value; }
+};
+
+enum class RuntimeChoice { Auto, Oci, Docker };
+const char* runtimeName(RuntimeChoice runtime);
+const char* agentModeName(pool::docker::AgentMode mode);
+/// The fate of warm sandboxes when the server stops.
+enum class ShutdownWarm { Destroy, Keep };
+
+/// A static token of the configuration file. Only its hash is kept.
+struct TokenConfig {
+    std::string name;
+    std::string tenant = "default";
+    controller::Role role = controller::Role::User;
+    std::string sha256;      ///< 64 hex digits
+    std::string token_file;  ///< where the token itself was read from; empty if the hash was given
+};
+
+inline constexpr const char* kDataDirectory = "/var/lib/hearth";
+
+/// Everything `hearth serve` runs by: flags over environment over one YAML file over defaults. What
+/// each field is and may be stands in the table of Settings.cpp.
+struct ServeConfig {
+    /// Reads `layers` over the defaults. Throws UsageError for a wrong value, with its place.
+    explicit ServeConfig(Layers layers = {});
+
+    Setting<std::string> listen;
+    Setting<std::string> ops_listen;
+    Setting<std::string> compat;  ///< "s0" to "s3" (mcp::seeds), or empty
+    Setting<std::string> data_dir;
+    Setting<std::vector<std::string>> pools;
+    Setting<RuntimeChoice> runtime;
+    Setting<std::string> oci_runtime;
+    Setting<pool::docker::AgentMode> docker_agent;
+    Setting<std::string> user;
+    Setting<std::string> default_pool;
+    Setting<std::vector<TokenConfig>> tokens;
+    Setting<std::vector<std::string>> allowed_hosts;
+    Setting<std::vector<std::string>> allowed_origins;
+    Setting<std::vector<std::string>> trusted_proxies;  ///< of api::ProxyRules
+    Setting<std::uint32_t> workers;
+    Setting<metrics::LogLevel> log_level;
+    Setting<ShutdownWarm> shutdown_warm;
+    Setting<std::vector<std::string>> on_demand_allow;  ///< of ImageAllowList
+    Setting<std::uint32_t> on_demand_max_sandboxes;
+    Setting<std::uint32_t> on_demand_keep_seconds;
+    Setting<std::uint32_t> on_demand_wait_seconds;
+    Setting<std::vector<std::string>> insecure_registries;
+    Setting<std::string> mirror_pypi;
+    Setting<std::string> mirror_npm;
+    Setting<std::vector<std::string>> mirror_apt;    ///< lines of broker::AptSource
+    Setting<std::vector<std::string>> mirror_hosts;  ///< may be inside, like the indexes
+    Setting<std::string> mirror_cache;
+    Setting<std::vector<std::string>> egress_deny;  ///< of broker::DenySet, as the next
+    Setting<std::vector<std::string>> egress_exempt;
+    Setting<std::string> egress_secrets;  ///< of broker::SecretDirectory; empty: none
+    Setting<std::string> egress_ca;       ///< empty: the system's
+    Setting<std::uint32_t> requests_per_second;
+    Setting<std::uint32_t> request_burst;
+    Setting<std::uint32_t> connections_per_address;
+    Setting<std::uint32_t> event_streams;  ///< a tenant has four times as many
+    Setting<std::uint32_t> disk_overcommit;
+    Setting<std::string> state_reserve;
+    Setting<std::string> audit_log;  ///< empty: none
+    Setting<bool> open_loopback;
+    Setting<bool> conformance;
+};
+
+/// The flags of `serve` and `config`.
+std::vector<Flag> serveFlags();
+
+/// Reads the file that --config names, if any, and lays environment and flags over it. Throws
+/// UsageError for a wrong value (naming its flag, variable, or file and line) and for an unknown
+/// key, std::system_error for a file that cannot be read.
+ServeConfig loadServeConfig(const Options& options);
+
+/// An address to listen on.
+struct ListenAddress {
+    std::string host;  ///< without brackets
+    std::uint16_t port = 0;
+
+    bool loopback() const;
+};
+/// "127.0.0.1:8080", "[::1]:8080", "localhost:0"; nullopt for anything else.
+std::optional<ListenAddress> parseListenAddress(std::string_view text);
+
+/// Refuses (UsageError) to serve other machines without knowing who asks: an address that is not
+/// loopback needs a token. `has_tokens`: whether configuration or data directory hold any.
+void checkExposure(const ServeConfig& config, bool has_tokens);
+
+/// The effective configuration: `{"listen": {"value", "source", "origin"}, …}`. Hashes of tokens
+/// are not shown.
+Json configDocument(const ServeConfig& config);
+/// The same as a table.
+std::string configTable(const ServeConfig& config);
+
+}  // namespace hearth::cli

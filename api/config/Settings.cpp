@@ -1,0 +1,390 @@
+#include "api/config/Settings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "api/command/Console.h"
+#include "api/http/admission/ProxyRules.h"
+#include "api/mcp/seeds/Seeds.h"
+#include "base/Error.h"
+#include "base/Units.h"
+#include "controller/contract/RoleName.h"
+#include "controller/egress/mirror/apt/AptSource.h"
+#include "controller/egress/mirror/store/Fetcher.h"
+#include "controller/egress/policy/AllowList.h"
+#include "controller/spec/ImageAllowList.h"
+
+namespace hearth::cli {
+namespace {
+
+using Config = ServeConfig;
+using Texts = std::vector<std::string>;
+using Shape = SettingType::Shape;
+/// Throws for texts that are wrong.
+using Check = std::function<void(const Texts&)>;
+template <typename T, std::size_t N>
+using Words = std::array<std::pair<const char*, T>, N>;
+
+constexpr Words<RuntimeChoice, 3> kRuntimes{{{"auto", RuntimeChoice::Auto},
+                                             {"oci", RuntimeChoice::Oci},
+                                             {"docker", RuntimeChoice::Docker}}};
+constexpr Words<pool::docker::AgentMode, 3> kAgentModes{{{"auto", pool::docker::AgentMode::Auto},
+                                                         {"bind", pool::docker::AgentMode::Bind},
+                                                         {"copy", pool::docker::AgentMode::Copy}}};
+constexpr Words<ShutdownWarm, 2> kShutdowns{
+    {{"Destroy", ShutdownWarm::Destroy}, {"Keep", ShutdownWarm::Keep}}};
+constexpr Words<metrics::LogLevel, 4> kLogLevels{{{"debug", metrics::LogLevel::Debug},
+                                                  {"info", metrics::LogLevel::Info},
+                                                  {"warn", metrics::LogLevel::Warn},
+                                                  {"error", metrics::LogLevel::Error}}};
+constexpr Words<bool, 2> kSwitch{{{"false", false}, {"true", true}}};
+
+template <typename T, std::size_t N>
+const char* wordFor(const Words<T, N>& words, T value) {
+    return std::ranges::find(words, value, [](const auto& word) { return word.second; })->first;
+}
+
+template <typename T, typename Parse, typename Show>
+SettingType typed(Setting<T> Config::*member, const Parse& parse, const Show& show) {
+    SettingType type;
+    type.set = [member, parse](Config& config, const LayeredValue& given) {
+        config.*member = {parse(given.texts), given.source, given.origin};
+    };
+    type.show = [member, show](const Config& config) -> Setting<Json> {
+        const Setting<T>& setting = config.*member;
+        return {show(setting.value), setting.source, setting.origin};
+    };
+    return type;
+}
+
+/// A text, or a list of them.
+template <typename T>
+SettingType plain(Setting<T> Config::*member, Shape shape, const Check& check = {}) {
+    const auto parse = [check](const Texts& texts) -> T {
+        if (check) check(texts);
+        if constexpr (std::is_same_v<T, Texts>)
+            return texts;
+        else
+            return texts.back();
+    };
+    SettingType type = typed(member, parse, [](const T& value) { return Json(value); });
+    type.shape = shape;
+    return type;
+}
+
+template <typename T, std::size_t N>
+SettingType choice(Setting<T> Config::*member, const Words<T, N>& words) {
+    Texts choices;
+    for (const auto& [word, value] : words) choices.emplace_back(word);
+    const auto parse = [words, choices](const Texts& texts) {
+        for (const auto& [word, value] : words) {
+            if (texts.back() == word) return value;
+        }
+        throw UsageError("\"" + texts.back() + "\"", "use " + anyOf(choices));
+    };
+    const auto show = [words](T value) { return Json(wordFor(words, value)); };
+    SettingType type = typed(member, parse, show);
+    type.words = anyOf(choices);
+    type.choices = choices;
+    return type;
+}
+
+SettingType number(Setting<std::uint32_t> Config::*member, std::uint32_t least,
+                   std::uint32_t most) {
+    const std::string words =
+        "a number from " + std::to_string(least) + " to " + std::to_string(most);
+    const auto parse = [words, least, most](const Texts& texts) {
+        const std::string& given = texts.back();
+        std::uint32_t value = 0;
+        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+        if (error != std::errc{} || end != given.data() + given.size() || value < least ||
+            value > most) {
+            throw UsageError("no" + words.substr(1) + ": \"" + given + "\"", "give a whole number");
+        }
+        return value;
+    };
+    SettingType type = typed(member, parse, [](std::uint32_t value) { return Json(value); });
+    type.words = words;
+    return type;
+}
+
+/// By the file only, which has a reader of its own for them.
+SettingType tokens() {
+    SettingType type{.shape = Shape::Tokens};
+    type.show = [](const Config& config) -> Setting<Json> {
+        Json all = Json::array();
+        for (const TokenConfig& token : *config.tokens) {
+            all.push_back({{"name", token.name},
+                           {"tenant", token.tenant},
+                           {"role", controller::kRoles.of(token.role)}});
+            if (!token.token_file.empty()) all.back()["tokenFile"] = token.token_file;
+        }
+        return {std::move(all), config.tokens.source, config.tokens.origin};
+    };
+    return type;
+}
+
+/// Every text must be `right`, else it is no `what`.
+Check each(const char* what, const char* hint, bool (*right)(const std::string&)) {
+    return [what, hint, right](const Texts& texts) {
+        for (const std::string& one : texts) {
+            if (!right(one)) throw UsageError("\"" + one + "\", which is no " + what, hint);
+        }
+    };
+}
+
+const Check kAddress =
+    each("address", "write HOST:PORT, as 127.0.0.1:8080 or [::1]:8080",
+         [](const std::string& one) { return parseListenAddress(one).has_value(); });
+const Check kSeed = each("seed", "use s0, s1, s2 or s3", [](const std::string& one) {
+    return one.empty() || mcp::seeds::isSeed(one);
+});
+const Check kDirectory =
+    each("directory", "name a directory", [](const std::string& one) { return !one.empty(); });
+const Check kSize = each("size", "write 256Mi or 4Gi",
+                         [](const std::string& one) { return parseBytes(one).has_value(); });
+const Check kHost = each("host", "write HOST or HOST:PORT", [](const std::string& one) {
+    return broker::Destination::parse(one, 443).has_value();
+});
+const Check kRange =
+    each("range of addresses", "write 10.0.0.0/8 or 2001:4860::/32",
+         [](const std::string& one) { return broker::IpRange::parse(one).has_value(); });
+const Check kIndex =
+    each("URL of an index", "write https://HOST/PATH/", [](const std::string& one) {
+        const bool web = one.starts_with("https://") || one.starts_with("http://");
+        return one.empty() || (web && broker::hostAndPort(one));
+    });
+const Check kRegistry = each("registry", "write HOST or HOST:PORT, as registry.example:5000",
+                             [](const std::string& one) {
+                                 return !one.empty() && pool::image::registryOf(one + "/x") == one;
+                             });
+const Check kArchives = [](const Texts& lines) { broker::parseAptSources(lines); };
+const Check kImages = [](const Texts& patterns) { controller::ImageAllowList{patterns}; };
+const Check kProxies = [](const Texts& ranges) { api::ProxyRules{ranges}; };
+
+std::string cell(const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_array()) return value.dump();
+    std::string text;
+    for (const Json& item : value) {
+        text += text.empty() ? "" : ", ";
+        text += item.is_string() ? item.get<std::string>()
+                                 : textAt(item, "name") + " (" + textAt(item, "role") + " of " +
+                                       textAt(item, "tenant") + ")";
+    }
+    return text;
+}
+
+/// Calls `visit` with the name and value of each setting that `hearth config` shows.
+template <typename Visit>
+void eachShown(const Config& config, const Visit& visit) {
+    for (const SettingRow& row : settings()) {
+        if (row.type.show && !row.key.empty()) visit(row.key, row.type.show(config));
+    }
+}
+
+std::string code(const std::string& text) {
+    return text.empty() ? "" : "`" + text + "`";
+}
+
+}  // namespace
+
+// Adding a setting: a line here, and its field in ServeConfig.
+const std::vector<SettingRow>& settings() {
+    using C = Config;
+    // flag, what stands for the value, key of the file, type, default, help
+    static const std::vector<SettingRow> rows = {
+        {"listen", "ADDRESS", "listen", plain(&C::listen, Shape::Text, kAddress), "127.0.0.1:8080",
+         "Where REST and MCP are served"},
+        {"ops-listen", "ADDRESS", "opsListen", plain(&C::ops_listen, Shape::Text, kAddress),
+         "127.0.0.1:9464", "Where /metrics, /healthz and /readyz are served"},
+        {"compat", "SEED", "compat", plain(&C::compat, Shape::Text, kSeed), "",
+         "Serve the clients of an earlier system unchanged, s0 to s3, on its port"},
+        {"data-dir", "DIR", "dataDir", plain(&C::data_dir, Shape::Path, kDirectory), kDataDirectory,
+         "Where state and images are kept"},
+        {"config", "FILE", "", {}, "", "A YAML file of settings, under flags and environment"},
+        {"pools", "FILE", "pools", plain(&C::pools, Shape::Paths), "",
+         "A manifest of pools to declare at start"},
+        {"runtime", "NAME", "runtime", choice(&C::runtime, kRuntimes), "auto",
+         "What makes the sandboxes: auto, oci or docker"},
+        {"oci-runtime", "PROGRAM", "ociRuntime", plain(&C::oci_runtime, Shape::Text), "runc",
+         "The OCI runtime's program"},
+        {"docker-agent", "HOW", "dockerAgent", choice(&C::docker_agent, kAgentModes), "auto",
+         "How the agent comes into Docker's containers: auto, bind (mounted) or copy"},
+        {"user", "NAME", "user", plain(&C::user, Shape::Text), "hearth",
+         "The user that the server runs as beside its launcher"},
+        {"default-pool", "NAME", "defaultPool", plain(&C::default_pool, Shape::Text), "",
+         "The pool of requests that name none; without it the oldest"},
+        {"", "TOKEN", "tokens", tokens(), "", "Tokens that are valid while they stand in the file"},
+        {"allowed-hosts", "HOST", "allowedHosts", plain(&C::allowed_hosts, Shape::List), "",
+         "A further Host that requests may name"},
+        {"allowed-origins", "ORIGIN", "allowedOrigins", plain(&C::allowed_origins, Shape::List), "",
+         "An Origin whose pages may call the server and read its answers"},
+        {"trusted-proxies", "RANGE", "trustedProxies",
+         plain(&C::trusted_proxies, Shape::List, kProxies), "",
+         "Proxies with any number of connections, believed in X-Forwarded-For"},
+        {"workers", "N", "workers", number(&C::workers, 1, 1024), "128",
+         "Threads that answer requests"},
+        {"log-level", "LEVEL", "logLevel", choice(&C::log_level, kLogLevels), "info",
+         "debug, info, warn or error"},
+        {"shutdown-warm", "WHAT", "shutdown.warm", choice(&C::shutdown_warm, kShutdowns), "Destroy",
+         "Destroy or Keep warm sandboxes at the end"},
+        {"on-demand-images", "PATTERN", "images.onDemand.allow",
+         plain(&C::on_demand_allow, Shape::List, kImages), "",
+         "Images that claims may use without a pool, fetched if need be: python:*"},
+        {"on-demand-max-sandboxes", "N", "images.onDemand.maxSandboxes",
+         number(&C::on_demand_max_sandboxes, 1, 1000), "20", "Sandboxes of such images at once"},
+        {"on-demand-keep-seconds", "N", "images.onDemand.keepSeconds",
+         number(&C::on_demand_keep_seconds, 1, 30 * 86'400), "3600",
+         "How long such an image is kept unused"},
+        {"on-demand-wait-seconds", "N", "images.onDemand.waitSeconds",
+         number(&C::on_demand_wait_seconds, 1, 600), "300", "How long a claim waits for its image"},
+        {"insecure-registries", "HOST", "images.insecureRegistries",
+         plain(&C::insecure_registries, Shape::List, kRegistry), "",
+         "A registry that may speak HTTP or have an unknown certificate"},
+        {"mirror-pypi", "URL", "mirrors.pypi", plain(&C::mirror_pypi, Shape::Text, kIndex), "",
+         "The Python index that sandboxes install from"},
+        {"mirror-npm", "URL", "mirrors.npm", plain(&C::mirror_npm, Shape::Text, kIndex), "",
+         "The npm registry that sandboxes install from"},
+        {"mirror-apt", "ARCHIVE", "mirrors.apt", plain(&C::mirror_apt, Shape::Lines, kArchives), "",
+         "A suite of Debian packages for sandboxes, as apt's sources: \"URL SUITE COMPONENT\""},
+        {"mirror-hosts", "HOST", "mirrors.hosts", plain(&C::mirror_hosts, Shape::List, kHost), "",
+         "A further host of theirs, if it is an internal one"},
+        {"mirror-cache", "SIZE", "mirrors.cache", plain(&C::mirror_cache, Shape::Text, kSize),
+         "4Gi", "How much of their files is kept"},
+        {"egress-deny", "RANGE", "egress.deny", plain(&C::egress_deny, Shape::List, kRange), "",
+         "Addresses that no sandbox reaches: nodes, Pods, services"},
+        {"egress-exempt", "RANGE", "egress.exempt", plain(&C::egress_exempt, Shape::List, kRange),
+         "", "Internal addresses that pools may allow although they are no public ones"},
+        {"egress-secrets", "DIR", "egress.secrets", plain(&C::egress_secrets, Shape::Path), "",
+         "A file for each secret that credentials of pools name; tenants/NAME/: a tenant's own"},
+        {"egress-ca", "FILE", "egress.ca", plain(&C::egress_ca, Shape::Path), "",
+         "Authorities that hosts with credentials may have (PEM)"},
+        {"requests-per-second", "N", "limits.requestsPerSecond",
+         number(&C::requests_per_second, 0, 1'000'000), "0",
+         "What each tenant may send; 0: any number"},
+        {"request-burst", "N", "limits.burst", number(&C::request_burst, 0, 1'000'000), "0",
+         "How many of them at once; 0: twice as many"},
+        {"connections-per-address", "N", "limits.connectionsPerAddress",
+         number(&C::connections_per_address, 4, 4096), "512",
+         "Connections of one address, but for streams and calls that wait"},
+        {"event-streams", "N", "limits.eventStreams", number(&C::event_streams, 1, 1024), "64",
+         "Streams of news of one token; the oldest ends for a newer one"},
+        {"disk-overcommit", "N", "storage.overcommit", number(&C::disk_overcommit, 1, 1000), "4",
+         "How many times the disk may be promised to workspaces"},
+        {"state-reserve", "SIZE", "storage.reserve", plain(&C::state_reserve, Shape::Text, kSize),
+         "256Mi", "Free disk that is kept for the server's own state"},
+        {"audit-log", "FILE", "audit.file", plain(&C::audit_log, Shape::Path), "",
+         "Where calls that change something, and denied ones, are told"},
+        {"open-loopback", "", "openLoopback", choice(&C::open_loopback, kSwitch), "false",
+         "Serve loopback callers without a token although all tokens were lost"},
+        {"conformance", "", "", choice(&C::conformance, kSwitch), "false",
+         "Also offer the fixtures of the official MCP conformance suite; for tests"},
+    };
+    return rows;
+}
+
+ServeConfig::ServeConfig(Layers layers) {
+    for (const SettingRow& row : settings()) {
+        if (!row.type.set) continue;
+        const bool none = row.type.list() && row.fallback.empty();
+        layers.put(row.name(), {none ? Texts{} : Texts{row.fallback}});
+        const LayeredValue given = layers.get(row.name()).value();
+        const std::string key = row.key.substr(row.key.rfind('.') + 1);
+        const std::string place = given.origin + (given.source == Source::File ? ": " + key : "");
+        try {
+            row.type.set(*this, given);
+        } catch (const UsageError& e) {
+            throw UsageError(place + " is " + e.what(), e.hint());
+        } catch (const Error& e) {
+            throw UsageError(place + ": " + e.what(), e.hint());
+        }
+    }
+}
+
+const char* runtimeName(RuntimeChoice runtime) {
+    return wordFor(kRuntimes, runtime);
+}
+
+const char* agentModeName(pool::docker::AgentMode mode) {
+    return wordFor(kAgentModes, mode);
+}
+
+std::vector<Flag> serveFlags() {
+    std::vector<Flag> flags;
+    for (const SettingRow& row : settings()) {
+        if (row.flag.empty()) continue;
+        const bool own = !row.key.empty() || !row.type.set;  // not for one call only
+        flags.push_back({.name = row.flag,
+                         .value = row.value,
+                         .help = row.help,
+                         .fallback = row.value.empty() ? "" : row.fallback,
+                         .repeats = row.type.list(),
+                         .environment = own});
+        if (!row.value.empty() && !row.type.choices.empty())
+            flags.back().choices = row.type.choices;
+    }
+    return flags;
+}
+
+Json configDocument(const ServeConfig& config) {
+    Json document = Json::object();
+    eachShown(config, [&](const std::string& name, const Setting<Json>& setting) {
+        document[name] = {{"value", setting.value}, {"source", sourceName(setting.source)}};
+        if (!setting.origin.empty()) document[name]["origin"] = setting.origin;
+    });
+    return document;
+}
+
+std::string configTable(const ServeConfig& config) {
+    Table table({"SETTING", "VALUE", "SOURCE", "ORIGIN"});
+    eachShown(config, [&](const std::string& name, const Setting<Json>& setting) {
+        table.add(
+            {name, cell(setting.value), std::string(sourceName(setting.source)), setting.origin});
+    });
+    return table.text();
+}
+
+std::string configReference() {
+    std::string page = R"(# Configuration
+
+This page is printed by `hearth config reference`; a test compares the two.
+
+A value is taken from the first place that gives one: the flag of `hearth serve`, the variable of
+the environment, the YAML file that `--config` (or `HEARTH_CONFIG`) names, the default. A list is
+taken as a whole. `hearth config` prints each value and where it came from. Unknown keys and wrong
+values stop the start, with the place in the message.
+
+```yaml
+listen: 127.0.0.1:8080
+pools: [pools/python.yaml]          # paths are relative to this file
+images:
+  onDemand: {allow: ["python:*"]}
+tokens:                             # in the file only
+- {name: ci, tenant: default, role: user, tokenFile: /run/secrets/ci}
+- {name: ops, role: admin, sha256: 64 hex digits of the token's SHA-256}
+```
+
+A dot in a key stands for a nested mapping. A flag with a list is repeated; its variable separates
+the items by commas.
+
+| Key | Flag and variable | Value | Default | Meaning |
+|---|---|---|---|---|
+)";
+    for (const SettingRow& row : settings()) {
+        std::string given = row.flag.empty() ? "" : code("--" + row.flag);
+        if (!given.empty() && row.name() != "conformance") {
+            given += "<br>" + code(environmentName(row.flag));
+        }
+        const std::string value = row.type.words.empty() ? row.value : row.type.words;
+        page += "| " + code(row.key) + " | " + given + " | " + value +
+                (row.type.list() ? ", a list" : "") + " | " + code(row.fallback) + " | " +
+                row.help + " |\n";
+    }
+    return page;
+}
+
+}  // namespace hearth::cli

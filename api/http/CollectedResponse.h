@@ -1,0 +1,42 @@
+#pragma once
+
+#include <Poco/Net/HTTPServerResponse.h>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <string>
+
+#include "api/http/Handler.h"
+
+namespace hearth::api {
+
+/// What a handler answers, until it has returned: a slow reader then costs no worker, and a failure
+/// in the middle can still become a problem. What is long or lasts is given as a Response.
+class CollectedResponse final : public Poco::Net::HTTPServerResponse {
+public:
+    /// `go_on` tells the client to send its body.
+    explicit CollectedResponse(std::function<void()> go_on) : go_on_(std::move(go_on)) {}
+
+    void give(Response response) { given_ = std::move(response); }
+    /// What was given, or what was written through Poco's functions, without the headers that
+    /// frame it: those are the front's. Once.
+    Response take();
+
+    void sendContinue() override { go_on_(); }
+    std::ostream& send() override;
+    void sendFile(const std::string& path, const std::string& media_type) override;
+    void sendBuffer(const void* bytes, std::size_t length) override;
+    void redirect(const std::string& uri, HTTPStatus status) override;
+    void requireAuthentication(const std::string& realm) override;
+    bool sent() const override { return given_ || written_; }
+
+private:
+    std::function<void()> go_on_;
+    std::optional<Response> given_;
+    std::optional<std::ostringstream> written_;
+};
+
+}  // namespace hearth::api

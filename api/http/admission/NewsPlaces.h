@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace hearth::api {
+
+/// The places of streams that wait for news (Response::news): few of a token, of a tenant and in
+/// all. A newcomer always gets one; where they are full, the oldest of whoever has most gives its
+/// own up. Thread-safe; a place may outlive the object.
+class NewsPlaces {
+public:
+    struct Bounds {
+        std::size_t all = 1024;
+        std::size_t of_tenant = 256;
+        std::size_t of_token = 64;
+    };
+    explicit NewsPlaces(Bounds bounds) : bounds_(bounds) {}
+
+    /// One stream's, held as long as this object.
+    struct Place : std::enable_shared_from_this<Place> {
+        Place(std::string its_tenant, std::string its_token, std::uint64_t its_connection)
+            : tenant(std::move(its_tenant)),
+              token(std::move(its_token)),
+              connection(its_connection) {}
+
+        const std::string tenant;
+        const std::string token;
+        const std::uint64_t connection;
+        std::atomic<bool> given_up{false};  ///< its stream is to end
+    };
+    using PlacePtr = std::shared_ptr<Place>;
+    struct Taken {
+        PlacePtr place;    ///< null only where there are no places at all
+        PlacePtr gave_up;  ///< the one that had to; null where none had
+    };
+    Taken take(const std::string& tenant, const std::string& token, std::uint64_t connection);
+    std::size_t count() const;
+
+private:
+    struct Held {
+        std::mutex mutex;
+        std::list<Place*> places;  ///< oldest first; guarded by mutex
+    };
+
+    const Bounds bounds_;
+    const std::shared_ptr<Held> held_ = std::make_shared<Held>();
+};
+
+}  // namespace hearth::api

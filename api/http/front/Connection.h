@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/http/Handler.h"
+#include "api/http/admission/NewsPlaces.h"
+#include "api/http/front/DetachedStream.h"
+#include "api/http/front/Front.h"
+#include "base/Clock.h"
+#include "base/Fd.h"
+#include "base/http/RequestHead.h"
+
+namespace hearth::api {
+
+class Exchange;
+
+/// Bytes received and not yet taken.
+class Input {
+public:
+    std::string_view view() const { return std::string_view(bytes_).substr(taken_); }
+    std::size_t size() const { return bytes_.size() - taken_; }
+    bool empty() const { return size() == 0; }
+    void append(std::string_view bytes) {
+        if (taken_ > 0) bytes_.erase(0, taken_);
+        taken_ = 0;
+        bytes_.append(bytes);
+    }
+    void take(std::size_t count) {
+        taken_ += count;
+        if (taken_ < bytes_.size()) return;
+        taken_ = 0;
+        bytes_.clear();
+    }
+
+private:
+    std::string bytes_;
+    std::size_t taken_ = 0;
+};
+
+/// One client's connection. Owned by the loop; a worker borrows it between dispatch and give-back,
+/// and only then touches it, so no field needs a lock.
+struct Connection {
+    /// Where it is. Written and read by the loop alone.
+    enum class Place { Reading, AtWorker, Suspended, Flushing, Streaming, Closing };
+    /// What the loop shall do with a connection that a worker gives back.
+    enum class Next {
+        Park,     ///< wait for the next request
+        Flush,    ///< write `output`, then Park or Close by `keep`
+        Stream,   ///< serve `stream`, then Park or Close by `keep`
+        Suspend,  ///< give it to a worker again when `suspension` says so
+        Close,    ///< all was said; the client may still be sending
+        Abort,    ///< broken: close at once
+    };
+    enum class Readiness { Waiting, Ready, Bad };
+
+    Connection();
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    /// Looks at what has arrived: Ready once a whole head and, if it is small, its body are there;
+    /// Bad with `wrong` set if it breaks a rule.
+    Readiness check(const FrontOptions& options, const Clock& clock);
+    /// One non-blocking receive of what there is.
+    enum class Received { Some, Nothing, End };
+    Received receive();
+    /// The same to another place than the input; `received` is set to how much it was.
+    Received receive(char* out, std::size_t size, std::size_t& received);
+
+    /// Gives the stream's place up.
+    void leaveStream() {
+        stream_place.reset();
+        news_place.reset();
+    }
+
+    std::uint64_t id = 0;
+    Fd fd;
+    std::string peer;
+    bool loopback = false;
+
+    Input input;
+    HeadScanner scanner;
+    RequestHead head;
+    bool head_done = false;  ///< `head` is parsed and no worker has taken it yet
+    TimePoint head_at{};
+    const char* wrong = nullptr;
+
+    Next next = Next::Park;
+    bool keep = false;
+    bool peer_may_send = false;  ///< closing must wait for the client to see our answer
+    std::string output;
+    std::size_t output_at = 0;
+    std::shared_ptr<DetachedStream> stream;
+    std::shared_ptr<void> stream_place;  ///< of `stream`, from before it is made
+    NewsPlaces::PlacePtr news_place;     ///< instead, where it waits for news
+    std::unique_ptr<Exchange> exchange;  ///< of the suspended request
+    Suspension suspension;
+    std::shared_ptr<void> wait_place;  ///< of `suspension`
+    std::shared_ptr<void> wait_bytes;  ///< its body's, which whoever resumes it still has
+
+    Place place = Place::Reading;  ///< from here on: the loop's own
+    bool counted = false;          ///< among those of its address
+    bool served = false;
+    bool receiving = false;  ///< a part of a request has arrived
+    TimePoint receiving_since{};
+    TimePoint flush_until{TimePoint::max()};  ///< also the end of a lingering close
+    TimePoint deadline{TimePoint::max()};
+    TimePoint timer_at{TimePoint::max()};
+    std::shared_ptr<void> subscription;  ///< of the suspension
+};
+
+}  // namespace hearth::api

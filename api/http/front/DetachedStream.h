@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "api/http/Handler.h"
+
+namespace hearth::api {
+
+/// Told when a stream has written its last byte.
+class StreamHost {
+public:
+    virtual ~StreamHost() = default;
+    /// Any thread; must not block.
+    virtual void streamDone(std::uint64_t connection) = 0;
+};
+
+/// The answer of a connection that no thread waits on. A sender writes to the socket itself while
+/// nothing is queued; what the kernel does not take is written by the loop when it can.
+///
+/// Its mutex is held across the non-blocking send(2), which is what keeps the bytes in order.
+class DetachedStream final : public Stream {
+public:
+    struct Settings {
+        bool chunked = true;
+        std::size_t limit = 8U << 20U;
+        std::string tenant;
+        std::string keepalive;
+        std::chrono::nanoseconds keepalive_after{};
+        std::chrono::nanoseconds stall{};
+    };
+
+    DetachedStream(int fd, std::uint64_t connection, StreamHost& host, const Clock& clock,
+                   Settings settings);
+
+    const std::string& tenant() const override { return settings_.tenant; }
+    bool send(std::string bytes) override;
+    std::size_t pending() const override;
+    void finish() override;
+    void cut() override;
+    bool closed() const override;
+    void onDrained(std::function<void()> callback) override;
+    void onClosed(std::function<void()> callback) override;
+
+    // The loop's side.
+
+    enum class State { Open, Done, Broken };
+    /// Writes what the socket takes. Calls onDrained where due.
+    State flush();
+    /// Sends a keepalive where due; Broken for a client that has stopped reading. `again` is when
+    /// to call next.
+    State tick(TimePoint now, TimePoint& again);
+    /// The socket is about to be closed or reused: no byte goes out after this. Calls onClosed.
+    void close();
+
+private:
+    State writeQueued();
+    void queue(std::string_view bytes);
+    void breakOff();
+
+    mutable std::mutex mutex_;
+    const int fd_;
+    const std::uint64_t connection_;
+    StreamHost& host_;    ///< used under mutex_ and only while not closed_
+    const Clock& clock_;  ///< likewise
+    const Settings settings_;
+    std::string queue_;
+    std::size_t queue_at_ = 0;
+    bool above_ = false;
+    bool finished_ = false;
+    bool broken_ = false;
+    bool closed_ = false;
+    TimePoint last_sent_;
+    TimePoint last_progress_;
+    std::function<void()> on_drained_;
+    std::vector<std::function<void()>> on_closed_;
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,460 @@
+#include "api/http/front/EventLoop.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/Error.h"
+
+namespace hearth::api {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// After our last word a client may go on sending, for otherwise it would meet a broken connection
+/// instead of the answer: without a pause longer than this, for so long in all, and in one turn of
+/// the loop so much.
+constexpr milliseconds kClosePause{3'000};
+constexpr milliseconds kCloseTime{30'000};
+constexpr std::size_t kDiscardAtOnce = 1U << 20U;
+constexpr int kDiscardsInTurn = 16;
+
+}  // namespace
+
+EventLoop::EventLoop(FrontContext& core, RequestQueue& queue, int listener)
+    : core_(core),
+      queue_(queue),
+      listener_(listener),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (!epoll_ || !wake_) throwErrno("epoll_create1");
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = kWakeId;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) throwErrno("epoll_ctl");
+    event.data.u64 = kListenerId;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_, &event) != 0) throwErrno("epoll_ctl");
+}
+
+void EventLoop::start() {
+    thread_ = std::jthread([this] {
+        ::pthread_setname_np(::pthread_self(), (core_.options.name.substr(0, 9) + "-loop").c_str());
+        run();
+    });
+}
+
+void EventLoop::wake() {
+    const std::uint64_t one = 1;
+    // Fails only when the counter is full, and then the loop is awake anyway.
+    static_cast<void>(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));
+}
+
+void EventLoop::giveBack(Connection& connection, Connection::Next next) {
+    connection.next = next;
+    bool first = false;
+    {
+        const std::lock_guard lock(mutex_);
+        first = returned_.empty();
+        returned_.push_back(&connection);
+    }
+    if (first) wake();
+}
+
+void EventLoop::streamDone(std::uint64_t connection) {
+    {
+        const std::lock_guard lock(mutex_);
+        done_.push_back(connection);
+    }
+    wake();
+}
+
+void EventLoop::endNews(std::uint64_t connection) {
+    {
+        const std::lock_guard lock(mutex_);
+        to_end_.push_back(connection);
+    }
+    wake();
+}
+
+void EventLoop::beginStop() {
+    std::unique_lock lock(mutex_);
+    stop_asked_ = true;
+    wake();
+    stop_began_.wait(lock, [this] { return stop_begun_; });
+}
+
+void EventLoop::join() {
+    {
+        const std::lock_guard lock(mutex_);
+        quit_asked_ = true;
+    }
+    wake();
+    if (thread_.joinable()) thread_.join();
+}
+
+void EventLoop::run() {
+    std::array<epoll_event, 256> events;
+    while (!(quitting_ && connections_.empty())) {
+        const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), waitTime());
+        // What was given back comes first: an event may be about a stream that is only now ours.
+        takePosted();
+        for (int i = 0; i < count; ++i) {
+            const epoll_event& event = events[static_cast<std::size_t>(i)];
+            if (event.data.u64 == kListenerId) {
+                acceptAll();
+            } else if (event.data.u64 != kWakeId) {
+                const auto found = connections_.find(event.data.u64);
+                if (found == connections_.end()) continue;  // closed earlier in this round
+                Connection& connection = *found->second;
+                guard(connection, [&] { handle(connection, event.events); });
+            }
+        }
+        fireTimers();
+    }
+}
+
+int EventLoop::waitTime() {
+    TimePoint next = std::min(accept_again_, cut_at_);
+    if (!timers_.empty()) next = std::min(next, timers_.top().first);
+    if (next == TimePoint::max()) return -1;
+    const auto wait = std::chrono::ceil<milliseconds>(next - core_.clock.now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
+}
+
+void EventLoop::takePosted() {
+    std::uint64_t wakes = 0;
+    static_cast<void>(::read(wake_.get(), &wakes, sizeof(wakes)));
+    std::vector<Connection*> returned;
+    std::vector<std::uint64_t> done;
+    std::vector<std::uint64_t> woken;
+    std::vector<std::uint64_t> to_end;
+    bool stop = false;
+    {
+        const std::lock_guard lock(mutex_);
+        returned.swap(returned_);
+        done.swap(done_);
+        woken.swap(woken_);
+        to_end.swap(to_end_);
+        stop = stop_asked_;
+        quitting_ = quit_asked_;
+    }
+    for (Connection* connection : returned) {
+        guard(*connection, [&] { takeBack(*connection); });
+    }
+    for (const std::uint64_t id : done) {
+        const auto found = connections_.find(id);
+        if (found == connections_.end() || found->second->place != Place::Streaming) continue;
+        guard(*found->second, [&] { writeStream(*found->second); });
+    }
+    for (const std::uint64_t id : woken) {
+        const auto found = connections_.find(id);
+        if (found == connections_.end() || found->second->place != Place::Suspended) continue;
+        Connection& connection = *found->second;
+        guard(connection, [&] {
+            if (connection.suspension.ready()) resume(connection);
+        });
+    }
+    for (const std::uint64_t id : to_end) {
+        const auto found = connections_.find(id);
+        if (found == connections_.end() || found->second->place != Place::Streaming) continue;
+        Connection& connection = *found->second;
+        guard(connection, [&] { giveUp(connection); });
+    }
+    if (stop && !stopping_) stopReading();
+}
+
+void EventLoop::takeBack(Connection& connection) {
+    connection.served = true;
+    switch (connection.next) {
+        case Connection::Next::Park:
+            park(connection);
+            return;
+        case Connection::Next::Flush:
+            startFlush(connection);
+            return;
+        case Connection::Next::Stream:
+            connection.place = Place::Streaming;
+            uncount(connection);
+            arm(connection, EPOLLOUT | EPOLLRDHUP | EPOLLET);
+            if (connection.news_place && connection.news_place->given_up) {  // already
+                setDeadline(connection, core_.clock.now() + core_.options.write_stall);
+                giveUp(connection);
+            } else {
+                timeout(connection, core_.clock.now());
+            }
+            return;
+        case Connection::Next::Suspend:
+            suspend(connection);
+            return;
+        case Connection::Next::Close:
+            sayGoodbye(connection);
+            return;
+        case Connection::Next::Abort:
+            close(connection);
+            return;
+    }
+}
+
+void EventLoop::handle(Connection& connection, std::uint32_t events) {
+    switch (connection.place) {
+        case Place::Reading:
+            readable(connection);
+            return;
+        case Place::Flushing:
+            flush(connection);
+            return;
+        case Place::Streaming:
+            if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+                endStream(connection, false);
+            } else {
+                writeStream(connection);
+            }
+            return;
+        case Place::Suspended:
+            close(connection);  // armed for a client that goes
+            return;
+        case Place::Closing:
+            discard(connection);
+            return;
+        case Place::AtWorker:
+            return;
+    }
+}
+
+void EventLoop::park(Connection& connection) {
+    connection.place = Place::Reading;
+    connection.receiving = false;
+    count(connection);
+    const bool crowded = connection.counted &&
+                         per_address_[connection.peer] > core_.options.connections_per_address &&
+                         !core_.proxies.trusts(connection.peer);
+    if (stopping_ || crowded) {
+        close(connection);
+        return;
+    }
+    setDeadline(connection, core_.clock.now() + core_.options.keep_alive);
+    advance(connection);
+}
+
+void EventLoop::readable(Connection& connection) {
+    const Connection::Received got = connection.receive();
+    if (got == Connection::Received::End) {
+        close(connection);
+        return;
+    }
+    advance(connection);
+}
+
+void EventLoop::advance(Connection& connection) {
+    switch (connection.check(core_.options, core_.clock)) {
+        case Connection::Readiness::Ready:
+            dispatch(connection);
+            return;
+        case Connection::Readiness::Bad: {
+            HttpProblem why;
+            why.error_code = "INVALID_ARGUMENT";
+            why.title = "The request is not valid HTTP";
+            why.message = connection.wrong;
+            reject(connection, why, "bad_request");
+            return;
+        }
+        case Connection::Readiness::Waiting:
+            break;
+    }
+    const bool partial = connection.head_done || !connection.input.empty();
+    if (partial && !connection.receiving) {
+        connection.receiving = true;
+        connection.receiving_since = core_.clock.now();
+        setDeadline(connection, connection.receiving_since + core_.options.head_time);
+    }
+    if (connection.head_done) {
+        const std::uint64_t allowance =
+            connection.head.content_length * 1'000 / core_.options.body_rate;
+        setDeadline(connection,
+                    connection.head_at + core_.options.body_time + milliseconds(allowance));
+    }
+    arm(connection, EPOLLIN | EPOLLONESHOT);
+}
+
+void EventLoop::dispatch(Connection& connection) {
+    setDeadline(connection, TimePoint::max());
+    connection.place = Place::AtWorker;
+    if (queue_.push(&connection)) return;  // from here on the worker's
+    connection.place = Place::Reading;
+    connection.exchange.reset();
+    HttpProblem why;
+    why.status = 503;
+    why.error_code = "UNAVAILABLE";
+    why.title = "Not available now";
+    why.message = "the server has more requests than it can take";
+    why.retryable = true;
+    why.retry_after = std::chrono::seconds(1);
+    reject(connection, why, "queue_full");
+}
+
+void EventLoop::reject(Connection& connection, const HttpProblem& why, std::string_view reason) {
+    core_.metrics.httpRefused(reason);
+    core_.metrics.http("other", "_OTHER", why.status, 0);
+    const std::string id = ids_.next("req_");
+    const Response response = problem(why, {"", id, ""});
+    const auto& body = std::get<std::string>(response.body);
+    Framing framing;
+    framing.request_id = id;
+    framing.date = date_.at(core_.clock.wall());
+    framing.length = body.size();
+    framing.keep_alive = false;
+    connection.output = renderHead(response, framing) + body;
+    connection.output_at = 0;
+    connection.keep = false;
+    connection.peer_may_send = true;
+    startFlush(connection);
+}
+
+void EventLoop::startFlush(Connection& connection) {
+    const TimePoint now = core_.clock.now();
+    connection.place = Place::Flushing;
+    connection.flush_until =
+        now + core_.options.write_stall +
+        milliseconds(connection.output.size() * 1'000 / core_.options.body_rate);
+    setDeadline(connection, now + core_.options.write_stall);
+    flush(connection);
+}
+
+void EventLoop::flush(Connection& connection) {
+    const std::size_t before = connection.output_at;
+    while (connection.output_at < connection.output.size()) {
+        const ssize_t sent =
+            ::send(connection.fd.get(), connection.output.data() + connection.output_at,
+                   connection.output.size() - connection.output_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && errno == EAGAIN) {
+            if (connection.output_at > before) {
+                setDeadline(connection, std::min(connection.flush_until,
+                                                 core_.clock.now() + core_.options.write_stall));
+            }
+            arm(connection, EPOLLOUT | EPOLLONESHOT);
+            return;
+        }
+        if (sent < 0) {
+            close(connection);
+            return;
+        }
+        connection.output_at += static_cast<std::size_t>(sent);
+    }
+    connection.output = {};
+    connection.output_at = 0;
+    if (connection.keep) {
+        park(connection);
+    } else {
+        sayGoodbye(connection);
+    }
+}
+
+void EventLoop::suspend(Connection& connection) {
+    connection.place = Place::Suspended;
+    uncount(connection);
+    setDeadline(connection, connection.suspension.until);
+    const auto awaken = [line = lifeline_.line(), id = connection.id] {
+        line.reach([&](EventLoop& loop) {
+            {
+                const std::lock_guard lock(loop.mutex_);
+                loop.woken_.push_back(id);
+            }
+            loop.wake();
+        });
+    };
+    connection.subscription = connection.suspension.subscribe(awaken);
+    if (stopping_ || connection.suspension.ready()) {
+        resume(connection);
+    } else {
+        arm(connection, EPOLLRDHUP | EPOLLONESHOT);
+    }
+}
+
+void EventLoop::resume(Connection& connection) {
+    connection.subscription.reset();
+    count(connection);
+    dispatch(connection);
+}
+
+void EventLoop::writeStream(Connection& connection) {
+    const DetachedStream::State state = connection.stream->flush();
+    if (state != DetachedStream::State::Open) {
+        endStream(connection, state == DetachedStream::State::Done);
+    }
+}
+
+void EventLoop::endStream(Connection& connection, bool clean) {
+    const std::shared_ptr<DetachedStream> stream = std::move(connection.stream);
+    connection.stream.reset();
+    connection.leaveStream();
+    cutOff(stream);
+    if (!clean) {
+        close(connection);
+    } else if (connection.keep) {
+        park(connection);
+    } else {
+        sayGoodbye(connection);
+    }
+}
+
+void EventLoop::giveUp(Connection& connection) {
+    if (!connection.news_place || !connection.news_place->given_up) return;
+    if (connection.stream->pending() > 0) {
+        endStream(connection, false);
+    } else {
+        connection.stream->finish();
+    }
+}
+
+void EventLoop::cutOff(const std::shared_ptr<DetachedStream>& stream) {
+    try {
+        stream->close();
+    } catch (const std::exception& e) {
+        core_.log.error("http.stream_callback_failed", {{"error", e.what()}});
+    }
+}
+
+void EventLoop::sayGoodbye(Connection& connection) {
+    if (!connection.peer_may_send) {
+        close(connection);
+        return;
+    }
+    ::shutdown(connection.fd.get(), SHUT_WR);
+    connection.place = Place::Closing;
+    connection.flush_until = core_.clock.now() + kCloseTime;
+    discard(connection);
+}
+
+void EventLoop::discard(Connection& connection) {
+    for (int i = 0; i < kDiscardsInTurn; ++i) {
+        // TCP throws the bytes away itself, without a copy.
+        const ssize_t got = ::recv(connection.fd.get(), nullptr, kDiscardAtOnce, MSG_TRUNC);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) break;
+        if (got <= 0) return close(connection);
+    }
+    const TimePoint now = core_.clock.now();
+    if (now >= connection.flush_until) return close(connection);
+    setDeadline(connection, std::min(connection.flush_until, now + kClosePause));
+    arm(connection, EPOLLIN | EPOLLONESHOT);
+}
+
+void EventLoop::close(Connection& connection) {
+    const auto found = connections_.find(connection.id);
+    if (found == connections_.end()) return;
+    std::unique_ptr<Connection> owned = std::move(found->second);
+    connections_.erase(found);
+    uncount(*owned);
+    owned->leaveStream();
+    if (owned->stream) cutOff(owned->stream);
+    owned.reset();  // who counts connections sees it go when its client does
+    core_.connections.store(connections_.size());
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "api/http/Problem.h"
+#include "api/http/front/Connection.h"
+#include "api/http/front/Exchange.h"
+#include "api/http/front/FrontContext.h"
+#include "api/http/front/RequestQueue.h"
+#include "api/http/front/ResponseHead.h"
+#include "base/Lifeline.h"
+
+namespace hearth::api {
+
+/// The thread that accepts and owns every connection that no worker has: it reads heads, keeps
+/// idle connections, writes streams and finishes long answers, each with its deadline.
+class EventLoop final : public StreamHost {
+public:
+    /// `listener` must be non-blocking and outlive the loop.
+    EventLoop(FrontContext& core, RequestQueue& queue, int listener);
+
+    void start();
+    /// A worker is done with a connection and touches it no more. Any thread.
+    void giveBack(Connection& connection, Connection::Next next);
+    void streamDone(std::uint64_t connection) override;
+    /// Its stream has given its place up (NewsPlaces) and is to end. Any thread.
+    void endNews(std::uint64_t connection);
+    /// Accepts and reads no more; streams and answers under way go on, and what was suspended is in
+    /// the queue when this returns. Any thread but the loop's.
+    void beginStop();
+    /// To be called when all workers have ended: waits for the streams and ends the thread.
+    void join();
+
+private:
+    static constexpr std::uint64_t kListenerId = 0;  ///< in epoll events, beside connection ids
+    static constexpr std::uint64_t kWakeId = 1;
+    using Place = Connection::Place;
+
+    void run();
+    void wake();
+    int waitTime();
+    void takePosted();
+    void takeBack(Connection& connection);
+    void handle(Connection& connection, std::uint32_t events);
+    /// Runs `work` on a connection; an exception costs that connection only.
+    template <typename Work>
+    void guard(Connection& connection, Work work);
+
+    void acceptAll();
+    void admit(Fd fd, std::string peer, bool loopback);
+    /// Counts a connection among those of its address, or no longer: while an answer holds it, it
+    /// counts for its tenant instead.
+    void count(Connection& connection);
+    void uncount(Connection& connection);
+    /// Makes room: closes the oldest connection of that address which waits for a request or has
+    /// not sent all of one, else the oldest that is only still read. False if all of them are
+    /// being answered.
+    bool shedIdle(const std::string& peer);
+    void refuse(Fd fd, std::string_view reason);
+    void pauseAccepting();
+
+    void park(Connection& connection);
+    void readable(Connection& connection);
+    /// Dispatches what is complete, refuses what is bad, arms the right deadline for the rest.
+    void advance(Connection& connection);
+    void dispatch(Connection& connection);
+    void reject(Connection& connection, const HttpProblem& why, std::string_view reason);
+    /// Writes `output`, within the stall time and the least rate.
+    void startFlush(Connection& connection);
+    void flush(Connection& connection);
+    void suspend(Connection& connection);
+    /// To a worker again.
+    void resume(Connection& connection);
+    void writeStream(Connection& connection);
+    void endStream(Connection& connection, bool clean);
+    /// Ends a stream that has given its place up: cleanly where its client reads.
+    void giveUp(Connection& connection);
+    /// Before the descriptor is closed or used again: senders must not reach it any more.
+    void cutOff(const std::shared_ptr<DetachedStream>& stream);
+    void discard(Connection& connection);
+    void sayGoodbye(Connection& connection);
+    void close(Connection& connection);
+
+    void fireTimers();
+    void timeout(Connection& connection, TimePoint now);
+    void setDeadline(Connection& connection, TimePoint deadline);
+    void arm(Connection& connection, std::uint32_t events);
+    void stopReading();
+    void cutAll();
+
+    FrontContext& core_;
+    RequestQueue& queue_;
+    int listener_;
+    Fd epoll_;
+    Fd wake_;
+    bool accepting_ = true;
+    TimePoint accept_again_{TimePoint::max()};
+    std::uint64_t next_id_ = 2;  ///< 0 is the listener, 1 the wake-up
+    std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+    std::map<std::string, std::size_t, std::less<>> per_address_;
+    using Timer = std::pair<TimePoint, std::uint64_t>;
+    std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+    IdSource ids_;
+    DateText date_;
+    bool stopping_ = false;
+    TimePoint cut_at_{TimePoint::max()};
+
+    std::mutex mutex_;
+    std::vector<Connection*> returned_;  ///< under mutex_
+    std::vector<std::uint64_t> done_;    ///< under mutex_
+    std::vector<std::uint64_t> woken_;   ///< under mutex_
+    std::vector<std::uint64_t> to_end_;  ///< under mutex_; streams
+    bool stop_asked_ = false;            ///< under mutex_
+    bool stop_begun_ = false;            ///< under mutex_
+    std::condition_variable stop_began_;
+    bool quit_asked_ = false;  ///< under mutex_
+    bool quitting_ = false;
+    std::jthread thread_;
+    /// For what wakes suspended requests.
+    const Lifeline<EventLoop> lifeline_{*this};
+};
+
+template <typename Work>
+void EventLoop::guard(Connection& connection, Work work) {
+    try {
+        work();
+    } catch (const std::exception& e) {
+        core_.log.error("http.connection_failed", {{"peer", connection.peer}, {"error", e.what()}});
+        close(connection);
+    }
+}
+
+}  // namespace hearth::api

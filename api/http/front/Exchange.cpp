@@ -1,0 +1,140 @@
+#include "api/http/front/Exchange.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "base/Digest.h"
+#include "base/Error.h"
+#include "base/Ids.h"
+
+namespace hearth::api {
+namespace {
+
+constexpr std::size_t kIdBytes = 16;
+constexpr std::size_t kTraceDigits = 32;
+constexpr std::size_t kReadStep = 64U << 10U;
+
+bool isLowerHex(std::string_view text) {
+    for (const char c : text) {
+        if ((c < '0' || c > '9') && (c < 'a' || c > 'f')) return false;
+    }
+    return true;
+}
+
+/// The trace id of "00-<32 hex>-<16 hex>-<2 hex>"; empty if it is not that.
+std::string_view traceOf(std::string_view parent) {
+    if (parent.size() < 55 || parent[2] != '-' || parent[35] != '-' || parent[52] != '-') return {};
+    const std::string_view trace = parent.substr(3, kTraceDigits);
+    const std::string_view span = parent.substr(36, 16);
+    if (!isLowerHex(parent.substr(0, 2)) || parent.starts_with("ff")) return {};
+    if (parent.starts_with("00") && parent.size() != 55) return {};
+    if (!isLowerHex(trace) || !isLowerHex(span) || !isLowerHex(parent.substr(53, 2))) return {};
+    if (trace.find_first_not_of('0') == std::string_view::npos) return {};
+    if (span.find_first_not_of('0') == std::string_view::npos) return {};
+    return trace;
+}
+
+/// The address that `ask` (getsockname or getpeername) has for a socket.
+Poco::Net::SocketAddress addressOf(int fd, int (*ask)(int, sockaddr*, socklen_t*)) {
+    sockaddr_storage storage{};
+    auto* address = reinterpret_cast<sockaddr*>(&storage);
+    socklen_t size = sizeof(storage);
+    if (ask(fd, address, &size) != 0) throwErrno("getsockname");
+    return {address, size};
+}
+
+}  // namespace
+
+std::string IdSource::next(std::string_view prefix) {
+    if (left_ < kIdBytes) {
+        randomBytes(bytes_.data(), bytes_.size());
+        left_ = bytes_.size();
+    }
+    left_ -= kIdBytes;
+    return std::string(prefix) + toHex(bytes_.data() + left_, kIdBytes);
+}
+
+BodyStream::BodyStream(BodyReader& body)
+    : Poco::BufferedStreamBuf(kReadStep, std::ios::in), std::istream(this), body_(body) {
+    exceptions(std::ios::badbit);  // a body that is cut off must not look whole
+}
+
+int BodyStream::readFromDevice(char* bytes, std::streamsize size) {
+    return static_cast<int>(body_.read(bytes, static_cast<std::size_t>(size)));
+}
+
+Exchange::Exchange(Connection& connection, FrontContext& core, IdSource& ids)
+    : connection_(connection),
+      core_(core),
+      body_(connection, core.options, core.clock),
+      forwarded_(core.proxies.client(connection.peer, connection.head)),
+      id_(ids.next("req_")) {
+    // Poco's own parser reads nothing: it would decode encoded words in values that were checked.
+    setMethod(connection.head.method);
+    setURI(connection.head.target);
+    setVersion(connection.head.http11 ? HTTP_1_1 : HTTP_1_0);
+    for (const RequestHead::Field& field : connection.head.fields) {
+        add(std::string(field.name), std::string(field.value));
+    }
+    trace_id_ = traceOf(get("traceparent", ""));
+    if (trace_id_.empty()) trace_id_ = ids.next("");
+}
+
+std::optional<std::string> Exchange::query(std::string_view name) const {
+    for (const auto& [key, value] : connection_.head.query) {
+        if (key == name) return value;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> Exchange::contentLength() const {
+    if (connection_.head.chunked) return std::nullopt;
+    return connection_.head.content_length;
+}
+
+std::string Exchange::readBody(std::size_t limit) {
+    const auto refuse = [limit] {
+        throw Error(ErrorCode::PayloadTooLarge,
+                    "the request body is larger than " + std::to_string(limit) + " bytes");
+    };
+    limit = std::min(limit, std::string().max_size() - 1);
+    std::string body;
+    const std::uint64_t declared = contentLength().value_or(0);
+    if (declared > limit) refuse();
+    while (!body_.finished()) {
+        const std::size_t old = body.size();
+        const std::size_t step = declared > 0 && !connection_.head.chunked
+                                     ? std::min<std::size_t>(declared - old, kReadStep)
+                                     : std::min(limit + 1 - old, kReadStep);
+        body.resize(old + step);
+        const std::size_t got = body_.read(body.data() + old, step);
+        body.resize(old + got);
+        if (body.size() > limit) refuse();
+        if (got == 0) break;
+    }
+    return body;
+}
+
+std::istream& Exchange::stream() {
+    return stream_ ? *stream_ : stream_.emplace(body_);
+}
+
+const Poco::Net::SocketAddress& Exchange::clientAddress() const {
+    if (!client_address_) {
+        client_address_ = forwarded_ ? Poco::Net::SocketAddress(*forwarded_, 0)
+                                     : addressOf(connection_.fd.get(), ::getpeername);
+    }
+    return *client_address_;
+}
+
+const Poco::Net::SocketAddress& Exchange::serverAddress() const {
+    if (!server_address_) server_address_ = addressOf(connection_.fd.get(), ::getsockname);
+    return *server_address_;
+}
+
+bool Exchange::clientGone() const {
+    pollfd entry{connection_.fd.get(), POLLRDHUP, 0};
+    return ::poll(&entry, 1, 0) > 0;
+}
+
+}  // namespace hearth::api

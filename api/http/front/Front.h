@@ -1,0 +1,104 @@
+#pragma once
+
+#include <Poco/Net/HTTPRequestHandlerFactory.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "base/Clock.h"
+#include "base/http/RequestHead.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+
+namespace hearth::api {
+
+struct FrontOptions {
+    using Millis = std::chrono::milliseconds;
+
+    std::string listen = "127.0.0.1:8080";  ///< "host:port", "[v6]:port"; port 0 picks one
+    std::string flag = "--listen";          ///< that sets it, for whoever must mend it
+    std::string name = "api";               ///< for logs and thread names
+    std::size_t workers = 16;
+    std::size_t worker_stack = 256U << 10U;
+
+    bool check_host = true;
+    /// Besides localhost, 127.0.0.1, [::1] and the host of `listen`.
+    std::vector<std::string> hosts;
+    /// Whole origins besides those of the allowed hosts.
+    std::vector<std::string> origins;
+
+    HeadLimits head;
+    std::size_t connections = 4096;
+    /// Counts those that no answer holds; what streams or waits is counted by its tenant below.
+    std::size_t connections_per_address = 512;
+    /// Addresses and ranges whose connections have no such cap, and whose X-Forwarded-For counts.
+    std::vector<std::string> trusted_proxies;
+    // Together at most three quarters of `connections`, so that there is always room for the rest.
+    std::size_t streams = 1024;  ///< answers that stream, but for news
+    std::size_t streams_of_tenant = 256;
+    std::size_t news = 1024;  ///< streams that wait for news
+    std::size_t news_of_tenant = 256;
+    std::size_t news_of_token = 64;
+    std::size_t waits = 1024;  ///< suspended requests
+    std::size_t waits_of_tenant = 512;
+    std::uint64_t waiting_bytes_of_tenant = 256U << 20U;  ///< of bodies of suspended requests
+    std::size_t queue = 1024;                             ///< complete heads that wait for a worker
+    std::size_t eager_body =
+        16U << 10U;  ///< bodies up to this size are read before a worker is used
+    std::size_t drain_body =
+        64U << 10U;  ///< unread bodies up to this size cost no connection if they have arrived
+    std::size_t stream_buffer = 8U << 20U;  ///< a stream whose producer ignores kHighWater is cut
+
+    Millis first_byte{5'000};
+    Millis head_time{5'000};
+    Millis keep_alive{75'000};
+    Millis body_time{5'000};               ///< plus size / body_rate
+    Millis body_stall{10'000};             ///< no byte of a body for so long ends it
+    std::uint64_t body_rate = 64U << 10U;  ///< bytes a second that a client must reach
+    Millis write_stall{30'000};            ///< no progress for so long ends a write or stream
+    Millis linger{2};                      ///< a worker waits so long for the next request
+    Millis drain{5'000};                   ///< stop() lets work in flight finish for so long
+};
+
+/// The HTTP/1.1 server: handlers, requests and responses are Poco's, the way to them is ours. One
+/// thread accepts and owns every connection that nobody works for: half-read heads, idle keep-alive
+/// connections and detached streams. Workers get a connection only when a whole head (and a small
+/// body) is there, so slow clients cost no thread.
+///
+/// Socket deadlines are real time read from `clock`: give it the machine's. Everything passed in
+/// must outlive the front. start() and stop() belong to one thread; the rest is thread-safe.
+class Front {
+public:
+    Front(FrontOptions options, Handler& handler, metrics::Metrics& metrics, metrics::Log& log,
+          const Clock& clock);
+    /// The same for any handlers of Poco's: one is made for each request, in its worker.
+    Front(FrontOptions options, Poco::Net::HTTPRequestHandlerFactory::Ptr handlers,
+          metrics::Metrics& metrics, metrics::Log& log, const Clock& clock);
+    ~Front();
+    Front(const Front&) = delete;
+    Front& operator=(const Front&) = delete;
+
+    /// Listens and serves. Throws std::system_error if it cannot; starting twice is an error.
+    void start();
+    /// The address listened on, "127.0.0.1", and its port; valid after start().
+    std::string address() const;
+    std::uint16_t port() const;
+    /// Stops accepting, stops the requests' stop tokens, lets work in flight and streams finish
+    /// within `drain`, then cuts what is left; returns when every thread has ended. A handler that
+    /// ignores its token and waits for neither socket holds this up. Repeating it does nothing.
+    void stop();
+
+    /// Open connections and streams, for tests and metrics.
+    std::size_t connections() const;
+    std::size_t streams() const;
+
+private:
+    struct Inner;
+    std::unique_ptr<Inner> inner_;
+};
+
+}  // namespace hearth::api

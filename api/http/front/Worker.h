@@ -1,0 +1,52 @@
+#pragma once
+
+#include "api/http/front/EventLoop.h"
+#include "api/http/front/Exchange.h"
+#include "api/http/front/FrontContext.h"
+#include "api/http/front/RequestQueue.h"
+#include "api/http/front/ResponseHead.h"
+
+namespace hearth::api {
+
+/// Answers requests in one thread, one connection at a time.
+class Worker {
+public:
+    Worker(FrontContext& core, RequestQueue& queue, EventLoop& loop)
+        : core_(core), queue_(queue), loop_(loop) {}
+
+    /// Serves until the queue is closed and empty.
+    void run();
+
+private:
+    /// Answers this request and those that follow it at once, then gives the connection back.
+    void serve(Connection& connection);
+    Connection::Next answer(Connection& connection);
+    /// Whether the next request is there within the linger time.
+    bool another(Connection& connection);
+
+    /// A place for a stream; false where there is none.
+    bool placeStream(const Exchange& exchange, Connection& connection, bool news);
+    Response ask(Exchange& exchange, const Connection& connection);
+    /// What the request's handler answers.
+    Response handled(Exchange& exchange);
+    /// What `make` answers; the one catch.
+    Response guarded(const Exchange& exchange, const std::function<Response()>& make);
+    Connection::Next send(Exchange& exchange, Connection& connection, Response& response);
+    Connection::Next sendWhole(Exchange& exchange, Connection& connection, const Response& response,
+                               std::string_view body);
+    Connection::Next sendPieces(Exchange& exchange, Connection& connection, Response& response,
+                                const BodyWriter& writer);
+    Connection::Next sendStream(Exchange& exchange, Connection& connection, Response& response,
+                                const StreamStarter& starter);
+    Framing framing(const Exchange& exchange, const Connection& connection);
+    void count(Exchange& exchange, const Response& response);
+
+    FrontContext& core_;
+    RequestQueue& queue_;
+    EventLoop& loop_;
+    IdSource ids_;
+    DateText date_;
+    bool given_away_ = false;  ///< the connection has become a stream
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,264 @@
+#include "api/mcp/http/ChangeNotifier.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "api/mcp/http/MessageSink.h"
+#include "api/mcp/protocol/Era.h"
+
+namespace hearth::mcp {
+namespace {
+
+/// Between two looks at the events, so that a burst costs one.
+constexpr std::chrono::milliseconds kLookEvery{50};
+/// Between two notifications of a stream.
+constexpr std::chrono::seconds kTellEvery{1};
+constexpr std::size_t kEventsAtOnce = 1'000;
+
+controller::Principal everybody() {
+    return {"", controller::Role::Operator, ""};
+}
+
+}  // namespace
+
+using StopCallback = std::stop_callback<std::function<void()>>;
+
+struct ChangeNotifier::Followed {
+    std::shared_ptr<api::Stream> stream;
+    Listener listener;
+    bool tools = false;
+    bool prompts = false;
+    bool resources = false;
+    std::set<std::string> uris;
+    TimePoint told_at{};
+    std::unique_ptr<StopCallback> on_stop;
+
+    void send(const std::string& method, Json params) const {
+        if (!listener.subscription.is_null()) {
+            params["_meta"][envelope::kSubscription] = listener.subscription;
+        }
+        stream->send(sseEvent(notificationMessage(method, std::move(params))));
+    }
+    void end() const {
+        if (!listener.farewell.is_null()) stream->send(sseEvent(listener.farewell));
+        stream->finish();
+    }
+};
+
+void ChangeNotifier::Bell::ring() {
+    const std::lock_guard lock(mutex);
+    ringing = true;
+    rung.notify_one();
+}
+
+ChangeNotifier::ChangeNotifier(const controller::Services& services)
+    : services_(services), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+
+void ChangeNotifier::follow(std::shared_ptr<api::Stream> stream, Listener listener,
+                            std::stop_token stop) {
+    auto followed = std::make_shared<Followed>();
+    followed->stream = stream;
+    followed->listener = std::move(listener);
+    followed->on_stop =
+        std::make_unique<StopCallback>(std::move(stop), [weak = std::weak_ptr<Followed>(followed)] {
+            if (const auto self = weak.lock()) self->end();
+        });
+    {
+        const std::lock_guard lock(mutex_);
+        const std::string& session = followed->listener.session;
+        for (const auto& other : followed_) {
+            // Refusing a second stream makes clients try for ever; the newest is the one they read.
+            if (!session.empty() && other->listener.session == session) other->end();
+        }
+        if (!events_) {
+            controller::EventQuery newest;
+            newest.limit = kEventsAtOnce;
+            for (const controller::Event& event : services_.events.list(everybody(), newest)) {
+                since_ = std::max(since_, event.id);
+            }
+            events_ = services_.events.subscribe([bell = bell_] { bell->ring(); });
+        }
+        followed_.push_back(followed);
+    }
+    stream->onClosed([bell = bell_] { bell->ring(); });
+}
+
+void ChangeNotifier::subscribe(const std::string& tenant, const std::string& session,
+                               const std::string& uri) {
+    if (uri.size() > kLongestUri) return;
+    const std::lock_guard lock(mutex_);
+    if (!subscriptions_.contains(session)) {
+        if (subscribed_by_[tenant] >= kMaxSessions) {
+            forget(std::find_if(subscriptions_.begin(), subscriptions_.end(),
+                                [&](const auto& one) { return one.second.tenant == tenant; }));
+        }
+        ++subscribed_by_[tenant];
+        subscriptions_[session].tenant = tenant;
+    }
+    std::set<std::string>& uris = subscriptions_[session].uris;
+    if (uris.size() < kMaxUris) uris.insert(uri);
+}
+
+void ChangeNotifier::unsubscribe(const std::string& session, const std::string& uri) {
+    const std::lock_guard lock(mutex_);
+    const auto found = subscriptions_.find(session);
+    if (found == subscriptions_.end()) return;
+    found->second.uris.erase(uri);
+    if (found->second.uris.empty()) forget(found);
+}
+
+void ChangeNotifier::forget(std::map<std::string, Subscribed>::iterator session) {
+    const auto count = subscribed_by_.find(session->second.tenant);
+    if (--count->second == 0) subscribed_by_.erase(count);
+    subscriptions_.erase(session);
+}
+
+void ChangeNotifier::endSession(const std::string& session) {
+    std::vector<std::shared_ptr<Followed>>
+        ended;  // outside the lock: ending one may come back here
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = subscriptions_.find(session);
+        if (found != subscriptions_.end()) forget(found);
+        for (const auto& one : followed_) {
+            if (one->listener.session == session) ended.push_back(one);
+        }
+    }
+    for (const auto& one : ended) one->end();
+}
+
+void ChangeNotifier::toolsChanged() {
+    {
+        const std::lock_guard lock(mutex_);
+        mark("", true, false, "");
+    }
+    bell_->ring();
+}
+
+void ChangeNotifier::promptsChanged() {
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& one : followed_) one->prompts |= one->listener.interest.prompts;
+    }
+    bell_->ring();
+}
+
+void ChangeNotifier::loop(const std::stop_token& stop) {
+    bool waiting = false;
+    while (!stop.stop_requested()) {
+        {
+            std::unique_lock lock(bell_->mutex);
+            const auto ringing = [this] { return bell_->ringing; };
+            if (waiting) {
+                bell_->rung.wait_for(lock, stop, kTellEvery / 4, ringing);
+            } else {
+                bell_->rung.wait(lock, stop, ringing);
+            }
+            if (!stop.stop_requested() && !waiting) {
+                const auto never = [] { return false; };
+                bell_->rung.wait_for(lock, stop, kLookEvery, never);
+            }
+            bell_->ringing = false;
+        }
+        try {
+            waiting = work();
+        } catch (const std::exception& error) {
+            // What happened is told late, not never: the events are still there.
+            services_.log.error("mcp.notices_failed", {{"error", error.what()}});
+            waiting = true;
+        }
+    }
+}
+
+bool ChangeNotifier::work() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(followed_, [](const auto& one) { return one->stream->closed(); });
+    if (followed_.empty()) events_.reset();
+    takeEvents();
+    return tell();
+}
+
+void ChangeNotifier::takeEvents() {
+    if (!events_) return;
+    controller::EventQuery query;
+    query.since = since_;
+    query.limit = kEventsAtOnce;
+    for (const controller::Event& event : services_.events.list(everybody(), query)) {
+        // A gap: what was in it is not known, so all lists may have changed.
+        if (since_ != 0 && event.id > since_ + 1) mark("", true, true, "");
+        since_ = event.id;
+        take(event);
+    }
+}
+
+void ChangeNotifier::take(const controller::Event& event) {
+    if (event.type == "pool.declared" || event.type == "pool.changed" ||
+        event.type == "pool.deleting" || event.type == "image.fetched") {
+        mark("", true, true, "pool://" + event.pool);
+    } else if (event.type.starts_with("pool.")) {
+        mark("", false, false, "pool://" + event.pool);
+    } else if (event.type == "workspace.created" || event.type == "workspace.reclaimed") {
+        mark(event.tenant, false, true, "workspace://" + event.resource);
+    } else if (event.type == "execution.finished") {
+        const bool wanted = std::any_of(followed_.begin(), followed_.end(), [&](const auto& one) {
+            return one->listener.who.tenant == event.tenant &&
+                   (!one->listener.interest.uris.empty() ||
+                    subscriptions_.contains(one->listener.session));
+        });
+        if (!wanted) return;
+        try {
+            const auto execution = services_.executions.find(
+                {event.tenant, controller::Role::User, ""}, event.resource);
+            mark(event.tenant, false, false,
+                 "workspace://" + execution->viewUpTo(0).workspace_id + "/logs");
+        } catch (const Error&) {  // it has been forgotten meanwhile, and so have its logs
+        }
+    }
+}
+
+bool ChangeNotifier::wants(const Followed& followed, const std::string& uri) const {
+    if (followed.listener.interest.uris.contains(uri)) return true;
+    const auto found = subscriptions_.find(followed.listener.session);
+    return !followed.listener.session.empty() && found != subscriptions_.end() &&
+           found->second.uris.contains(uri);
+}
+
+void ChangeNotifier::mark(const std::string& tenant, bool tools, bool resources,
+                          const std::string& uri) {
+    for (const auto& one : followed_) {
+        if (!tenant.empty() && one->listener.who.tenant != tenant) continue;
+        one->tools |= tools && one->listener.interest.tools;
+        one->resources |= resources && one->listener.interest.resources;
+        if (!uri.empty() && wants(*one, uri)) one->uris.insert(uri);
+    }
+}
+
+bool ChangeNotifier::tell() {
+    const TimePoint now = services_.clock.now();
+    bool waiting = false;
+    for (const auto& one : followed_) {
+        if (!one->tools && !one->prompts && !one->resources && one->uris.empty()) continue;
+        // A client that does not read is told later, once, of all that has changed.
+        if (now - one->told_at < kTellEvery || one->stream->pending() > api::Stream::kLowWater) {
+            waiting = true;
+            continue;
+        }
+        one->told_at = now;
+        if (std::exchange(one->tools, false)) {
+            one->send("notifications/tools/list_changed", Json::object());
+        }
+        if (std::exchange(one->prompts, false)) {
+            one->send("notifications/prompts/list_changed", Json::object());
+        }
+        if (std::exchange(one->resources, false)) {
+            one->send("notifications/resources/list_changed", Json::object());
+        }
+        for (const std::string& uri : std::exchange(one->uris, {})) {
+            one->send("notifications/resources/updated", {{"uri", uri}});
+        }
+    }
+    return waiting;
+}
+
+}  // namespace hearth::mcp

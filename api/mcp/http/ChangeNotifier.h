@@ -1,0 +1,103 @@
+#pragma once
+
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "api/mcp/protocol/JsonRpc.h"
+#include "controller/Services.h"
+
+namespace hearth::mcp {
+
+/// What a stream wants to be told of.
+struct Interest {
+    bool tools = false;
+    bool prompts = false;
+    bool resources = false;
+    std::set<std::string> uris{};
+
+    /// Of a session's stream: all lists. Its URIs are those it has subscribed to.
+    static Interest all() { return {true, true, true, {}}; }
+};
+
+/// The streams that clients keep open to hear of changes: GET of a session, HTTP+SSE, and
+/// subscriptions/listen. One thread for all of them turns the server's events into notifications,
+/// at most one of a kind each second and stream, and only for what its tenant may see. No stream,
+/// no work. Thread-safe.
+class ChangeNotifier {
+public:
+    explicit ChangeNotifier(const controller::Services& services);
+    ChangeNotifier(const ChangeNotifier&) = delete;
+    ChangeNotifier& operator=(const ChangeNotifier&) = delete;
+
+    struct Listener {
+        controller::Principal who;
+        Interest interest;
+        std::string session{};  ///< empty: none; a session has one stream, the newest
+        Json subscription{};    ///< that every notification names; null: none
+        Json farewell{};        ///< the last message where the server ends the stream; null: none
+    };
+    /// Keeps `stream` until the client or the server ends it. `stop` is the server's.
+    void follow(std::shared_ptr<api::Stream> stream, Listener listener, std::stop_token stop);
+
+    /// A session of a tenant wants to hear of a resource, or no longer. Forgotten at a restart, and
+    /// of some session of the tenant where it has too many.
+    void subscribe(const std::string& tenant, const std::string& session, const std::string& uri);
+    void unsubscribe(const std::string& session, const std::string& uri);
+    /// Ends a session's stream and forgets what it wanted.
+    void endSession(const std::string& session);
+
+    /// Tells everybody that the tools or the prompts are others now.
+    void toolsChanged();
+    void promptsChanged();
+
+    /// Sessions of one tenant with subscriptions, and what each may subscribe to.
+    static constexpr std::size_t kMaxSessions = 1'000;
+    static constexpr std::size_t kMaxUris = 100;
+
+private:
+    struct Followed;
+    /// What wakes the thread; owned by the callbacks of foreign threads too.
+    struct Bell {
+        std::mutex mutex;
+        std::condition_variable_any rung;
+        bool ringing = false;  ///< guarded by mutex
+        void ring();
+    };
+
+    void loop(const std::stop_token& stop);
+    /// One look at what has happened; true if something has to wait for its second.
+    bool work();
+    void takeEvents();
+    void take(const controller::Event& event);
+    /// Marks what the tenant's streams (empty: everybody's) have to be told.
+    void mark(const std::string& tenant, bool tools, bool resources, const std::string& uri);
+    /// Sends what is due; true if something has to wait for its second.
+    bool tell();
+    bool wants(const Followed& followed, const std::string& uri) const;
+
+    const controller::Services& services_;
+    const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+    std::mutex mutex_;
+    std::list<std::shared_ptr<Followed>> followed_;  ///< guarded by mutex_
+    struct Subscribed {
+        std::string tenant;
+        std::set<std::string> uris;
+    };
+    std::map<std::string, Subscribed> subscriptions_;   ///< by session; guarded by mutex_
+    std::map<std::string, std::size_t> subscribed_by_;  ///< sessions of a tenant; guarded
+    void forget(std::map<std::string, Subscribed>::iterator session);
+    std::shared_ptr<void> events_;  ///< while there are streams
+    std::uint64_t since_ = 0;       ///< of events; guarded
+    std::jthread thread_;
+};
+
+}  // namespace hearth::mcp

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/mcp/http/MessageSink.h"
+#include "api/mcp/server/PendingToolCall.h"
+#include "base/Clock.h"
+
+namespace hearth::mcp {
+
+/// Questions to clients that wait for an answer. Thread-safe.
+class Questions {
+public:
+    /// A question of a session: the id to ask it under, unique among all.
+    std::string open(const std::string& session);
+    /// Waits for its answer; nullopt after `timeout`, or once `give_up` says so (asked again after
+    /// each wake()). Closes the question.
+    std::optional<Message> wait(const std::string& id, std::chrono::milliseconds timeout,
+                                const std::function<bool()>& give_up);
+    /// A response that came in; false if it answers nothing that this session was asked.
+    bool answer(const std::string& session, const Message& response);
+    void wake();
+
+private:
+    struct Question {
+        std::string session;
+        std::optional<Message> answer;
+    };
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::map<std::string, Question> open_;  ///< guarded by mutex_
+};
+
+/// Runs calls that talk with their clients, each in a thread of its own. Thread-safe. Its end
+/// cancels what still runs and waits for it.
+class InteractiveCalls {
+public:
+    InteractiveCalls() = default;
+    InteractiveCalls(const InteractiveCalls&) = delete;
+    InteractiveCalls& operator=(const InteractiveCalls&) = delete;
+    ~InteractiveCalls();
+
+    /// Answers on `outlet`. Throws Error(Unavailable) at kMost.
+    void start(LiveReply reply, std::string session, std::shared_ptr<MessageSink> outlet);
+    /// See Questions::answer().
+    bool answer(const std::string& session, const Message& response) {
+        return questions_.answer(session, response);
+    }
+
+    static constexpr std::size_t kMost = 64;
+
+private:
+    struct Running {
+        std::jthread thread;
+        std::shared_ptr<std::atomic<bool>> done;
+    };
+
+    Questions questions_;
+    std::atomic<bool> stopping_{false};
+    std::mutex mutex_;
+    std::vector<Running> running_;  ///< guarded by mutex_
+};
+
+}  // namespace hearth::mcp

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+
+#include "api/auth/Authenticator.h"
+#include "api/auth/RateLimits.h"
+#include "api/auth/WorkerShares.h"
+#include "api/mcp/http/ChangeNotifier.h"
+#include "api/mcp/http/InteractiveCalls.h"
+#include "api/mcp/http/LogLevels.h"
+#include "api/mcp/http/PendingToolCalls.h"
+#include "api/mcp/http/ReplayStreams.h"
+#include "api/mcp/protocol/Session.h"
+#include "api/mcp/server/ClaimWaiters.h"
+#include "controller/Services.h"
+
+namespace hearth::mcp {
+
+struct McpOptions {
+    /// How long a call may keep its worker thread (and a plain JSON answer) before it goes on as
+    /// an SSE stream.
+    std::chrono::milliseconds inline_wait{1'000};
+    std::size_t max_body = 4U << 20U;
+    /// Tool calls of one tenant that are not answered yet.
+    std::size_t calls_of_tenant = 256;
+};
+
+/// What the endpoints of one server share. All references outlive it, and the front must stop
+/// before it goes.
+struct McpContext {
+    McpContext(const controller::Services& all, const auth::Authenticator& who,
+               const auth::WorkerShares& workers, const auth::RateLimits& rates,
+               McpOptions chosen = {})
+        : services(all),
+          authenticator(who),
+          shares(workers),
+          limits(rates),
+          options(chosen),
+          call_places(chosen.calls_of_tenant),
+          sessions(all.secret_key, all.clock),
+          replays(all.clock),
+          notices(all),
+          waiting_calls(all.clock),
+          slow_calls(std::make_shared<PendingToolCalls>(all.clock, all.log)),
+          live_calls(std::make_shared<InteractiveCalls>()) {}
+
+    const controller::Services& services;
+    const auth::Authenticator& authenticator;
+    const auth::WorkerShares& shares;
+    const auth::RateLimits& limits;
+    const McpOptions options;
+    const auth::WorkerShares call_places;
+    SessionIds sessions;
+    ReplayStreams replays;
+    LogLevels log_levels;
+    ChangeNotifier notices;
+    ClaimWaiters waiting_calls;
+    // Stream starters may outlive a request.
+    const std::shared_ptr<PendingToolCalls> slow_calls;
+    const std::shared_ptr<InteractiveCalls> live_calls;
+};
+
+}  // namespace hearth::mcp

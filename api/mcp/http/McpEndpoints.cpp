@@ -1,0 +1,35 @@
+#include "api/mcp/http/McpEndpoints.h"
+
+#include <utility>
+
+#include "api/mcp/http/McpHandler.h"
+#include "api/mcp/http/SseTransport.h"
+
+namespace hearth::mcp {
+
+McpEndpoints::McpEndpoints(const controller::Services& services,
+                           const auth::Authenticator& authenticator,
+                           const auth::WorkerShares& shares, const auth::RateLimits& limits,
+                           McpOptions options)
+    : hub_(services, authenticator, shares, limits, options) {}
+
+void McpEndpoints::mount(const std::string& prefix, Catalog catalog) {
+    McpServer& server = *servers_.emplace_back(
+        std::make_unique<McpServer>(hub_.services, hub_.waiting_calls, std::move(catalog)));
+    api::Handler& streamable = *handlers_.emplace_back(std::make_unique<McpHandler>(hub_, server));
+    api::Handler& events =
+        *handlers_.emplace_back(std::make_unique<SseTransport>(hub_, server, prefix + "/messages"));
+    for (const char* end : {"", "/"}) {
+        routes_[prefix + "/mcp" + end] = &streamable;
+        routes_[prefix + "/sse" + end] = &events;
+        routes_[prefix + "/messages" + end] = &events;
+    }
+}
+
+api::Response McpEndpoints::handle(api::Request& request) {
+    api::Response response = routes_.at(request.path())->handle(request);
+    if (response.route.empty()) response.route = "/mcp";
+    return response;
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "api/mcp/http/McpContext.h"
+#include "api/mcp/server/McpServer.h"
+
+namespace hearth::mcp {
+
+/// All MCP endpoints of a server: Streamable HTTP on `{prefix}/mcp`, HTTP+SSE on `{prefix}/sse` and
+/// `{prefix}/messages`, each with or without a slash at its end; never a redirect.
+class McpEndpoints final : public api::Handler {
+public:
+    /// All references outlive the surface, and the front must stop before it goes.
+    McpEndpoints(const controller::Services& services, const auth::Authenticator& authenticator,
+                 const auth::WorkerShares& shares, const auth::RateLimits& limits,
+                 McpOptions options = {});
+
+    /// Offers a catalog under a prefix: "" or "/compat/s0". Before the first request; a prefix that
+    /// is mounted already is mounted anew.
+    void mount(const std::string& prefix, Catalog catalog);
+    /// Whether a path is one of its own.
+    bool takes(const std::string& path) const { return routes_.contains(path); }
+    api::Response handle(api::Request& request) override;
+
+    ChangeNotifier& notices() { return hub_.notices; }
+
+private:
+    std::vector<std::unique_ptr<McpServer>> servers_;  ///< before the hub: calls in work use them
+    McpContext hub_;
+    std::vector<std::unique_ptr<api::Handler>> handlers_;
+    std::map<std::string, api::Handler*, std::less<>> routes_;
+};
+
+}  // namespace hearth::mcp

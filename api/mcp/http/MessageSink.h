@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/http/Handler.h"
+#include "api/mcp/protocol/JsonRpc.h"
+#include "base/Subscribers.h"
+
+namespace hearth::mcp {
+
+/// "event: message" with one JSON message.
+std::string sseEvent(const Json& message);
+
+/// The way back to the client of an answer that is still being made. Shared by the calls of a
+/// batch; the answer ends with the last pointer. Thread-safe.
+class MessageSink {
+public:
+    MessageSink() = default;
+    MessageSink(const MessageSink&) = delete;
+    MessageSink& operator=(const MessageSink&) = delete;
+    virtual ~MessageSink() = default;
+    virtual void send(const Json& message) = 0;
+    /// Nobody will ever read what is sent from now on.
+    virtual bool closed() const = 0;
+    /// Called when that becomes so, from any thread, and at once if it is; must not block. Ends
+    /// with the returned object; a call may still be under way then.
+    virtual std::shared_ptr<void> onClosed(std::function<void()> callback) = 0;
+    /// Ends the connection where the client can fetch the rest later; else does nothing.
+    virtual void hangUp() {}
+};
+
+/// One SSE answer, which ends with this object.
+class StreamSink final : public MessageSink {
+public:
+    explicit StreamSink(std::shared_ptr<api::Stream> stream);
+    ~StreamSink() override { stream_->finish(); }
+
+    void send(const Json& message) override { stream_->send(sseEvent(message)); }
+    bool closed() const override { return stream_->closed(); }
+    std::shared_ptr<void> onClosed(std::function<void()> callback) override;
+
+private:
+    const std::shared_ptr<api::Stream> stream_;
+    const std::shared_ptr<Subscribers> closing_ = std::make_shared<Subscribers>();
+};
+
+}  // namespace hearth::mcp

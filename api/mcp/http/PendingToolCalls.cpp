@@ -1,0 +1,206 @@
+#include "api/mcp/http/PendingToolCalls.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api/mcp/protocol/Era.h"
+
+namespace hearth::mcp {
+namespace {
+
+constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(60);
+/// Output that is sent as log messages: in one, and of one call. The result has head and tail.
+constexpr std::size_t kLogPiece = 16U << 10U;
+constexpr std::uint64_t kLogMost = 1U << 20U;
+
+}  // namespace
+
+using StopCallback = std::stop_callback<std::function<void()>>;
+
+struct Followed {
+    PendingToolCall call;
+    std::shared_ptr<MessageSink> outlet;
+    PendingToolCalls::HangUp hang_up = PendingToolCalls::HangUp::LeavesRunning;
+    std::shared_ptr<void> closing;
+    TimePoint progress_at{};  ///< when the next progress is due without any news
+    TimePoint reported_at{};
+    std::int64_t progress = 0;
+    std::uint64_t logged = 0;  ///< bytes of output sent as log messages
+    bool due = true;
+    std::shared_ptr<void> subscription;
+    std::unique_ptr<StopCallback> on_stop;
+};
+
+void PendingToolCalls::Inbox::mark(std::uint64_t id) {
+    const std::lock_guard lock(mutex);
+    if (std::find(dirty.begin(), dirty.end(), id) == dirty.end()) dirty.push_back(id);
+    changed.notify_one();
+}
+
+PendingToolCalls::PendingToolCalls(const Clock& clock, metrics::Log& log)
+    : clock_(clock),
+      log_(log),
+      cancelling_([this](const std::stop_token& stop) { cancelLoop(stop); }),
+      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+
+void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
+                              std::vector<PendingToolCall> calls, const std::stop_token& stop,
+                              HangUp hang_up) {
+    for (PendingToolCall& call : calls) {
+        const std::uint64_t id = next_id_++;
+        auto followed = std::make_shared<Followed>();
+        followed->call = std::move(call);
+        followed->outlet = outlet;
+        followed->hang_up = hang_up;
+        followed->progress_at = clock_.now();
+        const std::shared_ptr<Inbox> inbox = inbox_;
+        const std::function<void()> wake = [inbox, id] { inbox->mark(id); };
+        followed->subscription = followed->call.pending.work->subscribe(wake);
+        followed->closing = outlet->onClosed(wake);
+        followed->on_stop = std::make_unique<StopCallback>(stop, [inbox, id] {
+            const std::lock_guard lock(inbox->mutex);
+            inbox->stopping = true;
+            inbox->changed.notify_one();
+        });
+        followed->call.call->onCancel([wake, cancel = followed->call.pending.cancel] {
+            cancel();
+            wake();
+        });
+        {
+            const std::lock_guard lock(inbox_->mutex);
+            inbox_->arrived.emplace_back(id, std::move(followed));
+            inbox_->dirty.push_back(id);
+        }
+        inbox_->changed.notify_one();
+    }
+}
+
+void PendingToolCalls::loop(const std::stop_token& stop) {
+    while (true) {
+        std::vector<std::uint64_t> dirty;
+        bool stopping = false;
+        {
+            std::unique_lock lock(inbox_->mutex);
+            inbox_->changed.wait_for(lock, stop, untilNext(), [this] {
+                return !inbox_->dirty.empty() || !inbox_->arrived.empty() || inbox_->stopping;
+            });
+            stopping = stop.stop_requested() || inbox_->stopping;
+            dirty.swap(inbox_->dirty);
+            for (auto& [id, followed] : inbox_->arrived) followed_.emplace(id, std::move(followed));
+            inbox_->arrived.clear();
+            inbox_->stopping = false;
+        }
+        const TimePoint now = clock_.now();
+        for (auto it = followed_.begin(); it != followed_.end();) {
+            Followed& one = *it->second;
+            const PendingCall& pending = one.call.pending;
+            const bool timer = now >= one.progress_at || (pending.until && now >= *pending.until);
+            const bool news = std::find(dirty.begin(), dirty.end(), it->first) != dirty.end();
+            if ((news || timer || stopping) && !lookSafely(one, stopping)) {
+                it = followed_.erase(it);
+            } else {
+                ++it;
+            }
+        }
+        if (stop.stop_requested()) return;
+    }
+}
+
+void PendingToolCalls::cancelLoop(const std::stop_token& stop) {
+    while (true) {
+        std::shared_ptr<Call> call;
+        {
+            std::unique_lock lock(cancel_mutex_);
+            cancel_changed_.wait(lock, stop, [this] { return !to_cancel_.empty(); });
+            if (stop.stop_requested()) return;
+            call = std::move(to_cancel_.front());
+            to_cancel_.pop_front();
+        }
+        try {
+            call->cancel();
+        } catch (const std::exception& error) {
+            // Its sandbox has gone, and what ran in it too.
+            log_.info("mcp.cancel_failed", {{"error", error.what()}});
+        }
+    }
+}
+
+bool PendingToolCalls::lookSafely(Followed& followed, bool stopping) {
+    try {
+        return look(followed, stopping);
+    } catch (const std::exception& error) {
+        log_.error("mcp.slow_call_failed", {{"error", error.what()}});
+        return false;
+    }
+}
+
+bool PendingToolCalls::look(Followed& followed, bool stopping) {
+    const PendingToolCall& call = followed.call;
+    MessageSink& outlet = *followed.outlet;
+    if (call.call->cancelled()) return false;
+    if (outlet.closed()) {
+        if (followed.hang_up == HangUp::Cancels) {
+            const std::lock_guard lock(cancel_mutex_);
+            to_cancel_.push_back(call.call);
+            cancel_changed_.notify_one();
+        }
+        return false;
+    }
+    sendOutput(followed);
+    const TimePoint now = clock_.now();
+    if (stopping || call.pending.ready(now)) {
+        outlet.send(call.answer());
+        return false;
+    }
+    const bool first = followed.progress == 0;
+    if (first || now - followed.reported_at >= kProgressLeast) {
+        if (!call.progress_token.is_null()) {
+            const auto seconds = [now](TimePoint since) {
+                return std::int64_t{std::chrono::round<std::chrono::seconds>(now - since).count()};
+            };
+            const PendingWork::Doing doing = call.pending.work->doing();
+            followed.progress = std::max(followed.progress + 1, seconds(call.started_at));
+            outlet.send(notificationMessage(
+                "notifications/progress",
+                {{"progressToken", call.progress_token},
+                 {"progress", followed.progress},
+                 {"message", doing.what + " for " +
+                                 std::to_string(seconds(doing.since.value_or(call.started_at))) +
+                                 " s"}}));
+        }
+        followed.reported_at = now;
+        followed.progress_at = now + kProgressEvery;
+    }
+    return true;
+}
+
+void PendingToolCalls::sendOutput(Followed& followed) {
+    const PendingToolCall& call = followed.call;
+    if (!call.log_severity) return;
+    while (followed.logged < kLogMost) {
+        const auto chunk = call.pending.work->read(followed.logged, kLogPiece);
+        if (!chunk || chunk->bytes.empty()) return;
+        followed.logged = chunk->offset + chunk->bytes.size();
+        const std::string level = chunk->channel == 2 ? "warning" : "info";
+        if (logSeverity(level) < call.log_severity) continue;
+        followed.outlet->send(notificationMessage("notifications/message",
+                                                  {{"level", level},
+                                                   {"logger", call.pending.work->executionId()},
+                                                   {"data", toUtf8(chunk->bytes)}}));
+    }
+}
+
+std::chrono::nanoseconds PendingToolCalls::untilNext() const {
+    std::chrono::nanoseconds least = kLongest;
+    const TimePoint now = clock_.now();
+    for (const auto& [id, one] : followed_) {
+        least = std::min<std::chrono::nanoseconds>(least, one->progress_at - now);
+        if (const auto& until = one->call.pending.until) {
+            least = std::min<std::chrono::nanoseconds>(least, *until - now);
+        }
+    }
+    return std::max<std::chrono::nanoseconds>(least, std::chrono::milliseconds(1));
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "api/mcp/http/MessageSink.h"
+#include "api/mcp/server/PendingToolCall.h"
+#include "metrics/Log.h"
+
+namespace hearth::mcp {
+
+/// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by their
+/// work itself, by cancellation and by timers. Sends notifications/progress to those
+/// that gave a token. Thread-safe.
+///
+/// What a client that goes away means is the revision's affair: its calls are cancelled, or only
+/// stop being followed. When the server stops, each call is answered with what there is, and its
+/// execution lives on.
+class PendingToolCalls {
+public:
+    PendingToolCalls(const Clock& clock, metrics::Log& log);
+    PendingToolCalls(const PendingToolCalls&) = delete;
+    PendingToolCalls& operator=(const PendingToolCalls&) = delete;
+
+    enum class HangUp { Cancels, LeavesRunning };
+    /// Follows `calls` on `outlet`, which is let go after the last of them. `stop` is the server's.
+    void follow(const std::shared_ptr<MessageSink>& outlet, std::vector<PendingToolCall> calls,
+                const std::stop_token& stop, HangUp hang_up);
+
+    static constexpr std::chrono::seconds kProgressEvery{10};
+    static constexpr std::chrono::seconds kProgressLeast{1};
+
+private:
+    /// What callbacks of foreign threads reach: it outlives this object for as long as they do.
+    struct Inbox {
+        std::mutex mutex;
+        std::condition_variable_any changed;
+        std::vector<std::uint64_t> dirty;  ///< guarded by mutex
+        std::vector<std::pair<std::uint64_t, std::shared_ptr<struct Followed>>> arrived;  ///< same
+        bool stopping = false;  ///< guarded by mutex
+
+        void mark(std::uint64_t id);
+    };
+
+    void loop(const std::stop_token& stop);
+    /// Takes back what has been hung up on: that waits for the agent of a sandbox, which may be
+    /// slow or gone, so not in the thread that serves all others.
+    void cancelLoop(const std::stop_token& stop);
+    /// Answers, reports or leaves the call; false when it is done with.
+    bool look(Followed& followed, bool stopping);
+    /// What the call has printed since, as log messages, where its client wants them.
+    static void sendOutput(Followed& followed);
+    /// look(), and false where it fails: nothing that one call throws is another one's affair.
+    bool lookSafely(Followed& followed, bool stopping);
+    std::chrono::nanoseconds untilNext() const;
+
+    const Clock& clock_;
+    metrics::Log& log_;
+    std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
+    std::atomic<std::uint64_t> next_id_{1};
+    std::mutex cancel_mutex_;
+    std::condition_variable_any cancel_changed_;
+    std::deque<std::shared_ptr<Call>> to_cancel_;  ///< guarded by cancel_mutex_
+    std::jthread cancelling_;
+    std::jthread thread_;
+};
+
+}  // namespace hearth::mcp

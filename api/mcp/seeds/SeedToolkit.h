@@ -1,0 +1,121 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/mcp/seeds/SeedPaths.h"
+#include "api/mcp/tools/Toolbox.h"
+#include "base/Error.h"
+#include "controller/Services.h"
+
+// What the seeds' tools are made of. Handlers throw Error; Seeds.cpp gives it the seed's own form.
+
+namespace hearth::mcp::seeds {
+
+/// How long one call may run. The seeds had no limit; a call without an end would hold its client.
+inline constexpr auto kLongestRun = std::chrono::minutes(10);
+
+/// A tool, and the form in which its seed tells that it failed; none: as a failed tool of MCP.
+struct SeedTool {
+    Tool tool;
+    std::function<Json(const Error&)> failure = {};
+};
+
+std::vector<SeedTool> s0Tools(const controller::Services& services);
+std::vector<SeedTool> s1Tools(const controller::Services& services);
+std::vector<SeedTool> s2Tools(const controller::Services& services);
+std::vector<SeedTool> s3Tools(const controller::Services& services);
+
+/// A caller named a path of its own disk, which this server never touches: the same can be done by
+/// the URL, or by the stdio bridge, which runs where the disk is.
+class LocalPathError : public Error {
+public:
+    /// `key` is "upload_url" or "download_url".
+    LocalPathError(const std::string& argument, const std::string& key, const std::string& url,
+                   const std::string& how);
+    const std::string& key() const { return key_; }
+    const std::string& url() const { return url_; }
+
+private:
+    std::string key_;
+    std::string url_;
+};
+
+/// Code, text, fields and hint of an error in one line.
+std::string inWords(const Error& error);
+
+/// The value as JSON text, as the seeds gave it, and for programs; a text stays as it is.
+ToolResult valueResult(const Json& value);
+
+/// An argument that may be left out or null.
+Json optionalText(const std::string& description);
+/// An argument with a default.
+Json withDefault(Json schema, Json value);
+
+/// What a workspace for a seed's client is to be.
+struct Wish {
+    std::optional<std::string> image;
+    std::string default_image;  ///< what the seed's tool takes where none is named
+    std::optional<std::string> name;
+    std::map<std::string, std::string> labels;
+    bool packages = true;  ///< with a way to the package mirror, where a pool has one
+};
+/// Opens it. The seed's default image, which Hearth need not have, stands for "any Python": it is
+/// used if a pool has it or it may be fetched, else a pool with Python is. Any other image that
+/// cannot be had is refused with those that can.
+controller::WorkspaceView openWorkspace(const controller::Services& services,
+                                        const CallContext& call, const Wish& wish);
+
+/// The path as its programs see it.
+std::string pathInSandbox(const controller::WorkspaceView& view, const std::string& path);
+
+/// Writes a file as a whole.
+agent::FileStat writeText(const controller::Services& services, const CallContext& call,
+                          const std::string& workspace, const std::string& path,
+                          const std::string& text);
+/// A URL on this server that gives the file for an hour, without a token.
+std::string fileLink(const controller::Services& services, const CallContext& call,
+                     const std::string& workspace, const std::string& path);
+
+/// Where bytes are PUT to become the file, with the caller's own token.
+std::string uploadUrl(const CallContext& call, const std::string& workspace,
+                      const std::string& path);
+
+/// Where a tar is PUT to become the directory.
+std::string archiveUrl(const CallContext& call, const std::string& workspace,
+                       const std::string& path);
+
+/// A call that is answered by `finish` when the execution has ended.
+PendingCall whenEnded(const controller::Services& services, const CallContext& call,
+                      const std::shared_ptr<controller::Execution>& execution,
+                      std::function<ToolResult(const controller::ExecutionView&)> finish);
+
+/// Both channels in the order in which they were written; bytes that were not kept, and those
+/// beyond `most`, are counted in the text.
+std::string mergedOutput(const controller::Execution& execution, std::uint64_t most);
+
+/// Why a run did not end by itself, in words; nullopt if it did.
+std::optional<std::string> brokenOff(const controller::ExecutionView& view);
+/// The exit status; -1 where there is none.
+int exitCode(const controller::ExecutionView& view);
+
+/// Gives the request the code. Python that is too long for one request to the agent comes by a
+/// file, which is gone before its first line runs; other languages are refused with their size.
+void setCode(const controller::Services& services, const CallContext& call,
+             const std::string& workspace, const std::string& code,
+             controller::ExecutionRequest& request);
+
+/// execute_python_code of S1 and S3.
+enum class FileLinks { Texts, Objects };
+ToolOutcome runPython(const controller::Services& services, const CallContext& call,
+                      const std::string& workspace, const std::string& code, FileLinks links);
+/// Its form of a failure.
+Json pythonFailure(const Error& error, FileLinks links);
+
+}  // namespace hearth::mcp::seeds

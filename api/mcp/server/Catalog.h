@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/mcp/resources/Resources.h"
+#include "api/mcp/server/Prompts.h"
+#include "api/mcp/tools/Toolbox.h"
+
+namespace hearth::mcp {
+
+/// What one endpoint offers, in whatever era and by whatever transport.
+struct Catalog {
+    Json server_info;  ///< "name", "version", "title"
+    std::string instructions;
+    Toolbox tools;
+    std::optional<Prompts> prompts{};      ///< none: the endpoint has no such capability
+    std::optional<Resources> resources{};  ///< likewise
+    /// Whether streams are told when prompts change. Tools and resources always are.
+    bool prompts_change = false;
+};
+
+/// Hearth's own ten tools, its prompt and its resources.
+Catalog nativeCatalog(const controller::Services& services);
+
+}  // namespace hearth::mcp

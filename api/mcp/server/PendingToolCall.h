@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "api/mcp/protocol/CancellableCalls.h"
+#include "api/mcp/tools/Toolbox.h"
+
+namespace hearth::mcp {
+
+/// A tool call that has outlived its worker thread.
+struct PendingToolCall {
+    Json id;
+    Json progress_token;  ///< null: none given
+    PendingCall pending;
+    std::shared_ptr<Call> call;
+    std::shared_ptr<void> place{};  ///< of its tenant's calls
+    TimePoint started_at{};
+    /// The least level of log messages that the client has asked for; none: it has not. Output is
+    /// sent as such while it runs, stdout as "info", stderr as "warning".
+    std::optional<int> log_severity{};
+    /// Makes the answering message; called at most once, never after a cancellation.
+    std::function<Json()> answer;
+    /// The same, where the agent turned out not to run it.
+    std::function<Json(const Error&)> refusal;
+};
+
+/// A call that works in a thread of its own and talks with its client meanwhile.
+struct LiveReply {
+    Json id;
+    Json progress_token;              ///< null: none given
+    std::optional<int> log_severity;  ///< messages below it are not wanted
+    bool log_wanted = true;
+    bool may_ask = false;  ///< whether the revision lets a server ask its client
+    std::shared_ptr<Call> call;
+    std::shared_ptr<void> place{};  ///< of its tenant's calls
+    /// Does the work and makes the answering message; never throws.
+    std::function<Json(Conversation&)> answer;
+};
+
+}  // namespace hearth::mcp

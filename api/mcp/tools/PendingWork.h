@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/Clock.h"
+#include "controller/contract/Executions.h"
+
+namespace hearth::mcp {
+
+/// What a tool call waits for that is not answered yet: an execution, or a sandbox for it first.
+/// Thread-safe.
+class PendingWork {
+public:
+    virtual ~PendingWork() = default;
+    virtual bool finished() const = 0;
+    /// Blocks until it has finished or `timeout` has passed; not while it waits for a sandbox, for
+    /// which no thread need wait. Throws the Error for a client if its sandbox refused to run it.
+    virtual void wait(std::chrono::milliseconds timeout) = 0;
+    /// As Execution::subscribe().
+    virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
+    /// As Execution::read(); nullopt while nothing is run.
+    virtual std::optional<controller::OutputChunk> read(std::uint64_t offset,
+                                                        std::size_t most) const = 0;
+    /// The execution's id; empty while there is none.
+    virtual std::string executionId() const = 0;
+
+    struct Doing {
+        std::string what;                ///< "running"
+        std::optional<TimePoint> since;  ///< none: since the call came
+    };
+    virtual Doing doing() const = 0;
+};
+
+std::shared_ptr<PendingWork> workOf(std::shared_ptr<controller::Execution> execution);
+
+}  // namespace hearth::mcp

@@ -1,0 +1,223 @@
+#include "api/mcp/tools/RunArtifacts.h"
+#include "api/mcp/tools/RunText.h"
+#include "api/mcp/tools/Toolbox.h"
+
+namespace hearth::mcp {
+namespace {
+
+using controller::Execution;
+using controller::ExecutionRequest;
+using controller::Services;
+
+constexpr std::int64_t kMaxTimeout = 86'400;
+
+[[noreturn]] void refuseArgument(const std::string& what) {
+    throw Error(ErrorCode::InvalidArgument, what);
+}
+
+void checkCombination(const Arguments& arguments) {
+    if (arguments.has("code") == arguments.has("command")) {
+        refuseArgument("give exactly one of code and command");
+    }
+    if (arguments.has("workspace_id") && (arguments.has("pool") || arguments.has("image"))) {
+        refuseArgument("pool and image are for a run without workspace_id");
+    }
+    if (arguments.has("context")) {
+        if (!arguments.has("workspace_id") || !arguments.has("code")) {
+            refuseArgument("context goes with workspace_id and code");
+        }
+        for (const char* own : {"cwd", "env", "stdin"}) {
+            if (arguments.has(own)) {
+                refuseArgument(std::string(own) + " is not for a run in a context: set it by code");
+            }
+        }
+    }
+    if (arguments.has("workspace_id") && arguments.has("command") && arguments.has("language")) {
+        refuseArgument("language goes with code, not with command");
+    }
+}
+
+ExecutionRequest executionRequest(const Services& services, const CallContext& call,
+                                  const Arguments& arguments) {
+    ExecutionRequest request;
+    request.command = arguments.text("command");
+    request.code = arguments.text("code");
+    if (request.code) request.language = arguments.textOr("language", "");
+    request.cwd = arguments.textOr("cwd", "");
+    request.env = arguments.textMap("env");
+    request.stdin_bytes = arguments.text("stdin");
+    request.timeout = arguments.seconds("timeout_s").value_or(std::chrono::seconds(60));
+    request.background = arguments.flag("background");
+    // A model that made a file wants it seen, and has no other way once a one shot has ended.
+    request.collect =
+        arguments.has("collect") ? arguments.textList("collect") : std::vector<std::string>{"**"};
+    request.packages = arguments.textList("packages");
+    request.auto_packages = arguments.flag("auto_packages");
+    request.idempotency_key = arguments.textOr("idempotency_key", "");
+    if (!request.idempotency_key.empty()) {
+        request.fingerprint = arguments.fingerprint(services.secret_key);
+    }
+    request.started_at = call.started_at;
+    return request;
+}
+
+void writeFiles(const Services& services, const CallContext& call, const std::string& workspace,
+                const std::vector<controller::InlineFile>& files) {
+    for (const controller::InlineFile& file : files) {
+        std::size_t taken = 0;
+        services.workspaces.writeFile(call.who, workspace, file.path, std::nullopt,
+                                      [&](char* out, std::size_t size) {
+                                          const std::size_t n = file.bytes.copy(out, size, taken);
+                                          taken += n;
+                                          return n;
+                                      });
+    }
+}
+
+std::shared_ptr<Execution> startRun(const Services& services, const CallContext& call,
+                                    const Arguments& arguments) {
+    ExecutionRequest request = executionRequest(services, call, arguments);
+    const std::vector<controller::InlineFile> files = inlineFiles(arguments);
+    if (const auto workspace = arguments.text("workspace_id")) {
+        writeFiles(services, call, *workspace, files);
+        if (const auto name = arguments.text("context")) {
+            controller::ContextRequest wanted;
+            wanted.name = *name;
+            wanted.language = request.language;
+            const auto context = services.contexts.create(call.who, *workspace, wanted);
+            request.context = context.id;
+            request.language = context.language;
+        }
+        return services.executions.start(call.who, *workspace, request);
+    }
+    controller::WorkspaceRequest where = claimFor(call);
+    where.pool = arguments.text("pool");
+    where.image = arguments.text("image");
+    where.language = arguments.text("language");
+    where.files = files;
+    return services.executions.startOneShot(call.who, where, request);
+}
+
+ToolResult wholeResult(const Services& services, const Execution& execution,
+                       const std::string& origin) {
+    const controller::ExecutionView view = execution.view();
+    ToolResult result = runResult(view);
+    addArtifacts(result, services, view, origin);
+    return result;
+}
+
+ToolOutcome run(const Services& services, const CallContext& call, const Arguments& arguments) {
+    checkCombination(arguments);
+    std::shared_ptr<Execution> execution = startRun(services, call, arguments);
+    if (arguments.flag("background")) {
+        ToolResult begun = runResult(execution->view());
+        begun.take_back = [&services, who = call.who, id = execution->id()] {
+            services.executions.kill(who, id);
+        };
+        return begun;
+    }
+    PendingCall pending;
+    pending.work = workOf(execution);
+    pending.finish = [&services, execution, origin = call.origin] {
+        return wholeResult(services, *execution, origin);
+    };
+    pending.cancel = [&services, who = call.who, id = execution->id()] {
+        services.executions.kill(who, id);
+    };
+    return pending;
+}
+
+ToolOutcome runStatus(const Services& services, const CallContext& call,
+                      const Arguments& arguments) {
+    const std::string id = arguments.textOr("run_id", "");
+    const std::shared_ptr<Execution> execution = services.executions.find(call.who, id);
+    if (const auto signal = arguments.text("signal"); signal && !execution->finished()) {
+        services.executions.signal(call.who, id, *signal);
+    }
+    const std::optional<std::uint64_t> since = arguments.number("since");
+    PendingCall pending;
+    pending.work = workOf(execution);
+    pending.until = call.started_at + arguments.seconds("wait_s").value_or(std::chrono::seconds(0));
+    pending.finish = [&services, execution, since, origin = call.origin] {
+        return since ? runOutputFrom(*execution, *since)
+                     : wholeResult(services, *execution, origin);
+    };
+    pending.cancel = [] {};
+    return pending;
+}
+
+Json runSchema() {
+    return objectSchema(
+        {{"code", stringParam("Source code to run, in a fresh interpreter unless context is "
+                              "given. This or command. The value of a last expression is shown.")},
+         {"language", stringParam("Of the code, e.g. \"python\"; without it the image's first.")},
+         {"command", stringParam("A shell command line, run by sh. This or code.")},
+         {"workspace_id", stringParam("Where to run; without it in a fresh sandbox that is "
+                                      "destroyed afterwards with its files.")},
+         {"context", stringParam("A name of your choosing, e.g. \"main\": code runs in the "
+                                 "workspace's interpreter of that name, made at first use, where "
+                                 "variables and imports stay for later runs.")},
+         {"timeout_s", numberParam("Kill it after so many seconds; 60 unless told. Many clients "
+                                   "give up after 60 s: use background for longer work.",
+                                   1, kMaxTimeout)},
+         {"stdin", stringParam("Given to standard input.", 0)},
+         {"env", textMapParam("Environment variables for this run.")},
+         {"cwd", stringParam("Directory to run in, relative to the workspace.")},
+         {"files", filesParam("Files to write before the run.")},
+         {"collect",
+          textListParam("Patterns of files to give back if the run made or changed them; "
+                        "[\"**\"], all, unless told; [] gives none.",
+                        16)},
+         {"packages",
+          textListParam(
+              "Packages to have there before it runs, e.g. \"numpy==2.1\"; what is absent "
+              "is installed, within timeout_s. Needs network Mirror or Egress.",
+              64)},
+         {"auto_packages", boolParam("With Python code: also install well-known packages that it "
+                                     "imports and does not find.")},
+         {"background", boolParam("Return at once with a run_id for run_status.")},
+         {"pool", stringParam("Without workspace_id: the pool to take a sandbox from.")},
+         {"image",
+          stringParam("Without workspace_id: the image to run in, e.g. \"python:3.9-slim\". "
+                      "pool_list tells which; one that must be fetched first may take "
+                      "minutes: if the call times out, repeat it.")},
+         {"idempotency_key", stringParam("Repeating the call with the same key runs nothing "
+                                         "twice.")}});
+}
+
+}  // namespace
+
+std::vector<Tool> runTools(const Services& services) {
+    std::vector<Tool> tools;
+    tools.push_back(
+        {"run", "Run code or a command",
+         "Runs code or a shell command in a sandbox and gives status, stdout and stderr. Without "
+         "workspace_id it is a one shot: nothing is left behind. With it, files stay for later "
+         "runs; variables only with context. Figures, tables, the last value and images that the "
+         "run made are shown, other files it made are listed with links. Pools: {pools}.",
+         runSchema(), toolHints(false, true, false, true),
+         [&services](const CallContext& call, const Arguments& arguments) {
+             return run(services, call, arguments);
+         }});
+    tools.push_back(
+        {"run_status", "Look at a run",
+         "Gives the state and output of a run: of one in the background, of one still going, or "
+         "the rest of a long output.",
+         objectSchema(
+             {{"run_id", stringParam("The id that run gave, \"ex_…\".")},
+              {"wait_s", numberParam("Wait up to so many seconds for it to finish.", 0, 300)},
+              {"since", integerParam("Give the output from this byte on (stdout and stderr "
+                                     "counted together).",
+                                     0, 1LL << 40)},
+              {"signal", Json{{"type", "string"},
+                              {"description", "Send it this signal first."},
+                              {"enum", {"INT", "TERM", "KILL"}}}}},
+             {"run_id"}),
+         toolHints(false, false, true),
+         [&services](const CallContext& call, const Arguments& arguments) {
+             return runStatus(services, call, arguments);
+         }});
+    return tools;
+}
+
+}  // namespace hearth::mcp

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/mcp/protocol/CallContext.h"
+#include "api/mcp/protocol/Conversation.h"
+#include "api/mcp/tools/Arguments.h"
+#include "api/mcp/tools/Content.h"
+#include "api/mcp/tools/PendingWork.h"
+#include "base/Clock.h"
+#include "controller/Services.h"
+
+namespace hearth::mcp {
+
+/// A tool call that waits for its work. Holds no thread: whoever carries it waits or
+/// subscribes, then calls finish().
+struct PendingCall {
+    std::shared_ptr<PendingWork> work;
+    /// When to answer even though it still runs; none: only when it has finished.
+    std::optional<TimePoint> until;
+    /// Makes the result of what there is now; may throw Error.
+    std::function<ToolResult()> finish;
+    /// The caller has taken the call back.
+    std::function<void()> cancel;
+
+    bool ready(TimePoint now) const { return work->finished() || (until && now >= *until); }
+};
+
+/// A tool call that talks with its client while it works, in a thread of its own. `work` may throw
+/// Error and RpcFailure.
+struct LiveCall {
+    std::function<ToolResult(Conversation&)> work;
+};
+
+using ToolOutcome = std::variant<ToolResult, PendingCall, LiveCall, InputRequired>;
+
+/// One line of the table of tools. Everything that clients and validation need stands in it.
+struct Tool {
+    std::string name;
+    std::string title;
+    std::string
+        description;  ///< "{pools}" and "{default}" are filled in from the pools' real limits
+    Json schema;      ///< flat, without $ref
+    Json annotations;
+    /// Gets arguments that fit the schema. Error becomes a result the model reads, RpcFailure an
+    /// error of the protocol.
+    std::function<ToolOutcome(const CallContext&, const Arguments&)> handler;
+};
+
+/// One endpoint's tools and their use, for every transport. Thread-safe once made.
+class Toolbox {
+public:
+    /// `services` outlive the toolbox. The order of `tools` is the order of the list.
+    Toolbox(const controller::Services& services, std::vector<Tool> tools);
+
+    /// The result of tools/list; its order is fixed.
+    Json list(const controller::Principal& who) const;
+    const Tool* find(const std::string& name) const;
+    std::string names() const;
+    /// Checks arguments and runs the tool. Never throws Error: that is a result with isError.
+    /// Throws RpcFailure.
+    ToolOutcome call(const Tool& tool, const CallContext& context, const Json& arguments) const;
+
+private:
+    const controller::Services& services_;
+    std::vector<Tool> tools_;
+};
+
+/// Hearth's own ten tools.
+std::vector<Tool> nativeTools(const controller::Services& services);
+
+// The groups that make them up, one file each.
+std::vector<Tool> workspaceTools(const controller::Services& services);
+std::vector<Tool> runTools(const controller::Services& services);
+std::vector<Tool> packageTools(const controller::Services& services);
+std::vector<Tool> fileTools(const controller::Services& services);
+
+/// "python: languages python, sh; 1 cpu, 512Mi memory, …": what a pool really gives.
+std::string poolFacts(const controller::PoolView& pool, const std::vector<std::string>& languages);
+/// The languages of an image as the capabilities document names them; empty where it does not.
+std::vector<std::string> imageLanguages(const Json& capabilities, const std::string& image);
+
+/// A claim for a call, which waits as the call may.
+controller::WorkspaceRequest claimFor(const CallContext& call);
+/// `result` tells of a new workspace, which ends if that goes unheard.
+ToolResult tellingOf(const controller::WorkspaceView& made, const controller::Services& services,
+                     const CallContext& call, ToolResult result);
+
+/// Schema pieces.
+Json objectSchema(Json properties, const std::vector<std::string>& required = {});
+Json stringParam(const std::string& description, std::size_t least = 1);
+Json integerParam(const std::string& description, std::int64_t least, std::int64_t most);
+Json numberParam(const std::string& description, std::int64_t least, std::int64_t most);
+Json boolParam(const std::string& description);
+Json textMapParam(const std::string& description);
+Json textListParam(const std::string& description, std::size_t most);
+Json workspaceParam();
+Json filesParam(const std::string& description);
+/// `open_world`: it may reach what is outside the sandbox.
+Json toolHints(bool read_only, bool destructive, bool idempotent, bool open_world = false);
+
+/// The `files` argument; Error(InvalidArgument) for bad base64 or both of text and base64.
+std::vector<controller::InlineFile> inlineFiles(const Arguments& arguments);
+/// `text` or `base64` of an object as bytes; nullopt without either.
+std::optional<std::string> inlineBytes(const Json& object);
+
+}  // namespace hearth::mcp

@@ -1,0 +1,212 @@
+#include "api/rest/docs/OpenApi.h"
+
+#include <map>
+#include <set>
+
+#include "api/rest/model/Answers.h"
+#include "api/rest/model/Views.h"
+
+namespace hearth::rest {
+namespace {
+
+/// "/files/{path...}" is "/files/{path}" in OpenAPI, which has no word for the rest of a path.
+std::string openApiPath(std::string pattern) {
+    const std::size_t dots = pattern.find("...}");
+    if (dots != std::string::npos) pattern.erase(dots, 3);
+    return pattern;
+}
+
+/// What stands for an id or a name in the examples of this document.
+Json pathExample(const std::string& name) {
+    static const std::map<std::string, std::string> kExamples = {
+        {"workspace", "ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b"},
+        {"execution", "ex_77d1c0a2b3e44f5f8a6b5c4d3e2f1a0b"},
+        {"context", "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"},
+        {"sandbox", "sb_0a1b2c3d4e5f60718293a4b5c6d7e8f9"},
+        {"token", "tk_12ab34cd56ef12ab34cd56ef12ab34cd"},
+        {"pool", "python"},
+        {"path", "out/plot.png"},
+        {"name", "plot.png"}};
+    const auto at = kExamples.find(name);
+    return at == kExamples.end() ? Json(nullptr) : Json(at->second);
+}
+
+Json pathParameters(const std::string& pattern) {
+    Json parameters = Json::array();
+    std::size_t at = 0;
+    while ((at = pattern.find('{', at)) != std::string::npos) {
+        const std::size_t end = pattern.find('}', at);
+        std::string name = pattern.substr(at + 1, end - at - 1);
+        const bool rest = name.ends_with("...");
+        if (rest) name.resize(name.size() - 3);
+        Json parameter = {{"name", name}, {"in", "path"}, {"required", true}};
+        if (rest) parameter["description"] = "May hold slashes; each segment is percent-encoded";
+        parameter["schema"] = {{"type", "string"}};
+        if (Json example = pathExample(name); !example.is_null()) parameter["example"] = example;
+        parameters.push_back(std::move(parameter));
+        at = end;
+    }
+    return parameters;
+}
+
+Json parameterJson(const Parameter& parameter, Json& components) {
+    return {{"name", parameter.name},
+            {"in", parameter.in == Parameter::In::Query ? "query" : "header"},
+            {"required", false},
+            {"description", parameter.description},
+            {"schema", parameter.schema.toOpenApi(components)}};
+}
+
+/// Examples of a request's body by name: those of its schema, else one made from it.
+Json requestExamples(const Operation& operation) {
+    Json examples = Json::object();
+    for (const Json& value : operation.body.examples()) {
+        examples["example" + std::to_string(examples.size() + 1)] = {{"value", value}};
+    }
+    if (examples.empty()) examples["example1"] = {{"value", operation.body.sample(false)}};
+    return examples;
+}
+
+Json requestBody(const Operation& operation, Json& components) {
+    if (operation.body_kind == Body::Raw) {
+        // A tar is no text: its example would be none.
+        const bool tar = operation.pattern.ends_with("/archive");
+        Json media = Json::object();
+        if (!tar) media["example"] = "some bytes";
+        return {{"required", false},
+                {"content",
+                 {{tar ? "application/x-tar" : "application/octet-stream", std::move(media)}}}};
+    }
+    Json content = Json::object();
+    const Json schema = operation.body.toOpenApi(components);
+    content["application/json"] = {{"schema", schema}, {"examples", requestExamples(operation)}};
+    if (operation.method == "PATCH") {
+        content["application/merge-patch+json"] = content["application/json"];
+    }
+    return {{"required", operation.body_kind == Body::Json}, {"content", std::move(content)}};
+}
+
+void addAnswers(const Operation& operation, Json& responses, Json& components) {
+    for (const Answer& answer : operation.answers) {
+        Json& response = responses[std::to_string(answer.status)];
+        if (!response.contains("description")) response["description"] = answer.description;
+        if (answer.schema) {
+            Json& media = response["content"]["application/json"];
+            media["schema"] = answer.schema->toOpenApi(components);
+            media["example"] = answer.schema->sample(true);
+        } else if (!answer.media.empty()) {
+            const bool json = answer.media == "application/json";
+            response["content"][answer.media]["schema"] = {{"type", json ? "object" : "string"}};
+        }
+        const bool started = operation.id == "execute" || operation.id == "executeOnce";
+        if (started) {
+            response["headers"]["Preference-Applied"] = {
+                {"description", "The wait that was honoured"}, {"schema", {{"type", "string"}}}};
+        }
+        if (answer.status == 201 || answer.status == 202) {
+            response["headers"]["Location"] = {{"schema", {{"type", "string"}}}};
+        }
+        if (operation.idempotent) {
+            response["headers"]["Idempotency-Replayed"] = {
+                {"description", "true: this is the answer of an earlier request"},
+                {"schema", {{"type", "string"}}}};
+        }
+    }
+}
+
+void addProblems(const Operation& operation, Json& responses) {
+    std::map<int, std::set<std::string>> by_status;
+    const auto add = [&by_status](ErrorCode code) {
+        by_status[errorCodeStatus(code)].insert(std::string(errorCodeName(code)));
+    };
+    for (const ErrorCode code : operation.problems) add(code);
+    if (!operation.open) {
+        add(ErrorCode::InvalidArgument);
+        add(ErrorCode::Unauthenticated);
+        add(ErrorCode::RateLimited);
+    }
+    add(ErrorCode::Forbidden);  // a foreign Host or Origin, or too low a role
+    if (operation.body_kind != Body::None) add(ErrorCode::PayloadTooLarge);
+    add(ErrorCode::Internal);
+    add(ErrorCode::Unavailable);
+    if (operation.method != "GET" && operation.method != "HEAD") add(ErrorCode::DiskFull);
+    for (const auto& [status, names] : by_status) {
+        std::string text;
+        for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+        Json& response = responses[std::to_string(status)] = {
+            {"description", text},
+            {"content",
+             {{"application/problem+json",
+               {{"schema", {{"$ref", "#/components/schemas/Problem"}}}}}}}};
+        if (status == 429 || status == 503) {
+            response["headers"]["Retry-After"] = {{"description", "Seconds"},
+                                                  {"schema", {{"type", "integer"}}}};
+        }
+    }
+}
+
+Json operationJson(const Operation& operation, Json& components) {
+    Json out = {{"operationId", operation.id},
+                {"tags", Json::array({operation.tag})},
+                {"summary", operation.summary}};
+    std::string description = operation.description;
+    if (operation.role != controller::Role::User) {
+        if (!description.empty()) description += " ";
+        description += std::string("Needs the role ") + controller::kRoles.of(operation.role) + ".";
+    }
+    if (!description.empty()) out["description"] = description;
+    Json parameters = pathParameters(operation.pattern);
+    for (const Parameter& parameter : operation.parameters) {
+        parameters.push_back(parameterJson(parameter, components));
+    }
+    if (!parameters.empty()) out["parameters"] = std::move(parameters);
+    if (operation.body_kind != Body::None) {
+        out["requestBody"] = requestBody(operation, components);
+    }
+    Json responses = Json::object();
+    addAnswers(operation, responses, components);
+    addProblems(operation, responses);
+    out["responses"] = std::move(responses);
+    if (operation.open) out["security"] = Json::array();
+    return out;
+}
+
+}  // namespace
+
+Json openApiDocument(const Operations& operations) {
+    Json components = Json::object();
+    Json paths = Json::object();
+    Json tags = Json::array();
+    std::set<std::string> seen;
+    problemSchema().toOpenApi(components);
+    for (const Operation& operation : operations) {
+        if (operation.hidden) continue;
+        std::string method = operation.method;
+        for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
+        paths[openApiPath(operation.pattern)][method] = operationJson(operation, components);
+        if (seen.insert(operation.tag).second) tags.push_back({{"name", operation.tag}});
+    }
+    Json document = Json::object();
+    document["openapi"] = "3.1.0";
+    document["info"] = {
+        {"title", "Hearth"},
+        {"version", HEARTH_VERSION},
+        {"description",
+         "Warm pools of containers; an isolated workspace for each request. Times are RFC 3339, "
+         "durations end in Seconds or Ms, sizes are bytes. Unknown fields are refused and named. "
+         "Send a token as \"Authorization: Bearer TOKEN\"; an operator makes one with hearth token "
+         "create. Without configured tokens, loopback callers are admin of the tenant "
+         "\"default\". The same workspaces and runs are to be had as tools over MCP: POST /mcp "
+         "(Streamable HTTP) or GET /sse, with the same token; hearth mcp-config writes the entry "
+         "for a client. GET / tells where else something is."}};
+    document["servers"] = Json::array({Json{{"url", "/"}}});
+    document["security"] = Json::array({Json{{"bearer", Json::array()}}});
+    document["tags"] = std::move(tags);
+    document["paths"] = std::move(paths);
+    document["components"] = {
+        {"schemas", std::move(components)},
+        {"securitySchemes", {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}}}};
+    return document;
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/auth/Authenticator.h"
+#include "api/auth/RateLimits.h"
+#include "api/auth/WorkerShares.h"
+#include "api/rest/gate/IdempotencyCache.h"
+#include "api/rest/gate/Operation.h"
+#include "controller/Services.h"
+
+namespace hearth::rest {
+
+/// The largest JSON body.
+inline constexpr std::size_t kLargestJson = 4U << 20U;
+
+/// What stands before each operation's handler: authenticates, checks the role, parses and
+/// validates parameters and body as the operation declares. What changes something, and what is
+/// denied, it tells the audit log. Thread-safe.
+///
+/// Errors: Unauthenticated, Forbidden, RateLimited (the tenant holds its share of the workers),
+/// RateLimited (its requests a second),
+/// InvalidArgument (with a pointer for each fault; "?limit" is the pointer of a query parameter),
+/// Unsupported, PayloadTooLarge.
+class Gate {
+public:
+    /// What it is given must outlive it.
+    Gate(const controller::Services& services, const auth::Authenticator& authenticator,
+         const auth::WorkerShares& shares, const auth::RateLimits& limits)
+        : services_(services),
+          authenticator_(authenticator),
+          shares_(shares),
+          limits_(limits),
+          replays_(services.clock) {}
+
+    api::Response pass(const Operation& operation, api::Request& request,
+                       const api::RouteParams& path);
+
+private:
+    /// For who was let in.
+    api::Response handle(const Operation& operation, api::Request& request,
+                         const api::RouteParams& path, const controller::Principal& who);
+    /// The entry of this request in the audit log, which is written when its answer is known; null
+    /// where none is kept. Its author is filled in when he is.
+    std::shared_ptr<metrics::AuditEntry> audit(const Operation& operation, api::Request& request,
+                                               const api::RouteParams& path) const;
+
+    const controller::Services& services_;
+    const auth::Authenticator& authenticator_;
+    const auth::WorkerShares& shares_;
+    const auth::RateLimits& limits_;
+    IdempotencyCache replays_;
+};
+
+/// The fingerprint (controller/contract/Fingerprint.h) of the route and the canonical body (keys
+/// sorted).
+std::string requestFingerprint(std::string_view secret_key, const std::string& method,
+                               const std::string& path, const Json& body);
+
+}  // namespace hearth::rest

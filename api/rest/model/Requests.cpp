@@ -1,0 +1,436 @@
+#include "api/rest/model/Requests.h"
+
+#include <cmath>
+
+#include "base/Ids.h"
+
+namespace hearth::rest {
+namespace {
+
+constexpr double kLongestLife = 30.0 * 24 * 3600;
+constexpr double kLongestRun = 24.0 * 3600;
+
+using Texts = std::map<std::string, std::string>;
+
+Schema seconds(double least, double most, std::string description) {
+    return Schema::number(least, most).describe(std::move(description));
+}
+
+Schema text(const Format& format, std::string description) {
+    return Schema::string(format).describe(std::move(description));
+}
+
+std::optional<std::string> textOf(const Json& body, const char* name) {
+    const auto at = body.find(name);
+    if (at == body.end()) return std::nullopt;
+    return at->get<std::string>();
+}
+
+Texts textsOf(const Json& body, const char* name) {
+    Texts out;
+    if (const auto at = body.find(name); at != body.end()) {
+        for (const auto& [key, value] : at->items()) out.emplace(key, value.get<std::string>());
+    }
+    return out;
+}
+
+std::optional<std::chrono::milliseconds> durationOf(const Json& body, const char* name) {
+    const auto at = body.find(name);
+    if (at == body.end()) return std::nullopt;
+    return secondsOf(*at);
+}
+
+std::vector<controller::InlineFile> filesOf(const Json& body) {
+    std::vector<controller::InlineFile> files;
+    const auto at = body.find("files");
+    if (at == body.end()) return files;
+    for (const Json& item : *at) {
+        controller::InlineFile file{item.at("path").get<std::string>(), {}};
+        if (const auto plain = item.find("text"); plain != item.end()) {
+            file.bytes = plain->get<std::string>();
+        } else {
+            base64Decode(item.at("base64").get_ref<const std::string&>(), file.bytes);
+        }
+        files.push_back(std::move(file));
+    }
+    return files;
+}
+
+Schema fileSchema() {
+    return Schema::object()
+        .required("path", text(kPath, "Where it goes, relative to the workspace's root"))
+        .optional("text", Schema::string().describe("The content, as UTF-8 text"))
+        .optional("base64", text(kBase64, "The content, any bytes"))
+        .exactlyOne({"text", "base64"})
+        .named("InlineFile");
+}
+
+Schema credentialSchema() {
+    return Schema::object()
+        .required("host", Schema::string().sizes(1, 300).describe(
+                              "Which requests get it: api.example.com, with :port unless it is the "
+                              "usual one; must be allowed to this workspace"))
+        .optional("scheme", Schema::oneOf({"https", "http"})
+                                .describe("http only for a service that has no TLS; default https"))
+        .optional("header", Schema::string().sizes(1, 128).describe(
+                                "The header it goes into; without header, basic and query it is "
+                                "Authorization"))
+        .optional("template", Schema::string().sizes(2, 128).describe(
+                                  "The header's value around {}; for Authorization \"Bearer {}\""))
+        .optional("basic", Schema::string().sizes(0, 128).describe(
+                               "The user's name, for Basic authentication"))
+        .optional("query",
+                  Schema::string().sizes(1, 128).describe("The parameter of the URL it goes into"))
+        .optional("secret", Schema::string().sizes(1, 128).describe(
+                                "The name of a secret that the operator keeps for your tenant"))
+        .optional("value", Schema::string().sizes(8, 4096).describe(
+                               "The secret itself; never logged or shown"))
+        .exactlyOne({"secret", "value"})
+        .named("Credential")
+        .describe(
+            "A secret that requests from the workspace to one host carry, and that nothing "
+            "inside can read");
+}
+
+Schema claimLimitsSchema() {
+    constexpr std::int64_t kMiB = 1 << 20;
+    const std::string disk =
+        "What a sandbox has of disk and of /tmp is its pool's; GET /v1/pools shows it, and `pool` "
+        "chooses";
+    return Schema::object()
+        .optional("cpu", Schema::number(0.01, 1000).describe("Processors; to a thousandth"))
+        .optional("memoryBytes", Schema::integer(32 * kMiB, (16 * kMiB) * kMiB))
+        .optional("pids", Schema::integer(8, 32'768).describe("Processes and threads"))
+        .fixed("workspaceBytes", disk)
+        .fixed("tmpBytes", disk)
+        .named("ClaimLimits")
+        .describe(
+            "What the workspace is held to, by the kernel; at most what its pool has. Without "
+            "`pool`, smaller pools are passed over. What is left out stays the pool's");
+}
+
+controller::ClaimLimits limitsOf(const Json& body) {
+    controller::ClaimLimits limits;
+    const auto at = body.find("limits");
+    if (at == body.end()) return limits;
+    if (const auto cpu = at->find("cpu"); cpu != at->end()) {
+        limits.milli_cpu = static_cast<std::uint32_t>(std::llround(cpu->get<double>() * 1000.0));
+    }
+    if (const auto bytes = at->find("memoryBytes"); bytes != at->end()) {
+        limits.memory_bytes = bytes->get<std::uint64_t>();
+    }
+    if (const auto pids = at->find("pids"); pids != at->end()) {
+        limits.pids = pids->get<std::uint32_t>();
+    }
+    return limits;
+}
+
+/// Where to run: what a workspace and a one shot have in common.
+Schema placeSchema() {
+    return Schema::object()
+        .optional("pool", text(kPoolName, "The pool to claim from; without it the default pool")
+                              .example("python"))
+        .optional("name", text(kDisplayName, "A name for people"))
+        .optional("labels", labelsSchema())
+        .optional("secrets",
+                  envSchema("Environment of everything that runs here; never logged or shown"))
+        .optional(
+            "files",
+            Schema::array(fileSchema()).sizes(0, 256).describe("Written before the answer is sent"))
+        .optional("idleTimeoutSeconds",
+                  seconds(1, kLongestLife, "Ends after this long without activity"))
+        .optional("maxLifetimeSeconds", seconds(1, kLongestLife, "Ends after this long at most"))
+        .optional("image",
+                  text(kImageName,
+                       "Selects a pool by its image: a name, a reference or a digest. Where the "
+                       "operator allows it, an image without a pool gets a cold sandbox"))
+        .optional("network", Schema::oneOf(broker::kNetworkModes.all())
+                                 .describe("Selects or narrows a pool, never widens it"))
+        .optional("allow",
+                  Schema::array(Schema::string().sizes(1, 300))
+                      .sizes(0, 256)
+                      .describe("With network Egress: what of the pool's allow-list this workspace "
+                                "may reach, as api.example.com, *.example.com:443 or "
+                                "203.0.113.0/24; left out: all of it"))
+        .optional("credentials", Schema::array(credentialSchema()).sizes(0, 16))
+        .optional("limits", claimLimitsSchema())
+        .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
+}
+
+Schema ptySchema() {
+    return Schema::object()
+        .required("cols", Schema::integer(1, 1000))
+        .required("rows", Schema::integer(1, 1000))
+        .describe("Runs in a terminal of this size; stdout and stderr are then one");
+}
+
+}  // namespace
+
+std::chrono::milliseconds secondsOf(const Json& value) {
+    return std::chrono::milliseconds(std::llround(value.get<double>() * 1000.0));
+}
+
+Schema envSchema(const std::string& description) {
+    return Schema::map(kEnvName, Schema::string(kEnvValue)).sizes(0, 128).describe(description);
+}
+
+Schema labelsSchema() {
+    return Schema::map(kLabelKey, Schema::string(kLabelValue))
+        .sizes(0, 64)
+        .describe("Keys and values as in Kubernetes; lists select by them");
+}
+
+Schema workspaceRequestSchema() {
+    Schema schema = Schema::object();
+    schema.mergeFields(placeSchema())
+        .optional("env", envSchema("Environment of everything that runs here"))
+        .optional("language", text(kLanguage, "Selects a pool whose image knows it"))
+        .example({{"pool", "python"}, {"idleTimeoutSeconds", 600}})
+        .named("WorkspaceRequest");
+    return schema;
+}
+
+Schema workspacePatchSchema() {
+    return Schema::object()
+        .optional("labels", Schema::map(kLabelKey, Schema::string(kLabelValue).nullable())
+                                .sizes(0, 64)
+                                .describe("Added or replaced; null removes one"))
+        .optional("idleTimeoutSeconds", seconds(1, kLongestLife, "The new idle timeout, from now"))
+        .optional("maxLifetimeSeconds",
+                  seconds(1, kLongestLife,
+                          "The workspace ends this long from now; never past its pool's maximum"))
+        .example({{"maxLifetimeSeconds", 3600}})
+        .named("WorkspacePatch");
+}
+
+namespace {
+
+/// What every execution takes, wherever it runs.
+Schema executionFields() {
+    return Schema::object()
+        .optional("command", text(kArgument, "A shell command line").example("echo hi | wc -c"))
+        .optional("argv", Schema::array(Schema::string(kArgument))
+                              .sizes(1, 1024)
+                              .describe("A program and its arguments, without a shell"))
+        .optional("code", Schema::string().describe("A piece of code in `language`"))
+        .exactlyOne({"command", "argv", "code"})
+        .optional("language", text(kLanguage, "Of `code`; without it python, or the image's own"))
+        .optional("cwd", text(kPath, "Working directory; without it the workspace's root"))
+        .optional("env", envSchema("Environment of this execution, over the workspace's"))
+        .optional("stdin", Schema::string().describe("Standard input, given at once, then closed"))
+        .optional(
+            "stdinOpen",
+            Schema::boolean().describe(
+                "Keeps standard input open for POST /v1/executions/{execution}/stdin. Without "
+                "it: true for a background or PTY execution that was given no `stdin`"))
+        .optional("timeoutSeconds",
+                  seconds(0.001, kLongestRun, "Kills the whole process tree").fallback(60))
+        .optional("outputLimitBytes", Schema::integer(1024, 16 << 20)
+                                          .describe("Kept output: head and tail")
+                                          .fallback(1 << 20))
+        .optional("background", Schema::boolean().describe("Answers 202 at once").fallback(false))
+        .optional("pty", ptySchema())
+        .optional("packages",
+                  Schema::array(Schema::string().sizes(1, 300))
+                      .sizes(0, 64)
+                      .describe("What must be there before it runs: names of an index, with "
+                                "versions or without. What is absent is installed in the "
+                                "workspace, within the timeout; that needs network Mirror or "
+                                "Egress, what is there needs none")
+                      .example(Json::array({"numpy==2.1"})))
+        .optional("autoPackages",
+                  Schema::boolean()
+                      .describe("With Python code: also installs what it imports and does not "
+                                "find, where the distribution of that import is well known; "
+                                "`notInstalled` tells the others")
+                      .fallback(false))
+        .optional("collect",
+                  Schema::array(Schema::string(kPath).sizes(1, 256))
+                      .sizes(0, 16)
+                      .describe("Files to give as artifacts if the run made or changed them: "
+                                "patterns with *, ? and **, relative to the workspace's root. "
+                                "Names that begin with a dot, __pycache__ and node_modules only "
+                                "where the pattern spells them. Without it: none")
+                      .example(Json::array({"**"})))
+        .example({{"command", "echo hi | wc -c"}})
+        .example({{"code", "print(1)"}, {"language", "python"}});
+}
+
+}  // namespace
+
+Schema executionRequestSchema() {
+    return executionFields()
+        .optional("context", text(kContextId,
+                                  "With `code`, in a workspace: the context to run it in, which "
+                                  "has its own language, cwd and env. 409 while it runs another"))
+        .example({{"code", "x + 1"}, {"context", "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"}})
+        .named("ExecutionRequest");
+}
+
+Schema packagesRequestSchema() {
+    const Schema specs = Schema::array(Schema::string().sizes(1, 300)).sizes(0, 64);
+    return Schema::object()
+        .optional("manager", Schema::oneOf({"auto", "pip", "npm"})
+                                 .describe("auto: npm for scoped names and package.json, else pip")
+                                 .fallback("auto"))
+        .optional("install", Schema(specs)
+                                 .describe("Names of an index, with versions or without: "
+                                           "numpy==2.1, @scope/name@^1. No options, URLs or paths")
+                                 .example(Json::array({"numpy>=2"})))
+        .optional("from", text(kPath,
+                               "Instead of `install`: requirements.txt, pyproject.toml, a "
+                               "program with a PEP 723 block, or package.json"))
+        .optional("check", Schema(specs).describe("Names to tell the state of"))
+        .optional("list", Schema::boolean().describe("Tells of all that is installed"))
+        .optional("waitSeconds",
+                  seconds(0, 60, "Answers with status running afterwards").fallback(5))
+        .optional("timeoutSeconds", seconds(1, 3600, "Ends it then").fallback(600))
+        .example({{"install", {"six"}}})
+        .named("PackagesRequest");
+}
+
+Schema contextRequestSchema() {
+    return Schema::object()
+        .optional("language", text(kLanguage, "Without it python, or the image's own"))
+        .optional("cwd", text(kPath, "Where it starts; without it the workspace's root"))
+        .optional("env", envSchema("Environment of the interpreter, over the workspace's"))
+        .optional("name", text(kDisplayName,
+                               "The workspace's context of this name and language; "
+                               "made if there is none"))
+        .example({{"language", "python"}})
+        .named("ContextRequest");
+}
+
+Schema oneShotRequestSchema() {
+    Schema schema = executionFields();
+    schema.mergeFields(placeSchema()).named("OneShotRequest");
+    return schema;
+}
+
+controller::WorkspaceRequest readWorkspaceRequest(const Json& body) {
+    controller::WorkspaceRequest request = readOneShotWorkspace(body);
+    request.env = textsOf(body, "env");
+    return request;
+}
+
+controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
+    controller::WorkspaceRequest request;
+    request.pool = textOf(body, "pool");
+    request.language = textOf(body, "language");
+    request.name = textOf(body, "name");
+    request.image = textOf(body, "image");
+    if (const auto mode = textOf(body, "network")) {
+        request.network = broker::kNetworkModes.find(*mode);
+    }
+    if (const auto allow = body.find("allow"); allow != body.end()) {
+        request.allow = allow->get<std::vector<std::string>>();
+    }
+    if (const auto found = body.find("credentials"); found != body.end()) {
+        request.credentials = *found;
+    }
+    request.limits = limitsOf(body);
+    request.labels = textsOf(body, "labels");
+    request.secrets = textsOf(body, "secrets");
+    request.files = filesOf(body);
+    request.idle_timeout = durationOf(body, "idleTimeoutSeconds");
+    request.max_lifetime = durationOf(body, "maxLifetimeSeconds");
+    return request;
+}
+
+controller::PackagesRequest readPackagesRequest(const Json& body) {
+    controller::PackagesRequest request;
+    request.manager = textOf(body, "manager").value_or(request.manager);
+    request.from = textOf(body, "from");
+    request.list = body.value("list", false);
+    request.install = body.value("install", std::vector<std::string>{});
+    request.check = body.value("check", std::vector<std::string>{});
+    request.wait = durationOf(body, "waitSeconds").value_or(request.wait);
+    request.timeout = durationOf(body, "timeoutSeconds").value_or(request.timeout);
+    return request;
+}
+
+controller::WorkspacePatch readWorkspacePatch(const Json& body) {
+    controller::WorkspacePatch patch;
+    if (const auto labels = body.find("labels"); labels != body.end()) {
+        patch.labels.emplace();
+        for (const auto& [key, value] : labels->items()) {
+            patch.labels->emplace(
+                key, value.is_null() ? std::nullopt : std::optional(value.get<std::string>()));
+        }
+    }
+    patch.idle_timeout = durationOf(body, "idleTimeoutSeconds");
+    patch.lifetime_from_now = durationOf(body, "maxLifetimeSeconds");
+    return patch;
+}
+
+controller::ContextRequest readContextRequest(const Json& body) {
+    controller::ContextRequest request;
+    request.language = textOf(body, "language").value_or("");
+    request.cwd = textOf(body, "cwd").value_or("");
+    request.env = textsOf(body, "env");
+    request.name = textOf(body, "name").value_or("");
+    return request;
+}
+
+namespace {
+
+/// What a context has of its own cannot be said again for one execution in it.
+void checkContext(const Json& body) {
+    Error error(ErrorCode::InvalidArgument, "a context runs code as it is");
+    if (!body.contains("code")) error.field("/context", "goes with code only");
+    for (const char* own : {"cwd", "env", "stdin", "stdinOpen", "pty"}) {
+        const auto at = body.find(own);
+        if (at == body.end() || *at == Json(false) || (at->is_object() && at->empty())) continue;
+        error.field(std::string("/") + own, "must be absent: it is the context's own");
+    }
+    if (error.fields().empty()) return;
+    error.hint("give cwd and env when the context is made; it has no standard input");
+    throw error;
+}
+
+}  // namespace
+
+controller::ExecutionRequest readExecutionRequest(const Json& body) {
+    controller::ExecutionRequest request;
+    request.command = textOf(body, "command");
+    request.code = textOf(body, "code");
+    if (const auto argv = body.find("argv"); argv != body.end()) {
+        request.argv = argv->get<std::vector<std::string>>();
+        if (request.argv.front().empty()) {
+            throw Error(ErrorCode::InvalidArgument, "argv names no program")
+                .field("/argv/0", "must not be empty")
+                .hint(R"(Put the program first: ["ls", "-l"])");
+        }
+    }
+    request.language = textOf(body, "language").value_or("");
+    request.cwd = textOf(body, "cwd").value_or("");
+    request.env = textsOf(body, "env");
+    if (const auto context = textOf(body, "context")) {
+        checkContext(body);
+        request.context = *context;
+    }
+    request.stdin_bytes = textOf(body, "stdin");
+    request.timeout = durationOf(body, "timeoutSeconds").value_or(request.timeout);
+    if (const auto limit = body.find("outputLimitBytes"); limit != body.end()) {
+        request.output_limit = limit->get<std::uint64_t>();
+    }
+    request.background = body.value("background", false);
+    if (const auto pty = body.find("pty"); pty != body.end()) {
+        request.pty = {pty->at("cols").get<unsigned>(), pty->at("rows").get<unsigned>()};
+    }
+    if (const auto collect = body.find("collect"); collect != body.end()) {
+        request.collect = collect->get<std::vector<std::string>>();
+    }
+    request.packages = body.value("packages", std::vector<std::string>{});
+    request.auto_packages = body.value("autoPackages", false);
+    const bool interactive = (request.background || request.pty) && request.context.empty();
+    request.stdin_open = body.value("stdinOpen", interactive && !request.stdin_bytes);
+    if (request.stdin_open && request.stdin_bytes) {
+        throw Error(ErrorCode::InvalidArgument, "`stdin` and `stdinOpen` exclude each other")
+            .field("/stdinOpen", "must not be true together with stdin")
+            .hint("Send the first bytes by POST /v1/executions/{execution}/stdin too");
+    }
+    return request;
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,418 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "api/http/RequestFacts.h"
+#include "api/rest/model/Answers.h"
+#include "api/rest/model/Requests.h"
+#include "api/rest/model/Views.h"
+#include "api/rest/operations/Pages.h"
+#include "api/rest/operations/Tables.h"
+#include "api/rest/streams/ExecutionPieces.h"
+#include "api/rest/streams/ExecutionStream.h"
+#include "api/rest/streams/Sse.h"
+#include "api/rest/streams/Suspensions.h"
+#include "base/http/Url.h"
+
+namespace hearth::rest {
+namespace {
+
+using controller::Execution;
+using controller::Services;
+
+constexpr std::int64_t kLongestWait = 24L * 3600;
+
+const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", "USR1", "USR2",
+                                        "ALRM", "TERM", "STOP", "CONT", "TSTP", "WINCH"};
+
+constexpr const char* kStreamText =
+    "Events: `waiting` while the claim of a one shot stands in line, with its `place` of how many "
+    "and `estimateSeconds` where they are known, and `problem`, as the last, where that ends "
+    "without a sandbox; `started`; `stdout` and `stderr` with `{\"text\"}`, or `{\"base64\"}` "
+    "where the bytes "
+    "are not UTF-8, and `droppedBytes` where output before it was not kept; `result` with the "
+    "Result, in order with the output; `error` with the uncaught exception; `exit`, always last, "
+    "with the Execution. The id of an event counts the bytes of output, over both channels, and "
+    "the results up to and with it, so `Last-Event-ID` resumes exactly behind what was received, "
+    "also after a restart of the server.";
+
+Operation executionOperation(std::string method, std::string pattern, std::string id,
+                             std::string summary) {
+    Operation op(std::move(method), std::move(pattern), std::move(id), std::move(summary),
+                 "Executions");
+    op.problems = {ErrorCode::NotFound, ErrorCode::Gone};
+    return op;
+}
+
+/// N of "Prefer: wait=N"; nullopt where absent or malformed: a preference is never an error.
+std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
+    const std::string prefer = request.header("Prefer").value_or("");
+    std::string_view rest = prefer;
+    while (!rest.empty()) {
+        const std::size_t end = rest.find_first_of(",;");
+        const std::string_view word = trim(rest.substr(0, end));
+        rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+        const std::size_t equals = word.find('=');
+        if (equals == std::string_view::npos ||
+            !equalsIgnoreCase(trim(word.substr(0, equals)), "wait")) {
+            continue;
+        }
+        std::string_view number = trim(word.substr(equals + 1));
+        if (number.size() >= 2 && number.front() == '"' && number.back() == '"') {
+            number = number.substr(1, number.size() - 2);
+        }
+        std::int64_t seconds = -1;
+        const auto [stop, error] =
+            std::from_chars(number.data(), number.data() + number.size(), seconds);
+        if (error == std::errc{} && stop == number.data() + number.size() && seconds >= 0) {
+            return std::chrono::seconds(std::min(seconds, kLongestWait));
+        }
+    }
+    return std::nullopt;
+}
+
+PieceSource piecesOf(const std::shared_ptr<Execution>& execution, controller::ExecutionView view,
+                     const std::string& trace_id, const std::string& origin) {
+    const auto pieces =
+        std::make_shared<ExecutionPieces>(execution, std::move(view), trace_id, origin);
+    return [pieces](std::string& out) { return pieces->next(out); };
+}
+
+/// What an answer with an execution needs beside it.
+struct Telling {
+    StreamedJson& answers;
+    std::string trace_id;
+    std::string origin;
+
+    api::Response operator()(const std::shared_ptr<Execution>& execution, int status = 200) const {
+        controller::ExecutionView view = execution->viewUpTo(kLongOutput);
+        const bool replayed = view.replayed;
+        api::Response response =
+            view.withheld
+                ? answers.stream(piecesOf(execution, std::move(view), trace_id, origin), status)
+                : jsonResponse(executionJson(view, trace_id, origin), status);
+        if (replayed) response.headers.add("Idempotency-Replayed", "true");
+        return response;
+    }
+};
+
+/// The header of every answer to a POST that starts an execution.
+void describe(api::Response& response, const std::string& id) {
+    response.headers.add("Location", "/v1/executions/" + id);
+}
+
+/// The execution as the last word of a foreground request: 200 if it has ended, else 202.
+api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execution>& execution,
+                               std::optional<std::chrono::seconds> patience) {
+    const bool ended = execution->wait(std::chrono::milliseconds(0));
+    api::Response response = tell(execution, ended ? 200 : 202);
+    if (patience) {
+        response.headers.add("Preference-Applied", "wait=" + std::to_string(patience->count()));
+    }
+    describe(response, execution->id());
+    return response;
+}
+
+/// Waits until the execution has ended, the client's patience has, or the server stops: a moment in
+/// this worker, then in none. The execution goes on in any case, also when the client goes.
+api::Response waitFor(const Services& services, const api::Request& request, const Telling& tell,
+                      const std::shared_ptr<Execution>& execution) {
+    const std::optional<std::chrono::seconds> patience = preferredWait(request);
+    const TimePoint until =
+        patience ? services.clock.now() + *patience : TimePoint(TimePoint::max());
+    return whenFinished(services.clock, execution, until, [execution, tell, patience] {
+        return foregroundAnswer(tell, execution, patience);
+    });
+}
+
+api::Response streamResponse(StreamedJson& answers, const std::shared_ptr<Execution>& execution,
+                             const ExecutionStream::Options& options) {
+    return sseResponse([&answers, execution, options](std::shared_ptr<api::Stream> stream) {
+        ExecutionStream::start(execution, std::move(stream), options, answers);
+    });
+}
+
+/// The answer to a POST that has started `execution`: a stream, 202, or the result.
+api::Response answer(const Services& services, StreamedJson& answers, const api::Request& request,
+                     const std::shared_ptr<Execution>& execution, bool background) {
+    const Telling tell{answers, request.traceId(), api::originOf(request)};
+    const bool streams = wantsEventStream(request);
+    if (!streams && !background) return waitFor(services, request, tell, execution);
+    api::Response response =
+        streams ? streamResponse(answers, execution, {std::nullopt, tell.trace_id, tell.origin})
+                : Telling{answers, tell.trace_id, ""}(execution, 202);
+    describe(response, execution->id());
+    return response;
+}
+
+/// The JSON of a list of executions. All together tell so much output; of those behind it only the
+/// rest is told.
+class ListPieces {
+public:
+    ListPieces(Page<std::shared_ptr<Execution>> page, std::string origin)
+        : executions_(std::move(page.items)),
+          next_cursor_(std::move(page.next_cursor)),
+          origin_(std::move(origin)) {}
+
+    bool next(std::string& out) {
+        if (current_) {
+            if (!current_->next(out)) current_.reset();
+            return true;
+        }
+        if (next_ == 0) out.append("{\"items\":[");
+        if (next_ == executions_.size()) {
+            out.append("],\"nextCursor\":");
+            out.append(next_cursor_.empty() ? "null}" : "\"" + next_cursor_ + "\"}");
+            return false;
+        }
+        if (next_ > 0) out.push_back(',');
+        const std::shared_ptr<Execution> execution = std::move(executions_[next_++]);
+        controller::ExecutionView view =
+            execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
+        const std::uint64_t size = view.kept_bytes + view.result_bytes;
+        if (view.withheld && size <= room_) {
+            current_ = std::make_unique<ExecutionPieces>(execution, std::move(view), "", origin_);
+        } else {
+            if (view.withheld) view.truncated = true;
+            out.append(dumpJson(executionJson(view, "", origin_)));
+        }
+        room_ -= std::min(room_, size);
+        return true;
+    }
+
+private:
+    static constexpr std::uint64_t kListedOutput = 4U << 20U;
+
+    std::vector<std::shared_ptr<Execution>> executions_;
+    const std::string next_cursor_;
+    const std::string origin_;
+    std::size_t next_ = 0;
+    std::uint64_t room_ = kListedOutput;
+    std::unique_ptr<ExecutionPieces> current_;
+};
+
+controller::ExecutionRequest readRequest(const Call& call) {
+    controller::ExecutionRequest request = readExecutionRequest(call.body);
+    request.idempotency_key = call.idempotency_key;
+    request.fingerprint = call.fingerprint;
+    request.started_at = call.request.startedAt();
+    return request;
+}
+
+/// What both ways to start an execution declare.
+Operation startOperation(std::string pattern, std::string id, std::string summary) {
+    Operation op =
+        executionOperation("POST", std::move(pattern), std::move(id), std::move(summary));
+    op.description = std::string(
+                         "Waits for the end; a program that fails is still 200 with its status. "
+                         "With `background`, or when `Prefer: wait=N` runs out, 202; nothing is "
+                         "killed by that, nor by a client that goes away. With `Accept: "
+                         "text/event-stream` the answer streams. ") +
+                     kStreamText;
+    op.idempotent = true;
+    op.body_kind = Body::Json;
+    op.parameters = {idempotencyKeyParameter(),
+                     headerParameter("Prefer", Schema::string(), "wait=N: 202 after N seconds")};
+    op.answers = {{200, "It has ended", executionSchema(), {}},
+                  {200, "The stream", {}, "text/event-stream"},
+                  {202, "It runs; Location names it", executionSchema(), {}}};
+    op.problems = {
+        ErrorCode::NotFound,    ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
+        ErrorCode::Conflict,    ErrorCode::PayloadTooLarge,     ErrorCode::IdempotencyMismatch,
+        ErrorCode::Unsupported, ErrorCode::SandboxLost,         ErrorCode::Deadline};
+    return op;
+}
+
+Operations startOperations(const Services& services, StreamedJson& answers, ClaimStreams& claims) {
+    Operations all;
+    Operation in_workspace = startOperation("/v1/workspaces/{workspace}/executions", "execute",
+                                            "Run a command or code in a workspace");
+    in_workspace.body = executionRequestSchema();
+    in_workspace.handle = [&services, &answers](Call& call) {
+        const controller::ExecutionRequest request = readRequest(call);
+        return answer(services, answers, call.request,
+                      services.executions.start(call.who, call.param("workspace"), request),
+                      request.background);
+    };
+    all.push_back(std::move(in_workspace));
+
+    Operation one_shot = startOperation("/v1/executions", "executeOnce",
+                                        "Run in a workspace of its own, which ends with it");
+    one_shot.body = oneShotRequestSchema();
+    one_shot.problems.insert(
+        one_shot.problems.end(),
+        {ErrorCode::InvalidSpec, ErrorCode::PoolExhausted, ErrorCode::QuotaExceeded,
+         ErrorCode::PoolDegraded, ErrorCode::DiskFull});
+    one_shot.handle = [&services, &answers, &claims](Call& call) {
+        struct OneShot {
+            controller::ExecutionRequest work;
+            controller::WorkspaceRequest where;
+        };
+        const auto shot =
+            std::make_shared<OneShot>(OneShot{readRequest(call), readOneShotWorkspace(call.body)});
+        shot->where.idempotency_key = call.idempotency_key;
+        shot->where.fingerprint = call.fingerprint;
+        shot->where.started_at = call.request.startedAt();
+        const auto start = [&services, who = call.who,
+                            shot](const controller::ClaimPatience& patience) {
+            shot->where.patience = patience;
+            return services.executions.startOneShot(who, shot->where, shot->work);
+        };
+        const auto claim = [&services, &answers, &request = call.request, start,
+                            shot](const controller::ClaimPatience& patience) {
+            return answer(services, answers, request, start(patience), shot->work.background);
+        };
+        if (!wantsEventStream(call.request)) return whenClaimed(call.request, claim);
+        controller::ClaimPatience patience;
+        patience.waits = false;
+        patience.wait = std::make_shared<controller::ClaimWait>();
+        try {
+            return claim(patience);
+        } catch (const controller::MustWait&) {
+            const ExecutionStream::Options options{std::nullopt, call.request.traceId(),
+                                                   api::originOf(call.request)};
+            return claims.answer(
+                call.request, call.who.tenant, patience.wait,
+                [&answers, start, options](const std::shared_ptr<api::Stream>& stream,
+                                           const controller::ClaimPatience& again) {
+                    ExecutionStream::start(start(again), stream, options, answers);
+                });
+        }
+    };
+    all.push_back(std::move(one_shot));
+    return all;
+}
+
+Operation stdinOperation(const Services& services) {
+    Operation op = executionOperation("POST", "/v1/executions/{execution}/stdin", "writeStdin",
+                                      "Send bytes to standard input");
+    op.description = "The raw body. 409 unless the execution runs and its input is open.";
+    op.body_kind = Body::Raw;
+    op.parameters = {queryParameter("close", Schema::boolean().fallback(false),
+                                    "Closes standard input behind these bytes")};
+    op.answers = {{204, "Handed over", {}, {}}};
+    op.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost,
+                   ErrorCode::Deadline};
+    op.handle = [&services](Call& call) {
+        const std::string id = call.param("execution");
+        const bool close = call.queryOr("close", false);
+        std::string piece(64U << 10U, '\0');
+        bool any = false;
+        while (const std::size_t size = call.request.readSome(piece.data(), piece.size())) {
+            any = true;
+            services.executions.writeStdin(call.who, id, std::string_view(piece.data(), size),
+                                           false);
+        }
+        if (close || !any) services.executions.writeStdin(call.who, id, "", close);
+        return emptyResponse();
+    };
+    return op;
+}
+
+Operations controlOperations(const Services& services) {
+    Operations all;
+    all.push_back(stdinOperation(services));
+
+    Operation signal = executionOperation("POST", "/v1/executions/{execution}/signal",
+                                          "signalExecution", "Send a signal");
+    signal.body_kind = Body::Json;
+    signal.body = Schema::object()
+                      .required("signal", Schema::oneOf(kSignals))
+                      .example({{"signal", "INT"}})
+                      .named("SignalRequest");
+    signal.answers = {{204, "Sent", {}, {}}};
+    signal.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost,
+                       ErrorCode::Deadline};
+    signal.handle = [&services](Call& call) {
+        services.executions.signal(call.who, call.param("execution"),
+                                   call.body.at("signal").get_ref<const std::string&>());
+        return emptyResponse();
+    };
+    all.push_back(std::move(signal));
+
+    Operation resize = executionOperation("POST", "/v1/executions/{execution}/resize",
+                                          "resizeExecution", "Change the size of its terminal");
+    resize.body_kind = Body::Json;
+    resize.body = Schema::object()
+                      .required("cols", Schema::integer(1, 1000))
+                      .required("rows", Schema::integer(1, 1000))
+                      .example({{"cols", 100}, {"rows", 30}})
+                      .named("ResizeRequest");
+    resize.answers = {{204, "Changed", {}, {}}};
+    resize.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost,
+                       ErrorCode::Deadline};
+    resize.handle = [&services](Call& call) {
+        services.executions.resize(call.who, call.param("execution"),
+                                   call.body.at("cols").get<unsigned>(),
+                                   call.body.at("rows").get<unsigned>());
+        return emptyResponse();
+    };
+    all.push_back(std::move(resize));
+
+    Operation kill = executionOperation("DELETE", "/v1/executions/{execution}", "killExecution",
+                                        "Kill the whole process tree");
+    kill.description = "Idempotent.";
+    kill.answers = {{204, "Killed, or it had ended before", {}, {}}};
+    kill.handle = [&services](Call& call) {
+        services.executions.kill(call.who, call.param("execution"));
+        return emptyResponse();
+    };
+    all.push_back(std::move(kill));
+    return all;
+}
+
+}  // namespace
+
+Operations executionOperations(const Services& services, StreamedJson& answers,
+                               ClaimStreams& claims) {
+    Operations all = startOperations(services, answers, claims);
+
+    Operation list =
+        executionOperation("GET", "/v1/workspaces/{workspace}/executions", "listExecutions",
+                           "The executions of a workspace, newest first");
+    list.parameters = wholeListParameters();
+    list.answers = {
+        {200, "Every execution that is kept", listSchema(executionSchema(), "ExecutionList"), {}}};
+    list.description =
+        "All together tell 4 MiB of output; those behind are `truncated` without any, and told "
+        "whole by their own id.";
+    list.handle = [&services, &answers](Call& call) {
+        const auto newest = [](const std::shared_ptr<Execution>& execution) {
+            return execution->viewUpTo(0).started_at + " " + execution->id();
+        };
+        const auto pieces = std::make_shared<ListPieces>(
+            pageOf(call, services.executions.list(call.who, call.param("workspace")), newest, true),
+            api::originOf(call.request));
+        return answers.respond([pieces](std::string& out) { return pieces->next(out); });
+    };
+    all.push_back(std::move(list));
+
+    Operation get =
+        executionOperation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
+    get.description = "Kept for an hour after its workspace's end, also across restarts.";
+    get.answers = {{200, "The execution", executionSchema(), {}}};
+    get.handle = [&services, &answers](Call& call) {
+        return Telling{answers, "", api::originOf(call.request)}(
+            services.executions.find(call.who, call.param("execution")));
+    };
+    all.push_back(std::move(get));
+
+    Operation events = executionOperation("GET", "/v1/executions/{execution}/events",
+                                          "followExecution", "Follow or resume its output");
+    events.description = kStreamText;
+    events.parameters = {
+        headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received"),
+        queryParameter("since", Schema::string(kDecimal), "The same, for clients without headers")};
+    events.answers = {{200, "The stream", {}, "text/event-stream"}};
+    events.handle = [&services, &answers](Call& call) {
+        const std::optional<std::uint64_t> after = lastEventId(call.request);
+        return streamResponse(answers, services.executions.find(call.who, call.param("execution")),
+                              {after, "", api::originOf(call.request)});
+    };
+    all.push_back(std::move(events));
+
+    for (Operation& op : controlOperations(services)) all.push_back(std::move(op));
+    return all;
+}
+
+}  // namespace hearth::rest

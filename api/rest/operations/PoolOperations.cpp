@@ -1,0 +1,276 @@
+#include <charconv>
+
+#include "api/http/ByteRange.h"
+#include "api/rest/model/Answers.h"
+#include "api/rest/model/Views.h"
+#include "api/rest/operations/Pages.h"
+#include "api/rest/operations/Tables.h"
+
+namespace hearth::rest {
+namespace {
+
+using controller::Role;
+using controller::Services;
+
+Schema manifestSchema() {
+    Schema metadata = Schema::object();
+    metadata.optional("name", Schema::string(kPoolName)).open();
+    Schema spec = Schema::object();
+    spec.open()
+        .describe(
+            "What DESIGN and README call the pool manifest: template, warm, onEmpty, "
+            "lifecycle, limits. Faults in it are INVALID_SPEC with a pointer for each")
+        .example({{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}});
+    Schema status = Schema::object();
+    status.open().describe("Ignored: a pool may be sent back as it was read");
+    return Schema::object()
+        .required("apiVersion", Schema::string().example("hearth.dev/v1alpha1"))
+        .required("kind", Schema::string().example("SandboxPool"))
+        .required("metadata", metadata)
+        .required("spec", spec)
+        .optional("status", status)
+        .example(
+            {{"apiVersion", "hearth.dev/v1alpha1"},
+             {"kind", "SandboxPool"},
+             {"metadata", {{"name", "python"}}},
+             {"spec", {{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}}}})
+        .named("PoolManifest");
+}
+
+Schema mergeSchema() {
+    Schema merge = Schema::object();
+    Schema part = Schema::object();
+    part.open();
+    return merge.optional("apiVersion", Schema::string())
+        .optional("kind", Schema::string())
+        .optional("metadata", part)
+        .optional("spec", part)
+        .optional("status", part)
+        .describe("An RFC 7396 merge patch: null removes, objects are merged")
+        .example({{"spec", {{"warm", {{"min", 4}}}}}})
+        .named("PoolPatch");
+}
+
+/// What the server itself writes into a pool is taken out again, so that a client may send back
+/// what it has read. A resourceVersion counts as If-Match where there is none.
+std::optional<std::int64_t> takeServerFields(Json& document, const api::Request& request) {
+    std::optional<std::int64_t> version = ifMatch(request);
+    document.erase("status");
+    const auto metadata = document.find("metadata");
+    if (metadata == document.end()) return version;
+    if (const auto at = metadata->find("resourceVersion"); at != metadata->end()) {
+        std::int64_t value = 0;
+        const std::string text = at->is_string() ? at->get<std::string>() : at->dump();
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
+            throw Error(ErrorCode::InvalidArgument, "the resourceVersion is not a number")
+                .field("/metadata/resourceVersion", "must be as it was read")
+                .hint("Leave it out, or send it as the last GET gave it");
+        }
+        if (!version && !request.header("If-Match")) version = value;
+    }
+    for (const char* name : {"resourceVersion", "generation", "createdAt", "deleting"}) {
+        metadata->erase(name);
+    }
+    return version;
+}
+
+api::Response poolResponse(const controller::PoolView& view, int status = 200) {
+    api::Response response = jsonResponse(poolJson(view), status);
+    response.headers.add("ETag", "\"" + std::to_string(view.pool->resource_version) + "\"");
+    if (status == 201) response.headers.add("Location", "/v1/pools/" + view.pool->name);
+    return response;
+}
+
+api::Response listSandboxes(const Services& services, const Call& call,
+                            const std::optional<std::string>& pool) {
+    const auto page =
+        pageOf(call, services.pools.sandboxes(call.who, pool),
+               [](const controller::SandboxView& view) { return view.created_at + " " + view.id; });
+    Json items = Json::array();
+    for (const controller::SandboxView& view : page.items) items.push_back(sandboxJson(view));
+    return jsonResponse(listJson(std::move(items), page.next_cursor));
+}
+
+Parameter ifMatchParameter() {
+    return headerParameter("If-Match", Schema::string(),
+                           "The ETag that the pool must still have, else 412");
+}
+
+Operations sandboxOperations(const Services& services) {
+    Operations all;
+    const Schema list = listSchema(sandboxSchema(), "SandboxList");
+
+    Operation of_pool("GET", "/v1/pools/{pool}/sandboxes", "listPoolSandboxes",
+                      "The sandboxes of one pool", "Pools");
+    of_pool.role = Role::Operator;
+    of_pool.parameters = wholeListParameters();
+    of_pool.answers = {{200, "Every sandbox of the pool", list, {}}};
+    of_pool.problems = {ErrorCode::NotFound};
+    of_pool.handle = [&services](Call& call) {
+        return listSandboxes(services, call, call.param("pool"));
+    };
+    all.push_back(std::move(of_pool));
+
+    Operation every("GET", "/v1/sandboxes", "listSandboxes", "All sandboxes", "Pools");
+    every.tag = "Sandboxes";
+    every.role = Role::Operator;
+    every.parameters = wholeListParameters();
+    every.parameters.push_back(
+        queryParameter("pool", Schema::string(kPoolName), "Only those of this pool"));
+    every.answers = {{200, "Every sandbox", list, {}}};
+    every.problems = {ErrorCode::NotFound};
+    every.handle = [&services](Call& call) {
+        std::optional<std::string> pool;
+        if (call.query.contains("pool")) pool = call.query.at("pool").get<std::string>();
+        return listSandboxes(services, call, pool);
+    };
+    all.push_back(std::move(every));
+
+    Operation one("GET", "/v1/sandboxes/{sandbox}", "getSandbox", "One sandbox", "Pools");
+    one.tag = "Sandboxes";
+    one.role = Role::Operator;
+    one.answers = {{200, "The sandbox", sandboxSchema(), {}}};
+    one.problems = {ErrorCode::NotFound};
+    one.handle = [&services](Call& call) {
+        return jsonResponse(sandboxJson(services.pools.sandbox(call.who, call.param("sandbox"))));
+    };
+    all.push_back(std::move(one));
+
+    Operation destroy("DELETE", "/v1/sandboxes/{sandbox}", "destroySandbox", "Destroy a sandbox",
+                      "Pools");
+    destroy.description = "Its workspace, if it has one, ends as lost. The pool is refilled.";
+    destroy.tag = "Sandboxes";
+    destroy.role = Role::Operator;
+    destroy.answers = {{204, "Destroyed", {}, {}}};
+    destroy.problems = {ErrorCode::NotFound};
+    destroy.handle = [&services](Call& call) {
+        services.pools.destroySandbox(call.who, call.param("sandbox"));
+        return emptyResponse();
+    };
+    all.push_back(std::move(destroy));
+    return all;
+}
+
+Operations drainOperations(const Services& services) {
+    Operations all;
+    Operation one("POST", "/v1/pools/{pool}/drain", "drainPool", "End every sandbox of a pool",
+                  "Pools");
+    one.description = "Claimed ones included. The pool stays declared and is refilled after.";
+    one.role = Role::Operator;
+    one.answers = {{200, "How many were ended", endedSchema(), {}}};
+    one.problems = {ErrorCode::NotFound};
+    one.handle = [&services](Call& call) {
+        return jsonResponse({{"ended", services.pools.drain(call.who, call.param("pool"))}});
+    };
+    all.push_back(std::move(one));
+
+    Operation every("POST", "/v1/drain", "drainAll", "End every sandbox of every pool", "Pools");
+    every.description = "Pools are not refilled until the server is started again.";
+    every.role = Role::Admin;
+    every.answers = {{200, "How many were ended", endedSchema(), {}}};
+    every.handle = [&services](Call& call) {
+        return jsonResponse({{"ended", services.pools.drainAll(call.who)}});
+    };
+    all.push_back(std::move(every));
+    return all;
+}
+
+}  // namespace
+
+Operations poolOperations(const Services& services) {
+    Operations all;
+
+    Operation list("GET", "/v1/pools", "listPools", "All pools", "Pools");
+    list.parameters = wholeListParameters();
+    list.answers = {{200, "Every pool", listSchema(poolSchema(), "PoolList"), {}}};
+    list.handle = [&services](Call& call) {
+        const auto page = pageOf(call, services.pools.list(call.who),
+                                 [](const controller::PoolView& view) { return view.pool->name; });
+        Json items = Json::array();
+        for (const auto& view : page.items) items.push_back(poolJson(view));
+        return jsonResponse(listJson(std::move(items), page.next_cursor));
+    };
+    all.push_back(std::move(list));
+
+    Operation create("POST", "/v1/pools", "createPool", "Declare a pool", "Pools");
+    create.role = Role::Operator;
+    create.idempotent = create.replayed = true;
+    create.parameters = {idempotencyKeyParameter()};
+    create.body_kind = Body::Json;
+    create.body = manifestSchema();
+    create.answers = {{201, "The pool", poolSchema(), {}}};
+    create.problems = {ErrorCode::Conflict, ErrorCode::InvalidSpec, ErrorCode::Unsupported,
+                       ErrorCode::IdempotencyInFlight, ErrorCode::IdempotencyMismatch};
+    create.handle = [&services](Call& call) {
+        takeServerFields(call.body, call.request);
+        return poolResponse(services.pools.create(call.who, call.body), 201);
+    };
+    all.push_back(std::move(create));
+
+    Operation get("GET", "/v1/pools/{pool}", "getPool", "One pool", "Pools");
+    get.parameters = {headerParameter(
+        "If-None-Match", Schema::string(),
+        "304 where the declaration's ETag is still this one; its status may have changed")};
+    get.answers = {{200, "The pool, with its ETag", poolSchema(), {}},
+                   {304, "Declared as before", {}, {}}};
+    get.problems = {ErrorCode::NotFound};
+    get.handle = [&services](Call& call) {
+        api::Response response = poolResponse(services.pools.get(call.who, call.param("pool")));
+        const std::string known = call.request.header("If-None-Match").value_or("");
+        if (known.empty() || !api::etagMatches(known, response.headers.get("ETag")))
+            return response;
+        response.status = 304;
+        response.body = std::string();
+        return response;
+    };
+    all.push_back(std::move(get));
+
+    Operation put("PUT", "/v1/pools/{pool}", "putPool", "Declare or replace a pool", "Pools");
+    put.description = "What `hearth apply` does. A pool that was read may be sent back as it is.";
+    put.role = Role::Operator;
+    put.body_kind = Body::Json;
+    put.body = manifestSchema();
+    put.parameters = {ifMatchParameter()};
+    put.answers = {{200, "Replaced", poolSchema(), {}}, {201, "Declared", poolSchema(), {}}};
+    put.problems = {ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec, ErrorCode::Unsupported};
+    put.handle = [&services](Call& call) {
+        const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
+        bool created = false;
+        const controller::PoolView view =
+            services.pools.put(call.who, call.param("pool"), call.body, version, created);
+        return poolResponse(view, created ? 201 : 200);
+    };
+    all.push_back(std::move(put));
+
+    Operation patch("PATCH", "/v1/pools/{pool}", "patchPool", "Change a pool", "Pools");
+    patch.role = Role::Operator;
+    patch.body_kind = Body::Json;
+    patch.body = mergeSchema();
+    patch.parameters = {ifMatchParameter()};
+    patch.answers = {{200, "The pool as it is now", poolSchema(), {}}};
+    patch.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
+                      ErrorCode::Unsupported};
+    patch.handle = [&services](Call& call) {
+        const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
+        return poolResponse(services.pools.patch(call.who, call.param("pool"), call.body, version));
+    };
+    all.push_back(std::move(patch));
+
+    Operation remove("DELETE", "/v1/pools/{pool}", "deletePool", "Delete a pool", "Pools");
+    remove.description = "Warm sandboxes go at once; claimed ones live on to their own end.";
+    remove.role = Role::Operator;
+    remove.answers = {{204, "Deleted", {}, {}}};
+    remove.problems = {ErrorCode::NotFound};
+    remove.handle = [&services](Call& call) {
+        services.pools.remove(call.who, call.param("pool"));
+        return emptyResponse();
+    };
+    all.push_back(std::move(remove));
+
+    for (Operation& op : drainOperations(services)) all.push_back(std::move(op));
+    for (Operation& op : sandboxOperations(services)) all.push_back(std::move(op));
+    return all;
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "api/rest/gate/Operation.h"
+#include "api/rest/streams/ClaimStreams.h"
+#include "api/rest/streams/StreamedJson.h"
+#include "controller/Services.h"
+
+namespace hearth::rest {
+
+// The table of operations, one part for each kind of resource. The handlers keep a reference to
+// the services, which must outlive them.
+
+Operations poolOperations(const controller::Services& services);
+Operations workspaceOperations(const controller::Services& services);
+/// `answers` carry what is long, `claims` stream what waits; they must outlive the handlers too.
+Operations executionOperations(const controller::Services& services, StreamedJson& answers,
+                               ClaimStreams& claims);
+Operations contextOperations(const controller::Services& services);
+Operations packageOperations(const controller::Services& services);
+Operations fileOperations(const controller::Services& services);
+Operations archiveOperations(const controller::Services& services);
+Operations linkOperations(const controller::Services& services);
+/// Events, capabilities, tokens, the way in.
+Operations systemOperations(const controller::Services& services);
+
+/// A 200 with this document, or another status.
+api::Response jsonResponse(const Json& document, int status = 200);
+/// 204.
+api::Response emptyResponse();
+
+Parameter queryParameter(std::string name, Schema schema, std::string description);
+Parameter headerParameter(std::string name, Schema schema, std::string description);
+/// `limit` and `cursor`.
+std::vector<Parameter> pageParameters();
+Parameter idempotencyKeyParameter();
+
+/// The resourceVersion of an If-Match header; nullopt without one or with "*". Throws
+/// Error(InvalidArgument) if it is not an ETag that a pool had.
+std::optional<std::int64_t> ifMatch(const api::Request& request);
+
+}  // namespace hearth::rest

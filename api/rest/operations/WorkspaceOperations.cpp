@@ -1,0 +1,170 @@
+#include "api/rest/model/Answers.h"
+#include "api/rest/model/Requests.h"
+#include "api/rest/model/Views.h"
+#include "api/rest/operations/Tables.h"
+#include "api/rest/streams/Suspensions.h"
+
+namespace hearth::rest {
+namespace {
+
+using controller::Services;
+
+Operation workspaceOperation(std::string method, std::string pattern, std::string id,
+                             std::string summary) {
+    Operation op(std::move(method), std::move(pattern), std::move(id), std::move(summary),
+                 "Workspaces");
+    op.problems = {ErrorCode::NotFound, ErrorCode::Gone};
+    return op;
+}
+
+controller::ListQuery listQuery(const Call& call) {
+    controller::ListQuery query;
+    query.limit = call.queryOr<std::size_t>("limit", 100);
+    query.cursor = call.queryOr<std::string>("cursor", "");
+    if (const auto labels = call.query.find("label"); labels != call.query.end()) {
+        for (const Json& item : *labels) {
+            const auto& text = item.get_ref<const std::string&>();
+            const std::size_t equals = text.find('=');
+            query.labels.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+        }
+    }
+    return query;
+}
+
+Operation createWorkspaceOperation(const Services& services) {
+    Operation op =
+        workspaceOperation("POST", "/v1/workspaces", "createWorkspace", "Claim a workspace");
+    op.description =
+        "Takes a warm sandbox from the pool and binds it. `image`, `language` and `network` select "
+        "or narrow a pool. Where no pool has the image and the operator allows it without one, a "
+        "cold sandbox is made; fetching the image first may take minutes, and goes on behind a 503 "
+        "with Retry-After.";
+    op.idempotent = true;
+    op.body_kind = Body::OptionalJson;
+    op.body = workspaceRequestSchema();
+    op.parameters = {idempotencyKeyParameter()};
+    op.answers = {{201, "The workspace; Location names it", workspaceSchema(), {}}};
+    op.problems = {ErrorCode::NotFound,      ErrorCode::IdempotencyInFlight,
+                   ErrorCode::InvalidSpec,   ErrorCode::IdempotencyMismatch,
+                   ErrorCode::PoolExhausted, ErrorCode::QuotaExceeded,
+                   ErrorCode::Unsupported,   ErrorCode::SandboxLost,
+                   ErrorCode::PoolDegraded,  ErrorCode::PayloadTooLarge,
+                   ErrorCode::Unavailable,   ErrorCode::Deadline,
+                   ErrorCode::DiskFull};
+    op.handle = [&services](Call& call) {
+        const auto request =
+            std::make_shared<controller::WorkspaceRequest>(readWorkspaceRequest(call.body));
+        request->idempotency_key = call.idempotency_key;
+        request->fingerprint = call.fingerprint;
+        request->started_at = call.request.startedAt();
+        return whenClaimed(
+            call.request, [&services, who = call.who, request, trace_id = call.request.traceId()](
+                              const controller::ClaimPatience& patience) {
+                request->patience = patience;
+                const controller::WorkspaceView view = services.workspaces.create(who, *request);
+                api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
+                response.headers.add("Location", "/v1/workspaces/" + view.id);
+                if (view.replayed) response.headers.add("Idempotency-Replayed", "true");
+                return response;
+            });
+    };
+    return op;
+}
+
+}  // namespace
+
+Operations workspaceOperations(const Services& services) {
+    Operations all;
+
+    Operation list =
+        workspaceOperation("GET", "/v1/workspaces", "listWorkspaces", "Your workspaces");
+    list.description =
+        "Operators also get other tenants' workspaces, without name and labels; admins get all of "
+        "them.";
+    list.parameters = pageParameters();
+    list.parameters.push_back(
+        queryParameter("label", Schema::array(Schema::string(kLabelSelector)).sizes(0, 16),
+                       "key=value; may stand several times, all must fit"));
+    list.answers = {
+        {200, "A page of workspaces", listSchema(workspaceSchema(), "WorkspaceList"), {}}};
+    list.problems = {};
+    list.handle = [&services](Call& call) {
+        const auto page = services.workspaces.list(call.who, listQuery(call));
+        Json items = Json::array();
+        for (const auto& view : page.items) items.push_back(workspaceJson(view));
+        return jsonResponse(listJson(std::move(items), page.next_cursor));
+    };
+    all.push_back(std::move(list));
+    all.push_back(createWorkspaceOperation(services));
+
+    const std::string one = "/v1/workspaces/{workspace}";
+    Operation get = workspaceOperation("GET", one, "getWorkspace", "One workspace");
+    get.description =
+        "Does not count as activity. An operator sees another tenant's workspace without name and "
+        "labels, and why it ended.";
+    get.answers = {{200, "The workspace", workspaceSchema(), {}}};
+    get.handle = [&services](Call& call) {
+        return jsonResponse(
+            workspaceJson(services.workspaces.get(call.who, call.param("workspace"))));
+    };
+    all.push_back(std::move(get));
+
+    Operation patch =
+        workspaceOperation("PATCH", one, "patchWorkspace", "Change labels and deadlines");
+    patch.body_kind = Body::Json;
+    patch.body = workspacePatchSchema();
+    patch.answers = {
+        {200, "The workspace; its agent has taken the deadlines", workspaceSchema(), {}}};
+    patch.problems.push_back(ErrorCode::SandboxLost);
+    patch.problems.push_back(ErrorCode::Deadline);
+    patch.handle = [&services](Call& call) {
+        return jsonResponse(workspaceJson(services.workspaces.patch(
+            call.who, call.param("workspace"), readWorkspacePatch(call.body))));
+    };
+    all.push_back(std::move(patch));
+
+    Operation remove = workspaceOperation("DELETE", one, "deleteWorkspace", "End a workspace");
+    remove.description =
+        "Idempotent. When it has answered, the workspace no longer does. Operators may end other "
+        "tenants', too.";
+    remove.answers = {{204, "Ended", {}, {}}};
+    remove.problems = {ErrorCode::NotFound};
+    remove.handle = [&services](Call& call) {
+        services.workspaces.close(call.who, call.param("workspace"));
+        return emptyResponse();
+    };
+    all.push_back(std::move(remove));
+
+    Operation touch =
+        workspaceOperation("POST", one + "/touch", "touchWorkspace", "Count as activity");
+    touch.answers = {{200, "The workspace with its new idle deadline", workspaceSchema(), {}}};
+    touch.problems.push_back(ErrorCode::SandboxLost);
+    touch.problems.push_back(ErrorCode::Deadline);
+    touch.handle = [&services](Call& call) {
+        return jsonResponse(
+            workspaceJson(services.workspaces.touch(call.who, call.param("workspace"))));
+    };
+    all.push_back(std::move(touch));
+
+    Operation usage =
+        workspaceOperation("GET", one + "/usage", "getWorkspaceUsage", "What it uses now");
+    usage.answers = {{200, "CPU, memory now and peak, processes, disk", usageSchema(), {}}};
+    usage.handle = [&services](Call& call) {
+        return jsonResponse(
+            usageJson(services.workspaces.usage(call.who, call.param("workspace"))));
+    };
+    all.push_back(std::move(usage));
+
+    Operation egress = workspaceOperation("GET", one + "/egress", "getWorkspaceEgress",
+                                          "What it has sent to the outside");
+    egress.answers = {
+        {200, "Requests by destination and decision, never their content", egressSchema(), {}}};
+    egress.handle = [&services](Call& call) {
+        return jsonResponse(
+            egressJson(services.workspaces.egress(call.who, call.param("workspace"))));
+    };
+    all.push_back(std::move(egress));
+    return all;
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Error.h"
+#include "base/Json.h"
+
+namespace hearth::rest {
+
+/// A named rule for a string: what a pattern would say, checked by hand-written code. `pattern` is
+/// what the OpenAPI document shows.
+struct Format {
+    std::string_view name;
+    std::string_view pattern;      ///< empty: none
+    std::string_view expectation;  ///< "must be …", for the error
+    bool (*valid)(std::string_view text);
+    std::string_view sample;  ///< a text that fits, for examples
+};
+
+extern const Format kPoolName;       ///< a DNS label
+extern const Format kImageName;      ///< letters, digits and ._-/:@, up to 255
+extern const Format kEnvName;        ///< [A-Za-z_][A-Za-z0-9_]*, up to 255
+extern const Format kEnvValue;       ///< up to 32 KiB, no NUL
+extern const Format kLabelKey;       ///< as in Kubernetes: [prefix/]name
+extern const Format kLabelValue;     ///< as in Kubernetes: up to 32, may be empty
+extern const Format kLanguage;       ///< letters, digits and +#._-, up to 32, may be empty
+extern const Format kPath;           ///< up to 4,096 bytes, no NUL
+extern const Format kArgument;       ///< up to 128 KiB, no NUL: what execve takes
+extern const Format kBase64;         ///< standard alphabet with padding
+extern const Format kTenant;         ///< letters, digits, ._-, up to 63
+extern const Format kDisplayName;    ///< up to 253 bytes without control characters
+extern const Format kDateTime;       ///< RFC 3339; for answers
+extern const Format kDecimal;        ///< digits that fit 64 bits
+extern const Format kContextId;      ///< cx_ and 32 hex digits
+extern const Format kResultType;     ///< a media type that a result may have
+extern const Format kLabelSelector;  ///< "key=value"
+
+/// What went wrong in one document.
+struct Faults {
+    std::vector<FieldError> invalid;
+    std::vector<FieldError> fixed;        ///< `reason` is the hint
+    std::vector<FieldError> unsupported;  ///< likewise
+};
+
+/// The shape of a JSON value: validates one, and describes itself for OpenAPI 3.1. A value type;
+/// built once at start, then read by many threads. The methods that give Schema& are for building.
+class Schema {
+public:
+    static Schema any();
+    static Schema object();
+    static Schema array(Schema items);
+    /// An object with free keys; `keys` checks each of them.
+    static Schema map(const Format& keys, Schema values);
+    static Schema string();
+    static Schema string(const Format& format);
+    static Schema integer(std::int64_t least, std::int64_t most);
+    static Schema number(double least, double most);
+    static Schema number();
+    static Schema integer();
+    static Schema boolean();
+    static Schema oneOf(std::vector<std::string> values);
+
+    /// Object: a field that may be absent, or that may not.
+    Schema& optional(std::string name, Schema schema);
+    Schema& required(std::string name, Schema schema);
+    /// Object: exactly one of these (optional) fields must be there.
+    Schema& exactlyOne(std::vector<std::string> names);
+    /// Object: a field of the contract that this version does not honour: asking for something with
+    /// it is Unsupported with this hint. Not in the OpenAPI document. Empty values, null, zero and
+    /// false ask for nothing and pass.
+    Schema& later(std::string name, std::string hint);
+    /// Object: a field that would make sense and cannot be chosen here, in any version: InvalidSpec
+    /// with this hint. Else as later().
+    Schema& fixed(std::string name, std::string hint);
+    /// Object: unknown fields are welcome (the default: each is an error).
+    Schema& open();
+    /// Object: takes over all the fields of another one.
+    Schema& mergeFields(const Schema& other);
+    /// Array and map: number of items; string: number of characters.
+    Schema& sizes(std::size_t least, std::size_t most);
+    Schema& nullable();
+    Schema& describe(std::string text);
+    Schema& example(Json value);
+    Schema& fallback(Json value);  ///< shown as `default`
+    /// Stands in `components/schemas` under this name and is referred to.
+    Schema& named(std::string name);
+
+    /// Appends to `faults` all that is wrong with `value`; `pointer` is where it stands.
+    void check(const Json& value, const std::string& pointer, Faults& faults) const;
+    /// Throws Error(InvalidArgument) with every fault, or, if the only fault is to ask for it,
+    /// Error(InvalidSpec) for what is fixed() and Error(Unsupported) for what comes later(). `what`
+    /// begins the message: "the body".
+    void validate(const Json& value, const std::string& what) const;
+    /// A value that fits: the first example, else one made of the examples, defaults and formats of
+    /// its parts. `whole`: with every field, as an answer has; else only what must be there.
+    Json sample(bool whole) const;
+    const std::vector<Json>& examples() const { return examples_; }
+    /// The JSON Schema of it; named parts go into `components` once.
+    Json toOpenApi(Json& components) const;
+
+    enum class Kind { Any, Object, Array, Map, String, Integer, Number, Boolean };
+    Kind kind() const { return kind_; }
+    const Schema* items() const { return items_.get(); }
+
+private:
+    struct Field {
+        std::string name;
+        std::shared_ptr<const Schema> schema;
+        bool needed = false;
+    };
+    struct Later {
+        std::string name;
+        std::string hint;
+        bool never = false;
+    };
+
+    explicit Schema(Kind kind) : kind_(kind) {}
+    const Field* field(std::string_view name) const;
+    void checkObject(const Json& value, const std::string& pointer, Faults& faults) const;
+    void checkMap(const Json& value, const std::string& pointer, Faults& faults) const;
+    void checkArray(const Json& value, const std::string& pointer, Faults& faults) const;
+    void checkString(const std::string& value, const std::string& pointer, Faults& faults) const;
+    void checkNumber(const Json& value, const std::string& pointer, Faults& faults) const;
+    bool checkCount(std::size_t count, const char* unit, const std::string& pointer,
+                    Faults& faults) const;
+    Json body(Json& components) const;
+
+    Kind kind_;
+    std::string name_;
+    std::string description_;
+    std::vector<Json> examples_;
+    std::optional<Json> fallback_;
+    bool nullable_ = false;
+    std::vector<Field> fields_;
+    std::vector<Later> later_;
+    std::vector<std::string> exactly_one_;
+    bool open_ = false;
+    std::shared_ptr<const Schema> items_;  ///< of an array or a map
+    const Format* format_ = nullptr;       ///< of a string, or of a map's keys
+    std::vector<std::string> values_;      ///< of an enumeration
+    std::optional<std::size_t> least_size_;
+    std::optional<std::size_t> most_size_;
+    std::optional<double> least_;
+    std::optional<double> most_;
+};
+
+/// The `type` of JSON Schema; "value" for Any.
+const char* typeName(Schema::Kind kind);
+
+/// A JSON pointer one level down, with "~" and "/" of the name escaped.
+std::string pointerTo(const std::string& parent, std::string_view name);
+
+/// Throws as Schema::validate() does; nothing if there is no fault.
+void throwFaults(const Faults& faults, const std::string& what);
+
+}  // namespace hearth::rest

@@ -1,0 +1,86 @@
+#include <cmath>
+
+#include "api/rest/schema/Schema.h"
+
+namespace hearth::rest {
+namespace {
+
+Json numberOf(double value) {
+    if (std::floor(value) == value && std::abs(value) < 1e15) {
+        return static_cast<std::int64_t>(value);
+    }
+    return value;
+}
+
+}  // namespace
+
+Json Schema::toOpenApi(Json& components) const {
+    if (name_.empty()) return body(components);
+    if (!components.contains(name_)) {
+        components[name_] = Json::object();  // keeps its place, and ends a recursion
+        Json whole = body(components);
+        components[name_] = std::move(whole);
+    }
+    const Json reference = {{"$ref", "#/components/schemas/" + name_}};
+    if (!nullable_) return reference;
+    return {{"anyOf", {reference, {{"type", "null"}}}}};
+}
+
+Json Schema::body(Json& components) const {
+    Json out = Json::object();
+    if (kind_ != Kind::Any) {
+        const bool null_here = nullable_ && name_.empty();
+        out["type"] = null_here ? Json::array({typeName(kind_), "null"}) : Json(typeName(kind_));
+    }
+    if (!description_.empty()) out["description"] = description_;
+    if (kind_ == Kind::Object) {
+        Json properties = Json::object();
+        Json needed = Json::array();
+        for (const Field& field : fields_) {
+            properties[field.name] = field.schema->toOpenApi(components);
+            if (field.needed) needed.push_back(field.name);
+        }
+        if (!properties.empty()) out["properties"] = std::move(properties);
+        if (!needed.empty()) out["required"] = std::move(needed);
+        if (!exactly_one_.empty()) {
+            Json& choices = out["oneOf"] = Json::array();
+            for (const std::string& name : exactly_one_) {
+                choices.push_back({{"required", Json::array({name})}});
+            }
+        }
+        if (!open_) out["additionalProperties"] = false;
+    }
+    if (kind_ == Kind::Map) {
+        if (!format_->pattern.empty()) out["propertyNames"] = {{"pattern", format_->pattern}};
+        out["additionalProperties"] = items_->toOpenApi(components);
+        if (most_size_) out["maxProperties"] = *most_size_;
+    }
+    if (kind_ == Kind::Array) {
+        out["items"] = items_->toOpenApi(components);
+        if (least_size_) out["minItems"] = *least_size_;
+        if (most_size_) out["maxItems"] = *most_size_;
+    }
+    if (kind_ == Kind::String) {
+        if (!values_.empty()) {
+            out["enum"] = values_;
+            if (nullable_) out["enum"].push_back(nullptr);
+        }
+        if (format_ != nullptr) {
+            if (format_ == &kBase64) {
+                out["contentEncoding"] = "base64";
+            } else {
+                out["format"] = format_->name;
+            }
+            if (!format_->pattern.empty()) out["pattern"] = format_->pattern;
+        }
+        if (least_size_) out["minLength"] = *least_size_;
+        if (most_size_) out["maxLength"] = *most_size_;
+    }
+    if (least_) out["minimum"] = numberOf(*least_);
+    if (most_) out["maximum"] = numberOf(*most_);
+    if (fallback_) out["default"] = *fallback_;
+    if (!examples_.empty()) out["examples"] = examples_;
+    return out;
+}
+
+}  // namespace hearth::rest

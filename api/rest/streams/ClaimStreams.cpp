@@ -1,0 +1,159 @@
+#include "api/rest/streams/ClaimStreams.h"
+
+#include <pthread.h>
+
+#include <exception>
+#include <utility>
+#include <variant>
+
+#include "api/http/Problem.h"
+#include "api/rest/streams/Sse.h"
+#include "base/Error.h"
+
+namespace hearth::rest {
+namespace {
+
+constexpr int kRunners = 4;
+constexpr std::chrono::seconds kLookAgain{1};
+
+Json progressJson(const controller::ClaimWait::Progress& progress) {
+    Json data{{"for", progress.what_for}};
+    data["place"] = progress.place > 0 ? Json(progress.place) : Json();
+    data["of"] = progress.place > 0 ? Json(progress.of) : Json();
+    data["estimateSeconds"] = progress.estimate ? Json(progress.estimate->count()) : Json();
+    return data;
+}
+
+}  // namespace
+
+/// One answer. Of the looking thread while it waits, then of the one that runs its claim.
+struct ClaimStreams::Waiting {
+    std::string tenant;
+    std::shared_ptr<api::Stream> stream;
+    std::shared_ptr<controller::ClaimWait> wait;
+    Run run;
+    api::ProblemContext context;
+    std::shared_ptr<void> subscription;
+    std::string told;  ///< the last `waiting`
+
+    void fail(const Error& error) const {
+        const api::Response response = api::problem(error, context);
+        stream->send(sseEvent("problem", 0, parseJson(std::get<std::string>(response.body))));
+        stream->finish();
+    }
+};
+
+void ClaimStreams::Inbox::mark() {
+    const std::lock_guard lock(mutex);
+    news = true;
+    changed.notify_one();
+}
+
+ClaimStreams::ClaimStreams(const Clock& clock) : clock_(clock) {
+    threads_.emplace_back([this](const std::stop_token& stop) { lookLoop(stop); });
+    ::pthread_setname_np(threads_.back().native_handle(), "claim-streams");
+    for (int i = 0; i < kRunners; ++i) {
+        threads_.emplace_back([this](const std::stop_token& stop) { runLoop(stop); });
+        ::pthread_setname_np(threads_.back().native_handle(), "claim-run");
+    }
+}
+
+ClaimStreams::~ClaimStreams() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    threads_.clear();
+    std::vector<std::shared_ptr<Waiting>> left;
+    Line due;
+    const std::lock_guard lock(inbox_->mutex);
+    left.swap(inbox_->waiting);
+    std::swap(due, inbox_->to_run);
+}
+
+api::Response ClaimStreams::answer(const api::Request& request, const std::string& tenant,
+                                   std::shared_ptr<controller::ClaimWait> wait, Run run) {
+    const auto one = std::make_shared<Waiting>();
+    one->tenant = tenant;
+    one->wait = std::move(wait);
+    one->run = std::move(run);
+    one->context = api::problemContext(request);
+    return sseResponse([inbox = inbox_, one](std::shared_ptr<api::Stream> stream) {
+        one->stream = std::move(stream);
+        const auto mark = [weak = std::weak_ptr<Inbox>(inbox)] {
+            if (const std::shared_ptr<Inbox> alive = weak.lock()) alive->mark();
+        };
+        one->stream->onClosed(mark);
+        one->subscription = one->wait->subscribe(mark);
+        {
+            const std::lock_guard lock(inbox->mutex);
+            inbox->waiting.push_back(one);
+        }
+        inbox->mark();
+    });
+}
+
+void ClaimStreams::lookLoop(const std::stop_token& stop) {
+    while (true) {
+        std::vector<std::shared_ptr<Waiting>> now;
+        {
+            std::unique_lock lock(inbox_->mutex);
+            inbox_->changed.wait_for(lock, stop, kLookAgain, [this] { return inbox_->news; });
+            if (stop.stop_requested()) return;
+            inbox_->news = false;
+            now.swap(inbox_->waiting);
+        }
+        // Those that go are let go here, without the lock: that takes them out of their lines.
+        std::erase_if(now, [this](const auto& one) { return !look(one); });
+        const std::lock_guard lock(inbox_->mutex);
+        inbox_->waiting.insert(inbox_->waiting.begin(), now.begin(), now.end());
+    }
+}
+
+bool ClaimStreams::look(const std::shared_ptr<Waiting>& one) {
+    if (one->stream->closed()) return false;
+    if (one->wait->due() || clock_.now() >= one->wait->until()) {
+        const std::lock_guard lock(inbox_->mutex);
+        inbox_->to_run.push(one->tenant, one);
+        inbox_->due.notify_one();
+        return false;
+    }
+    const auto progress = one->wait->progress();
+    if (!progress || one->stream->pending() > 0) return true;
+    std::string event = sseEvent("waiting", 0, progressJson(*progress));
+    if (event != one->told) one->stream->send(event);
+    one->told = std::move(event);
+    return true;
+}
+
+void ClaimStreams::runLoop(const std::stop_token& stop) {
+    while (true) {
+        std::shared_ptr<Waiting> one;
+        {
+            std::unique_lock lock(inbox_->mutex);
+            if (!inbox_->due.wait(lock, stop, [this] { return !inbox_->to_run.empty(); })) return;
+            if (stop.stop_requested()) return;
+            one = inbox_->to_run.pop();
+        }
+        if (one->stream->closed()) continue;
+        // The top of this thread: what fails is told on its own stream.
+        try {
+            controller::ClaimPatience patience;
+            patience.waits = false;
+            patience.wait = one->wait;
+            one->run(one->stream, patience);
+        } catch (const controller::MustWait&) {  // another sandbox than the one that failed
+            one->subscription = one->wait->subscribe([weak = std::weak_ptr<Inbox>(inbox_)] {
+                if (const std::shared_ptr<Inbox> alive = weak.lock()) alive->mark();
+            });
+            {
+                const std::lock_guard lock(inbox_->mutex);
+                inbox_->waiting.push_back(one);
+            }
+            inbox_->mark();
+        } catch (const Error& e) {
+            one->fail(e);
+        } catch (const std::exception&) {
+            one->fail(Error(ErrorCode::Internal, "the server failed to answer this request"));
+        }
+    }
+}
+
+}  // namespace hearth::rest

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/http/Handler.h"
+#include "base/Clock.h"
+#include "base/tenants/FairLine.h"
+#include "controller/claims/ClaimWait.h"
+#include "controller/contract/ClaimPatience.h"
+
+namespace hearth::rest {
+
+/// Answers that stream while their claim stands in line: `waiting` tells its place, and what the
+/// claim's last run sends comes after it. One thread looks after all of them and a few run claims;
+/// one that waits holds none. A client that hangs up has left the line. Thread-safe; must outlive
+/// the front.
+class ClaimStreams {
+public:
+    explicit ClaimStreams(const Clock& clock);
+    ~ClaimStreams();
+    ClaimStreams(const ClaimStreams&) = delete;
+    ClaimStreams& operator=(const ClaimStreams&) = delete;
+
+    /// Claims with this patience and goes on with the stream. Throws MustWait where it has to wait
+    /// still; an Error is told as `problem`, the last event.
+    using Run =
+        std::function<void(const std::shared_ptr<api::Stream>&, const controller::ClaimPatience&)>;
+    /// The answer of a request of `tenant` whose claim stands in line with `wait`. `run` owns what
+    /// it uses. Tenants take turns for the threads that run claims.
+    api::Response answer(const api::Request& request, const std::string& tenant,
+                         std::shared_ptr<controller::ClaimWait> wait, Run run);
+
+private:
+    struct Waiting;
+    using Line = FairLine<std::shared_ptr<Waiting>>;
+    /// The part that callbacks of others reach; it outlives this object for as long as they do.
+    struct Inbox {
+        std::mutex mutex;
+        std::condition_variable_any changed;
+        std::condition_variable_any due;
+        bool news = false;                              // guarded by mutex
+        std::vector<std::shared_ptr<Waiting>> waiting;  // guarded by mutex
+        Line to_run;                                    // guarded by mutex
+
+        void mark();
+    };
+
+    void lookLoop(const std::stop_token& stop);
+    void runLoop(const std::stop_token& stop);
+    /// False once it need not be looked at any more.
+    bool look(const std::shared_ptr<Waiting>& one);
+
+    const Clock& clock_;
+    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    std::vector<std::jthread> threads_;
+};
+
+}  // namespace hearth::rest

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include "api/http/Handler.h"
+#include "api/rest/streams/Turnstile.h"
+#include "controller/contract/Events.h"
+
+namespace hearth::rest {
+
+/// Follows the events that one principal may see, as server-sent events named by their type, with
+/// their id. Holds no thread and waits while the client is slow, as ExecutionStream does. Ends only
+/// with the client or the server. `events` must outlive the stream.
+class EventStream : public std::enable_shared_from_this<EventStream> {
+public:
+    /// `query.since` is where it begins.
+    static void start(controller::Events& events, controller::Principal who,
+                      controller::EventQuery query, std::shared_ptr<api::Stream> stream);
+
+private:
+    struct Key {};
+
+public:
+    EventStream(Key key, controller::Events& events, controller::Principal who,
+                controller::EventQuery query, std::shared_ptr<api::Stream> stream);
+
+private:
+    void begin();
+    void pump();
+    void step();
+
+    controller::Events& events_;
+    controller::Principal who_;
+    std::shared_ptr<api::Stream> stream_;
+    std::shared_ptr<void> subscription_;
+    Turnstile turnstile_;
+    controller::EventQuery query_;  ///< moves on; only inside a step
+};
+
+}  // namespace hearth::rest

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "controller/contract/Executions.h"
+
+namespace hearth::rest {
+
+/// An answer with so much output and results is made and sent in pieces.
+inline constexpr std::uint64_t kLongOutput = 128U << 10U;
+
+/// The JSON of an execution, exactly as dumpJson(executionJson()) has it, made piece by piece from
+/// what the execution keeps: however much that is, only a piece of it is ever here. Text is
+/// repaired and escaped as it goes, also where a character is cut by a piece.
+///
+/// Of an execution that still runs the output up to the moment of `view` is told; what is dropped
+/// before it could be read is counted in `droppedBytes`. Not thread-safe; no callbacks.
+class ExecutionPieces {
+public:
+    /// `view` is one of `execution` that withholds output and results.
+    ExecutionPieces(std::shared_ptr<controller::Execution> execution,
+                    controller::ExecutionView view, std::string trace_id, std::string origin,
+                    std::size_t read_size = kReadSize);
+
+    /// Appends the next piece, some ten KiB as a rule and perhaps nothing. False once all is told.
+    bool next(std::string& out);
+
+    static constexpr std::size_t kReadSize = 8U << 10U;
+
+private:
+    enum class Stage { Head, Stdout, Stderr, Results, Done };
+
+    std::string document() const;
+    void tellOutput(std::string& out);
+    void tellText(std::string& out, std::string_view bytes, bool last);
+    void afterOutput(std::string& out);
+    void tellResults(std::string& out);
+
+    std::shared_ptr<controller::Execution> execution_;
+    controller::ExecutionView view_;
+    const std::string trace_id_;
+    const std::string origin_;
+    const std::size_t read_size_;
+    Stage stage_ = Stage::Head;
+    std::uint64_t offset_ = 0;  ///< behind the last byte read, over both channels
+    std::uint64_t told_ = 0;    ///< bytes of output
+    std::string held_;          ///< the beginning of a character
+    std::size_t results_ = 0;   ///< told, or begun
+    controller::ResultPtr result_;
+    std::size_t result_at_ = 0;  ///< what of it has been told
+};
+
+}  // namespace hearth::rest

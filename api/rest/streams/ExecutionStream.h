@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/http/Handler.h"
+#include "api/rest/streams/ExecutionPieces.h"
+#include "api/rest/streams/StreamedJson.h"
+#include "api/rest/streams/Turnstile.h"
+#include "controller/contract/Executions.h"
+
+namespace hearth::rest {
+
+/// Carries the output of one execution to one client as server-sent events, without a thread of its
+/// own: it moves whenever the execution has something new or the client has taken what was queued,
+/// and stops while more than Stream::kHighWater bytes wait for the client. What has to be read from
+/// the disk moves on the thread of `answers`, since the callbacks' threads must not wait. The
+/// execution goes on whether anybody listens or not. Thread-safe; lives until the stream has ended.
+///
+/// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` where the bytes are
+/// not UTF-8; `result`; `error`; `exit`, always last, with the execution. The id of a piece of
+/// output is the offset behind its last byte and that of a result its place in the output, both
+/// plus the number of results so far, so Last-Event-ID names exactly what is still missing, also
+/// after a restart of the server. `droppedBytes` in a piece says that so many bytes before it were
+/// not kept. A character that is cut by the end of a piece is held back until its rest comes, the
+/// other channel speaks, or the execution ends.
+class ExecutionStream : public std::enable_shared_from_this<ExecutionStream> {
+public:
+    struct Options {
+        /// The last id that the client has; nullopt: from the start, with `started`.
+        std::optional<std::uint64_t> after;
+        std::string trace_id;
+        std::string origin{};  ///< before the urls of artifacts
+    };
+
+    /// Begins; everything else happens in the callbacks of the two, except what is on the disk and
+    /// an `exit` with much output, which `answers` carry.
+    static void start(std::shared_ptr<controller::Execution> execution,
+                      std::shared_ptr<api::Stream> stream, Options options, StreamedJson& answers);
+
+private:
+    struct Key {};
+
+public:
+    ExecutionStream(Key key, std::shared_ptr<controller::Execution> execution,
+                    std::shared_ptr<api::Stream> stream, Options options, StreamedJson& answers);
+
+private:
+    void begin();
+    void pump();
+    void step();
+    /// From here on `answers_` move it; the last that a step does.
+    void handOver();
+    /// What is next, for `answers_`; false after the last.
+    bool piece(std::string& out);
+    /// One bounded piece of the way. False if there is nothing yet.
+    bool move(bool ended);
+    /// Looks for the place that the client's last id names. False while it is not known yet: after
+    /// a restart of the server output and results come back from the agent.
+    bool find(bool ended);
+    /// Sends what comes next. False if there is nothing yet; the end is begun if `ended`.
+    bool advance(bool ended);
+    /// To the client, or into the piece that is being made.
+    void send(std::string bytes);
+    /// Before how much output the next result stands; nullopt if there is none yet. A stored one is
+    /// read and parsed for it, so its place is kept.
+    std::optional<std::uint64_t> nextResult();
+    void show(const controller::ResultPtr& result);
+    void take(const controller::OutputChunk& chunk);
+    void flush();
+    void sendOutput(const std::string& bytes);
+    /// A piece of a result that is too long to be queued at once.
+    void sendShown();
+    void end();
+    void release();
+
+    std::shared_ptr<controller::Execution> execution_;
+    std::shared_ptr<api::Stream> stream_;
+    Options options_;
+    StreamedJson& answers_;
+    std::shared_ptr<void> subscription_;  ///< set in begin(), dropped in release()
+    std::atomic<bool> begun_ = false;     ///< begin() has set all callbacks: they may be handed on
+
+    Turnstile turnstile_;
+    bool done_ = false;  ///< only inside a step of the turnstile
+    // Only inside a step, and of the thread of `answers_` once it is handed over.
+    std::uint64_t offset_ = 0;                  ///< behind the last byte read
+    std::uint64_t sent_ = 0;                    ///< behind the last byte sent
+    std::size_t results_ = 0;                   ///< read and sent
+    std::optional<std::uint64_t> next_result_;  ///< what nextResult() found
+    bool no_more_results_ = false;
+    bool found_ = true;          ///< the place to begin is known
+    std::uint64_t dropped_ = 0;  ///< before the next piece to be sent
+    std::string held_;           ///< the beginning of a character
+    int held_channel_ = 1;
+    controller::ResultPtr shown_;  ///< a long result that is being sent
+    std::size_t shown_at_ = 0;     ///< what of it has been sent
+    bool started_ = false;
+    bool told_ = false;                        ///< the whole `exit` is sent
+    std::string* out_ = nullptr;               ///< the piece that is being made
+    std::unique_ptr<ExecutionPieces> ending_;  ///< the rest of a long `exit`
+};
+
+}  // namespace hearth::rest

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "api/http/Handler.h"
+#include "base/tenants/FairLine.h"
+
+namespace hearth::rest {
+
+/// Appends the next piece of an answer, some 100 KiB at most and perhaps nothing; false once that
+/// was all. May read the disk. Throws: then the answer is cut off.
+using PieceSource = std::function<bool(std::string& out)>;
+
+/// Carries answers that are too long to be held: each is made piece by piece, and only while the
+/// client has taken most of what went before, so an answer that nobody reads costs what its stream
+/// queues. One thread makes all of them by turns, because neither the front's thread nor a worker
+/// can be held up for so long; each tenant has a turn, and so has each answer of a tenant.
+/// Thread-safe; must outlive the front.
+class StreamedJson {
+public:
+    StreamedJson();
+    /// Answers under way are let go.
+    ~StreamedJson();
+    StreamedJson(const StreamedJson&) = delete;
+    StreamedJson& operator=(const StreamedJson&) = delete;
+
+    /// Sends all that `source` makes, then ends the stream. Takes over the stream's callbacks.
+    void send(std::shared_ptr<api::Stream> stream, PieceSource source);
+
+    /// What `source` makes, as JSON that is streamed.
+    api::Response stream(PieceSource source, int status = 200);
+    /// The same, but at once and with its length if it turns out to be short.
+    api::Response respond(PieceSource source, int status = 200);
+
+private:
+    struct Answer;
+    /// What the streams' callbacks reach; it outlives this object for as long as they do.
+    struct Inbox {
+        std::mutex mutex;
+        std::condition_variable_any changed;
+        FairLine<std::shared_ptr<Answer>> due;  // guarded by mutex
+        bool closed = false;                    // guarded by mutex
+
+        void add(std::shared_ptr<Answer> answer);
+    };
+
+    void loop(const std::stop_token& stop);
+    /// Some pieces of one answer, and no more than a moment; true if it wants another turn.
+    static bool turn(Answer& answer);
+
+    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    std::jthread thread_;
+};
+
+}  // namespace hearth::rest

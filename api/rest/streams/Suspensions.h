@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "api/http/Handler.h"
+#include "controller/contract/ClaimPatience.h"
+#include "controller/contract/Executions.h"
+
+namespace hearth::rest {
+
+/// The answer that `make` gives once the execution has finished or `until` has come. The worker
+/// waits for a moment, in which most executions end; a longer one is waited for without it.
+api::Response whenFinished(const Clock& clock,
+                           const std::shared_ptr<controller::Execution>& execution, TimePoint until,
+                           const std::function<api::Response()>& make);
+
+/// The answer of `claim`, which claims with the patience that it is given and is called again where
+/// it had to wait. It stands in line without a worker, and a client that hangs up has left it.
+/// `claim` owns what it uses, but for the request.
+api::Response whenClaimed(
+    api::Request& request,
+    const std::function<api::Response(const controller::ClaimPatience&)>& claim);
+
+}  // namespace hearth::rest

@@ -1,0 +1,67 @@
+#include "api/serve/Capabilities.h"
+
+#include "api/mcp/protocol/Era.h"
+
+namespace hearth::program {
+namespace {
+
+/// As an agent of a pool with this image told; empty while there is none.
+std::vector<std::string> languagesOf(const std::string& image, const controller::SpecStore& specs,
+                                     const pool::WarmPool& warm) {
+    for (const controller::PoolPtr& pool : specs.all()) {
+        if (pool->spec.image != image) continue;
+        if (auto known = warm.languages(pool->name)) return *std::move(known);
+    }
+    return {};
+}
+
+Json imagesOf(const pool::RuntimeFacts& facts, const controller::SpecStore& specs,
+              const pool::WarmPool& warm) {
+    Json images = Json::array();
+    for (const std::string& image : facts.images) {
+        const auto note = facts.image_notes.find(image);
+        if (note == facts.image_notes.end()) {
+            images.push_back({{"name", image}, {"languages", languagesOf(image, specs, warm)}});
+            continue;
+        }
+        images.push_back({{"name", image},
+                          {"digest", note->second.digest},
+                          {"reference", note->second.reference},
+                          {"languages", note->second.languages}});
+    }
+    return images;
+}
+
+/// Of MCP, the newest first.
+Json revisions() {
+    Json all = mcp::kModernVersions;
+    for (const std::string_view version : mcp::kLegacyVersions) all.push_back(version);
+    return all;
+}
+
+}  // namespace
+
+Json capabilities(const cli::ServeConfig& config, pool::ContainerRuntime& runtime,
+                  const controller::SpecStore& specs, const pool::WarmPool& warm,
+                  const broker::EgressGateway& broker) {
+    const pool::RuntimeFacts facts = runtime.facts();
+    return {
+        {"version", HEARTH_VERSION},
+        {"runtime", facts.name},
+        {"runtimeVersion", facts.version},
+        {"isolation",
+         {{"userNamespaces", facts.user_namespaces},
+          {"seccomp", facts.seccomp},
+          {"cgroup", facts.cgroup},
+          {"network", "None"},  // of its own: what is allowed goes through the broker
+          {"knownHoles", facts.holes}}},
+        {"images", imagesOf(facts, specs, warm)},
+        {"onDemand",
+         {{"allow", *config.on_demand_allow}, {"maxSandboxes", *config.on_demand_max_sandboxes}}},
+        {"networks", Json::array({"None", "Mirror", "Egress"})},
+        {"mirrors", broker.mirrored()},
+        {"gpus", Json::array()},
+        {"protocols", {{"rest", "v1"}, {"mcp", revisions()}}}};
+}
+
+}  // namespace hearth::program

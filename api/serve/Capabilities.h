@@ -1,0 +1,18 @@
+#pragma once
+
+#include "api/config/ServeConfig.h"
+#include "base/Json.h"
+#include "controller/egress/EgressGateway.h"
+#include "controller/store/SpecStore.h"
+#include "pool/runtime/ContainerRuntime.h"
+#include "pool/warm/WarmPool.h"
+
+namespace hearth::program {
+
+/// The document of GET /v1/capabilities: the runtime, the isolation in force, images, languages,
+/// ways out, protocols. Asks the runtime each time; thread-safe.
+Json capabilities(const cli::ServeConfig& config, pool::ContainerRuntime& runtime,
+                  const controller::SpecStore& specs, const pool::WarmPool& warm,
+                  const broker::EgressGateway& broker);
+
+}  // namespace hearth::program

@@ -1,0 +1,431 @@
+#include "api/serve/HearthServer.h"
+
+#include <malloc.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "api/auth/Authenticator.h"
+#include "api/http/front/Front.h"
+#include "api/http/front/OperationsServer.h"
+#include "api/serve/Capabilities.h"
+#include "api/serve/Endpoints.h"
+#include "api/serve/PartOptions.h"
+#include "api/serve/PrivilegedSetup.h"
+#include "api/serve/ProgramPath.h"
+#include "api/serve/SignalThread.h"
+#include "api/serve/StartupGate.h"
+#include "base/Error.h"
+#include "controller/ControlPlane.h"
+#include "controller/Services.h"
+#include "controller/egress/EgressGateway.h"
+#include "controller/egress/images/OperatorProxy.h"
+#include "controller/store/DatabaseFile.h"
+#include "controller/store/SecretKey.h"
+#include "controller/store/StateFiles.h"
+#include "controller/store/TokenStore.h"
+#include "metrics/LogWriter.h"
+#include "pool/launcher/LauncherClient.h"
+#include "pool/runtime/docker/DockerRuntime.h"
+#include "pool/runtime/oci/OciRuntime.h"
+
+namespace hearth::program {
+namespace {
+
+constexpr auto kWarmUpGrace = std::chrono::seconds(30);
+constexpr auto kShutdownWait = std::chrono::seconds(15);
+constexpr int kLauncherDied = 70;
+constexpr auto kListens = std::chrono::seconds(1);
+constexpr const char* kClosed =
+    "hearth token create --role admin --offline, then start the server again; or serve "
+    "--open-loopback";
+
+/// The server's standard streams. Made as root: afterwards a pipe of root's cannot be opened again.
+struct Terminal {
+    metrics::LogOutput words{1};
+    metrics::LogOutput log{2};
+};
+
+/// The object graph. Members are declared in the order in which they need each other, so they end
+/// in the reverse.
+class HearthServer {
+public:
+    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground,
+                 const RuntimeFactory& given, SignalThread& signals, const Terminal& terminal)
+        : config_(config),
+          signals_(signals),
+          terminal_(terminal),
+          ground_(std::move(ground)),
+          log_writer_(terminal.log, metrics_),
+          log_(log_writer_, *config.log_level),
+          reserve_(stateReserve(config, ground_.instance)),
+          database_(controller::databasePath(ground_.instance.data_dir), ground_.used_before, log_,
+                    metrics_),
+          token_history_(controller::tokenHistoryPath(ground_.instance.data_dir),
+                         ground_.used_before && database_.begunAnew()),
+          journal_(database_.path(), clock_, log_,
+                   {.reserve = &reserve_, .metrics = &metrics_, .file = &database_}),
+          tokens_(journal_, token_history_, configuredTokens(config), clock_,
+                  *config.open_loopback),
+          secret_key_(controller::keptSecretKey(
+              controller::secretKeyPath(ground_.instance.data_dir), journal_)),
+          runtime_(makeRuntime(given)),
+          lock_(std::move(ground_.lock)),
+          plane_({*runtime_, poller_, journal_, metrics_, log_, clock_}, planeOptions()),
+          audit_(*config.audit_log, clock_, log_, metrics_),
+          services_{
+              plane_.pools,
+              plane_.workspaces,
+              plane_.executions,
+              plane_.contexts,
+              plane_.packages,
+              plane_.events,
+              tokens_,
+              metrics_,
+              log_,
+              clock_,
+              [this] {
+                  return capabilities(config_, *runtime_, plane_.specs, plane_.warm, plane_.broker);
+              },
+              secret_key_,
+              [this](const controller::SignedLink& link) {
+                  controller::ArtifactStore::Kept kept =
+                      plane_.artifact_store.open({link.tenant, link.workspace, link.artifact});
+                  return std::pair(std::move(kept.fd), kept.size);
+              },
+              &audit_},
+          authenticator_(tokens_),
+          rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
+          worker_shares_(auth::WorkerShares::boundsOf(*config.workers)),
+          endpoints_(config, services_, authenticator_, worker_shares_, rate_limits_),
+          doorway_(endpoints_),
+          operations_(*config.ops_listen, metrics_, log_, clock_, [this] { return ready(); }),
+          front_(frontOptions(config), doorway_, metrics_, log_, clock_) {
+        noteUse(ground_);
+    }
+
+    /// Serves until it is told to end. Whatever fails on the way, what was begun is ended as after
+    /// a signal: no sandbox is left behind without a server.
+    int run() {
+        const std::stop_callback no_images(signals_.ended(), [this] { runtime_->stopFetching(); });
+        try {
+            start();
+            while (signals_.wait() == SignalThread::News::HangUp) audit_.reopen();
+        } catch (...) {
+            stop();
+            throw;
+        }
+        return stop();
+    }
+
+private:
+    std::unique_ptr<pool::ContainerRuntime> makeRuntime(const RuntimeFactory& given) {
+        if (given) return given(clock_);
+        if (ground_.docker) {
+            auto docker = std::make_unique<pool::DockerRuntime>(
+                ground_.instance, std::move(ground_.docker), besideProgram("hearth-agent"),
+                *config_.docker_agent);
+            log_.info("docker.agent", {{"mode", cli::agentModeName(docker->agentChoice().mode)},
+                                       {"why", docker->agentChoice().reason}});
+            return docker;
+        }
+        launcher_ = std::make_unique<pool::LauncherClient>(
+            std::move(ground_.launcher), log_,
+            [this] {
+                log_.error("launcher.died", {{"hint", "sandboxes live on; start hearth again"}});
+                launcher_died_ = true;
+                signals_.end();
+            },
+            pool::LauncherClient::Waiting{
+                .stuck = [this](const std::string& operation, std::size_t count) {
+                    metrics_.launcherOperationsStuck(operation, static_cast<double>(count));
+                }});
+        return std::make_unique<pool::OciRuntime>(ground_.instance, *launcher_);
+    }
+
+    /// With the runtime made: workspaces lie on a disk of ours where there is a launcher.
+    controller::PlaneOptions planeOptions() const {
+        const std::string& data = ground_.instance.data_dir;
+        return {.secret_key = secret_key_,
+                .default_pool = *config_.default_pool,
+                .marks = ground_.instance.run_dir + "/marks/claimed",
+                .layers = data + "/state/layers",
+                .artifacts = data + "/state/artifacts",
+                .on_demand = onDemandRules(config_),
+                .insecure_registries = *config_.insecure_registries,
+                .egress = brokerOptions(config_, ground_.instance, secret_key_),
+                .deny = denySet(config_),
+                .proxy = broker::OperatorProxy::ofEnvironment(),
+                .disk = launcher_ ? workspaceBudget(config_, ground_.instance)
+                                  : controller::DiskBudget(),
+                .reserve = &reserve_};
+    }
+
+    /// The addresses first: who cannot have them has made nothing yet.
+    void start() {
+        cli::checkExposure(config_, tokens_.configured());
+        tellAccess();
+        operations_.start();
+        front_.start();
+        for (const controller::PoolPtr& pool : plane_.specs.all()) metrics_.bornPool(pool->name);
+        for (const controller::Pool& pool : ground_.declared) declare(pool);
+        warnOfMissingDefault();
+        doorway_.say("asking the sandboxes of before who they are");
+        plane_.recover();
+        plane_.begin();
+        plane_.loop.start();
+        looping_ = true;
+        plane_.reclaimer.start();
+        prepareImages();
+        if (ending()) return;
+        started_at_ = clock_.now();
+        doorway_.open();
+        greet();
+    }
+
+    /// A disk that takes no change keeps nobody from being served by what is stored.
+    void declare(const controller::Pool& pool) {
+        try {
+            plane_.pools.declare(pool);
+        } catch (const Error& e) {
+            if (e.code() != ErrorCode::DiskFull && e.code() != ErrorCode::Unavailable) throw;
+            log_.error("pool.not_declared",
+                       {{"pool", pool.name},
+                        {"error", e.what()},
+                        {"hint",
+                         "what is stored of it is in force; free the disk, then start the "
+                         "server again or: hearth apply -f FILE"}});
+        }
+    }
+
+    /// Says why nobody is served, or why callers without a token are.
+    void tellAccess() {
+        if (tokens_.configured() || !token_history_.had()) return;
+        if (tokens_.open()) {
+            log_.warn("auth.opened", {{"by", config_.open_loopback.origin},
+                                      {"hint", "loopback callers are admin without a token"}});
+        } else {
+            log_.error("auth.closed", {{"error", "this instance has had tokens and has none now"},
+                                       {"hint", kClosed}});
+        }
+    }
+
+    bool ending() const { return signals_.ended().stop_requested(); }
+
+    /// Nobody is asked to wait for a sandbox while an image is unpacked for the first time. One
+    /// that cannot be prepared leaves its pool Degraded, which tells why.
+    void prepareImages() {
+        for (const controller::PoolPtr& pool : plane_.specs.all()) {
+            if (!pool->refused.empty() || !pool->on_demand.empty()) continue;
+            if (ending()) return;
+            const std::string& image = pool->spec.image;
+            const TimePoint begin = clock_.now();
+            log_.info("image.preparing", {{"pool", pool->name}, {"image", image}});
+            try {
+                if (!runtime_->readyImage(image)) {
+                    doorway_.say("unpacking image " + image);
+                    say("Unpacking image " + image +
+                        ", once; a large one takes about half a minute.    Stop: Ctrl-C\n");
+                }
+                runtime_->resolveImage(image);
+                log_.info("image.ready",
+                          {{"image", image}, {"seconds", toSeconds(clock_.now() - begin)}});
+            } catch (const std::exception& e) {
+                if (ending()) return;
+                log_.warn("image.not_ready", {{"image", image}, {"error", e.what()}});
+            }
+        }
+    }
+
+    /// Declared, and not on its way out.
+    bool declares(const std::string& name) const {
+        const controller::PoolPtr pool = plane_.specs.find(name);
+        return pool && !pool->deleting;
+    }
+    bool anyDeclared() const {
+        const std::vector<controller::PoolPtr> pools = plane_.specs.all();
+        return std::any_of(pools.begin(), pools.end(), [](const controller::PoolPtr& pool) {
+            return !pool->deleting && pool->on_demand.empty();
+        });
+    }
+
+    /// It may still be declared; until then who names no pool is told.
+    void warnOfMissingDefault() {
+        const std::string& name = *config_.default_pool;
+        if (name.empty() || declares(name)) return;
+        log_.warn("pool.default_missing",
+                  {{"pool", name},
+                   {"hint",
+                    "claims that name no pool are refused until it is declared: hearth "
+                    "apply -f, or name another with --default-pool"}});
+    }
+
+    /// Ready once every pool was filled, or after a grace: a pool that cannot be filled is
+    /// Degraded, and the others serve.
+    std::pair<bool, std::string> ready() {
+        if (stopping_) return {false, "stopping"};
+        if (!doorway_.isOpen()) return {false, doorway_.doing()};
+        if (plane_.pool_reconciler.drained()) {
+            return {false, "drained; the pools stay empty until the server is started again"};
+        }
+        if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
+            for (const controller::PoolPtr& pool : plane_.specs.all()) {
+                if (!pool->refused.empty()) continue;
+                if (plane_.warm.counts(pool->name).total() < pool->spec.warm_min ||
+                    plane_.statuses.of(pool->name).observed_generation == 0 ||
+                    plane_.warm.counts(pool->name).creating +
+                            plane_.warm.counts(pool->name).warming >
+                        0) {
+                    return {false, "pool " + pool->name + " is filling"};
+                }
+            }
+        }
+        warmed_up_ = true;
+        const std::string leftovers = plane_.orphans.condition();
+        return {true, leftovers.empty() ? "ready" : "ready; " + leftovers};
+    }
+
+    /// Every command in it works as it stands, whatever is on the PATH.
+    void greet() const {
+        const std::string url = "http://" + front_.address() + ":" + std::to_string(front_.port());
+        const std::string program = cli::programWord(cli::programPath(), std::getenv("PATH"));
+        const std::string& seed = *config_.compat;
+        const std::string there = url == "http://127.0.0.1:8080" ? "" : " --url " + url;
+        std::ostringstream words;
+        words << "Hearth " << HEARTH_VERSION << " serves\n"
+              << "  REST        " << url << "/v1      (docs: " << url << "/docs)\n"
+              << "  MCP         " << url
+              << (seed.empty()
+                      ? "/mcp     (" + program + " mcp-config claude-code" + there + ")"
+                      : "/hearth/mcp; the tools of " + seed + ": " + url + "/mcp, " + url + "/sse")
+              << "\n"
+              << "  operations  http://" << operations_.address() << ":" << operations_.port()
+              << "/metrics /healthz /readyz\n"
+              << firstStep(program, there) << "    Stop: Ctrl-C\n";
+        say(words.str());
+    }
+
+    /// Gives up on a terminal that takes no more.
+    void say(const std::string& words) const {
+        static_cast<void>(terminal_.words.say(words, kListens));
+    }
+
+    std::string firstStep(const std::string& program, const std::string& there) const {
+        if (!tokens_.configured() && !tokens_.open()) {
+            return "It has had tokens and has none now, so it serves nobody. Do: " +
+                   std::string(kClosed);
+        }
+        const std::string with = tokens_.configured() ? ", with HEARTH_TOKEN set: " : ": ";
+        const std::string& meant = *config_.default_pool;
+        if (!meant.empty() && !declares(meant)) {
+            return "The default pool " + meant + " is not declared. Declare it" + with + program +
+                   " apply" + there + " -f FILE";
+        }
+        if (!anyDeclared()) {
+            return "No pool is declared. Declare one" + with + program + " apply" + there +
+                   " -f FILE (sandbox_images/python/pool.yaml is one)";
+        }
+        return "Try" + with + program + " run" + there + " -l python -c 'print(1)'";
+    }
+
+    int stop() {
+        log_.info("server.stopping");
+        stopping_ = true;
+        plane_.queue.close(Error(ErrorCode::Unavailable, "the server is shutting down")
+                               .hint("try again when it was started again"));
+        plane_.on_demand.stop();
+        plane_.layers.stop();
+        front_.stop();
+        plane_.pool_reconciler.stopRefill();
+        runtime_->finishWithin(kShutdownWait);
+        if (looping_ && !launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy)
+            endWarm();
+        plane_.loop.stop();
+        journal_.flush(kShutdownWait);
+        operations_.stop();
+        lock_.reset();  // the launcher, which ends now, removes the folder if nobody lives
+        log_.info("server.stopped");
+        return launcher_died_ ? kLauncherDied : 0;
+    }
+
+    void endWarm() {
+        const auto warm = [](const pool::Member& member) {
+            return member.phase != pool::Phase::Claimed;
+        };
+        for (const pool::Member& member : plane_.warm.all()) {
+            if (warm(member)) plane_.endings.retire(member, EndReason::Shutdown);
+        }
+        const TimePoint until = clock_.now() + kShutdownWait;
+        for (TimePoint now = clock_.now(); now < until; now = clock_.now()) {
+            const std::uint64_t seen = plane_.warm.removals();
+            const std::vector<pool::Member> left = plane_.warm.all();
+            if (std::none_of(left.begin(), left.end(), warm)) return;
+            plane_.warm.awaitRemoval(seen,
+                                     std::chrono::ceil<std::chrono::milliseconds>(until - now));
+        }
+    }
+
+    const cli::ServeConfig& config_;
+    SignalThread& signals_;
+    const Terminal& terminal_;
+    PrivilegedSetup ground_;
+    SystemClock clock_;
+    metrics::Metrics metrics_;
+    metrics::LogWriter log_writer_;
+    metrics::Log log_;
+    const controller::DiskReserve reserve_;  ///< of the state's disk
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> warmed_up_{false};
+    std::atomic<bool> launcher_died_{false};
+    bool looping_ = false;
+    TimePoint started_at_{};
+    agent::Poller poller_;  ///< first: also the journal's callbacks hold clients of agents
+    controller::DatabaseFile database_;
+    controller::TokenHistory token_history_;
+    controller::Journal journal_;
+    controller::TokenStore tokens_;
+    /// Made last: with it the instance counts as used, and its token history is written by then.
+    const std::string secret_key_;
+    std::unique_ptr<pool::LauncherClient> launcher_;
+    std::unique_ptr<pool::ContainerRuntime> runtime_;
+    Fd lock_;  ///< goes before the launcher, which then finds that nobody needs the folder
+    controller::ControlPlane plane_;
+    metrics::AuditLog audit_;
+    controller::Services services_;
+    auth::Authenticator authenticator_;
+    auth::RateLimits rate_limits_;
+    auth::WorkerShares worker_shares_;
+    Endpoints endpoints_;
+    StartupGate doorway_;
+    api::OperationsServer operations_;
+    api::Front front_;
+};
+
+/// Large blocks go back to the machine when they are freed. Left alone, the allocator takes the
+/// largest thing ever freed (16 MiB of output) for what it may keep of each of its heaps.
+void keepHeapSmall() {
+    constexpr int kLarge = 128 << 10;
+    constexpr int kKept = 1 << 20;
+    ::mallopt(M_MMAP_THRESHOLD, kLarge);
+    ::mallopt(M_TRIM_THRESHOLD, kKept);
+}
+
+}  // namespace
+
+int serve(const cli::ServeConfig& config, const RuntimeFactory& runtime) {
+    keepHeapSmall();
+    const Terminal terminal;
+    PrivilegedSetup ground = prepare(config, !runtime);
+    SignalThread signals;
+    std::signal(SIGPIPE, SIG_IGN);
+    ::umask(077);
+    return HearthServer(config, std::move(ground), runtime, signals, terminal).run();
+}
+
+}  // namespace hearth::program

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "api/config/ServeConfig.h"
+#include "base/Clock.h"
+#include "pool/runtime/ContainerRuntime.h"
+
+namespace hearth::program {
+
+/// Makes a runtime that needs nothing prepared as root. A program may give the server one in place
+/// of those that the configuration chooses from.
+using RuntimeFactory = std::function<std::unique_ptr<pool::ContainerRuntime>(const Clock&)>;
+
+/// `hearth serve`: builds the object graph, serves until a signal ends it, and takes it down again.
+/// Gives the exit status. To be called once, while the process has one thread; throws what hinders
+/// the start. `runtime`, if given, stands in place of those that the configuration chooses from.
+int serve(const cli::ServeConfig& config, const RuntimeFactory& runtime = {});
+
+}  // namespace hearth::program

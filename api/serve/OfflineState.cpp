@@ -1,0 +1,118 @@
+#include "api/serve/OfflineState.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/Error.h"
+#include "base/Fd.h"
+#include "controller/store/Database.h"
+#include "controller/store/Journal.h"
+#include "controller/store/SpecStore.h"
+#include "controller/store/StateFiles.h"
+#include "controller/store/TokenHistory.h"
+#include "controller/store/TokenStore.h"
+
+namespace hearth::program {
+namespace {
+
+using controller::databasePath;
+
+/// Makes the file where there is none, for the user who has its folder: root may work here before
+/// the server does. True if the directory was in use: then the database was lost.
+bool makeDatabase(const std::string& data_dir) {
+    const std::string path = databasePath(data_dir);
+    const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) return false;  // it is there, or opening it tells what is wrong
+    struct stat folder {};
+    if (::geteuid() == 0 && ::stat((data_dir + "/state").c_str(), &folder) == 0 &&
+        ::fchown(file.get(), folder.st_uid, folder.st_gid) != 0) {
+        throwErrno("chown", path);
+    }
+    return controller::usedBefore(data_dir);
+}
+
+class OfflineTokens final : public controller::Tokens {
+public:
+    explicit OfflineTokens(const std::string& data_dir)
+        : log_(2, metrics::LogLevel::Error),
+          history_(controller::tokenHistoryPath(data_dir), makeDatabase(data_dir)),
+          journal_(databasePath(data_dir), clock_, log_),
+          store_(journal_, history_, {}, clock_) {}
+
+    bool configured() const override { return store_.configured(); }
+    bool open() const override { return store_.open(); }
+    std::optional<controller::Principal> authenticate(std::string_view token) const override {
+        return store_.authenticate(token);
+    }
+    std::pair<controller::TokenView, std::string> create(
+        const controller::Principal& who, const std::string& name, const std::string& tenant,
+        controller::Role role, std::optional<std::int64_t> ttl_seconds) override {
+        return store_.create(who, name, tenant, role, ttl_seconds);
+    }
+    std::vector<controller::TokenView> list(const controller::Principal& who) const override {
+        return store_.list(who);
+    }
+    void remove(const controller::Principal& who, const std::string& id) override {
+        store_.remove(who, id);
+    }
+
+private:
+    SystemClock clock_;
+    metrics::Log log_;
+    controller::TokenHistory history_;
+    controller::Journal journal_;
+    controller::TokenStore store_;
+};
+
+}  // namespace
+
+std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir) {
+    try {
+        return std::make_unique<OfflineTokens>(data_dir);
+    } catch (const controller::DamagedDatabase& e) {
+        throw Error(ErrorCode::Conflict, databasePath(data_dir) + " is damaged: " + e.what())
+            .hint(
+                "start the server once: it keeps the damaged file for inspection and begins anew");
+    }
+}
+
+std::vector<controller::Pool> declaredInFiles(const cli::ServeConfig& config) {
+    std::vector<controller::Pool> pools;
+    for (const std::string& file : *config.pools) {
+        std::error_code error;
+        const bool folder = std::filesystem::is_directory(file, error);
+        std::ifstream in(file);
+        if (!in || folder) {
+            throw cli::UsageError(
+                config.pools.origin + ": " + file +
+                    " cannot be read: " + std::strerror(folder ? EISDIR : errno),
+                "name a file that declares pools; sandbox_images/python/pool.yaml "
+                "is one");
+        }
+        std::ostringstream text;
+        text << in.rdbuf();
+        for (controller::Pool& pool : controller::parsePoolYaml(text.str(), file)) {
+            pools.push_back(std::move(pool));
+        }
+    }
+    return pools;
+}
+
+std::vector<controller::Pool> declaredPools(const std::string& data_dir) {
+    const std::string path = databasePath(data_dir);
+    std::vector<controller::Pool> pools;
+    if (!std::filesystem::exists(path)) return pools;
+    controller::Database database(path);
+    controller::Statement row(database, "SELECT document FROM pools");
+    while (row.step()) pools.push_back(controller::storedPool(parseJson(row.text(0))));
+    return pools;
+}
+
+}  // namespace hearth::program

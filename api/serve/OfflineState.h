@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/config/ServeConfig.h"
+#include "controller/Services.h"
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::program {
+
+// What a data directory holds, for commands that work without a server.
+
+std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir);
+/// The pools as its server keeps them; none if no server ever had the directory.
+std::vector<controller::Pool> declaredPools(const std::string& data_dir);
+/// Those of the manifests that the configuration names. Throws UsageError for one that cannot be
+/// read, Error for one that is none.
+std::vector<controller::Pool> declaredInFiles(const cli::ServeConfig& config);
+
+}  // namespace hearth::program

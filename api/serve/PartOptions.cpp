@@ -1,0 +1,100 @@
+#include "api/serve/PartOptions.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/Error.h"
+#include "base/Units.h"
+
+namespace hearth::program {
+namespace {
+
+constexpr std::size_t kFewestConnections = 64;
+constexpr auto kLinger = std::chrono::milliseconds(500);
+/// A tenant has as many streams of news as so many of its tokens.
+constexpr std::size_t kTokensWorth = 4;
+
+}  // namespace
+
+controller::OnDemandRules onDemandRules(const cli::ServeConfig& config) {
+    controller::OnDemandRules rules;
+    rules.allow = controller::ImageAllowList(*config.on_demand_allow);
+    rules.max_sandboxes = *config.on_demand_max_sandboxes;
+    rules.keep = std::chrono::seconds(*config.on_demand_keep_seconds);
+    rules.max_wait = std::chrono::seconds(*config.on_demand_wait_seconds);
+    return rules;
+}
+
+broker::DenySet denySet(const cli::ServeConfig& config) {
+    return {broker::parseRanges(*config.egress_deny, "egress.deny"),
+            broker::parseRanges(*config.egress_exempt, "egress.exempt")};
+}
+
+broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance,
+                                    const std::string& secret_key) {
+    broker::EgressOptions options;
+    options.mirrors.pypi = *config.mirror_pypi;
+    options.mirrors.npm = *config.mirror_npm;
+    options.mirrors.apt = broker::parseAptSources(*config.mirror_apt);
+    options.mirrors.hosts = *config.mirror_hosts;
+    options.cache_directory = instance.data_dir + "/state/mirror";
+    options.cache_bytes = parseBytes(*config.mirror_cache).value();
+    options.deny = denySet(config);
+    // Told now, in words: a request would only find that there is no such secret.
+    const auto readable = [](const auto& setting, int how) {
+        if (setting.value.empty() || ::access(setting.value.c_str(), how) == 0) return;
+        throw cli::UsageError(
+            setting.origin + ": " + setting.value + " cannot be read: " + std::strerror(errno),
+            "the user that the server runs as must be able to read it");
+    };
+    readable(config.egress_secrets, R_OK | X_OK);
+    readable(config.egress_ca, R_OK);
+    options.secrets_directory = *config.egress_secrets;
+    options.ca_file = *config.egress_ca;
+    options.seal_key = secret_key;
+    return options;
+}
+
+controller::DiskReserve stateReserve(const cli::ServeConfig& config, const Instance& instance) {
+    return {instance.data_dir + "/state", parseBytes(*config.state_reserve).value()};
+}
+
+controller::DiskBudget workspaceBudget(const cli::ServeConfig& config, const Instance& instance) {
+    return {[path = instance.data_dir + "/storage"] { return controller::diskSpaceAt(path); },
+            parseBytes(*config.state_reserve).value(), *config.disk_overcommit};
+}
+
+std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config) {
+    std::vector<controller::ConfiguredToken> tokens;
+    for (const cli::TokenConfig& token : *config.tokens) {
+        tokens.push_back({token.name, token.tenant, token.role, token.sha256});
+    }
+    return tokens;
+}
+
+api::FrontOptions frontOptions(const cli::ServeConfig& config) {
+    api::FrontOptions options;
+    options.listen = *config.listen;
+    options.hosts = *config.allowed_hosts;
+    options.origins = *config.allowed_origins;
+    options.trusted_proxies = *config.trusted_proxies;
+    options.connections_per_address = *config.connections_per_address;
+    options.news_of_token = *config.event_streams;
+    options.news_of_tenant =
+        std::min<std::size_t>(kTokensWorth * *config.event_streams, options.news);
+    options.workers = *config.workers;
+    // Sandboxes and files need descriptors too, and come first.
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+        options.connections =
+            std::clamp<std::size_t>(files.rlim_cur / 4, kFewestConnections, options.connections);
+    }
+    // A client that comes back soon finds its worker still there; who needs one takes it away.
+    options.linger = kLinger;
+    return options;
+}
+
+}  // namespace hearth::program

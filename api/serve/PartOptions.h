@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/config/ServeConfig.h"
+#include "api/http/front/Front.h"
+#include "base/Instance.h"
+#include "controller/claims/OnDemandPools.h"
+#include "controller/egress/EgressGateway.h"
+#include "controller/store/DiskReserve.h"
+#include "controller/store/TokenStore.h"
+
+namespace hearth::program {
+
+// What each part of the server is told, from the configuration. Pure but for brokerOptions().
+
+controller::OnDemandRules onDemandRules(const cli::ServeConfig& config);
+broker::DenySet denySet(const cli::ServeConfig& config);
+std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config);
+api::FrontOptions frontOptions(const cli::ServeConfig& config);
+/// Throws cli::UsageError if the secrets or the authorities cannot be read by who asks.
+broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance,
+                                    const std::string& secret_key);
+/// The reserve on the file system that holds the state.
+controller::DiskReserve stateReserve(const cli::ServeConfig& config, const Instance& instance);
+/// The budget of the file system that holds the images of workspaces; the launcher makes them.
+controller::DiskBudget workspaceBudget(const cli::ServeConfig& config, const Instance& instance);
+
+}  // namespace hearth::program

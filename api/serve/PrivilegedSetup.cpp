@@ -1,0 +1,244 @@
+#include "api/serve/PrivilegedSetup.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "api/serve/Capture.h"
+#include "api/serve/OfflineState.h"
+#include "api/serve/Privileges.h"
+#include "api/serve/RuntimeChoice.h"
+#include "api/serve/StateRepair.h"
+#include "base/Error.h"
+#include "controller/store/StateFiles.h"
+#include "pool/launcher/LauncherClient.h"
+#include "pool/runtime/docker/DockerRuntime.h"
+#include "pool/sys/Files.h"
+
+namespace hearth::program {
+namespace {
+
+/// For as long as it lives this process may do what the account may. Only for one of root, with one
+/// thread.
+class As {
+public:
+    explicit As(const controller::Account& account) {
+        groups_.resize(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+        if (::getgroups(static_cast<int>(groups_.size()), groups_.data()) < 0) {
+            throwErrno("getgroups");
+        }
+        if (::setgroups(0, nullptr) != 0) throwErrno("setgroups");
+        if (::setegid(account.gid) != 0) throwErrno("setegid");
+        if (::seteuid(account.uid) != 0) throwErrno("seteuid");
+    }
+    ~As() {
+        // Root may always become root again.
+        const bool back = ::seteuid(0) == 0 && ::setegid(0) == 0 &&
+                          ::setgroups(groups_.size(), groups_.data()) == 0;
+        if (!back) std::abort();
+    }
+    As(const As&) = delete;
+    As& operator=(const As&) = delete;
+
+private:
+    std::vector<gid_t> groups_;
+};
+
+/// The OCI runtime must be there, for there is no sandbox without it.
+void requireRuntime(const cli::ServeConfig& config) {
+    const std::string& program = *config.oci_runtime;
+    if (cli::capture({program, "--version"})) return;
+    const std::string how = config.oci_runtime.origin.empty()
+                                ? "there is no " + program
+                                : config.oci_runtime.origin + ": there is no program " + program;
+    throw Error(ErrorCode::InvalidArgument, how + ", which makes the containers")
+        .hint("apt-get install -y " + (program == "crun" ? program : std::string("runc")) +
+              ", or name another with --oci-runtime; with Docker, --runtime docker needs none");
+}
+
+/// The directories that the launcher makes where there is one.
+void makeServerDirectories(const Instance& instance, const controller::Account& account,
+                           const std::vector<std::string>& further = {}) {
+    std::vector<std::string> paths = {instance.data_dir + "/state", instance.run_dir + "/marks"};
+    paths.insert(paths.end(), further.begin(), further.end());
+    for (const std::string& path : paths) {
+        std::filesystem::create_directories(path);
+        std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+        if (::chown(path.c_str(), account.uid, account.gid) != 0) throwErrno("chown", path);
+    }
+}
+
+/// The group by which an unprivileged server reaches the daemon's socket. Who may use it is root on
+/// that daemon's machine, so keeping the group gives no more away than using the runtime does.
+std::optional<gid_t> groupOf(const pool::docker::EngineAddress& address) {
+    if (address.socket.empty()) return std::nullopt;
+    struct stat status {};
+    if (::stat(address.socket.c_str(), &status) != 0) throwErrno("stat", address.socket);
+    if ((status.st_mode & S_IWOTH) != 0) return std::nullopt;
+    if ((status.st_mode & S_IWGRP) == 0) {
+        throw Error(ErrorCode::InvalidArgument, "no group may use the socket " + address.socket +
+                                                    ", and the server is not root")
+            .hint("start dockerd with --group docker, or: chmod g+rw " + address.socket);
+    }
+    return status.st_gid;
+}
+
+/// The docker runtime: no launcher; the server only gives root up, if it has it.
+void prepareDocker(PrivilegedSetup& ground, const controller::Account& account) {
+    const pool::docker::EngineAddress address = pool::docker::engineAddress();
+    ground.docker = std::make_unique<pool::docker::EngineClient>(address);
+    makeServerDirectories(ground.instance, account,
+                          pool::DockerRuntime::directories(ground.instance));
+    if (::geteuid() == 0) {
+        controller::becomeAccount(account, groupOf(address));
+    } else {
+        controller::stayAsWeAre();
+    }
+}
+
+/// The audit log belongs to whom the server becomes; it may lie where only root can make a file,
+/// but the server must be able to reach it there.
+void prepareAuditLog(const cli::Setting<std::string>& setting, const controller::Account& account) {
+    const std::string& path = *setting;
+    if (path.empty()) return;
+    const bool root = ::geteuid() == 0;
+    const auto refuse = [&](const std::string& who, int error) {
+        throw cli::UsageError(
+            setting.origin + ": the audit log " + path + " cannot be written" + who + ": " +
+                std::strerror(error),
+            "put it into a folder that is there and that " +
+                (root ? "the user " + account.name + " may enter, as " : "you may write to, as ") +
+                "/var/log/hearth-audit.log");
+    };
+    const bool ours = ::access(path.c_str(), F_OK) != 0;
+    const Fd file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) refuse("", errno);
+    if (!root) return;
+    if (::fchown(file.get(), account.uid, account.gid) != 0) {
+        throwErrno("chown the audit log " + path);
+    }
+    int error = 0;
+    {
+        const As account_of_server(account);
+        const Fd again(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+        if (!again) error = errno;
+    }
+    if (error == 0) return;
+    if (ours) ::unlink(path.c_str());
+    refuse(" by the user " + account.name + ", as whom the server runs", error);
+}
+
+constexpr std::string_view kUsed =
+    "A server has used this directory. Without its state nobody is served until a token is made.\n";
+
+/// A failure is passed over: the state, where it is still whole, says the same.
+void rememberUse(const Instance& instance) noexcept {
+    try {
+        sys::writeFile(controller::usedPath(instance.data_dir), kUsed, 0644);
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
+/// Holds the instance while the ground is laid; where that fails, nothing of it stays in /run.
+class Hold {
+public:
+    explicit Hold(const Instance& instance)
+        : run_dir_(instance.run_dir), lock_(lockInstance(instance)) {}
+    ~Hold() {
+        if (!lock_) return;
+        lock_.reset();
+        try {
+            removeDeadRunDir(run_dir_);
+        } catch (const std::exception&) {
+            return;  // another start removes it
+        }
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+    Fd take() { return std::move(lock_); }
+
+private:
+    const std::string run_dir_;
+    Fd lock_;
+};
+
+}  // namespace
+
+std::string besideProgram(const std::string& name) {
+    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+PrivilegedSetup prepare(const cli::ServeConfig& config, bool with_runtime) {
+    const cli::RuntimeChoice runtime =
+        with_runtime ? cli::decideRuntime(config).choice : cli::RuntimeChoice::Auto;
+    const bool docker = runtime == cli::RuntimeChoice::Docker;
+    const bool root = ::geteuid() == 0;
+    if (!root && !docker) {
+        throw Error(ErrorCode::InvalidArgument, "hearth serve must be started as root")
+            .hint(
+                "it keeps root only in a small launcher process; the server itself gives it up; "
+                "or use --runtime docker as a user who may open Docker's socket");
+    }
+    const controller::Account account = root ? controller::findAccount(*config.user)
+                                             : controller::Account{"", ::geteuid(), ::getegid()};
+    if (runtime == cli::RuntimeChoice::Oci) requireRuntime(config);
+    PrivilegedSetup ground;
+    ground.declared = declaredInFiles(config);
+    ground.instance = openInstance(*config.data_dir);
+    ground.used_before = controller::usedBefore(ground.instance.data_dir);
+    if (ground.used_before) rememberUse(ground.instance);
+    requireWritable(ground.instance);
+    if (!ground.used_before) {
+        // The server may not write there once it has given root up: it gets the file, still empty.
+        ground.use = Fd(::open(controller::usedPath(ground.instance.data_dir).c_str(),
+                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+    }
+    if (root) requirePassable(ground.instance);
+    Hold hold(ground.instance);
+    removeDeadRunDirs(ground.instance);
+    prepareAuditLog(config.audit_log, account);
+    controller::raiseFileLimit();
+    if (root) {
+        repairState(ground.instance.data_dir + "/state", account);
+        repairState(ground.instance.run_dir + "/marks", account);
+    }
+    if (docker) {
+        prepareDocker(ground, account);
+        ground.lock = hold.take();
+        return ground;
+    }
+    if (!with_runtime) {
+        makeServerDirectories(ground.instance, account);
+    } else {
+        pool::LauncherOptions options;
+        options.instance = ground.instance;
+        options.runtime = *config.oci_runtime;
+        options.agent_path = besideProgram("hearth-agent");
+        options.server_uid = account.uid;
+        options.server_gid = account.gid;
+        ground.launcher = pool::LauncherClient::forkLauncher(options);
+    }
+    controller::becomeAccount(account);
+    ground.lock = hold.take();
+    return ground;
+}
+
+void noteUse(PrivilegedSetup& ground) noexcept {
+    if (!ground.use) return;
+    const ssize_t written = ::write(ground.use.get(), kUsed.data(), kUsed.size());
+    if (written > 0) ::fsync(ground.use.get());
+    ground.use.reset();
+}
+
+}  // namespace hearth::program

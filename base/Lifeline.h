@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+namespace hearth {
+
+/// Lets callbacks reach an object which they may outlive. Its last member: what follows would be
+/// gone before the calls under way have ended. Thread-safe.
+template <class Owner>
+class Lifeline {
+    struct Knot {
+        std::shared_mutex mutex;
+        Owner* owner;  ///< guarded by mutex; null once it has gone
+    };
+
+public:
+    /// What a callback keeps.
+    class Line {
+    public:
+        explicit Line(std::shared_ptr<Knot> knot) : knot_(std::move(knot)) {}
+        /// Runs `work` on the owner, whose end waits for it. False, without running it, once the
+        /// owner has gone.
+        template <class Work>
+        bool reach(Work&& work) const {
+            const std::shared_lock lock(knot_->mutex);
+            if (knot_->owner == nullptr) return false;
+            std::forward<Work>(work)(*knot_->owner);
+            return true;
+        }
+
+    private:
+        std::shared_ptr<Knot> knot_;
+    };
+
+    explicit Lifeline(Owner& owner) : knot_(std::make_shared<Knot>()) { knot_->owner = &owner; }
+    Lifeline(const Lifeline&) = delete;
+    Lifeline& operator=(const Lifeline&) = delete;
+    ~Lifeline() {
+        const std::lock_guard lock(knot_->mutex);  // after the calls that are under way
+        knot_->owner = nullptr;
+    }
+    Line line() const { return Line(knot_); }
+
+private:
+    const std::shared_ptr<Knot> knot_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace hearth::http {
+
+/// One event of a text/event-stream.
+struct SseEvent {
+    std::string id;    ///< the last id seen, also of an earlier event
+    std::string type;  ///< "message" where the server named none
+    std::string data;  ///< lines joined by '\n'
+};
+
+/// Cuts a text/event-stream, given in pieces of any size, into events. Skips comments. Not
+/// thread-safe.
+class SseReader {
+public:
+    /// False from `on_event` ends the reading.
+    explicit SseReader(std::function<bool(const SseEvent&)> on_event)
+        : on_event_(std::move(on_event)) {}
+
+    /// False once on_event has said so. Throws Error(Internal) on an event larger than 64 MiB.
+    bool feed(std::string_view piece);
+
+private:
+    bool line(std::string_view text);
+
+    std::function<bool(const SseEvent&)> on_event_;
+    std::string rest_;  ///< of a line whose end has not come yet
+    SseEvent event_;
+    bool has_data_ = false;
+};
+
+}  // namespace hearth::http

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace hearth {
+
+/// A line in which tenants take turns: one of each in the order in which they came, and within a
+/// tenant first come, first served. Not thread-safe.
+template <typename T>
+class FairLine {
+public:
+    void push(const std::string& tenant, T item) {
+        ++size_;
+        if (Queue* queue = find(tenant)) {
+            queue->items.push_back(std::move(item));
+        } else {
+            queues_.push_back({tenant, {std::move(item)}});
+        }
+    }
+
+    bool empty() const { return size_ == 0; }
+    std::size_t size() const { return size_; }
+    std::size_t of(const std::string& tenant) const {
+        const Queue* queue = find(tenant);
+        return queue == nullptr ? 0 : queue->items.size();
+    }
+
+    /// Whose turn it is. The line must not be empty.
+    const T& next() const { return queues_.front().items.front(); }
+    T pop() {
+        Queue& queue = queues_.front();
+        T item = std::move(queue.items.front());
+        queue.items.pop_front();
+        --size_;
+        if (queue.items.empty()) {
+            queues_.pop_front();
+        } else {
+            queues_.splice(queues_.end(), queues_, queues_.begin());
+        }
+        return item;
+    }
+
+    bool erase(const std::string& tenant, const T& item) {
+        const auto queue = std::find_if(queues_.begin(), queues_.end(),
+                                        [&](const Queue& each) { return each.tenant == tenant; });
+        if (queue == queues_.end()) return false;
+        const auto at = std::find(queue->items.begin(), queue->items.end(), item);
+        if (at == queue->items.end()) return false;
+        queue->items.erase(at);
+        --size_;
+        if (queue->items.empty()) queues_.erase(queue);
+        return true;
+    }
+
+    /// Takes out the newest of the tenant with most, so that `tenant` may have one more of a full
+    /// line. None where `tenant` would then have as many as that one had: the two would displace
+    /// each other for ever.
+    std::optional<T> displaceFor(const std::string& tenant) {
+        const auto most = std::max_element(
+            queues_.begin(), queues_.end(),
+            [](const Queue& a, const Queue& b) { return a.items.size() < b.items.size(); });
+        if (most == queues_.end() || of(tenant) + 1 >= most->items.size()) return std::nullopt;
+        T item = std::move(most->items.back());
+        most->items.pop_back();
+        --size_;
+        return item;
+    }
+
+    /// How many are served before it, if nobody comes or goes.
+    std::size_t before(const std::string& tenant, const T& item) const {
+        const Queue* own = find(tenant);
+        if (own == nullptr) return 0;
+        const auto at = std::find(own->items.begin(), own->items.end(), item);
+        const auto rounds = static_cast<std::size_t>(at - own->items.begin());
+        std::size_t count = rounds;
+        bool ahead = true;
+        for (const Queue& each : queues_) {
+            if (&each == own) {
+                ahead = false;
+            } else {
+                count += std::min(each.items.size(), rounds + (ahead ? 1 : 0));
+            }
+        }
+        return count;
+    }
+
+    template <typename Visit>
+    void each(const Visit& visit) const {
+        for (const Queue& queue : queues_) {
+            for (const T& item : queue.items) visit(item);
+        }
+    }
+
+private:
+    struct Queue {
+        std::string tenant;
+        std::deque<T> items;  ///< never empty
+    };
+    const Queue* find(const std::string& tenant) const {
+        for (const Queue& queue : queues_) {
+            if (queue.tenant == tenant) return &queue;
+        }
+        return nullptr;
+    }
+    Queue* find(const std::string& tenant) {
+        return const_cast<Queue*>(std::as_const(*this).find(tenant));
+    }
+
+    std::list<Queue> queues_;  ///< whose turn it is comes first
+    std::size_t size_ = 0;
+};
+
+}  // namespace hearth

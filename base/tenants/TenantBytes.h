@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace hearth {
+
+/// How many bytes of the server's memory are kept for each tenant, and no more than it may have.
+/// Thread-safe; what was taken may outlive the object.
+class TenantBytes {
+public:
+    explicit TenantBytes(std::uint64_t most) : most_(most) {}
+
+    /// Counted for as long as the returned object lives; null where the tenant would have too many.
+    std::shared_ptr<void> take(const std::string& tenant, std::uint64_t bytes) const {
+        return add(tenant, bytes, most_);
+    }
+    /// The same of what is there already, and is never refused.
+    std::shared_ptr<void> takeAnyway(const std::string& tenant, std::uint64_t bytes) const {
+        return add(tenant, bytes, UINT64_MAX);
+    }
+    std::uint64_t most() const { return most_; }
+
+private:
+    struct Counts {
+        std::mutex mutex;
+        std::map<std::string, std::uint64_t> of;  ///< guarded by mutex
+    };
+
+    std::shared_ptr<void> add(const std::string& tenant, std::uint64_t bytes,
+                              std::uint64_t most) const {
+        if (bytes == 0) return counts_;  // something that is not null
+        const std::lock_guard lock(counts_->mutex);
+        const auto found = counts_->of.find(tenant);
+        const std::uint64_t held = found == counts_->of.end() ? 0 : found->second;
+        if (held > most || bytes > most - held) return nullptr;
+        counts_->of[tenant] = held + bytes;
+        // Only its deleter matters; it points at something so that it is not null.
+        return {counts_.get(), [counts = counts_, tenant, bytes](void*) {
+                    const std::lock_guard giving(counts->mutex);
+                    const auto own = counts->of.find(tenant);
+                    if ((own->second -= bytes) == 0) counts->of.erase(own);
+                }};
+    }
+
+    const std::uint64_t most_;
+    const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+};
+
+}  // namespace hearth

@@ -1,0 +1,117 @@
+#include "controller/ControlPlane.h"
+
+#include <utility>
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kOrphanSweep = std::chrono::seconds(60);
+
+}  // namespace
+
+ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
+    : foundation(on),
+      options(std::move(with)),
+      events(on.journal, on.clock),
+      history{on.journal, events, on.metrics, on.log, on.clock},
+      specs(on.journal, on.clock),
+      marks(options.marks),
+      fleet{on.runtime, warm, marks},
+      work(on.clock, on.metrics),
+      breaker(on.clock),
+      queue(warm, work, breaker, on.metrics, on.clock),
+      supply{warm, queue, breaker, work},
+      broker(options.egress, on.log, on.metrics, on.clock),
+      endings(table, warm, on.runtime, work, history, broker),
+      layer_builder(on.runtime, on.poller, broker, epoch, options.layers, on.log, on.clock),
+      layers(on.runtime, options.layer_builder != nullptr ? *options.layer_builder : layer_builder,
+             LayerLocks(options.layers), specs, work, breaker, history),
+      agents(on.runtime, on.poller, epoch, work, on.clock),
+      unpacking(on.runtime, work),
+      starter(on.runtime, supply, agents, unpacking, specs, layers, history),
+      sandboxes(fleet, supply, agents, starter, endings),
+      outside(broker, on.log, on.clock),
+      statuses(supply, table, layers, outside, history),
+      pool_reconciler(specs, supply, endings, layers, options.disk, statuses, history),
+      claims(table, supply, epoch, fleet, endings, history, broker),
+      image_gateway(options.deny, options.proxy, {on.log, on.metrics, on.clock}),
+      images(on.runtime, image_gateway, options.insecure_registries, events, on.log),
+      on_demand(options.on_demand, options.default_pool, on.runtime, specs, supply, images,
+                history),
+      chooser(specs, warm, on.runtime, table, on_demand, options.default_pool),
+      ids(options.secret_key),
+      access(table, endings, on.runtime, history),
+      opener(access, table, chooser, claims, endings, ids, history),
+      workspaces(access, opener, table, endings, epoch, broker, history),
+      artifact_store(options.artifacts, table, on.journal, on.log, on.clock,
+                     {.reserve = options.reserve}),
+      artifacts(artifact_store, on.log, options.secret_key, on.clock),
+      settler(live, table, endings, on.runtime, work, history),
+      execution_starter(live, settler, access, endings, artifacts, broker.mirrored(), history),
+      executions(access, opener, live, execution_starter, artifact_store, ids, history),
+      one_shots(live, table, endings, on.journal),
+      contexts(access, table, ids, history),
+      recovery(fleet, agents, specs, table, execution_starter, history, broker),
+      suspects(recovery, on.runtime, table, specs, endings, history),
+      orphans(fleet, work, history),
+      packages(executions, workspaces, broker.mirrored()),
+      pools(specs, pool_reconciler, supply, table, endings, history, on.runtime.facts().name),
+      loop(work, on.metrics, on.log, on.clock),
+      reclaimer(table, endings, on.clock) {
+    handleWork();
+}
+
+void ControlPlane::handleWork() {
+    using Name = std::string;
+    loop.handle(WorkKind::Pool,
+                [this](const Name& name) { return pool_reconciler.reconcile(name); });
+    loop.handle(WorkKind::Sandbox, [this](const Name& id) {
+        // What makes a layer is no member of a pool, and no orphan either.
+        if (layer_builder.owns(id)) {
+            layer_builder.notice();
+            return ReconcileResult::settled();
+        }
+        return orphans.watch(
+            id, [this](const pool::SandboxId& its_id) { return sandboxes.reconcile(its_id); });
+    });
+    loop.handle(WorkKind::Create, [this](const Name& id) { return starter.create(id); });
+    loop.handle(WorkKind::Unpack, [this](const Name& image) { return unpacking.unpack(image); });
+    loop.handle(WorkKind::Lost, [this](const Name& id) { return sandboxes.lose(id); });
+    loop.handle(WorkKind::Weight, [this](const Name& id) { return sandboxes.weigh(id); });
+    loop.handle(WorkKind::Suspect,
+                [this](const Name& id) { return suspects.reconcile(id, patience); });
+    loop.handle(WorkKind::Layer, [this](const Name& pool) { return layers.make(pool); });
+    loop.handle(WorkKind::Layers, [this](const Name&) { return layers.collect(); });
+    loop.handle(WorkKind::Oom, [this](const Name& id) { return settler.lookForOom(id); });
+    loop.handle(WorkKind::Execution, [this](const Name& id) { return settler.settle(id); });
+    loop.handle(WorkKind::Forget, [this](const Name& id) { return settler.forget(id); });
+    loop.handle(WorkKind::Overdue, [this](const Name&) { return settler.endOverdue(); });
+    loop.handle(WorkKind::OneShot, [this](const Name& id) { return one_shots.settle(id); });
+    loop.handle(WorkKind::AdoptedOneShot,
+                [this](const Name& id) { return one_shots.settleAdopted(id); });
+    loop.handle(WorkKind::Image, [this](const Name& name) { return on_demand.prepare(name); });
+    loop.handle(WorkKind::Images, [this](const Name&) { return on_demand.collect(); });
+    loop.handle(WorkKind::Artifacts, [this](const Name&) { return artifact_store.prune(); });
+    loop.handle(WorkKind::Orphans, [this](const Name&) { return orphans.orphans(); });
+    loop.handle(WorkKind::Sweep, [this](const Name&) { return orphans.sweep(); });
+}
+
+void ControlPlane::begin() {
+    foundation.runtime.onNews([this](const pool::SandboxId& id) {
+        work.add({WorkKind::Sandbox, id});
+    });
+    for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
+    for (const WorkKind kind : {WorkKind::Overdue, WorkKind::Images, WorkKind::Layers,
+                                WorkKind::Artifacts, WorkKind::Sweep}) {
+        work.add({kind, "all"});
+    }
+    work.addAfter({WorkKind::Orphans, "all"}, kOrphanSweep);
+}
+
+Recovery::Outcome ControlPlane::recover() {
+    Recovery::Outcome outcome = recovery.run(patience);
+    for (const pool::SandboxId& id : outcome.silent) work.add({WorkKind::Suspect, id});
+    return outcome;
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/Recovery.h"
+#include "controller/SuspectSandboxes.h"
+#include "controller/claims/ClaimQueue.h"
+#include "controller/claims/Claimer.h"
+#include "controller/claims/ImageFetcher.h"
+#include "controller/claims/KeyedIds.h"
+#include "controller/claims/OnDemandPools.h"
+#include "controller/claims/PoolChooser.h"
+#include "controller/claims/Supply.h"
+#include "controller/claims/WorkspaceOpener.h"
+#include "controller/egress/EgressGateway.h"
+#include "controller/egress/images/ImageGateway.h"
+#include "controller/executions/ArtifactCollector.h"
+#include "controller/executions/ArtifactStore.h"
+#include "controller/executions/ExecutionSettler.h"
+#include "controller/executions/ExecutionStarter.h"
+#include "controller/executions/LiveExecutions.h"
+#include "controller/layers/LayerBuilder.h"
+#include "controller/layers/Layers.h"
+#include "controller/queue/CircuitBreaker.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/queue/WorkQueue.h"
+#include "controller/reconcile/AgentConnector.h"
+#include "controller/reconcile/OrphanSweep.h"
+#include "controller/reconcile/PoolDependencies.h"
+#include "controller/reconcile/PoolReconciler.h"
+#include "controller/reconcile/PoolStatuses.h"
+#include "controller/reconcile/SandboxReconciler.h"
+#include "controller/reconcile/SandboxStarter.h"
+#include "controller/services/ContextService.h"
+#include "controller/services/ExecutionService.h"
+#include "controller/services/OneShots.h"
+#include "controller/services/PackageService.h"
+#include "controller/services/PoolService.h"
+#include "controller/services/WorkspaceService.h"
+#include "controller/store/DiskReserve.h"
+#include "controller/store/Epoch.h"
+#include "controller/store/EventLog.h"
+#include "controller/store/History.h"
+#include "controller/store/SpecStore.h"
+#include "controller/workspaces/Reclaimer.h"
+#include "controller/workspaces/WorkspaceAccess.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/runtime/ContainerRuntime.h"
+#include "pool/warm/ClaimMarks.h"
+#include "pool/warm/Fleet.h"
+#include "pool/warm/WarmPool.h"
+
+namespace hearth::controller {
+
+/// What the control plane stands on. All of it outlives the plane.
+struct Foundation {
+    pool::ContainerRuntime& runtime;
+    agent::Poller& poller;
+    Journal& journal;
+    metrics::Metrics& metrics;
+    metrics::Log& log;
+    const Clock& clock;
+};
+
+/// What the configuration and the instance say.
+struct PlaneOptions {
+    std::string secret_key;    ///< 32 random bytes of the instance
+    std::string default_pool;  ///< of claims that name none; empty: there is none
+    std::string marks;         ///< file of claim marks
+    std::string layers;        ///< folder of layers' locks
+    std::string artifacts;     ///< folder of kept copies
+    OnDemandRules on_demand = {};
+    std::vector<std::string> insecure_registries = {};
+    broker::EgressOptions egress = {};
+    broker::DenySet deny = {};         ///< of fetches of images
+    broker::OperatorProxy proxy = {};  ///< likewise
+    DiskBudget disk = {};              ///< of workspaces
+    const DiskReserve* reserve = nullptr;
+    LayerBuilder* layer_builder = nullptr;  ///< in place of sandboxes that build; for tests
+};
+
+/// The parts below the protocols and their work, wired once, in the order in which they need each
+/// other; they end in the reverse. The server serves what it finds here, and tests look into it.
+/// The end of a plane is a crash to its sandboxes: nothing of them is put away.
+struct ControlPlane {
+    ControlPlane(const Foundation& on, PlaneOptions with);
+    ControlPlane(const ControlPlane&) = delete;
+    ControlPlane& operator=(const ControlPlane&) = delete;
+    ~ControlPlane() = default;
+
+    /// Adds what a start has to do: every pool, and all that comes back by itself. The runtime's
+    /// news become work from now on.
+    void begin();
+    /// Recovery, and its silent sandboxes as work. Before begin().
+    Recovery::Outcome recover();
+
+    const Foundation foundation;
+    const PlaneOptions options;
+    EventLog events;
+    const History history;
+    SpecStore specs;
+    Epoch epoch;
+    pool::WarmPool warm;
+    pool::ClaimMarks marks;
+    const pool::Fleet fleet;
+    WorkQueue work;
+    CircuitBreaker breaker;
+    ClaimQueue queue;
+    const Supply supply;
+    WorkspaceTable table;
+    broker::EgressGateway broker;
+    WorkspaceTerminator endings;
+    SandboxLayerBuilder layer_builder;
+    Layers layers;
+    AgentConnector agents;
+    ImageUnpacking unpacking;
+    SandboxStarter starter;
+    SandboxReconciler sandboxes;
+    PoolDependencies outside;
+    PoolStatuses statuses;
+    PoolReconciler pool_reconciler;
+    Claimer claims;
+    const broker::ImageGateway image_gateway;
+    ImageFetcher images;
+    OnDemandPools on_demand;
+    PoolChooser chooser;
+    const KeyedIds ids;
+    WorkspaceAccess access;
+    WorkspaceOpener opener;
+    WorkspaceService workspaces;
+    ArtifactStore artifact_store;
+    ArtifactCollector artifacts;
+    LiveExecutions live;
+    ExecutionSettler settler;
+    ExecutionStarter execution_starter;
+    ExecutionService executions;
+    OneShots one_shots;
+    ContextService contexts;
+    Recovery recovery;
+    SuspectSandboxes suspects;
+    OrphanSweep orphans;
+    PackageService packages;
+    PoolService pools;
+    ReconcileLoop loop;
+    Reclaimer reclaimer;
+    /// With an agent that may be silent, at the start and later.
+    std::chrono::milliseconds patience = Recovery::kFirstAnswer;
+
+private:
+    void handleWork();
+};
+
+}  // namespace hearth::controller

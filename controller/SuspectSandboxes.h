@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "controller/Recovery.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/store/History.h"
+#include "controller/store/SpecStore.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "pool/runtime/SandboxRuntime.h"
+
+namespace hearth::controller {
+
+/// Asks the sandboxes that hold a workspace and do not answer, until they do: those that were
+/// silent at the start, and those that fell silent since. Such a sandbox ends only on the runtime's
+/// word, or when the silence has lasted longer than its pool allows. Thread-safe.
+class SuspectSandboxes {
+public:
+    SuspectSandboxes(Recovery& recovery, pool::SandboxRuntime& runtime, WorkspaceTable& table,
+                     const SpecStore& specs, WorkspaceTerminator& endings, const History& history)
+        : recovery_(recovery),
+          runtime_(runtime),
+          table_(table),
+          specs_(specs),
+          endings_(endings),
+          history_(history) {}
+
+    /// Work of kind "suspect", named by the sandbox. `patience`: with this one question.
+    ReconcileResult reconcile(const pool::SandboxId& id,
+                              std::chrono::milliseconds patience = Recovery::kFirstAnswer);
+
+private:
+    struct Silence {
+        std::string pool;
+        TimePoint since{};
+        unsigned asked = 0;
+        bool told = false;
+    };
+
+    /// nullopt if nobody waits for it any more.
+    std::optional<Silence> silenceOf(const pool::SandboxId& id);
+    /// Throws agent::AgentLost, agent::AgentError while it does not answer.
+    void ask(const pool::SandboxInfo& info, const Silence& silence,
+             std::chrono::milliseconds patience);
+    ReconcileResult later(const pool::SandboxId& id, Silence silence, const std::string& why);
+    void forget(const pool::SandboxId& id, bool answered);
+    void count(const std::string& pool);  // mutex_ held
+
+    Recovery& recovery_;
+    pool::SandboxRuntime& runtime_;
+    WorkspaceTable& table_;
+    const SpecStore& specs_;
+    WorkspaceTerminator& endings_;
+    const History history_;
+    std::mutex mutex_;
+    std::map<pool::SandboxId, Silence> silent_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,389 @@
+#include "controller/claims/ClaimQueue.h"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+
+#include "base/ScopeExit.h"
+#include "base/Subscribers.h"
+#include "controller/claims/ClaimWait.h"
+
+namespace hearth::controller {
+namespace {
+
+/// What one more interval counts in the moving average.
+constexpr double kNewShare = 0.25;
+constexpr double kLongestEstimate = 3600;
+
+std::chrono::seconds wholeSeconds(double seconds, double most) {
+    return std::chrono::seconds(
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(seconds, most)))));
+}
+
+}  // namespace
+
+/// One claim in a line. What changes is guarded by the queue's mutex.
+struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
+    std::string pool;
+    std::string tenant;
+    std::string workspace;
+    std::uint32_t parallel_creates = 1;
+    std::uint32_t max_members = 0;
+    TimePoint since{};
+    TimePoint until{};
+    std::shared_ptr<void> place;  ///< while it is in line
+    bool in_line = true;
+    bool displaced = false;
+    std::optional<pool::Member> member;
+    std::condition_variable_any wake;
+    Subscribers subscribers;
+};
+
+/// A claim's hold on its place: with its end it has left.
+class ClaimQueue::Ticket final : public ClaimWait::Stage {
+public:
+    Ticket(ClaimQueue& queue, WaiterPtr waiter) : queue_(queue), waiter_(std::move(waiter)) {}
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+    ~Ticket() override { queue_.leave(waiter_); }
+
+    const WaiterPtr& waiter() const { return waiter_; }
+    bool due() const override {
+        const std::lock_guard lock(queue_.mutex_);
+        return queue_.over(*waiter_);
+    }
+    TimePoint until() const override { return waiter_->until; }
+    std::shared_ptr<void> subscribe(std::function<void()> changed) override {
+        return waiter_->subscribers.add(std::move(changed));
+    }
+    ClaimWait::Progress progress() const override;
+
+private:
+    ClaimQueue& queue_;
+    const WaiterPtr waiter_;
+};
+
+ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreaker& breaker,
+                       metrics::Metrics& metrics, const Clock& clock)
+    : ClaimQueue(warm, work, breaker, metrics, clock, Bounds()) {}
+
+ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreaker& breaker,
+                       metrics::Metrics& metrics, const Clock& clock, Bounds bounds)
+    : warm_(warm),
+      work_(work),
+      breaker_(breaker),
+      metrics_(metrics),
+      clock_(clock),
+      places_(bounds.all, bounds.of_tenant) {}
+
+pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
+    const ClaimPatience& patience = claimant.patience;
+    std::shared_ptr<Ticket> ticket;
+    if (patience.wait) {
+        ticket = std::dynamic_pointer_cast<Ticket>(patience.wait->stage());
+        if (ticket && ticket->waiter()->pool != pool.name) ticket.reset();
+    }
+    if (!ticket) {
+        {
+            const std::lock_guard lock(mutex_);
+            refuseClosed();
+            if (patience.stop.stop_requested()) throw takenBack();
+            // Who stands in line comes first; with a line nothing is ready.
+            const auto line = lines_.find(pool.name);
+            if (line == lines_.end() || line->second.waiters.empty()) {
+                if (auto member = warm_.claim(pool.name, claimant.workspace, claimant.tenant)) {
+                    return *std::move(member);
+                }
+            }
+        }
+        ticket = join(pool, claimant);
+        if (patience.wait) patience.wait->waitFor(ticket);
+    }
+    Waiter& waiter = *ticket->waiter();
+    if (patience.waits) {
+        block(waiter, patience.stop);
+    } else if (!ticket->due()) {
+        throw MustWait("a sandbox of pool " + pool.name);
+    }
+    const ScopeExit done([&] {
+        if (patience.wait) patience.wait->waitFor(nullptr);
+    });
+    return settle(pool, claimant, waiter);
+}
+
+std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Claimant& claimant) {
+    const ClaimPatience& patience = claimant.patience;
+    auto waiter = std::make_shared<Waiter>();
+    waiter->pool = pool.name;
+    waiter->tenant = claimant.tenant;
+    waiter->workspace = claimant.workspace;
+    waiter->parallel_creates = pool.spec.parallel_creates;
+    waiter->max_members = pool.spec.max_members;
+    waiter->since = clock_.now();
+    waiter->until = waiter->since + std::min(pool.spec.max_wait, patience.most);
+    std::optional<WaiterPtr> displaced;
+    std::vector<WaiterPtr> served;
+    {
+        const std::lock_guard lock(mutex_);
+        FairLine<WaiterPtr>& line = lines_[pool.name].waiters;
+        const bool full = line.size() >= pool.spec.max_queue;
+        const bool fails = pool.spec.on_empty == OnEmpty::Fail;
+        const bool hopeless = degraded(pool) && (full || fails || !mayComeFree(pool));
+        if (!patience.waits && !patience.wait && !hopeless && !fails && !full) {
+            throw MustWait("a sandbox of pool " + pool.name);
+        }
+        metrics_.poolExhausted(pool.name);
+        if (hopeless) refuseDegraded(pool, claimant);
+        if (fails) refuse(pool, line.size());
+        waiter->place = placeFor(claimant.tenant);
+        if (full) {
+            displaced = line.displaceFor(claimant.tenant);
+            if (!displaced) refuse(pool, line.size());
+            (*displaced)->in_line = false;
+            (*displaced)->displaced = true;
+            (*displaced)->place.reset();
+        }
+        line.push(claimant.tenant, waiter);
+        tellDepth(pool.name);
+        // One may have become ready since the caller looked.
+        served = serve(pool.name);
+    }
+    if (displaced) tell({*displaced});
+    tell(served);
+    work_.add({WorkKind::Pool, pool.name});  // the reconciler counts who waits
+    return std::make_shared<Ticket>(*this, std::move(waiter));
+}
+
+void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    // The time of waiting is the machine's, whatever the clock is.
+    waiter.wake.wait_for(lock, stop, waiter.until - waiter.since, [&] { return over(waiter); });
+}
+
+bool ClaimQueue::over(const Waiter& waiter) const {
+    return waiter.member || waiter.displaced || closed_ || clock_.now() >= waiter.until ||
+           breaker_.state(waiter.pool).no_layer;
+}
+
+pool::Member ClaimQueue::settle(const Pool& pool, const Claimant& claimant, Waiter& waiter) {
+    std::unique_lock lock(mutex_);
+    remove(waiter.shared_from_this());
+    metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
+    std::optional<pool::Member> member = std::exchange(waiter.member, std::nullopt);
+    if (claimant.patience.stop.stop_requested()) {
+        std::vector<WaiterPtr> served;
+        if (member && warm_.giveBack(member->id)) served = serve(pool.name);
+        lock.unlock();
+        tell(served);
+        work_.add(
+            {WorkKind::Pool, pool.name});  // which may be on its way out, or declared otherwise
+        throw takenBack();
+    }
+    if (member) return *std::move(member);
+    refuseClosed();
+    if (degraded(pool)) refuseDegraded(pool, claimant);
+    const auto line = lines_.find(pool.name);
+    refuse(pool, line == lines_.end() ? 0 : line->second.waiters.size(), waiter.displaced);
+}
+
+void ClaimQueue::leave(const WaiterPtr& waiter) {
+    std::vector<WaiterPtr> served;
+    {
+        const std::lock_guard lock(mutex_);
+        const bool stood = waiter->in_line;
+        remove(waiter);
+        const std::optional<pool::Member> member = std::exchange(waiter->member, std::nullopt);
+        if (!member && !stood) return;
+        metrics_.claim(waiter->pool, "warm", "cancelled", toSeconds(clock_.now() - waiter->since));
+        if (member && warm_.giveBack(member->id)) served = serve(waiter->pool);
+    }
+    tell(served);
+    work_.add({WorkKind::Pool, waiter->pool});  // it counts who waits
+}
+
+void ClaimQueue::remove(const WaiterPtr& waiter) {
+    if (!waiter->in_line) return;
+    waiter->in_line = false;
+    Line& line = lines_[waiter->pool];
+    line.waiters.erase(waiter->tenant, waiter);
+    if (line.waiters.empty()) line.served_at = {};
+    waiter->place.reset();
+    tellDepth(waiter->pool);
+}
+
+void ClaimQueue::tellDepth(const std::string& pool) {
+    metrics_.claimQueueDepth(pool, static_cast<double>(lines_[pool].waiters.size()));
+}
+
+void ClaimQueue::offer(const std::string& pool) {
+    std::vector<WaiterPtr> served;
+    {
+        const std::lock_guard lock(mutex_);
+        served = serve(pool);
+    }
+    tell(served);
+}
+
+std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
+    std::vector<WaiterPtr> served;
+    const auto found = lines_.find(pool);
+    if (found == lines_.end()) return served;
+    Line& line = found->second;
+    while (!line.waiters.empty()) {
+        const WaiterPtr next = line.waiters.next();
+        next->member = warm_.claim(pool, next->workspace, next->tenant);
+        if (!next->member) break;
+        line.waiters.pop();
+        next->in_line = false;
+        next->place.reset();
+        tellDepth(pool);
+        const TimePoint now = clock_.now();
+        if (line.served_at != TimePoint{}) {
+            const double took = toSeconds(now - line.served_at);
+            line.every_secs =
+                line.every_secs ? *line.every_secs + kNewShare * (took - *line.every_secs) : took;
+        }
+        // Without a line the next one is not a matter of how fast it moves.
+        line.served_at = line.waiters.empty() ? TimePoint{} : now;
+        served.push_back(next);
+    }
+    return served;
+}
+
+void ClaimQueue::tell(const std::vector<WaiterPtr>& waiters) {
+    for (const WaiterPtr& waiter : waiters) {
+        waiter->wake.notify_all();
+        waiter->subscribers.notify();
+    }
+}
+
+void ClaimQueue::forget(const std::string& pool) {
+    const std::lock_guard lock(mutex_);
+    const auto found = lines_.find(pool);
+    if (found != lines_.end() && found->second.waiters.empty()) lines_.erase(found);
+}
+
+void ClaimQueue::tellHopeless(const std::string& pool) {
+    std::vector<WaiterPtr> all;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = lines_.find(pool);
+        if (found == lines_.end()) return;
+        found->second.waiters.each([&](const WaiterPtr& waiter) { all.push_back(waiter); });
+    }
+    tell(all);
+}
+
+bool ClaimQueue::mayComeFree(const Pool& pool) const {
+    const CircuitBreaker::State state = breaker_.state(pool.name);
+    // The end of one of its sandboxes gives its room on the disk to the next.
+    return pool.refused.empty() && !state.no_layer && !state.no_room.empty() &&
+           state.failures < 3 && warm_.counts(pool.name).total() > 0;
+}
+
+bool ClaimQueue::degraded(const Pool& pool) const {
+    return !pool.refused.empty() || breaker_.state(pool.name).degraded();
+}
+
+void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) const {
+    const std::string what = "pool " + pool.name + " cannot make sandboxes at the moment";
+    const CircuitBreaker::State state = breaker_.state(pool.name);
+    const std::string& why = pool.refused.empty() ? state.reason : pool.refused;
+    if (pool.refused.empty() && state.diskFull()) {
+        throw Error(ErrorCode::DiskFull,
+                    what + ": " + (claimant.tell_why ? why : "the disk has no room for another"))
+            .hint(
+                "close workspaces you no longer need; an operator frees disk, or promises more "
+                "of it (--disk-overcommit)");
+    }
+    if (!claimant.tell_why || why.empty()) {
+        throw Error(ErrorCode::PoolDegraded, what)
+            .hint("an operator finds the reason in the pool's Degraded condition")
+            .retryAfter(std::chrono::seconds(5));
+    }
+    throw Error(ErrorCode::PoolDegraded, what + ": " + why)
+        .hint("the pool comes back by itself once that is mended")
+        .retryAfter(std::chrono::seconds(5));
+}
+
+std::shared_ptr<void> ClaimQueue::placeFor(const std::string& tenant) {
+    if (std::shared_ptr<void> place = places_.take(tenant)) return place;
+    if (places_.hasItsShare(tenant)) {
+        throw Error(ErrorCode::RateLimited, "tenant " + tenant + " has " +
+                                                std::to_string(places_.held(tenant)) +
+                                                " claims waiting, as many as a tenant may")
+            .hint("let some of them be answered first")
+            .retryAfter(std::chrono::seconds(5));
+    }
+    throw Error(ErrorCode::Unavailable, "as many claims wait as this server lets wait")
+        .hint("try again after Retry-After")
+        .retryAfter(std::chrono::seconds(5));
+}
+
+void ClaimQueue::refuseClosed() const {
+    if (closed_) throw *closed_;
+}
+
+void ClaimQueue::close(const Error& why) {
+    std::vector<WaiterPtr> all;
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_) return;
+        closed_ = why;
+        for (const auto& [name, line] : lines_) {
+            line.waiters.each([&](const WaiterPtr& waiter) { all.push_back(waiter); });
+        }
+    }
+    tell(all);
+}
+
+std::size_t ClaimQueue::waiting(const std::string& pool) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = lines_.find(pool);
+    return found == lines_.end() ? 0 : found->second.waiters.size();
+}
+
+void ClaimQueue::refuse(const Pool& pool, std::size_t waiting, bool displaced) const {
+    const pool::PoolCounts counts = warm_.counts(pool.name);
+    // Everyone before us and we need one start each, some of them side by side.
+    const double seconds = static_cast<double>(waiting + 1) *
+                           breaker_.state(pool.name).start_seconds /
+                           static_cast<double>(pool.spec.parallel_creates);
+    throw Error(ErrorCode::PoolExhausted,
+                "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) +
+                    " ready, " + std::to_string(counts.claimed) + " claimed, " +
+                    std::to_string(waiting) + " waiting" +
+                    (displaced ? "; a tenant with fewer of them took this one's place" : ""))
+        .hint(
+            "try again after Retry-After, close workspaces you no longer need, or ask the "
+            "operator for a larger pool")
+        .retryAfter(wholeSeconds(seconds, 300));
+}
+
+ClaimWait::Progress ClaimQueue::Ticket::progress() const {
+    ClaimWait::Progress progress;
+    progress.what_for = "a sandbox of pool " + waiter_->pool;
+    std::optional<double> every;
+    {
+        const std::lock_guard lock(queue_.mutex_);
+        if (!waiter_->in_line) return progress;
+        const Line& line = queue_.lines_.at(waiter_->pool);
+        progress.place = line.waiters.before(waiter_->tenant, waiter_) + 1;
+        progress.of = line.waiters.size();
+        every = line.every_secs;
+    }
+    const pool::PoolCounts counts = queue_.warm_.counts(waiter_->pool);
+    const std::size_t room =
+        waiter_->max_members > counts.total() ? waiter_->max_members - counts.total() : 0;
+    const auto place = static_cast<double>(progress.place);
+    if (progress.place <= counts.creating + counts.warming + room) {
+        const double start = queue_.breaker_.state(waiter_->pool).start_seconds;
+        progress.estimate =
+            wholeSeconds(std::ceil(place / waiter_->parallel_creates) * start, kLongestEstimate);
+    } else if (every) {  // the pool is at its limit: somebody has to leave first
+        progress.estimate = wholeSeconds(place * *every, kLongestEstimate);
+    }
+    return progress;
+}
+
+}  // namespace hearth::controller

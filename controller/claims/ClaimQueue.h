@@ -1,0 +1,109 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Error.h"
+#include "base/tenants/FairLine.h"
+#include "base/tenants/TenantPlaces.h"
+#include "controller/contract/ClaimPatience.h"
+#include "controller/queue/CircuitBreaker.h"
+#include "controller/queue/WorkQueue.h"
+#include "controller/spec/PoolSpec.h"
+#include "metrics/Metrics.h"
+#include "pool/warm/WarmPool.h"
+
+namespace hearth::controller {
+
+/// Admits claims to a pool: at once while a sandbox is ready, else in line as the spec's onEmpty
+/// says. Tenants take turns in a line, and share a full one: who has less of it displaces the
+/// newest of who has most. A claim with a ClaimWait stands in line without a thread. Thread-safe;
+/// outlives every ClaimWait.
+class ClaimQueue {
+public:
+    /// How many claims may stand in all lines (TenantPlaces).
+    struct Bounds {
+        std::size_t all = 1024;
+        std::size_t of_tenant = 256;
+    };
+
+    ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreaker& breaker,
+               metrics::Metrics& metrics, const Clock& clock);
+    ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreaker& breaker,
+               metrics::Metrics& metrics, const Clock& clock, Bounds bounds);
+
+    struct Claimant {
+        std::string workspace;
+        std::string tenant;
+        ClaimPatience patience{};
+        bool tell_why = false;  ///< may know why a pool is degraded: it may tell of the host
+    };
+
+    /// A sandbox that is now the caller's alone. Waits up to the spec's maxWait, or
+    /// the claimant's patience if that is less; who takes the claim back leaves the line at once,
+    /// and a sandbox that it was given by then goes to the next. Errors:
+    /// PoolExhausted (also where others displaced it), PoolDegraded, RateLimited (as many of the
+    /// tenant's wait as may), Unavailable (as many in all; shutting down; taken back); MustWait.
+    pool::Member acquire(const Pool& pool, const Claimant& claimant);
+    /// A sandbox of the pool has become ready.
+    void offer(const std::string& pool);
+    /// The pool has gone, and with it what is known of its line.
+    void forget(const std::string& pool);
+    /// Nothing can be made for the pool (CircuitBreaker::layer): who waits for it need not.
+    void tellHopeless(const std::string& pool);
+    /// Every waiting and later claim is refused with this. The first word counts.
+    void close(const Error& why);
+    std::size_t waiting(const std::string& pool) const;
+
+private:
+    struct Waiter;
+    using WaiterPtr = std::shared_ptr<Waiter>;
+    class Ticket;
+    struct Line {
+        FairLine<WaiterPtr> waiters;
+        TimePoint served_at{};               ///< the last one, with others behind it
+        std::optional<double> every_secs{};  ///< moving average of the time between two
+    };
+
+    /// A place in the pool's line, or the refusal.
+    std::shared_ptr<Ticket> join(const Pool& pool, const Claimant& claimant);
+    /// In the caller's thread, until the ticket need not wait any more.
+    void block(Waiter& waiter, const std::stop_token& stop);
+    /// What has become of a ticket that need not wait.
+    pool::Member settle(const Pool& pool, const Claimant& claimant, Waiter& waiter);
+    void leave(const WaiterPtr& waiter);
+    bool over(const Waiter& waiter) const;
+
+    /// Gives out what is ready, in turn. Under mutex_; who is returned is told after it.
+    std::vector<WaiterPtr> serve(const std::string& pool);
+    /// Takes it out of its line. Under mutex_.
+    void remove(const WaiterPtr& waiter);
+    /// Its line has become longer or shorter. Under mutex_.
+    void tellDepth(const std::string& pool);
+    static void tell(const std::vector<WaiterPtr>& waiters);
+    [[noreturn]] void refuse(const Pool& pool, std::size_t waiting, bool displaced = false) const;
+    [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
+    /// It is degraded for want of disk only, and has sandboxes that will end.
+    bool mayComeFree(const Pool& pool) const;
+    /// A place for one more, or the refusal.
+    std::shared_ptr<void> placeFor(const std::string& tenant);
+    bool degraded(const Pool& pool) const;
+    void refuseClosed() const;
+
+    pool::WarmPool& warm_;
+    WorkQueue& work_;
+    const CircuitBreaker& breaker_;
+    metrics::Metrics& metrics_;
+    const Clock& clock_;
+    TenantPlaces places_;
+    mutable std::mutex mutex_;
+    std::map<std::string, Line> lines_;  // guarded by mutex_
+    std::optional<Error> closed_;        // guarded by mutex_; why
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/Clock.h"
+#include "controller/spec/PoolSpec.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "pool/runtime/ContainerRuntime.h"
+#include "pool/runtime/ImageRuntime.h"
+
+namespace hearth::controller {
+
+/// A claim that waits without a thread. Its owner runs the claim with it (ClaimPatience::wait), is
+/// thrown MustWait, subscribes, and runs the same claim again once it is due; what must last
+/// between the runs is kept here. With its end the claim leaves the line, and a sandbox that it was
+/// given by then goes to the next. One run at a time; the rest is thread-safe.
+class ClaimWait {
+public:
+    /// How far the claim is.
+    struct Progress {
+        std::string what_for;                          ///< as in "waiting for …"
+        std::size_t place = 0;                         ///< in line, from 1; 0: there is no line
+        std::size_t of = 0;                            ///< how many stand in it
+        std::optional<std::chrono::seconds> estimate;  ///< none where nobody can tell
+    };
+
+    /// One thing that the claim waits for; its end takes the claim out of that line.
+    class Stage {
+    public:
+        virtual ~Stage() = default;
+        /// The next run of the claim need not wait for this any more.
+        virtual bool due() const = 0;
+        /// When the claim is to be run again in any case.
+        virtual TimePoint until() const = 0;
+        /// As Subscribers::add().
+        virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
+        virtual Progress progress() const = 0;
+    };
+
+    /// True also where there is nothing to wait for.
+    bool due() const {
+        const std::shared_ptr<Stage> at = stage();
+        return !at || at->due();
+    }
+    TimePoint until() const {
+        const std::shared_ptr<Stage> at = stage();
+        return at ? at->until() : TimePoint{};
+    }
+    std::shared_ptr<void> subscribe(std::function<void()> changed) {
+        const std::shared_ptr<Stage> at = stage();
+        return at ? at->subscribe(std::move(changed)) : nullptr;
+    }
+    std::optional<Progress> progress() const {
+        const std::shared_ptr<Stage> at = stage();
+        return at ? std::optional(at->progress()) : std::nullopt;
+    }
+
+    // The run's side.
+
+    std::shared_ptr<Stage> stage() const {
+        const std::lock_guard lock(mutex_);
+        return stage_;
+    }
+    void waitFor(std::shared_ptr<Stage> stage) {
+        {
+            const std::lock_guard lock(mutex_);
+            stage_.swap(stage);
+        }  // the one before ends without the lock
+    }
+
+    /// The claim is answered: what comes next is another one.
+    void forget() {
+        waitFor(nullptr);
+        quota.reset();
+        in_flight.reset();
+        pool.reset();
+        image = {};
+        claim_id.clear();
+        asked.reset();
+        attempt = 1;
+    }
+
+    std::string claim_id;
+    std::shared_ptr<void> in_flight;             ///< its Idempotency-Key
+    PoolPtr pool;                                ///< the one that was chosen
+    pool::ImageStages image;                     ///< what it took to have its image
+    std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
+    std::optional<TimePoint> asked;              ///< for the sandbox that it waits for
+    std::uint32_t attempt = 1;
+
+private:
+    mutable std::mutex mutex_;
+    std::shared_ptr<Stage> stage_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,368 @@
+#include "controller/claims/Claimer.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/CrashPoint.h"
+#include "base/Error.h"
+#include "base/JsonText.h"
+#include "controller/claims/ClaimWait.h"
+#include "controller/contract/RequestLimits.h"
+#include "controller/workspaces/AgentErrors.h"
+#include "controller/workspaces/BindNote.h"
+#include "pool/agent/client/AgentMessages.h"
+#include "pool/agent/protocol/Frame.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kBindTimeout = std::chrono::seconds(2);
+/// For what of a bind is known only when its sandbox is: numbers.
+constexpr std::size_t kRoomForNumbers = 512;
+constexpr std::size_t kMostEscaped = 6;
+/// Around a value: quotes, a colon, a comma.
+constexpr std::size_t kRoomForSigns = 8;
+/// Around an archive: the names of its fields.
+constexpr std::size_t kRoomForArchive = 64;
+/// Refill and weight go on behind the answer: begun at once they would take its processor.
+constexpr auto kBehind = std::chrono::milliseconds(2);
+constexpr std::uint32_t kMostAttempts = 5;
+
+/// The shorter of what was asked for and what the pool allows; zero means no limit.
+std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked,
+                                  std::chrono::milliseconds standard,
+                                  std::chrono::milliseconds most) {
+    const std::chrono::milliseconds value = asked.value_or(standard);
+    if (most.count() == 0) return value;
+    return value.count() == 0 ? most : std::min(value, most);
+}
+
+/// Bytes of what a claim brings, before they are escaped, and all that stands around them.
+std::size_t roughSize(const agent::BindRequest& told, const WorkspaceFacts& facts) {
+    std::size_t size = facts.sealed.size() + facts.name.size() + told.trust.size() +
+                       told.fingerprint.size() + told.tenant.size() + told.claim_id.size() +
+                       told.workspace_id.size() + kRoomForNumbers;
+    for (const auto* map : {&told.labels, &told.env, &told.secrets}) {
+        for (const auto& [name, value] : *map) size += name.size() + value.size() + kRoomForSigns;
+    }
+    for (const agent::AptArchive& archive : told.apt) {
+        size += archive.source.size() + archive.keyring.size() + kRoomForArchive;
+    }
+    return size;
+}
+
+}  // namespace
+
+Claimer::Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,
+                 const pool::Fleet& fleet, WorkspaceTerminator& endings, const History& history,
+                 broker::EgressGateway& broker)
+    : table_(table),
+      supply_(supply),
+      epoch_(epoch),
+      fleet_(fleet),
+      endings_(endings),
+      history_(history),
+      broker_(broker) {}
+
+Claimer::Network Claimer::networkFor(const PoolSpec& spec, const WorkspaceRequest& request) {
+    Network out;
+    out.mode = spec.network;
+    if (request.network) {
+        if (*request.network > spec.network) {
+            throw Error(ErrorCode::InvalidSpec, std::string("the pool's network is ") +
+                                                    broker::kNetworkModes.of(spec.network) +
+                                                    ", not " +
+                                                    broker::kNetworkModes.of(*request.network))
+                .field("/network", "asks for more than the pool offers");
+        }
+        out.mode = *request.network;
+    }
+    const bool egress = out.mode == broker::NetworkMode::Egress;
+    if (egress) out.allow.push_back(spec.network_allow);
+    if (!request.allow) return out;
+    if (!egress) {
+        throw Error(ErrorCode::InvalidSpec, "an allow-list needs network Egress")
+            .field("/allow", "needs network Egress");
+    }
+    for (std::size_t i = 0; i < request.allow->size(); ++i) {
+        if (const auto wrong = broker::AllowList::wrong((*request.allow)[i])) {
+            throw Error(ErrorCode::InvalidArgument, *wrong)
+                .field("/allow/" + std::to_string(i), "is no destination");
+        }
+    }
+    out.allow.push_back(*request.allow);
+    return out;
+}
+
+broker::KeyringFactory::Made Claimer::keysFor(const Wanted& wanted, const Network& network) const {
+    std::vector<broker::Credential> of_claim;
+    if (!wanted.request->credentials.is_null()) {
+        of_claim = broker::readClaimCredentials(wanted.request->credentials, wanted.tenant,
+                                                "/credentials");
+    }
+    if (network.mode != broker::NetworkMode::Egress) {
+        if (of_claim.empty()) return {};
+        throw Error(ErrorCode::InvalidSpec, "credentials need network Egress")
+            .field("/credentials", "needs network Egress");
+    }
+    const std::vector<broker::Credential>& of_pool = wanted.pool->spec.network_credentials;
+    broker::NetworkPolicy policy;
+    if (!of_claim.empty()) {  // the lists are read for nobody else
+        WorkspaceFacts reach;
+        reach.network = network.mode;
+        reach.allow = network.allow;
+        policy = networkPolicy(reach);
+    }
+    for (std::size_t i = 0; i < of_claim.size(); ++i) {
+        const std::string pointer = "/credentials/" + std::to_string(i);
+        if (!policy.allows(of_claim[i].destination)) {
+            throw Error(ErrorCode::InvalidSpec, of_claim[i].destination.text() +
+                                                    " is not on the allow-list of this workspace")
+                .field(pointer + "/host", "is not allowed");
+        }
+        for (const broker::Credential& credential : of_pool) {
+            if (!broker::collide(credential, of_claim[i])) continue;
+            throw Error(ErrorCode::InvalidSpec, "the pool has a credential for this already")
+                .field(pointer, "is the pool's");
+        }
+    }
+    return broker_.keyrings().make(of_pool, of_claim);
+}
+
+void Claimer::close(const Wanted& wanted, Network& network) const {
+    broker::KeyringFactory::Made keys = keysFor(wanted, network);
+    network.keyring = std::move(keys.keyring);
+    network.sealed = broker_.claimSeal().close(
+        {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
+        wanted.claim_id);
+    // A sandbox that is told too much refuses the claim, and is lost to it.
+    const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size() +
+                             dumpJson(Json(wanted.request->name.value_or(""))).size();
+    if (told > kMostTold) {
+        throw Error(ErrorCode::InvalidArgument,
+                    "name, labels, allow and credentials are more than a sandbox keeps")
+            .hint("together they may have 56 KiB, allow and credentials in base64");
+    }
+}
+
+Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) const {
+    const WorkspaceRequest& request = *wanted.request;
+    Binding out;
+    WorkspaceFacts& facts = out.facts;
+    facts.id = wanted.workspace_id;
+    facts.tenant = wanted.tenant;
+    facts.pool = wanted.pool->name;
+    facts.claim_id = wanted.claim_id;
+    facts.fingerprint = request.fingerprint;
+    facts.name = request.name.value_or("");
+    facts.max_lifetime = wanted.pool->spec.max_lifetime;
+    facts.one_shot = wanted.one_shot;
+    facts.network = network.mode;
+    facts.allow = network.allow;
+    facts.keyring = network.keyring;
+    facts.sealed = network.sealed;
+
+    agent::BindRequest& told = out.told;
+    told.claim_id = facts.claim_id;
+    told.tenant = facts.tenant;
+    told.workspace_id = facts.id;
+    told.fingerprint = facts.fingerprint;
+    told.labels = request.labels;
+    told.note = bindNote(facts);
+    told.env = broker_.environment(facts.network);
+    told.apt = broker_.aptArchives(facts.network);
+    if (facts.keyring && facts.keyring->authority() != nullptr) {
+        told.trust = facts.keyring->authority()->certificatePem();
+    }
+    for (const auto& [name, value] : request.env) told.env[name] = value;
+    told.secrets = request.secrets;
+    // Encoding is for a claim that could be too large; what is escaped grows sixfold at most.
+    if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
+        agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
+        throw Error(ErrorCode::PayloadTooLarge, "the claim is more than a sandbox takes at once")
+            .hint("env, secrets and labels may have 256 KiB together; larger ones go into files");
+    }
+    return out;
+}
+
+Claimer::Claimed Claimer::claim(const Wanted& wanted) {
+    const std::string& pool = wanted.pool->name;
+    const TimePoint begin = wanted.request->started_at == TimePoint{} ? history_.clock.now()
+                                                                      : wanted.request->started_at;
+    ClaimLedger ledger;
+    try {
+        Network network = networkFor(wanted.pool->spec, *wanted.request);
+        close(wanted, network);
+        const Binding binding = prepare(wanted, network);
+        // What a claim without a thread keeps until it is run again.
+        ClaimWait own;
+        ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
+        std::optional<WorkspaceTable::Place>& place = kept.quota;
+        for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
+            // Taken over by a workspace that was lost at once, it has to be had again.
+            if (!place || !place->held()) {
+                place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
+            }
+            if (!kept.asked) kept.asked = history_.clock.now();
+            const pool::Member member = supply_.claims.acquire(
+                *wanted.pool,
+                {wanted.workspace_id, wanted.tenant, wanted.request->patience, wanted.tell_why});
+            const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
+            const TimePoint picked = history_.clock.now();
+            const std::shared_ptr<Workspace> workspace =
+                bind(wanted, binding, member, attempt, *place);
+            supply_.work.addAfter({WorkKind::Pool, pool}, kBehind);
+            supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
+            if (!workspace && attempt < kMostAttempts) continue;
+            if (!workspace) {
+                throw Error(ErrorCode::SandboxLost,
+                            "no sandbox of pool " + pool + " took the claim")
+                    .hint("try again");
+            }
+            const TimePoint bound = history_.clock.now();
+            // A member made after the request came was made for it: that is a cold start.
+            const bool cold = member.created_at > begin;
+            ledger.source = cold ? ClaimSource::Cold : ClaimSource::Warm;
+            const double waited = toMillis(picked - asked);
+            ledger.pull_ms = toMillis(wanted.image.pull);
+            ledger.unpack_ms = toMillis(wanted.image.unpack);
+            if (cold) {
+                ledger.create_ms = toMillis(member.start.create);
+                ledger.warm_ms = toMillis(member.start.warm);
+                ledger.queue_ms = std::max(0.0, waited - ledger.create_ms - ledger.warm_ms);
+            } else {
+                ledger.queue_ms = picked - asked > std::chrono::milliseconds(1) ? waited : 0;
+                ledger.pick_ms = waited - ledger.queue_ms;
+            }
+            ledger.bind_ms = toMillis(bound - picked);
+            ledger.total_ms = toMillis(bound - begin);
+            history_.metrics.claim(pool, kClaimSources.of(ledger.source), "ok",
+                                   ledger.total_ms / 1000);
+            if (ledger.pull_ms > 0)
+                history_.metrics.claimStage(pool, "pull", ledger.pull_ms / 1000);
+            if (ledger.unpack_ms > 0)
+                history_.metrics.claimStage(pool, "unpack", ledger.unpack_ms / 1000);
+            if (cold) {
+                history_.metrics.claimStage(pool, "create", ledger.create_ms / 1000);
+                history_.metrics.claimStage(pool, "warm", ledger.warm_ms / 1000);
+            }
+            history_.metrics.claimStage(pool, "queue", ledger.queue_ms / 1000);
+            history_.metrics.claimStage(pool, "pick", ledger.pick_ms / 1000);
+            history_.metrics.claimStage(pool, "bind", ledger.bind_ms / 1000);
+            return {workspace, ledger};
+        }
+    } catch (const MustWait&) {
+        throw;  // it is still to come
+    } catch (const std::exception&) {
+        const bool cancelled = wanted.request->patience.stop.stop_requested();
+        history_.metrics.claim(pool, kClaimSources.of(ledger.source),
+                               cancelled ? "cancelled" : "error",
+                               toSeconds(history_.clock.now() - begin));
+        throw;
+    }
+}
+
+std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const Binding& binding,
+                                         const pool::Member& member, std::uint32_t attempt,
+                                         WorkspaceTable::Place& place) {
+    try {
+        return tryBind(wanted, binding, member, attempt, place);
+    } catch (...) {
+        // Claimed, and of no workspace: nobody else would ever end it.
+        endings_.lost(member.id, "the claim failed");
+        throw;
+    }
+}
+
+bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts) {
+    if (!asked.within(member.limits)) {  // of before its pool was given more
+        endings_.lost(member.id, "it has less than its pool now has, and than the claim asked for");
+        return false;
+    }
+    facts.limits = asked.of(member.limits);
+    if (facts.limits == member.limits) return true;
+    try {
+        const std::optional<pool::LimitInUse> in_use =
+            fleet_.runtime.narrow(member.id, facts.limits);
+        if (in_use) throw usesMore(*in_use, asked);
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::NotFound) throw;
+        endings_.lost(member.id, e.what());
+        return false;
+    } catch (const std::system_error& e) {
+        endings_.lost(member.id, std::string("it could not be held to limits: ") + e.what());
+        return false;
+    }
+    return true;
+}
+
+std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding& binding,
+                                            const pool::Member& member, std::uint32_t attempt,
+                                            WorkspaceTable::Place& place) {
+    const WorkspaceRequest& request = *wanted.request;
+    const PoolSpec& spec = wanted.pool->spec;
+    WorkspaceFacts facts = binding.facts;
+    facts.sandbox = member.id;
+    facts.limits = member.limits;
+    // To the millisecond, as the note keeps it: deadlines are told from it, also after a restart.
+    facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
+    facts.created_at = history_.clock.now();
+
+    agent::BindRequest bind = binding.told;
+    bind.epoch = epoch_.get();
+    bind.attempt = attempt;
+    bind.note = bindNote(facts);
+    const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
+    if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;
+    bind.deadlines.idle_timeout =
+        bounded(request.idle_timeout, spec.idle_timeout, spec.max_lifetime);
+    try {
+        crashPoint("claim.before_mark");
+        fleet_.marks.set(member.id);
+        crashPoint("claim.after_mark");
+        // Behind the mark: one that was narrowed serves nobody else, whatever happens here.
+        if (!request.limits.empty()) {
+            if (!narrow(request.limits, member, facts)) return nullptr;
+            crashPoint("claim.after_narrow");
+            bind.note = bindNote(facts);
+            bind.cpus = pool::wholeCpus(facts.limits);
+        }
+        const agent::BindReply reply = member.agent->bind(bind, kBindTimeout);
+        crashPoint("claim.after_bind");
+        facts.created_at = reply.bound_at == TimePoint{} ? facts.created_at : reply.bound_at;
+        broker_.open(member.id, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
+                     facts.keyring, *member.agent);
+    } catch (const agent::AgentError& e) {
+        if (e.code() == "BOUND_ELSEWHERE") history_.metrics.doubleBindRefused();
+        endings_.lost(member.id, "the bind was refused: " + e.code());
+        if (e.code() == "BAD_REQUEST") throw clientError(e);  // as any other sandbox would
+        return nullptr;
+    } catch (const agent::AgentLost& e) {
+        endings_.lost(member.id, e.what());
+        return nullptr;
+    } catch (const std::system_error& e) {
+        endings_.lost(member.id, std::string("no claim mark: ") + e.what());
+        return nullptr;
+    }
+
+    auto workspace = std::make_shared<Workspace>(facts, member.agent, request.labels,
+                                                 bind.deadlines, facts.created_at);
+    // Before others see it: its end must not be written ahead of its beginning.
+    history_.journal.record(WorkspaceRecord{facts.id, facts.tenant, facts.pool, facts.sandbox,
+                                            facts.claim_id, facts.fingerprint, facts.name,
+                                            toUnixMillis(facts.created), std::nullopt, ""});
+    table_.insert(workspace, &place);
+    history_.events.publish({.type = "workspace.created",
+                             .resource = facts.id,
+                             .pool = facts.pool,
+                             .tenant = facts.tenant,
+                             .reason = "claimed",
+                             .message = "a workspace was bound"});
+    history_.log.info("workspace.bound", {{"workspace", facts.id},
+                                          {"sandbox", facts.sandbox},
+                                          {"pool", facts.pool},
+                                          {"attempt", attempt}});
+    return endings_.confirm(workspace) ? workspace : nullptr;
+}
+
+}  // namespace hearth::controller

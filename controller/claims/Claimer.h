@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/claims/Supply.h"
+#include "controller/egress/EgressGateway.h"
+#include "controller/store/Epoch.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/runtime/ImageRuntime.h"
+#include "pool/warm/Fleet.h"
+
+namespace hearth::controller {
+
+/// Turns a request into a bound workspace: a place in the quota, a ready sandbox, the mark, the
+/// bind (DESIGN section 2). Nothing is written to disk before it answers. Thread-safe.
+class Claimer {
+public:
+    Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,
+            const pool::Fleet& fleet, WorkspaceTerminator& endings, const History& history,
+            broker::EgressGateway& broker);
+
+    struct Wanted {
+        PoolPtr pool;
+        std::string workspace_id;
+        std::string claim_id;
+        const WorkspaceRequest* request = nullptr;
+        pool::ImageStages image;  ///< what it took to have its image
+        std::string tenant;
+        bool one_shot = false;
+        bool tell_why = false;  ///< who asks may know why a pool is degraded
+    };
+
+    struct Claimed {
+        std::shared_ptr<Workspace> workspace;
+        ClaimLedger ledger;
+    };
+
+    Claimed claim(const Wanted& wanted);
+
+private:
+    /// What of its pool's network a workspace gets.
+    struct Network {
+        broker::NetworkMode mode = broker::NetworkMode::None;
+        std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
+        std::shared_ptr<const broker::Keyring> keyring;
+        std::string sealed;  ///< all of it, for its claim
+    };
+    static Network networkFor(const PoolSpec& spec, const WorkspaceRequest& request);
+    /// The pool's credentials, and the claim's for where the workspace may go, as a keyring and
+    /// what it is made of again.
+    broker::KeyringFactory::Made keysFor(const Wanted& wanted, const Network& network) const;
+    /// Adds the keyring, and seals whose the claim is and what the agent is told of the network.
+    void close(const Wanted& wanted, Network& network) const;
+
+    /// What is known of a bind before there is a sandbox for it.
+    struct Binding {
+        WorkspaceFacts facts;
+        agent::BindRequest told;
+    };
+    /// Throws Error(PayloadTooLarge) for what no sandbox could be told.
+    Binding prepare(const Wanted& wanted, const Network& network) const;
+    /// Null where this sandbox failed and another may do. The member is never left claimed by
+    /// nobody, whatever is thrown.
+    std::shared_ptr<Workspace> bind(const Wanted& wanted, const Binding& binding,
+                                    const pool::Member& member, std::uint32_t attempt,
+                                    WorkspaceTable::Place& place);
+    std::shared_ptr<Workspace> tryBind(const Wanted& wanted, const Binding& binding,
+                                       const pool::Member& member, std::uint32_t attempt,
+                                       WorkspaceTable::Place& place);
+
+    /// Holds the sandbox to the limits of the claim, if it brought any; they are in `facts` then.
+    /// False where it has gone, or has less than was asked for: another will do. Throws
+    /// Error(InvalidSpec) where no sandbox of the pool could be held to them.
+    bool narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts);
+
+    WorkspaceTable& table_;
+    const Supply supply_;
+    const Epoch& epoch_;
+    const pool::Fleet fleet_;
+    WorkspaceTerminator& endings_;
+    const History history_;
+    broker::EgressGateway& broker_;
+};
+
+}  // namespace hearth::controller

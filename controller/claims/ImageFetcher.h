@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/egress/images/ImageGateway.h"
+#include "controller/store/EventLog.h"
+#include "metrics/Log.h"
+#include "pool/runtime/ImageRuntime.h"
+
+namespace hearth::controller {
+
+/// Fetches images of claims from their registries: by the runtime, through the gateway, which
+/// refuses what is at a denied address. With Docker the daemon connects by itself: then the
+/// registry's addresses are checked before, and where it sends on to is the daemon's affair.
+/// Thread-safe.
+class ImageFetcher {
+public:
+    /// `insecure`: registries without TLS, "registry.example:5000".
+    ImageFetcher(pool::ImageRuntime& runtime, const broker::ImageGateway& gateway,
+                 std::vector<std::string> insecure, EventLog& events, metrics::Log& log)
+        : runtime_(runtime),
+          gateway_(gateway),
+          insecure_(std::move(insecure)),
+          events_(events),
+          log_(log) {}
+
+    /// Blocks. Throws as ImageRuntime::fetchImage(); InvalidSpec where the registry, or what it
+    /// points to, is at a denied address; Unavailable where one is not reached.
+    pool::KnownImage fetch(const std::string& image, pool::ImageStages& stages);
+
+private:
+    pool::ImageRuntime& runtime_;
+    const broker::ImageGateway& gateway_;
+    const std::vector<std::string> insecure_;
+    EventLog& events_;
+    metrics::Log& log_;
+};
+
+}  // namespace hearth::controller

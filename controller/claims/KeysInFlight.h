@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+
+/// The Idempotency-Keys whose first request is being answered, by claim id. Thread-safe.
+class KeysInFlight {
+public:
+    /// Holds the key as long as the returned object, which may outlive this one. Throws
+    /// Error(IdempotencyInFlight) where another request holds it.
+    std::shared_ptr<void> take(const std::string& claim_id) {
+        const std::lock_guard lock(held_->mutex);
+        if (!held_->keys.insert(claim_id).second) {
+            throw Error(ErrorCode::IdempotencyInFlight,
+                        "the first request with this Idempotency-Key is still being answered")
+                .retryAfter(std::chrono::seconds(1));
+        }
+        // Not null, so that whoever holds it sees that it does.
+        return {held_.get(), [held = held_, claim_id](void*) {
+                    const std::lock_guard ending(held->mutex);
+                    held->keys.erase(claim_id);
+                }};
+    }
+
+private:
+    struct Held {
+        std::mutex mutex;
+        std::set<std::string> keys;  // guarded by mutex
+    };
+    const std::shared_ptr<Held> held_ = std::make_shared<Held>();
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Subscribers.h"
+#include "base/tenants/TenantPlaces.h"
+#include "controller/claims/ClaimWait.h"
+#include "controller/claims/ImageFetcher.h"
+#include "controller/claims/Supply.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/queue/WorkLine.h"
+#include "controller/spec/ImageAllowList.h"
+#include "controller/store/History.h"
+#include "controller/store/SpecStore.h"
+#include "pool/runtime/ImageRuntime.h"
+
+namespace hearth::controller {
+
+/// What the operator allows claims to do with images that have no pool.
+struct OnDemandRules {
+    ImageAllowList allow;              ///< empty: nothing
+    std::uint32_t max_sandboxes = 20;  ///< of all such pools together
+    std::chrono::seconds keep = std::chrono::hours(1);
+    std::chrono::seconds max_wait = std::chrono::minutes(5);  ///< of a claim for its image
+};
+
+/// Pools that nobody declared: made for claims that name an image which no declared pool has, one
+/// for each image, without warm sandboxes; else they are pools like others, with the template,
+/// lifecycle and limits of the default pool. One goes when it was unused for a while, and with it
+/// the image if a claim had brought it. An image is fetched and made ready once however many claims
+/// wait for it, by the work queue and not by a claim, so it goes on when they give up. Tenants take
+/// turns, and one that asks for many images leaves places for the others. Thread-safe.
+class OnDemandPools {
+public:
+    OnDemandPools(OnDemandRules rules, std::string default_pool, pool::ImageRuntime& runtime,
+                  SpecStore& specs, const Supply& supply, ImageFetcher& images,
+                  const History& history);
+
+    struct Found {
+        PoolPtr pool;
+        pool::ImageStages stages;  ///< zero where the image was ready
+    };
+    /// The pool of an image that a claim of the tenant names. Blocks while the image is fetched, at
+    /// most the rules' max_wait, or so long as `patience` says if that is less. Errors: InvalidSpec
+    /// (not allowed, unknown to its registry, refused), Unavailable (no registry answers, not ready
+    /// in time, shutting down, taken back), DiskFull, Deadline; MustWait.
+    Found poolFor(const std::string& tenant, const std::string& image,
+                  const ClaimPatience& patience);
+
+    /// The work on keys ("image", reference) and ("images", "all").
+    ReconcileResult prepare(const std::string& image);
+    ReconcileResult collect();
+    /// Names that are remembered: of images, jobs and pools.
+    std::size_t remembered();
+    /// Claims that wait are refused: the server stops.
+    void stop();
+
+private:
+    /// The making ready of one image; claims that want it meanwhile share it.
+    struct Job {
+        std::string image;
+        enum class Turn : std::uint8_t { Away, InLine, Has };
+        Turn turn = Turn::Away;
+        std::string tenant;                                   ///< whose turn it has
+        std::map<std::string, std::shared_ptr<void>> places;  ///< of tenants that ask for it
+        bool done = false;
+        std::exception_ptr failure;
+        pool::ImageStages stages;
+        std::string pool;
+        TimePoint ended{};
+    };
+    using JobPtr = std::shared_ptr<Job>;
+    struct Asked {
+        std::string tenant;
+        JobPtr job;
+    };
+    class ImageStage;
+
+    std::optional<pool::KnownImage> allowed(const std::string& image);
+    [[noreturn]] void refuse(const std::string& image) const;
+    PoolPtr live(const std::string& name);
+    PoolPtr ready(const std::string& image);
+    Found await(const std::string& tenant, const std::string& image, const ClaimPatience& patience);
+    bool join(const JobPtr& job, const std::string& tenant);    // mutex_ held
+    void lineUp(const JobPtr& job, const std::string& tenant);  // mutex_ held
+    void giveTurns();                                           // mutex_ held
+    void endTurn(Job& job);                                     // mutex_ held
+    std::string make(const std::string& image, pool::ImageStages& stages);
+    PoolSpec specFor(const std::string& image) const;
+    bool collectionIsNext(TimePoint now) const;  // mutex_ held
+    void forgetOld(TimePoint now);
+    void forgetGone();
+    std::vector<std::string> unused(TimePoint now);
+
+    const OnDemandRules rules_;
+    const std::string default_pool_;
+    pool::ImageRuntime& runtime_;
+    SpecStore& specs_;
+    const Supply supply_;
+    ImageFetcher& images_;
+    const History history_;
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    Subscribers subscribers_;                     ///< claims that wait without a thread
+    TenantPlaces places_;                         ///< for jobs that wait or run
+    WorkLine<Asked> line_;                        // guarded by mutex_; tenants in turns
+    std::map<std::string, JobPtr> jobs_;          // guarded by mutex_; by what claims call images
+    std::map<std::string, std::string> pool_of_;  // guarded by mutex_; the same, made ready
+    std::map<std::string, TimePoint> used_;       // guarded by mutex_; by pool
+    std::size_t running_ = 0;                     // guarded by mutex_; jobs
+    bool collecting_ = false;                     // guarded by mutex_; no job runs then
+    std::optional<TimePoint> due_since_;  // guarded by mutex_; a collection that jobs hold up
+    bool stopped_ = false;                // guarded by mutex_
+};
+
+}  // namespace hearth::controller

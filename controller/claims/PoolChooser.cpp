@@ -1,0 +1,136 @@
+#include "controller/claims/PoolChooser.h"
+
+#include <algorithm>
+
+#include "controller/contract/RequestLimits.h"
+
+namespace hearth::controller {
+
+Error noLanguage(const std::string& who, const std::string& language,
+                 const std::set<std::string>& known) {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    Error error(ErrorCode::InvalidSpec, who + " no language " + language);
+    error
+        .field("/language", names.empty() ? "the image has none: use command or argv"
+                                          : "is not in the image; one of " + names)
+        .hint(names.empty() ? "the image has no language: run its programs by command or argv"
+                            : "there is: " + names);
+    return error;
+}
+
+PoolChooser::PoolChooser(SpecStore& specs, const pool::WarmPool& warm, pool::ImageRuntime& runtime,
+                         const WorkspaceTable& table, OnDemandPools& on_demand,
+                         std::string default_pool)
+    : specs_(specs),
+      warm_(warm),
+      runtime_(runtime),
+      table_(table),
+      on_demand_(on_demand),
+      default_pool_(std::move(default_pool)) {}
+
+void PoolChooser::requireDefaultPool(const std::vector<PoolPtr>& pools) const {
+    if (default_pool_.empty()) return;
+    const bool declared = std::any_of(pools.begin(), pools.end(), [&](const PoolPtr& pool) {
+        return !pool->deleting && pool->name == default_pool_;
+    });
+    if (declared) return;
+    std::string names;
+    for (const PoolPtr& pool : pools) {
+        if (pool->deleting || !pool->on_demand.empty()) continue;
+        names += (names.empty() ? "" : ", ") + pool->name;
+    }
+    throw Error(ErrorCode::NotFound, "the default pool " + default_pool_ + " is not declared")
+        .hint(names.empty() ? "no pool is: declare it with hearth apply -f"
+                            : "name one of those that are: " + names +
+                                  "; or an operator declares it with hearth apply -f, or names "
+                                  "another with hearth serve --default-pool");
+}
+
+OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRequest& request) {
+    // A pool whose languages nobody knows yet may have it; the claim then finds out.
+    const auto speaks = [&](const Pool& pool) {
+        if (!request.language) return true;
+        const auto known = warm_.languages(pool.name);
+        return !known || std::find(known->begin(), known->end(), *request.language) != known->end();
+    };
+    const auto languagesOf = [&](const std::vector<PoolPtr>& some) {
+        std::set<std::string> all;
+        for (const PoolPtr& pool : some) {
+            if (const auto known = warm_.languages(pool->name))
+                all.insert(known->begin(), known->end());
+        }
+        return all;
+    };
+    const auto has_image = [&](const Pool& pool) {
+        return !request.image || runtime_.sameImage(pool.spec.image, *request.image);
+    };
+    // Which of the network's modes a pool must offer; a pool that offers more is narrowed.
+    const auto offers = [&](const Pool& pool) {
+        return request.network.value_or(broker::NetworkMode::None) <= pool.spec.network;
+    };
+    const auto roomy = [&](const Pool& pool) { return request.limits.within(pool.spec.limits); };
+    if (request.pool) {
+        PoolPtr pool = specs_.find(*request.pool);
+        // A pool that a claim's image brought is asked for by its image, which must be allowed.
+        const bool hidden = pool && !pool->on_demand.empty() && !who.atLeast(Role::Operator) &&
+                            !table_.holds(who.tenant, pool->name);
+        if (!pool || pool->deleting || hidden) {
+            throw specs_.noPool(*request.pool);
+        }
+        if (!has_image(*pool)) {
+            throw Error(ErrorCode::InvalidSpec,
+                        "pool " + pool->name + " has image " + pool->spec.image)
+                .field("/image", "is not the image of the pool");
+        }
+        if (!speaks(*pool)) {
+            throw noLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
+        }
+        if (!roomy(*pool)) throw tooSmall(pool->name, pool->spec.limits, request.limits);
+        return {std::move(pool), {}};
+    }
+    std::vector<PoolPtr> pools = specs_.all();
+    if (!request.image) requireDefaultPool(pools);
+    // The default pool first, then the oldest.
+    std::stable_partition(pools.begin(), pools.end(),
+                          [&](const PoolPtr& pool) { return pool->name == default_pool_; });
+    std::vector<PoolPtr> imaged;
+    std::vector<PoolPtr> small;
+    bool offline = false;  // there was one, but for its network
+    for (PoolPtr& pool : pools) {
+        // Those made for claims have their own way: what is allowed may have changed.
+        if (pool->deleting || !pool->on_demand.empty() || !has_image(*pool)) continue;
+        if (!offers(*pool)) {
+            offline = true;
+            continue;
+        }
+        if (!speaks(*pool)) {
+            imaged.push_back(pool);
+        } else if (!roomy(*pool)) {
+            small.push_back(pool);
+        } else {
+            return {std::move(pool), {}};
+        }
+    }
+    if (!small.empty()) throw allTooSmall(small, request.limits);
+    if (!imaged.empty()) throw noLanguage("the pools have", *request.language, languagesOf(imaged));
+    if (offline) {
+        throw Error(ErrorCode::InvalidSpec, std::string("no pool offers network ") +
+                                                broker::kNetworkModes.of(*request.network))
+            .field("/network", "is more than any pool offers")
+            .hint("an operator declares it in a pool's template.network");
+    }
+    if (!request.image) {
+        throw Error(ErrorCode::InvalidSpec, "no pool is declared")
+            .hint("declare one with hearth apply -f");
+    }
+    OnDemandPools::Found found = on_demand_.poolFor(who.tenant, *request.image, request.patience);
+    if (!speaks(*found.pool)) {
+        throw noLanguage("image " + *request.image + " has", *request.language,
+                         languagesOf({found.pool}));
+    }
+    if (!roomy(*found.pool)) throw allTooSmall({found.pool}, request.limits);
+    return found;
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/Error.h"
+#include "controller/claims/OnDemandPools.h"
+#include "controller/contract/Principal.h"
+#include "controller/contract/Workspaces.h"
+#include "controller/store/SpecStore.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "pool/runtime/ImageRuntime.h"
+#include "pool/warm/WarmPool.h"
+
+namespace hearth::controller {
+
+/// Error(InvalidSpec) of a claim for a language that `who` lacks ("pool p has"). `known`: what
+/// there is instead.
+Error noLanguage(const std::string& who, const std::string& language,
+                 const std::set<std::string>& known);
+
+/// Finds the pool that a claim is for: the named one, or the first that has its image, language,
+/// network and limits. Thread-safe.
+class PoolChooser {
+public:
+    /// `default_pool`: of claims that name none; empty: there is none.
+    PoolChooser(SpecStore& specs, const pool::WarmPool& warm, pool::ImageRuntime& runtime,
+                const WorkspaceTable& table, OnDemandPools& on_demand, std::string default_pool);
+
+    /// Errors: NotFound, InvalidSpec, and what OnDemandPools::poolFor() throws.
+    OnDemandPools::Found choose(const Principal& who, const WorkspaceRequest& request);
+
+private:
+    /// Where one is configured, it is meant: another in its place would be a guess.
+    void requireDefaultPool(const std::vector<PoolPtr>& pools) const;
+
+    SpecStore& specs_;
+    const pool::WarmPool& warm_;
+    pool::ImageRuntime& runtime_;
+    const WorkspaceTable& table_;
+    OnDemandPools& on_demand_;
+    const std::string default_pool_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,120 @@
+#include "controller/claims/WorkspaceOpener.h"
+
+#include <algorithm>
+
+#include "base/Error.h"
+#include "base/ScopeExit.h"
+#include "controller/claims/ClaimWait.h"
+#include "controller/contract/RequestLimits.h"
+
+namespace hearth::controller {
+
+WorkspaceOpener::WorkspaceOpener(WorkspaceAccess& access, WorkspaceTable& table,
+                                 PoolChooser& chooser, Claimer& claims,
+                                 WorkspaceTerminator& endings, const KeyedIds& ids,
+                                 const History& history)
+    : access_(access),
+      table_(table),
+      chooser_(chooser),
+      claims_(claims),
+      endings_(endings),
+      ids_(ids),
+      history_(history) {}
+
+Claimer::Claimed WorkspaceOpener::claimAs(const Principal& who, const WorkspaceRequest& request,
+                                          ClaimWait& kept, bool one_shot) {
+    if (!kept.pool) {
+        OnDemandPools::Found chosen = chooser_.choose(who, request);
+        kept.pool = std::move(chosen.pool);
+        kept.image = chosen.stages;
+    }
+    Claimer::Wanted wanted;
+    wanted.pool = kept.pool;
+    wanted.image = kept.image;
+    wanted.claim_id = kept.claim_id;
+    wanted.workspace_id = ids_.workspace(kept.claim_id);
+    wanted.request = &request;
+    wanted.tenant = who.tenant;
+    wanted.one_shot = one_shot;
+    wanted.tell_why = who.atLeast(Role::Operator);
+    return claims_.claim(wanted);
+}
+
+Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequest& request,
+                                       bool one_shot, bool& replayed) {
+    replayed = false;
+    checkRequest(request);
+    // What a claim without a thread keeps until it is run again.
+    ClaimWait own;
+    ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
+    if (kept.claim_id.empty()) kept.claim_id = ids_.claim(who, request.idempotency_key, one_shot);
+    const std::string claim_id = kept.claim_id;
+    const bool keyed = !request.idempotency_key.empty();
+    const auto mismatch = [] {
+        return Error(ErrorCode::IdempotencyMismatch,
+                     "the Idempotency-Key was used with another request")
+            .hint("use a new key for a new request");
+    };
+    if (keyed && !kept.in_flight) kept.in_flight = keys_.take(claim_id);
+    bool waits = false;
+    const ScopeExit answered([&] {
+        if (!waits) kept.forget();
+    });
+
+    if (keyed) {
+        if (const std::shared_ptr<Workspace> known = table_.byClaim(claim_id)) {
+            if (known->facts().fingerprint != request.fingerprint) throw mismatch();
+            replayed = true;
+            return {known, {}};
+        }
+        if (const std::optional<WorkspaceRecord> past =
+                history_.journal.workspaceByClaim(claim_id)) {
+            if (past->fingerprint != request.fingerprint) throw mismatch();
+            if (!past->ended_ms && table_.expectsClaim(claim_id)) throw silentError(past->id);
+            replayed = true;
+            return {nullptr, {}};
+        }
+        if (table_.expectsUnknown()) throw unknownClaimError();
+    }
+
+    history_.journal.requireRoom(who.tenant);
+    Claimer::Claimed claimed;
+    try {
+        claimed = claimAs(who, request, kept, one_shot);
+    } catch (const MustWait&) {
+        waits = true;
+        throw;
+    }
+    const std::shared_ptr<Workspace>& workspace = claimed.workspace;
+    try {
+        if (request.language) {
+            const std::vector<std::string> known = workspace->agent()->hello().languages;
+            if (std::find(known.begin(), known.end(), *request.language) == known.end()) {
+                throw noLanguage("pool " + workspace->facts().pool + " has", *request.language,
+                                 {known.begin(), known.end()});
+            }
+        }
+        for (const InlineFile& file : request.files) {
+            std::string_view left = file.bytes;
+            access_.ask(workspace, file.path, [&] {
+                return workspace->agent()->writeFile(
+                    file.path, std::nullopt, [&left](char* out, std::size_t size) {
+                        const std::size_t count = left.copy(out, size);
+                        left.remove_prefix(count);
+                        return count;
+                    });
+            });
+        }
+        if (!request.files.empty()) workspace->wrote(history_.clock.now());
+    } catch (...) {
+        endings_.end(workspace, EndReason::Failed);
+        throw;
+    }
+    if (!keyed && request.patience.stop.stop_requested()) {
+        endings_.end(workspace, EndReason::Deleted);
+        throw takenBack();
+    }
+    return claimed;
+}
+
+}  // namespace hearth::controller

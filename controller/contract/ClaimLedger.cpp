@@ -1,0 +1,37 @@
+#include <nlohmann/json.hpp>
+
+#include "controller/contract/Workspaces.h"
+
+namespace hearth::controller {
+
+Json ledgerJson(const ClaimLedger& ledger) {
+    Json json = {{"source", kClaimSources.of(ledger.source)}};
+    if (ledger.pull_ms > 0) json["pullMs"] = ledger.pull_ms;
+    if (ledger.unpack_ms > 0) json["unpackMs"] = ledger.unpack_ms;
+    if (ledger.source == ClaimSource::Cold) {
+        json["createMs"] = ledger.create_ms;
+        json["warmMs"] = ledger.warm_ms;
+    }
+    json["queueMs"] = ledger.queue_ms;
+    json["pickMs"] = ledger.pick_ms;
+    json["bindMs"] = ledger.bind_ms;
+    json["totalMs"] = ledger.total_ms;
+    return json;
+}
+
+ClaimLedger ledgerFrom(const Json& json) {
+    ClaimLedger ledger;
+    const auto source = kClaimSources.find(json.at("source").get<std::string>());
+    ledger.source = source.value_or(ClaimSource::Cold);  // shows what a later version knows more of
+    ledger.pull_ms = json.value("pullMs", 0.0);
+    ledger.unpack_ms = json.value("unpackMs", 0.0);
+    ledger.create_ms = json.value("createMs", 0.0);
+    ledger.warm_ms = json.value("warmMs", 0.0);
+    ledger.queue_ms = json.at("queueMs").get<double>();
+    ledger.pick_ms = json.at("pickMs").get<double>();
+    ledger.bind_ms = json.at("bindMs").get<double>();
+    ledger.total_ms = json.at("totalMs").get<double>();
+    return ledger;
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+
+class ClaimWait;
+
+/// How a claim waits for what is not there at once: its image, then a sandbox.
+struct ClaimPatience {
+    /// For each of them, if the server would wait longer.
+    std::chrono::milliseconds most = std::chrono::hours(1);
+    /// False: MustWait is thrown instead of waiting, and nothing has happened but that the claim
+    /// stands in line if it has a `wait`.
+    bool waits = true;
+    /// Takes the claim back: it waits no longer, and what was made for it is ended.
+    std::stop_token stop{};
+    /// Where the claim keeps its place in line; with it one that does not wait is not forgotten,
+    /// and one that does tells how far it is.
+    std::shared_ptr<ClaimWait> wait{};
+};
+
+/// Thrown by a claim that would have to wait and may not (ClaimPatience::waits). It is no failure
+/// and therefore no Error: whoever forbade to wait catches it, and claims again where waiting harms
+/// nobody.
+class MustWait final : public std::exception {
+public:
+    /// `what_for`: as in "waiting for …".
+    explicit MustWait(std::string what_for) : what_for_(std::move(what_for)) {}
+    const char* what() const noexcept override { return what_for_.c_str(); }
+
+private:
+    std::string what_for_;
+};
+
+/// Of a claim that was taken back by its caller, who hears nothing of it.
+inline Error takenBack() {
+    return Error(ErrorCode::Unavailable, "the claim was taken back by its caller");
+}
+
+}  // namespace hearth::controller

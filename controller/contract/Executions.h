@@ -1,0 +1,182 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Json.h"
+#include "controller/contract/Principal.h"
+#include "controller/contract/RichResults.h"
+#include "controller/contract/Workspaces.h"
+#include "controller/packages/PackageSpec.h"
+#include "pool/agent/client/ExecutionStatus.h"
+
+namespace hearth::controller {
+
+using agent::ExecutionStatus;
+using agent::kExecutionStatuses;
+
+/// What `POST …/executions` and `run` parse into. Exactly one of argv, command, code.
+struct ExecutionRequest {
+    std::vector<std::string> argv;
+    std::optional<std::string> command;
+    std::optional<std::string> code;
+    std::string language;  ///< with code; empty: "python" where the image has it, else its first
+    /// With code, in a workspace: the context to run it in; cwd, env and input are its own.
+    std::string context;
+    std::string cwd;
+    std::map<std::string, std::string> env;
+    std::optional<std::string> stdin_bytes;                        ///< given at once, then closed
+    bool stdin_open = false;                                       ///< more comes by writeStdin()
+    std::chrono::milliseconds timeout = std::chrono::seconds(60);  ///< up to 24 h
+    std::uint64_t output_limit = 1U << 20U;                        ///< 1 KiB to 16 MiB
+    bool background = false;
+    std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
+    /// To be in the workspace before it runs (wrongSpec()): what is not is installed.
+    std::vector<std::string> packages;
+    bool auto_packages = false;  ///< and what Python code imports and does not find
+    /// Patterns of files that are artifacts if the run made or changed them; empty: none are.
+    std::vector<std::string> collect;
+    std::string idempotency_key;
+    std::string fingerprint;
+    TimePoint started_at{};
+};
+
+/// Why no copy of an artifact is kept. Lost: its sandbox was; Gone: a copy was kept for a while.
+enum class NotKept : std::uint8_t { Quota, DiskFull, Time, Changed, Error, Lost, Gone };
+inline constexpr Texts<NotKept, 7> kNotKept{
+    {"quota", "disk full", "time", "changed", "error", "lost", "gone"}};
+
+/// A file that a run made or changed.
+struct Artifact {
+    std::string path;
+    std::uint64_t size = 0;
+    std::string mime;
+    std::string sha256;               ///< empty if it was not read
+    std::string url;                  ///< a signed path on this server; empty if no copy is kept
+    std::int64_t expires_ms = 0;      ///< of the url
+    std::optional<NotKept> not_kept;  ///< none: a copy is kept
+};
+
+/// What a run has left.
+struct CollectedArtifacts {
+    std::vector<Artifact> items;
+    bool truncated = false;  ///< there may be others
+};
+
+/// What came of the packages that an execution asked for. Texts are untrusted.
+struct RunPackages {
+    std::map<std::string, std::string> installed;      ///< names, with the version there is now
+    std::map<std::string, std::string> not_installed;  ///< imports, with why not
+    bool done = false;                                 ///< and the execution has begun
+    std::uint64_t duration_ms = 0;
+    std::string error;  ///< why not done
+    std::string said;   ///< by the package manager then, the end of it
+};
+
+struct ExecutionView {
+    std::string id;
+    std::string workspace_id;
+    std::string tenant;
+    std::string pool;
+    std::string language;  ///< "" for a command
+    ExecutionStatus status = ExecutionStatus::Running;
+    std::optional<int> exit_code;
+    std::optional<std::string> signal;  ///< "KILL"
+    std::string stdout_bytes;           ///< as kept: head and tail; may hold any bytes
+    std::string stderr_bytes;
+    std::uint64_t kept_bytes = 0;  ///< of output, over both channels
+    std::uint64_t output_end = 0;  ///< the offset behind the last byte of output
+    std::size_t result_count = 0;
+    std::uint64_t result_bytes = 0;  ///< of their documents
+    bool withheld = false;           ///< output and results are not in this view: too long
+    bool truncated = false;
+    std::uint64_t dropped_bytes = 0;
+    std::vector<Artifact> artifacts;
+    bool artifacts_truncated = false;     ///< it may have made or changed others, too
+    std::vector<ResultPtr> results;       ///< in the order they came
+    std::uint64_t dropped_results = 0;    ///< too many, too large, or none that can be shown
+    std::optional<std::string> context;   ///< it ran in
+    std::optional<bool> context_kept;     ///< whether that has outlived it; none while running
+    std::optional<RunPackages> packages;  ///< where it asked for any; none while running
+    std::optional<Json> error;            ///< {"name", "message", "traceback"}: untrusted text
+    std::string started_at;
+    std::optional<double> duration_ms;  ///< none while running
+    std::uint64_t cpu_ms = 0;
+    std::uint64_t peak_memory_bytes = 0;
+    /// How the code was run: zygote, context, cold; "" for a command, and until it has begun.
+    std::string interpreter;
+    bool background = false;
+    std::optional<ClaimLedger> claim;  ///< one shot only
+    bool replayed = false;
+};
+
+/// A piece of output in order; `offset` counts bytes over both channels.
+struct OutputChunk {
+    std::uint64_t offset = 0;
+    int channel = 1;  ///< 1 stdout, 2 stderr
+    std::string bytes;
+};
+
+/// One execution, running or ended; shared by everyone who looks at it. Thread-safe.
+class Execution {
+public:
+    virtual ~Execution() = default;
+    virtual const std::string& id() const = 0;
+    /// As it is now. If output and results have more than `most` bytes together, none of them is in
+    /// it (`withheld`): they are to be had piece by piece, by read() and resultAt().
+    virtual ExecutionView viewUpTo(std::uint64_t most) const = 0;
+    /// With all of its output: some ten MiB at worst.
+    ExecutionView view() const { return viewUpTo(UINT64_MAX); }
+    virtual bool finished() const = 0;
+    /// Blocks until it has finished or `timeout` has passed; true if finished. Throws the Error for
+    /// a client if the sandbox refused to run it at all (too many at once, no such directory).
+    virtual bool wait(std::chrono::milliseconds timeout) = 0;
+    /// The next piece at or after `offset` (a larger offset in the answer means that bytes between
+    /// were dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.
+    virtual std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const = 0;
+    /// What it showed, by number; null if there is not so much (yet). Its place in the output:
+    /// whatever was read before was there before it.
+    virtual ResultPtr resultAt(std::size_t index) const = 0;
+    /// Whether the two above read the disk. Once true it stays so, and all has been told by then.
+    virtual bool readsDisk() const { return false; }
+    /// `changed` is called after each new output or result and at the end, from any thread; must
+    /// not block, and may still be under way when the subscription has just ended: it owns what it
+    /// touches (base/Subscribers.h). The subscription ends with the returned object.
+    virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
+};
+
+/// Starts and finds executions, scoped to the principal's tenant like Workspaces. Thread-safe.
+class Executions {
+public:
+    virtual ~Executions() = default;
+    /// Sends the work to the agent; it may already have finished when this returns.
+    virtual std::shared_ptr<Execution> start(const Principal& who, const std::string& workspace,
+                                             const ExecutionRequest& request) = 0;
+    /// One shot: claims a workspace that ends with the execution.
+    virtual std::shared_ptr<Execution> startOneShot(const Principal& who,
+                                                    const WorkspaceRequest& where,
+                                                    const ExecutionRequest& request) = 0;
+    /// Also ended ones, for an hour after their workspace's end, and across restarts.
+    virtual std::shared_ptr<Execution> find(const Principal& who, const std::string& id) = 0;
+    /// Those of one workspace, newest first. What has ended holds next to none of its output.
+    virtual std::vector<std::shared_ptr<Execution>> list(const Principal& who,
+                                                         const std::string& workspace) = 0;
+    /// "INT", "TERM", "KILL", … Error(Conflict) if it has ended.
+    virtual void signal(const Principal& who, const std::string& id, std::string_view name) = 0;
+    virtual void resize(const Principal& who, const std::string& id, unsigned columns,
+                        unsigned rows) = 0;
+    /// Error(Conflict) unless it was started with stdin_open (or a PTY) and runs.
+    virtual void writeStdin(const Principal& who, const std::string& id, std::string_view bytes,
+                            bool close) = 0;
+    /// Kills the whole tree; idempotent.
+    virtual void kill(const Principal& who, const std::string& id) = 0;
+};
+
+}  // namespace hearth::controller

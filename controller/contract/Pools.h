@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Json.h"
+#include "base/Texts.h"
+#include "controller/contract/Principal.h"
+#include "controller/packages/LayerLock.h"
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::controller {
+
+enum class ConditionType : std::uint8_t {
+    Ready,
+    Progressing,
+    Degraded,
+    Prewarmed,
+    Mirrored,
+    Credentials,
+};
+inline constexpr Texts<ConditionType, 6> kConditionTypes{
+    {"Ready", "Progressing", "Degraded", "Prewarmed", "Mirrored", "Credentials"}};
+
+struct Condition {
+    ConditionType type = ConditionType::Ready;
+    bool status = false;
+    std::string reason;
+    std::string message;
+    std::string since;  ///< RFC 3339
+};
+
+/// The layer with a pool's packages.
+struct PoolPackages {
+    std::string digest;
+    std::string lock;  ///< file in `state/layers` of the data directory
+    std::vector<LockedPackage> installed;
+};
+
+/// What the reconciler saw last.
+struct PoolStatus {
+    std::int64_t observed_generation = 0;
+    std::uint32_t ready = 0;
+    std::uint32_t claimed = 0;
+    std::uint32_t creating = 0;
+    std::uint32_t draining = 0;
+    std::uint32_t failed = 0;
+    std::uint32_t desired = 0;
+    std::uint32_t waiting = 0;
+    std::vector<Condition> conditions;
+    std::optional<PoolPackages> packages = {};  ///< of a pool that names some, when they are there
+};
+
+struct PoolView {
+    PoolPtr pool;  ///< never null
+    PoolStatus status;
+};
+
+/// One sandbox as operators see it.
+struct SandboxView {
+    std::string id;
+    std::string pool;
+    std::string phase;  ///< Creating, Warming, Ready, Claimed, Suspect, Draining, Failed
+    std::int64_t generation = 0;
+    std::optional<std::string> workspace_id;
+    std::string tenant;  ///< of the workspace; empty while warm
+    std::string created_at;
+    std::optional<std::string> ready_at;
+    std::string image;
+    std::string runtime;
+};
+
+/// Declared pools and their sandboxes. Reading needs any role (users see pools, not sandboxes),
+/// writing needs Operator; otherwise Error(Forbidden). Thread-safe.
+class Pools {
+public:
+    virtual ~Pools() = default;
+    virtual std::vector<PoolView> list(const Principal& who) = 0;
+    /// Throws Error(NotFound).
+    virtual PoolView get(const Principal& who, const std::string& name) = 0;
+    /// Creates: Error(Conflict) where it exists. `document` is a manifest.
+    virtual PoolView create(const Principal& who, const Json& document) = 0;
+    /// Creates or replaces (`hearth apply`). `if_match`: the resourceVersion that must still hold,
+    /// else Error(PreconditionFailed). `created` tells which it was.
+    virtual PoolView put(const Principal& who, const std::string& name, const Json& document,
+                         std::optional<std::int64_t> if_match, bool& created) = 0;
+    /// RFC 7396 merge patch of metadata and spec.
+    virtual PoolView patch(const Principal& who, const std::string& name, const Json& merge,
+                           std::optional<std::int64_t> if_match) = 0;
+    /// Warm sandboxes go at once; claimed ones live on to their own end.
+    virtual void remove(const Principal& who, const std::string& name) = 0;
+    /// Ends every sandbox of the pool, claimed ones included, and waits up to `wait`; the pool
+    /// stays declared and is refilled after. Gives the number ended.
+    virtual std::uint32_t drain(const Principal& who, const std::string& name) = 0;
+    /// Ends every sandbox of every pool and keeps pools from being refilled until restart.
+    virtual std::uint32_t drainAll(const Principal& who) = 0;
+    virtual std::vector<SandboxView> sandboxes(const Principal& who,
+                                               const std::optional<std::string>& pool) = 0;
+    virtual SandboxView sandbox(const Principal& who, const std::string& id) = 0;
+    virtual void destroySandbox(const Principal& who, const std::string& id) = 0;
+};
+
+}  // namespace hearth::controller

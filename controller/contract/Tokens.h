@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Texts.h"
+#include "controller/contract/Principal.h"
+
+namespace hearth::controller {
+
+enum class TokenSource : std::uint8_t { Config, Store };
+inline constexpr Texts<TokenSource, 2> kTokenSources{{"config", "store"}};
+
+struct TokenView {
+    std::string id;  ///< "tk_…"
+    std::string name;
+    std::string tenant;
+    Role role = Role::User;
+    std::string created_at;
+    std::optional<std::string> expires_at;
+    TokenSource source = TokenSource::Store;
+};
+
+/// Opaque bearer tokens, kept as SHA-256 and shown once. Thread-safe; authenticate() does no I/O.
+class Tokens {
+public:
+    virtual ~Tokens() = default;
+    /// True if there is any token.
+    virtual bool configured() const = 0;
+    /// True if loopback callers need none and are admin of `default`: there is no token, and there
+    /// never was one, or the operator opened the instance by a flag.
+    virtual bool open() const = 0;
+    /// nullopt for an unknown or expired token; the comparison takes constant time.
+    virtual std::optional<Principal> authenticate(std::string_view token) const = 0;
+    /// Needs Admin. Gives the token itself, which cannot be had again.
+    virtual std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
+                                                     const std::string& tenant, Role role,
+                                                     std::optional<std::int64_t> ttl_seconds) = 0;
+    virtual std::vector<TokenView> list(const Principal& who) const = 0;
+    /// On disk when it returns. Error(NotFound); Error(Conflict) for one from the configuration and
+    /// for the last one of an admin. After any other exception the token is still good.
+    virtual void remove(const Principal& who, const std::string& id) = 0;
+};
+
+}  // namespace hearth::controller

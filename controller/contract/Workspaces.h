@@ -1,0 +1,182 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Json.h"
+#include "base/Texts.h"
+#include "controller/contract/ClaimPatience.h"
+#include "controller/contract/Principal.h"
+#include "controller/egress/policy/NetworkPolicy.h"
+#include "controller/egress/policy/WorkspaceEgress.h"
+#include "controller/spec/ClaimLimits.h"
+#include "pool/agent/client/FileTypes.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::controller {
+
+struct InlineFile {
+    std::string path;
+    std::string bytes;
+};
+
+/// What `POST /v1/workspaces` and `workspace_open` parse into.
+struct WorkspaceRequest {
+    std::optional<std::string> pool;  ///< none: the default pool
+    std::optional<std::string> name;
+    std::optional<std::string> image;            ///< selects or narrows a pool, never widens it
+    std::optional<std::string> language;         ///< the same
+    std::optional<broker::NetworkMode> network;  ///< at most the pool's
+    /// With Egress: what of the pool's list the workspace may reach; none: all of it.
+    std::optional<std::vector<std::string>> allow;
+    ClaimLimits limits;  ///< select or narrow a pool, never widen it
+    /// What requests to the outside carry (broker::readClaimCredentials); null: none. Values in it
+    /// are never logged, shown, or stored in the clear.
+    Json credentials;
+    std::map<std::string, std::string> labels;
+    std::map<std::string, std::string> env;
+    std::map<std::string, std::string> secrets;  ///< never logged, stored or shown
+    std::vector<InlineFile> files;
+    std::optional<std::chrono::milliseconds> idle_timeout;  ///< at most the pool's lifetime
+    std::optional<std::chrono::milliseconds> max_lifetime;  ///< at most the pool's
+    std::string idempotency_key;                            ///< empty: none
+    std::string fingerprint;                                ///< of the body; needed with a key
+    TimePoint started_at{};  ///< when the request came; the ledger starts here
+    /// A workspace that is bound when the claim is taken back is ended, but not one with a key: by
+    /// that it is found again.
+    ClaimPatience patience{};
+};
+
+enum class ClaimSource : std::uint8_t { Warm, Cold };
+inline constexpr Texts<ClaimSource, 2> kClaimSources{{"warm", "cold"}};
+
+/// Where the time of a claim went. What a warm sandbox does not need is zero.
+struct ClaimLedger {
+    ClaimSource source = ClaimSource::Warm;
+    double pull_ms = 0;    ///< its image came from a registry
+    double unpack_ms = 0;  ///< its image was made ready
+    double create_ms = 0;  ///< the sandbox was made
+    double warm_ms = 0;    ///< its agent answered
+    double queue_ms = 0;   ///< waiting for others, besides
+    double pick_ms = 0;
+    double bind_ms = 0;
+    double total_ms = 0;
+};
+/// As clients and the journal have it.
+Json ledgerJson(const ClaimLedger& ledger);
+ClaimLedger ledgerFrom(const Json& json);
+
+enum class WorkspacePhase : std::uint8_t { Pending, Active, Reclaiming, Gone };
+inline constexpr Texts<WorkspacePhase, 4> kWorkspacePhases{
+    {"Pending", "Active", "Reclaiming", "Gone"}};
+
+struct WorkspaceView {
+    std::string id;
+    std::string pool;
+    std::string sandbox_id;
+    WorkspacePhase phase = WorkspacePhase::Pending;
+    std::string tenant;
+    std::optional<std::string> name;
+    std::map<std::string, std::string> labels;
+    std::string root = "/workspace";
+    std::string created_at;
+    std::string last_active_at;
+    std::optional<std::string> idle_expires_at;  ///< none while something runs
+    std::optional<std::string> expires_at;
+    broker::NetworkMode network = broker::NetworkMode::None;
+    std::vector<Json> credentials;  ///< what requests to the outside carry, without values
+    pool::SandboxLimits limits;
+    std::optional<ClaimLedger> claim;  ///< in the answer to create only
+    bool replayed = false;             ///< the answer of an earlier request with the same key
+};
+
+struct WorkspacePatch {
+    std::optional<std::map<std::string, std::optional<std::string>>> labels;  ///< nullopt removes
+    /// From now on; never into the past, never past the pool's maximum.
+    std::optional<std::chrono::milliseconds> idle_timeout;
+    std::optional<std::chrono::milliseconds> lifetime_from_now;
+};
+
+struct ListQuery {
+    std::size_t limit = 100;  ///< 1 to 1,000
+    std::string cursor;
+    std::vector<std::pair<std::string, std::string>> labels;
+};
+
+template <typename T>
+struct Page {
+    std::vector<T> items;
+    std::string next_cursor;  ///< empty at the end
+};
+
+struct WorkspaceUsage {
+    std::uint64_t cpu_ms = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_peak_bytes = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t disk_bytes = 0;
+    std::uint64_t disk_limit_bytes = 0;
+};
+
+/// Workspaces of one principal's tenant: Error(NotFound) for another tenant's id, Error(Gone) with
+/// reason and time for 24 h after the end, Error(SandboxLost) when the sandbox has just died.
+/// Operators also see the id, pool, age and reason of other tenants' workspaces (get, list, Gone),
+/// without name, labels and what else the tenant said, and may end them; admins see the whole view.
+/// Thread-safe; calls block for at most the pool's maxWait.
+class Workspaces {
+public:
+    virtual ~Workspaces() = default;
+    /// Claims. Errors: NotFound (pool), InvalidSpec (no pool fits), PoolExhausted, QuotaExceeded,
+    /// PoolDegraded, IdempotencyMismatch, IdempotencyInFlight, Unsupported.
+    virtual WorkspaceView create(const Principal& who, const WorkspaceRequest& request) = 0;
+    virtual WorkspaceView get(const Principal& who, const std::string& id) = 0;
+    virtual Page<WorkspaceView> list(const Principal& who, const ListQuery& query) = 0;
+    virtual WorkspaceView patch(const Principal& who, const std::string& id,
+                                const WorkspacePatch& patch) = 0;
+    virtual WorkspaceView touch(const Principal& who, const std::string& id) = 0;
+    /// Idempotent; returns when the workspace no longer answers (its end goes on behind).
+    virtual void close(const Principal& who, const std::string& id) = 0;
+    virtual WorkspaceUsage usage(const Principal& who, const std::string& id) = 0;
+    /// What it has sent to the outside; empty where its network is None.
+    virtual broker::EgressReport egress(const Principal& who, const std::string& id) = 0;
+    /// The languages of the workspace's image.
+    virtual std::vector<std::string> languages(const Principal& who, const std::string& id) = 0;
+
+    // Files: paths are relative to the root, or absolute beneath it. Errors: InvalidArgument (bad
+    // path), NotFound, Conflict (a directory in the way), Forbidden (outside), DiskFull.
+    virtual agent::FileStat stat(const Principal& who, const std::string& id,
+                                 const std::string& path) = 0;
+    virtual void readFile(const Principal& who, const std::string& id, const std::string& path,
+                          std::uint64_t offset, std::uint64_t length,
+                          const std::function<void(const agent::FileStat&)>& begin,
+                          const std::function<bool(std::string_view)>& chunk) = 0;
+    virtual agent::FileStat writeFile(
+        const Principal& who, const std::string& id, const std::string& path,
+        std::optional<unsigned> mode,
+        const std::function<std::size_t(char*, std::size_t)>& next) = 0;
+    /// A tar of a directory; the first `chunk` comes when it is known to be one.
+    virtual void readArchive(const Principal& who, const std::string& id, const std::string& path,
+                             const std::function<bool(std::string_view)>& chunk) = 0;
+    /// Unpacks a tar; InvalidArgument names what is wrong with it, and nothing of it is there then.
+    virtual agent::ArchiveCount writeArchive(
+        const Principal& who, const std::string& id, const std::string& path,
+        const std::function<std::size_t(char*, std::size_t)>& next) = 0;
+    virtual agent::FileList listFiles(const Principal& who, const std::string& id,
+                                      const std::string& path, bool recursive, std::size_t limit,
+                                      const std::string& after) = 0;
+    virtual void makeDirectory(const Principal& who, const std::string& id,
+                               const std::string& path) = 0;
+    virtual void moveFile(const Principal& who, const std::string& id, const std::string& from,
+                          const std::string& to) = 0;
+    virtual void removeFile(const Principal& who, const std::string& id, const std::string& path,
+                            bool recursive) = 0;
+};
+
+}  // namespace hearth::controller

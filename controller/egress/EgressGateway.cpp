@@ -1,0 +1,259 @@
+#include "controller/egress/EgressGateway.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/Error.h"
+#include "controller/egress/ProxyConnection.h"
+
+namespace hearth::broker {
+namespace {
+
+constexpr int kMostConnections = 512;
+constexpr int kMostConnectionsOfTenant = 128;
+constexpr int kMostFetches = 32;
+/// Fewer than all: only then TenantPlaces leaves some for the next tenant.
+constexpr int kMostFetchesOfTenant = kMostFetches * 3 / 4;
+
+std::vector<std::string> trustedOf(const MirrorSources& sources) {
+    std::vector<std::string> out;
+    std::vector<std::string> urls{sources.pypi, sources.npm};
+    for (const AptSource& source : sources.apt) urls.push_back(source.url);
+    for (const std::string& url : urls) {
+        if (url.empty()) continue;
+        const std::optional<std::string> host = hostAndPort(url);
+        if (!host) throw Error(ErrorCode::InvalidArgument, "mirrors: \"" + url + "\" is no URL");
+        out.push_back(*host);
+    }
+    constexpr std::uint16_t kHttps = 443;
+    for (const std::string& host : sources.hosts) {
+        if (const auto known = Destination::parse(host, kHttps)) out.push_back(known->text());
+    }
+    return out;
+}
+
+std::string brokerUrl() {
+    return "http://127.0.0.1:" + std::to_string(kBrokerPort);
+}
+
+}  // namespace
+
+/// One workspace's way out: its connections, each counted against what its agent may hand over.
+class EgressGateway::Session final : public agent::EgressSink,
+                                     public std::enable_shared_from_this<Session> {
+public:
+    Session(EgressGateway& broker, const WorkspaceEgress::Facts& facts, const NetworkPolicy& policy,
+            std::shared_ptr<const Keyring> keyring)
+        : broker_(broker),
+          keyring_(std::move(keyring)),
+          egress_(facts, policy, broker.options_.limits, broker.log_, broker.metrics_,
+                  broker.clock_),
+          proxy_{.egress = egress_,
+                 .dialer = broker.dialer_,
+                 .mirror = broker.mirror_ ? &*broker.mirror_ : nullptr,
+                 .keyring = keyring_.get(),
+                 .ca_file = broker.options_.ca_file,
+                 .clock = broker.clock_} {}
+
+    void begin(std::shared_ptr<agent::EgressHandle> handle) {
+        std::uint32_t free = egress_.limits().connections;
+        {
+            const std::lock_guard lock(mutex_);
+            handle_ = handle;
+            free -= std::min(free, static_cast<std::uint32_t>(open_.size()));
+        }
+        if (free > 0) handle->grant(free);
+    }
+
+    void connected(Fd connection) override {
+        auto open = std::make_shared<Open>(shared_from_this(), std::move(connection));
+        if (!open->counted()) return;
+        // Moved: it ends in another thread, since this one must not ask the agent for anything.
+        broker_.threads_.start(egress_.facts().tenant, [open = std::move(open)] { open->serve(); });
+    }
+
+    void refused(const std::string& why) override {
+        broker_.log_.warn("broker.refused",
+                          {{"workspace", egress_.facts().workspace}, {"why", why}});
+    }
+
+    void end() {
+        const std::lock_guard lock(mutex_);
+        ended_ = true;
+        handle_ = nullptr;
+        for (const int fd : open_) ::shutdown(fd, SHUT_RDWR);
+    }
+
+    EgressReport report() const { return egress_.report(); }
+
+private:
+    /// A connection while it is ours: known to its session, so that an end reaches it; when it
+    /// goes, served or not, its agent may hand over another.
+    class Open {
+    public:
+        Open(std::shared_ptr<Session> session, Fd fd)
+            : session_(std::move(session)), fd_(std::move(fd)) {
+            const std::lock_guard lock(session_->mutex_);
+            counted_ = !session_->ended_;
+            if (counted_) session_->open_.insert(fd_.get());
+        }
+        Open(const Open&) = delete;
+        Open& operator=(const Open&) = delete;
+        ~Open() {
+            if (!counted_) return;
+            std::shared_ptr<agent::EgressHandle> handle;
+            {
+                const std::lock_guard lock(session_->mutex_);
+                session_->open_.erase(fd_.get());
+                fd_.reset();  // before its number may belong to another
+                handle = session_->handle_;
+            }
+            if (!handle) return;
+            try {
+                handle->grant(1);
+            } catch (const std::exception& e) {  // out of a destructor nothing is thrown
+                session_->broker_.log_.warn("broker.no_grant", {{"error", e.what()}});
+            }
+        }
+        bool counted() const { return counted_; }
+        void serve() { session_->serve(fd_.get()); }
+
+    private:
+        const std::shared_ptr<Session> session_;
+        Fd fd_;
+        bool counted_ = false;
+    };
+
+    void serve(int fd) {
+        ProxyConnection(fd, proxy_).run();
+        if (broker_.cache_) {
+            broker_.metrics_.mirrorCacheBytes(static_cast<double>(broker_.cache_->bytes()));
+        }
+    }
+
+    EgressGateway& broker_;
+    const std::shared_ptr<const Keyring> keyring_;
+    WorkspaceEgress egress_;
+    const ProxyFacts proxy_;
+    std::mutex mutex_;
+    std::shared_ptr<agent::EgressHandle> handle_;  // guarded by mutex_
+    std::set<int> open_;                           // guarded by mutex_
+    bool ended_ = false;                           // guarded by mutex_
+};
+
+EgressGateway::EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
+                             const Clock& clock)
+    : options_(std::move(options)),
+      log_(log),
+      metrics_(metrics),
+      clock_(clock),
+      keyrings_(options_.secrets_directory),
+      claim_seal_(options_.seal_key),
+      dialer_(options_.deny),
+      threads_(kMostConnections, kMostConnectionsOfTenant, log),
+      fetches_(kMostFetches, kMostFetchesOfTenant, log) {
+    if (!options_.mirrors.any()) return;
+    fetcher_.emplace(options_.deny, trustedOf(options_.mirrors));
+    cache_.emplace(options_.cache_directory, options_.cache_bytes,
+                   [this](const std::string& tenant, std::function<void()> task) {
+                       return fetches_.start(tenant, std::move(task));
+                   });
+    mirror_.emplace(options_.mirrors, brokerUrl(), *fetcher_, *cache_, clock_);
+}
+
+EgressGateway::~EgressGateway() {
+    std::map<std::string, std::shared_ptr<Session>> left;
+    {
+        const std::lock_guard lock(mutex_);
+        left.swap(sessions_);
+    }
+    if (fetcher_) fetcher_->stop();
+    for (const auto& [id, session] : left) session->end();
+    // What is fetched ends first: connections wait for it.
+    fetches_.stop();
+    threads_.stop();
+}
+
+std::map<std::string, std::string> EgressGateway::environment(NetworkMode mode) const {
+    if (mode == NetworkMode::None) return {};
+    std::map<std::string, std::string> env;
+    if (mirror_) env = mirror_->environment();
+    // Also where only packages are to be had: a refusal that says why beats a name that is unknown.
+    for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}) {
+        env[name] = brokerUrl();
+    }
+    for (const char* name : {"NO_PROXY", "no_proxy"}) env[name] = "localhost,127.0.0.1,::1";
+    return env;
+}
+
+std::vector<agent::AptArchive> EgressGateway::aptArchives(NetworkMode mode) const {
+    if (mode == NetworkMode::None || !mirror_) return {};
+    return mirror_->aptArchives();
+}
+
+std::vector<std::string> EgressGateway::mirrored() const {
+    std::vector<std::string> out;
+    if (!options_.mirrors.pypi.empty()) out.emplace_back("pypi");
+    if (!options_.mirrors.npm.empty()) out.emplace_back("npm");
+    if (!options_.mirrors.apt.empty()) out.emplace_back("apt");
+    return out;
+}
+
+void EgressGateway::open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
+                         const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
+                         agent::AgentClient& agent) {
+    if (policy.mode == NetworkMode::None) return;
+    const auto session = std::make_shared<Session>(*this, facts, policy, std::move(keyring));
+    {
+        const std::lock_guard lock(mutex_);
+        sessions_[sandbox] = session;
+    }
+    try {
+        session->begin(agent.broker(kBrokerPort, session));
+    } catch (const agent::AgentLost&) {
+        close(sandbox);
+        throw;
+    }
+}
+
+void EgressGateway::resume(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
+                           const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
+                           agent::AgentClient& agent) {
+    std::shared_ptr<Session> session;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = sessions_.find(sandbox);
+        if (found != sessions_.end()) session = found->second;
+    }
+    if (!session) return open(sandbox, facts, policy, std::move(keyring), agent);
+    session->begin(agent.broker(kBrokerPort, session));
+}
+
+void EgressGateway::close(const std::string& sandbox) {
+    std::shared_ptr<Session> session;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = sessions_.find(sandbox);
+        if (found == sessions_.end()) return;
+        session = std::move(found->second);
+        sessions_.erase(found);
+    }
+    session->end();
+}
+
+EgressReport EgressGateway::report(const std::string& sandbox) const {
+    std::shared_ptr<Session> session;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = sessions_.find(sandbox);
+        if (found == sessions_.end()) return {};
+        session = found->second;
+    }
+    return session->report();
+}
+
+}  // namespace hearth::broker

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Clock.h"
+#include "controller/egress/credentials/KeyringFactory.h"
+#include "controller/egress/mirror/PackageMirror.h"
+#include "controller/egress/mirror/store/FileCache.h"
+#include "controller/egress/policy/ClaimSeal.h"
+#include "controller/egress/policy/WorkspaceEgress.h"
+#include "controller/egress/transport/ConnectionThreads.h"
+#include "controller/egress/transport/Dialer.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+#include "pool/agent/client/AgentClient.h"
+
+namespace hearth::broker {
+
+/// The port of every sandbox's broker, on its own loopback.
+inline constexpr std::uint16_t kBrokerPort = 3128;
+
+struct EgressOptions {
+    MirrorSources mirrors;
+    std::string cache_directory;
+    std::uint64_t cache_bytes = 4ULL << 30U;
+    DenySet deny;
+    EgressLimits limits;
+    std::string secrets_directory;  ///< of SecretDirectory; empty: none
+    std::string seal_key;           ///< the server's secret, for ClaimSeal
+    std::string ca_file;  ///< authorities that hosts with credentials may have; empty: the system's
+};
+
+/// The way out of all sandboxes: takes the connections that their agents hand over, and speaks with
+/// each in a thread of its own, at a lower priority than claims and executions have. Nothing of it
+/// exists in a workspace whose network is None. Thread-safe.
+class EgressGateway {
+public:
+    EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
+                  const Clock& clock);
+    /// Ends every connection and waits for the threads.
+    ~EgressGateway();
+    EgressGateway(const EgressGateway&) = delete;
+    EgressGateway& operator=(const EgressGateway&) = delete;
+
+    /// What the environment of such a workspace holds, so that programs find the way out.
+    std::map<std::string, std::string> environment(NetworkMode mode) const;
+    /// What such a workspace's agent tells apt.
+    std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
+    /// The kinds of indexes that sandboxes find: "pypi", "npm", "apt".
+    std::vector<std::string> mirrored() const;
+
+    const KeyringFactory& keyrings() const noexcept { return keyrings_; }
+    const ClaimSeal& claimSeal() const noexcept { return claim_seal_; }
+
+    /// Opens the way out of a workspace and its sandbox, by which it is known here: two attempts of
+    /// one claim have one workspace's name. The agent is asked before anything that is asked
+    /// afterwards. Nothing happens with mode None. `keyring` may be null. Throws agent::AgentLost.
+    void open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
+              const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
+              agent::AgentClient& agent);
+    /// After open(), for the agent's next connection: what was opened goes on, and is counted.
+    void resume(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
+                const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
+                agent::AgentClient& agent);
+    /// Ends it with all its connections. Idempotent.
+    void close(const std::string& sandbox);
+    /// What was sent out; empty if there is no way out.
+    EgressReport report(const std::string& sandbox) const;
+
+private:
+    class Session;
+
+    const EgressOptions options_;
+    metrics::Log& log_;
+    metrics::Metrics& metrics_;
+    const Clock& clock_;
+    const KeyringFactory keyrings_;
+    const ClaimSeal claim_seal_;
+    const Dialer dialer_;
+    ConnectionThreads threads_;
+    ConnectionThreads fetches_;
+    std::optional<Fetcher> fetcher_;
+    std::optional<FileCache> cache_;
+    std::optional<PackageMirror> mirror_;
+    mutable std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<Session>> sessions_;  // guarded by mutex_: by sandbox
+};
+
+}  // namespace hearth::broker

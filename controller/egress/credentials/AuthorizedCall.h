@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/http/RequestHead.h"
+#include "controller/egress/credentials/Keyring.h"
+#include "controller/egress/policy/Refused.h"
+#include "controller/egress/policy/WorkspaceEgress.h"
+#include "controller/egress/transport/ByteStream.h"
+#include "controller/egress/transport/Curl.h"
+#include "controller/egress/transport/Dialer.h"
+
+namespace hearth::broker {
+
+/// Carries requests that get credentials, by libcurl: the connection is made by the Dialer, the
+/// server's certificate is verified, what comes back passes a Masker. Of one tenant's connection;
+/// keeps its own to the outside for the next request. Used by one thread.
+class AuthorizedCall {
+public:
+    /// `ca_file`: authorities to trust besides the system's; empty: none. `gone` tells whether the
+    /// tenant's side has hung up; it is asked about once a second.
+    AuthorizedCall(const Dialer& dialer, WorkspaceEgress& egress, std::string ca_file,
+                   std::function<bool()> gone)
+        : dialer_(dialer), egress_(egress), ca_file_(std::move(ca_file)), gone_(std::move(gone)) {}
+
+    struct Request {
+        const RequestHead& head;
+        const Destination& destination;
+        bool tls;
+        const CredentialGrant& grant;
+    };
+
+    /// Sends the request with its body, the rest of which is read from `inside` after `ahead`, and
+    /// gives the answer to `inside`. Returns whether another request may follow there. Throws
+    /// Refused while nothing was answered, then StreamBroken.
+    bool perform(const Request& request, ByteStream& inside, std::string& ahead,
+                 EgressEntry& entry);
+
+private:
+    struct Transfer;
+    void prepare(const Request& request, Transfer& transfer, CurlList& headers, CurlList& names);
+
+    const Dialer& dialer_;
+    WorkspaceEgress& egress_;
+    const std::string ca_file_;
+    const std::function<bool()> gone_;
+    CurlHandle curl_;
+};
+
+}  // namespace hearth::broker

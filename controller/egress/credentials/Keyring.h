@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/egress/credentials/SecretDirectory.h"
+#include "controller/egress/credentials/TlsAuthority.h"
+#include "controller/egress/policy/Credential.h"
+
+namespace hearth::broker {
+
+/// What one request gets, with the values as they are now.
+struct CredentialGrant {
+    std::vector<std::pair<std::string, std::string>> headers;  ///< over the request's own
+    std::vector<std::pair<std::string, std::string>> query;    ///< over the request's own
+    std::vector<std::string> hidden;  ///< what must not come back, in no spelling
+};
+
+/// The credentials of one workspace, and what its programs trust because of them. Thread-safe.
+class Keyring {
+public:
+    /// `secrets` must outlive it. `authority` is null where no credential is for TLS.
+    Keyring(std::vector<Credential> credentials, const SecretDirectory& secrets,
+            std::unique_ptr<TlsAuthority> authority);
+
+    const std::vector<Credential>& credentials() const noexcept { return credentials_; }
+    /// Null where no credential is for TLS.
+    TlsAuthority* authority() const noexcept { return authority_.get(); }
+
+    /// Whether requests to this destination get something.
+    bool covers(const Destination& destination, bool tls) const;
+    /// Throws Refused where a secret is not to be had.
+    CredentialGrant grant(const Destination& destination, bool tls) const;
+
+private:
+    const std::vector<Credential> credentials_;
+    const SecretDirectory& secrets_;
+    const std::unique_ptr<TlsAuthority> authority_;
+};
+
+/// "path?query" with these parameters in place of any of the same names.
+std::string withQuery(const std::string& target,
+                      const std::vector<std::pair<std::string, std::string>>& query);
+
+}  // namespace hearth::broker

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/egress/images/OperatorProxy.h"
+#include "controller/egress/policy/Refused.h"
+#include "controller/egress/transport/Dialer.h"
+
+namespace hearth::broker {
+
+/// Reaches what the fetch of one image asks for: its registry, and where that sends on to (token
+/// services, stores of layers). All of it is checked against the DenySet by the address that is
+/// connected to. Only a registry that the operator wrote as an address or as localhost is reached
+/// there whatever its address is, for patterns of images name a registry's host literally; no other
+/// port of it is. Behind the operator's proxy a name is checked as it resolves here, if it does.
+class RegistryDialer final : public Dialer {
+public:
+    using Resolve = std::function<std::vector<IpAddress>(const std::string& name)>;
+
+    /// `registry`: without a port (0) the usual ones. nullopt: one that is known to be public.
+    /// `resolve` instead of the system's resolver; may be empty.
+    RegistryDialer(DenySet deny, const OperatorProxy& proxy, std::optional<Destination> registry,
+                   Resolve resolve = {})
+        : Dialer(std::move(deny)),
+          proxy_(proxy),
+          registry_(std::move(registry)),
+          resolve_(std::move(resolve)) {}
+
+    /// No policy is asked: which images may be had is decided before.
+    Fd dial(const NetworkPolicy& policy, const Destination& destination) const override;
+    /// Throws Refused if the registry is not to be reached, as far as its addresses tell.
+    void checkRegistry() const;
+    /// The last destination that was refused.
+    std::optional<Refused> refused() const;
+
+protected:
+    std::vector<IpAddress> resolve(const std::string& name) const override;
+
+private:
+    bool isNamed(const Destination& destination) const;
+    Fd reach(const Destination& destination) const;
+    /// Nothing where the name is the proxy's to resolve.
+    std::vector<IpAddress> checked(const Destination& destination) const;
+
+    const OperatorProxy& proxy_;
+    const std::optional<Destination> registry_;
+    const Resolve resolve_;
+    mutable std::mutex mutex_;
+    mutable std::optional<Refused> refused_;  // guarded by mutex_
+};
+
+}  // namespace hearth::broker

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <semaphore>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/http/RequestHead.h"
+#include "controller/egress/mirror/apt/AptRelease.h"
+#include "controller/egress/mirror/apt/AptSource.h"
+#include "controller/egress/mirror/apt/AptTable.h"
+#include "controller/egress/mirror/store/Fetcher.h"
+#include "controller/egress/mirror/store/IndexFiles.h"
+
+namespace hearth::broker {
+
+/// Archives of Debian packages as sandboxes see them, each suite as an archive of its own:
+/// SUITE/dists/SUITE/… and SUITE/pool/…. The suite's Release comes unchanged, with its signature,
+/// and tells the hashes of index files; these tell those of packages. What is not told so is not
+/// given, and nothing that has another hash. Thread-safe; calls block for the archive.
+class AptMirror {
+public:
+    /// All but the sources outlive it.
+    AptMirror(const std::vector<AptSource>& sources, Fetcher& fetcher, const IndexFiles& files,
+              const Clock& clock);
+
+    /// `path` is what stands behind "/apt/". Throws Refused.
+    void answer(const MirrorRequest& asked, std::string_view path, MirrorAnswer& answer);
+    /// Forgets tables that nobody has asked for half an hour.
+    void tidy();
+    /// Tables in memory, in bytes.
+    std::size_t tableBytes() const;
+
+private:
+    /// A Release as it came, with what it says.
+    struct Release {
+        std::shared_ptr<const std::string> in_release;  ///< with its signature, or
+        std::shared_ptr<const std::string> text;        ///< without, and
+        std::shared_ptr<const std::string> signature;   ///< where there is one
+        std::string etag;
+        AptRelease index;
+    };
+    struct Suite {
+        AptSource source;
+        std::mutex mutex;
+        std::condition_variable asked;
+        bool asking = false;                      // guarded by mutex: one asks the archive for all
+        TimePoint fresh_until{};                  // guarded by mutex
+        std::shared_ptr<const Release> release;   // guarded by mutex; null: not yet asked, or none
+        std::shared_ptr<const Release> previous;  // guarded by mutex; who has it may go on
+        std::string failure;                      // guarded by mutex: why it could not be had
+    };
+    /// What became of one index file, read once however many ask.
+    struct Table {
+        std::mutex mutex;                         // held while it is read
+        std::shared_ptr<const AptTable> content;  // guarded by mutex
+        TimePoint failed_until{};                 // guarded by mutex
+        std::string failure;                      // guarded by mutex
+        std::atomic<std::size_t> bytes{0};
+        TimePoint used{};  // guarded by tables_mutex_
+    };
+    struct Releases {
+        std::shared_ptr<const Release> current;
+        std::shared_ptr<const Release> previous;
+    };
+
+    Releases releases(Suite& suite);
+    /// `before`, if it is still what the archive says. Locks nothing.
+    std::shared_ptr<const Release> fetch(const AptSource& source,
+                                         const std::shared_ptr<const Release>& before);
+    std::optional<std::string> text(const std::string& url, const std::string& etag,
+                                    FetchAnswer& answer);
+    void index(Suite& suite, const MirrorRequest& asked, std::string_view path,
+               MirrorAnswer& answer);
+    void package(Suite& suite, const MirrorRequest& asked, std::string_view path,
+                 MirrorAnswer& answer);
+    std::shared_ptr<const AptTable> table(const Suite& suite, const AptRelease& release,
+                                          const std::string& path, const AptRelease::File& file);
+    AptTable read(const Suite& suite, const AptRelease& release, const std::string& path,
+                  const AptRelease::File& file);
+    std::shared_ptr<Table> slot(const std::string& hash);
+    void forget(std::size_t most_tables, std::size_t most_bytes);  // tables_mutex_ held
+
+    Fetcher& fetcher_;
+    const IndexFiles& files_;
+    const Clock& clock_;
+    std::map<std::string, std::unique_ptr<Suite>, std::less<>> suites_;  // fixed
+    std::counting_semaphore<> readers_{2};  ///< index files that are being read at a time
+    mutable std::mutex tables_mutex_;
+    std::map<std::string, std::shared_ptr<Table>> tables_;  // guarded by tables_mutex_: by hash
+};
+
+}  // namespace hearth::broker

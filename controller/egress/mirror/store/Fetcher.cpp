@@ -1,0 +1,276 @@
+#include "controller/egress/mirror/store/Fetcher.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/Error.h"
+#include "base/http/Url.h"
+#include "controller/egress/policy/NetworkPolicy.h"
+#include "controller/egress/policy/Refused.h"
+#include "controller/egress/transport/Curl.h"
+
+namespace hearth::broker {
+namespace {
+
+constexpr int kMostRedirects = 5;
+constexpr long kConnectSeconds = 15;
+constexpr long kStallSeconds = 30;
+constexpr std::size_t kMostIdle = 16;
+constexpr long kOk = 200;
+
+struct Url {
+    Url() : handle(::curl_url()) {}
+    Url(const Url&) = delete;
+    Url& operator=(const Url&) = delete;
+    ~Url() { ::curl_url_cleanup(handle); }
+    bool set(const std::string& text) const {
+        return ::curl_url_set(handle, CURLUPART_URL, text.c_str(), 0) == CURLUE_OK;
+    }
+    std::string part(CURLUPart what, unsigned flags = 0) const {
+        char* text = nullptr;
+        if (::curl_url_get(handle, what, &text, flags) != CURLUE_OK) return {};
+        std::string out(text);
+        ::curl_free(text);
+        return out;
+    }
+    CURLU* handle;
+};
+
+bool isRedirect(int status) {
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+}  // namespace
+
+/// One request on its way; libcurl's callbacks come to it in the thread that asked.
+struct Fetcher::Transfer {
+    const Fetcher& fetcher;
+    const Begun& begun;
+    const Chunk& chunk;
+    std::uint64_t max_bytes;
+    bool trusted;
+    FetchAnswer answer;
+    std::string location;
+    std::uint64_t received = 0;
+    bool told = false;
+    bool denied = false;
+    bool too_much = false;
+    std::exception_ptr thrown;
+
+    static curl_socket_t openSocket(void* self, curlsocktype, curl_sockaddr* to) {
+        auto& transfer = *static_cast<Transfer*>(self);
+        const std::optional<IpAddress> address = IpAddress::of(to->addr);
+        if (!transfer.trusted && (!address || transfer.fetcher.deny_.denies(*address))) {
+            transfer.denied = true;
+            return CURL_SOCKET_BAD;
+        }
+        return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    }
+
+    /// Called some times a second.
+    static int progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+        return static_cast<Transfer*>(self)->fetcher.stopped_ ? 1 : 0;
+    }
+
+    static std::size_t header(char* bytes, std::size_t size, std::size_t count, void* self) {
+        auto& transfer = *static_cast<Transfer*>(self);
+        const std::string_view line = headLine(bytes, size * count);
+        if (line.starts_with("HTTP/")) {  // an interim answer's head may stand before
+            transfer.answer = {};
+            transfer.location.clear();
+        }
+        const std::size_t colon = line.find(':');
+        if (colon == std::string_view::npos) return size * count;
+        const std::string_view name = line.substr(0, colon);
+        const std::string_view value = trim(line.substr(colon + 1));
+        if (equalsIgnoreCase(name, "Content-Type")) transfer.answer.content_type = value;
+        if (equalsIgnoreCase(name, "ETag")) transfer.answer.etag = value;
+        if (equalsIgnoreCase(name, "Location")) transfer.location = value;
+        return size * count;
+    }
+
+    static std::size_t body(char* bytes, std::size_t size, std::size_t count, void* self) {
+        auto& transfer = *static_cast<Transfer*>(self);
+        const std::size_t length = size * count;
+        try {
+            return transfer.take({bytes, length}) ? length : 0;
+        } catch (...) {  // through C code nothing may be thrown
+            transfer.thrown = std::current_exception();
+            return 0;
+        }
+    }
+
+    bool take(std::string_view bytes) {
+        if (status() != kOk) return true;
+        tell();
+        received += bytes.size();
+        too_much = received > max_bytes;
+        return !too_much && chunk(bytes);
+    }
+
+    /// Told when the body begins, or at the end of one that is empty.
+    void tell() {
+        if (std::exchange(told, true)) return;
+        curl_off_t length = -1;
+        ::curl_easy_getinfo(curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+        if (length >= 0) answer.length = static_cast<std::uint64_t>(length);
+        answer.status = static_cast<int>(status());
+        begun(answer);
+    }
+
+    long status() const {
+        long code = 0;
+        ::curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &code);
+        return code;
+    }
+    CURL* curl = nullptr;
+};
+
+Fetcher::Fetcher(DenySet deny, std::vector<std::string> trusted)
+    : deny_(std::move(deny)), trusted_(std::move(trusted)) {
+    initialiseCurl();
+}
+
+Fetcher::~Fetcher() = default;
+
+std::unique_ptr<CurlHandle> Fetcher::take() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!idle_.empty()) {
+            std::unique_ptr<CurlHandle> handle = std::move(idle_.back());
+            idle_.pop_back();
+            return handle;
+        }
+    }
+    return std::make_unique<CurlHandle>();
+}
+
+void Fetcher::giveBack(std::unique_ptr<CurlHandle> handle) {
+    handle->reset();
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < kMostIdle) idle_.push_back(std::move(handle));
+}
+
+FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
+                          std::string& location, const Begun& begun, const Chunk& chunk) {
+    const std::optional<std::string> host = hostAndPort(url);
+    if (!host) throw Refused(kBadGateway, "bad_url", "the index names what is no URL");
+    const bool trusted = std::find(trusted_.begin(), trusted_.end(), *host) != trusted_.end();
+    std::unique_ptr<CurlHandle> handle = take();
+    CURL* const curl = handle->get();
+    Transfer transfer{*this, begun, chunk, request.max_bytes, trusted, {}, {}, 0,
+                      false, false, false, nullptr,           curl};
+    CurlList headers;
+    for (const std::string& header : request.headers) headers.add(header);
+    handle->set(CURLOPT_URL, url.c_str());
+    handle->set(CURLOPT_PROTOCOLS_STR, "http,https");
+    handle->set(CURLOPT_PROXY, "");  // the address that is checked must be the one it goes to
+    handle->set(CURLOPT_NOSIGNAL, 1L);
+    handle->set(CURLOPT_FOLLOWLOCATION, 0L);
+    handle->set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    handle->set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    handle->set(CURLOPT_LOW_SPEED_TIME, kStallSeconds);
+    handle->set(CURLOPT_USERAGENT, "hearth/" HEARTH_VERSION);
+    handle->set(CURLOPT_HTTPHEADER, headers.get());
+    handle->set(CURLOPT_OPENSOCKETFUNCTION, &Transfer::openSocket);
+    handle->set(CURLOPT_OPENSOCKETDATA, &transfer);
+    handle->set(CURLOPT_NOPROGRESS, 0L);
+    handle->set(CURLOPT_XFERINFOFUNCTION, &Transfer::progress);
+    handle->set(CURLOPT_XFERINFODATA, &transfer);
+    handle->set(CURLOPT_HEADERFUNCTION, &Transfer::header);
+    handle->set(CURLOPT_HEADERDATA, &transfer);
+    handle->set(CURLOPT_WRITEFUNCTION, &Transfer::body);
+    handle->set(CURLOPT_WRITEDATA, &transfer);
+    const CURLcode result = ::curl_easy_perform(curl);
+    if (transfer.thrown) std::rethrow_exception(transfer.thrown);
+    if (transfer.denied) {
+        throw Refused(
+            kBadGateway, "denied_address",
+            "the index points to an address that is denied; an operator may name its host "
+            "in mirrors.hosts");
+    }
+    if (transfer.too_much) {
+        throw Refused(kBadGateway, "too_large", "the index sends more than is taken");
+    }
+    if (result != CURLE_OK) {
+        throw Refused(kBadGateway, "index_unreachable",
+                      std::string("the index is unreachable: ") + ::curl_easy_strerror(result));
+    }
+    if (transfer.status() == kOk) transfer.tell();
+    transfer.answer.status = static_cast<int>(transfer.status());
+    transfer.answer.url = url;
+    location = transfer.location;
+    FetchAnswer answer = std::move(transfer.answer);
+    giveBack(std::move(handle));
+    return answer;
+}
+
+FetchAnswer Fetcher::get(const FetchRequest& request, const Begun& begun, const Chunk& chunk) {
+    std::string url = request.url;
+    for (int i = 0; i <= kMostRedirects; ++i) {
+        std::string location;
+        FetchAnswer answer = once(request, url, location, begun, chunk);
+        if (!isRedirect(answer.status) || location.empty()) return answer;
+        const std::optional<std::string> next = resolveUrl(url, location);
+        const bool weaker = next && url.starts_with("https:") && !next->starts_with("https:");
+        if (!next || weaker) {
+            throw Refused(kBadGateway, "bad_redirect", "the index redirects to what is no way on");
+        }
+        url = *next;
+    }
+    throw Refused(kBadGateway, "bad_redirect", "the index redirects without end");
+}
+
+std::pair<FetchAnswer, std::string> Fetcher::text(const FetchRequest& request) {
+    std::string body;
+    FetchAnswer answer = get(
+        request, [](const FetchAnswer&) {},
+        [&](std::string_view bytes) {
+            body.append(bytes);
+            return true;
+        });
+    return {std::move(answer), std::move(body)};
+}
+
+Json parsePage(const std::string& body) {
+    constexpr JsonLimits kPage{
+        .bytes = 64U << 20U, .depth = 32, .values = 4'000'000, .members = 100'000};
+    try {
+        return parseJson(body, kPage);
+    } catch (const Error& e) {
+        throw Refused(kBadGateway, "bad_index", std::string("the index's page: ") + e.what());
+    }
+}
+
+std::optional<std::string> resolveUrl(const std::string& base, const std::string& reference) {
+    initialiseCurl();
+    const Url url;
+    if (!url.set(base) || !url.set(reference)) return std::nullopt;
+    const std::string scheme = url.part(CURLUPART_SCHEME);
+    if (scheme != "http" && scheme != "https") return std::nullopt;
+    // Who may be logged in to is the operator's decision, not an index's.
+    if (!url.part(CURLUPART_USER).empty() && url.part(CURLUPART_HOST) != [&] {
+            const Url from;
+            from.set(base);
+            return from.part(CURLUPART_HOST);
+        }()) {
+        return std::nullopt;
+    }
+    ::curl_url_set(url.handle, CURLUPART_FRAGMENT, nullptr, 0);
+    return url.part(CURLUPART_URL);
+}
+
+std::optional<std::string> hostAndPort(const std::string& url) {
+    initialiseCurl();
+    const Url parsed;
+    if (!parsed.set(url)) return std::nullopt;
+    const std::string host = parsed.part(CURLUPART_HOST);
+    const std::string port = parsed.part(CURLUPART_PORT, CURLU_DEFAULT_PORT);
+    if (host.empty() || port.empty()) return std::nullopt;
+    const std::optional<Destination> there = Destination::parse(host + ":" + port, 0);
+    return there ? std::optional(there->text()) : std::nullopt;
+}
+
+}  // namespace hearth::broker

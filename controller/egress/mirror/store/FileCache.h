@@ -1,0 +1,128 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/Fd.h"
+
+namespace hearth::broker {
+
+/// What a file's bytes must have: "sha256" or "sha512" and lower-case hex.
+struct ContentHash {
+    std::string algorithm;
+    std::string hex;
+
+    /// The name of the cached file; empty if this is no hash that can be checked.
+    std::string key() const;
+};
+
+/// A file of the cache, possibly still on its way. Thread-safe.
+class CachedFile {
+public:
+    /// Whole on disk.
+    CachedFile(Fd fd, std::uint64_t size);
+    /// Being written to `fd`, which another descriptor of this process fills.
+    explicit CachedFile(Fd fd);
+
+    /// Blocks until there is something at `offset`, or the end; 0 at the end. While the file is on
+    /// its way its last bytes are held back: who reads to the end has read what was verified.
+    /// Throws Refused when it does not come.
+    std::size_t read(std::uint64_t offset, char* into, std::size_t room);
+    /// Blocks until the size is known; nullopt if only the end will tell. Throws Refused.
+    std::optional<std::uint64_t> size();
+
+    // For who fetches it.
+    void begun(std::optional<std::uint64_t> size);
+    void grew(std::uint64_t bytes);
+    void complete();
+    void failed(std::string reason, std::string message);
+
+private:
+    const Fd fd_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::optional<std::uint64_t> size_;  // guarded by mutex_
+    std::uint64_t written_ = 0;          // guarded by mutex_
+    bool begun_ = false;                 // guarded by mutex_
+    bool complete_ = false;              // guarded by mutex_
+    std::string reason_;                 // guarded by mutex_: why it failed
+    std::string message_;                // guarded by mutex_
+};
+
+/// Files of package indexes, by the hash of their content, which is checked before a file can be
+/// had whole: whoever asks for the hash gets these bytes or none. Bounded: what was not used for
+/// the longest time goes. What is asked for by several at once is fetched once, in the turn of
+/// whichever tenant comes first; where more arrives than there is room for, the tenant with most of
+/// it gives way. Survives a restart. Thread-safe.
+class FileCache {
+public:
+    /// Fetches into the sink: `begun` with the size if it is known, then the bytes. Runs in the
+    /// thread of `Run`; throws Refused, and lets through what the sink throws.
+    struct Sink {
+        std::function<void(std::optional<std::uint64_t>)> begun;
+        std::function<bool(std::string_view)> bytes;
+    };
+    using Fetch = std::function<void(const Sink&)>;
+    /// Runs a task of a tenant in another thread; false if it cannot.
+    using Run = std::function<bool(const std::string& tenant, std::function<void()>)>;
+
+    /// `directory` is made where it is missing; half-written files in it are removed.
+    FileCache(std::string directory, std::uint64_t max_bytes, Run run);
+
+    struct Found {
+        std::shared_ptr<CachedFile> file;
+        bool hit = false;  ///< nobody had to ask the index for it
+    };
+    /// For a tenant; empty: for all. `fetch` is called at most once however many ask.
+    Found open(const ContentHash& hash, const std::string& tenant, const Fetch& fetch);
+
+    /// On disk, with what is on its way.
+    std::uint64_t bytes() const;
+
+private:
+    struct Entry {
+        std::uint64_t size = 0;
+        std::list<std::string>::iterator used;
+    };
+
+    class Arrival;
+    struct OnTheWay {
+        std::shared_ptr<CachedFile> file;
+        std::weak_ptr<Arrival> arrival;
+        std::set<std::string> tenants;  ///< in whose turns it may be fetched
+    };
+
+    std::string pathOf(const std::string& key) const;
+    std::shared_ptr<CachedFile> openStored(const std::string& key);
+    std::shared_ptr<Arrival> arriving(const ContentHash& hash, const Fetch& from);  // mutex_ held
+    bool run(const std::shared_ptr<Arrival>& arrival, const std::string& tenant);
+    void fetch(Arrival& arrival, const std::string& tenant);
+    void take(Arrival& arrival, std::string_view bytes);
+    void makeRoom(const Arrival& writer);                  // mutex_ held
+    void leave(Arrival& arrival);                          // mutex_ held
+    void add(const std::string& key, std::uint64_t size);  // mutex_ held
+    void evict();                                          // mutex_ held
+
+    const std::string directory_;
+    const std::uint64_t max_bytes_;
+    const Run run_;
+    mutable std::mutex mutex_;
+    std::map<std::string, Entry> stored_;               // guarded by mutex_
+    std::list<std::string> by_use_;                     // guarded by mutex_: oldest first
+    std::map<std::string, OnTheWay> on_the_way_;        // guarded by mutex_: by key
+    std::map<std::string, std::uint64_t> arriving_of_;  // guarded by mutex_: arriving_
+    std::uint64_t bytes_ = 0;                           // guarded by mutex_
+    std::uint64_t arriving_ = 0;                        // guarded by mutex_: bytes on their way
+    std::uint64_t partials_ = 0;                        // guarded by mutex_: a counter
+};
+
+}  // namespace hearth::broker

@@ -1,0 +1,43 @@
+#include "controller/egress/mirror/store/IndexFiles.h"
+
+#include "controller/egress/policy/Refused.h"
+
+namespace hearth::broker {
+namespace {
+
+constexpr int kNotFound = 404;
+
+}  // namespace
+
+FileCache::Found IndexFiles::open(const IndexFile& file, const std::string& tenant) const {
+    return cache_.open(file.hash, tenant, [this, file](const FileCache::Sink& sink) {
+        int status = kNotFound;
+        for (const std::string& url : file.urls) {
+            status =
+                fetcher_
+                    .get(
+                        {url, {}, file.most},
+                        [&](const FetchAnswer& begun) { sink.begun(begun.length); }, sink.bytes)
+                    .status;
+            if (status != kNotFound) break;
+        }
+        if (status == 200) return;
+        throw Refused(kBadGateway, "index_failed",
+                      "the index answers " + std::to_string(status) + " for the file");
+    });
+}
+
+void IndexFiles::answer(const MirrorRequest& asked, const IndexFile& file,
+                        MirrorAnswer& answer) const {
+    answer.content_type = "application/octet-stream";
+    if (asked.head.method == "HEAD") {  // that it is there is known
+        answer.text = std::make_shared<const std::string>();
+        answer.result = "hit";
+        return;
+    }
+    FileCache::Found found = open(file, asked.tenant);
+    answer.file = std::move(found.file);
+    answer.result = found.hit ? "hit" : "miss";
+}
+
+}  // namespace hearth::broker

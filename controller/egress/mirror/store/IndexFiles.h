@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/http/RequestHead.h"
+#include "controller/egress/mirror/store/Fetcher.h"
+#include "controller/egress/mirror/store/FileCache.h"
+
+namespace hearth::broker {
+
+/// What is asked, and by which tenant.
+struct MirrorRequest {
+    const RequestHead& head;
+    std::string tenant;
+};
+
+/// What is answered: a text, or a file as it comes.
+struct MirrorAnswer {
+    int status = 200;
+    std::string content_type = "text/plain; charset=utf-8";
+    std::shared_ptr<const std::string> text;
+    std::shared_ptr<CachedFile> file;
+    std::string what;         ///< "pypi:numpy", for the log
+    std::string result = "";  ///< hit, miss, error
+};
+
+/// Where a file of an index lies, and what it must be.
+struct IndexFile {
+    std::vector<std::string> urls;  ///< the next where one has it not
+    ContentHash hash;
+    std::uint64_t most = 8ULL << 30U;  ///< bytes
+};
+
+/// Files of package indexes, through the cache that all sandboxes share. Thread-safe.
+class IndexFiles {
+public:
+    /// Both outlive it.
+    IndexFiles(Fetcher& fetcher, FileCache& cache) : fetcher_(fetcher), cache_(cache) {}
+
+    /// As it comes, for a tenant or (empty) for all; throws Refused where its hash cannot be
+    /// checked.
+    FileCache::Found open(const IndexFile& file, const std::string& tenant) const;
+    /// The same as an answer; nothing is fetched for HEAD.
+    void answer(const MirrorRequest& asked, const IndexFile& file, MirrorAnswer& answer) const;
+
+private:
+    Fetcher& fetcher_;
+    FileCache& cache_;
+};
+
+}  // namespace hearth::broker

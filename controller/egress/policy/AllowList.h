@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/egress/policy/IpAddress.h"
+
+namespace hearth::broker {
+
+/// Where a request wants to go, as its client wrote it, checked and in one spelling.
+struct Destination {
+    std::string host;  ///< a name in lower case without final dot, or a literal's standard text
+    std::uint16_t port = 0;
+    std::optional<IpAddress> literal;  ///< if the host is an address
+
+    /// "host" or "host:port"; nullopt if it is no name and no address in a standard spelling. A
+    /// name whose last label is a number is none: libraries differ in what they take it for.
+    static std::optional<Destination> parse(std::string_view authority, std::uint16_t otherwise);
+    /// "host:port", an IPv6 literal in brackets.
+    std::string text() const;
+
+    bool operator==(const Destination&) const = default;
+};
+
+/// Where sandboxes of a pool may go: "api.example.com", "*.example.com:443", "203.0.113.0/24:80",
+/// "[2001:4860::1]:443", "*". Without a port 80 and 443. What it allows is still subject to the
+/// DenySet. A name never matches a range of addresses, whatever it resolves to. Immutable.
+class AllowList {
+public:
+    AllowList() = default;
+
+    /// What is wrong with an entry, or nullopt.
+    static std::optional<std::string> wrong(std::string_view entry);
+    /// Throws Error(InvalidArgument) on an entry that is wrong.
+    explicit AllowList(const std::vector<std::string>& entries);
+
+    bool allows(const Destination& destination) const;
+    bool empty() const noexcept { return rules_.empty(); }
+
+private:
+    struct Rule {
+        std::string name;  ///< exact, or with `below` what the host must end with (".example.com")
+        bool below = false;
+        bool any = false;
+        std::optional<IpRange> range;
+        std::uint16_t port = 0;  ///< 0: 80 and 443
+    };
+    static std::optional<Rule> parse(std::string_view entry);
+
+    std::vector<Rule> rules_;
+};
+
+}  // namespace hearth::broker

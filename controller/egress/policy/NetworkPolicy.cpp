@@ -1,0 +1,12 @@
+#include "controller/egress/policy/NetworkPolicy.h"
+
+#include <algorithm>
+
+namespace hearth::broker {
+bool NetworkPolicy::allows(const Destination& destination) const {
+    if (mode != NetworkMode::Egress || lists.empty()) return false;
+    return std::all_of(lists.begin(), lists.end(),
+                       [&](const AllowList& list) { return list.allows(destination); });
+}
+
+}  // namespace hearth::broker

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace hearth::broker {
+
+/// What is answered where the other side fails.
+inline constexpr int kBadGateway = 502;
+
+/// Why a destination is not reached: a status of HTTP, a word for counters and logs, and a sentence
+/// for whoever asked.
+class Refused : public std::runtime_error {
+public:
+    Refused(int status, std::string reason, const std::string& message)
+        : std::runtime_error(message), status_(status), reason_(std::move(reason)) {}
+    int status() const noexcept { return status_; }
+    const std::string& reason() const noexcept { return reason_; }
+
+private:
+    int status_;
+    std::string reason_;
+};
+
+}  // namespace hearth::broker

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/Clock.h"
+#include "controller/egress/policy/NetworkPolicy.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+
+namespace hearth::broker {
+
+/// One request to the outside, as it is kept and shown: never a body, a header or a path.
+struct EgressEntry {
+    WallTime at{};
+    std::string kind;         ///< mirror, http, tunnel; https of what gets credentials in one
+    std::string destination;  ///< "host:port", or "pypi:numpy" of a mirror
+    std::string decision;     ///< allowed, hit, miss, or why it was refused
+    int status = 0;           ///< answered by us; 0 for what came from outside
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    double duration_ms = 0;
+};
+
+/// What a workspace has sent out, all in all and lately.
+struct EgressReport {
+    std::uint64_t requests = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    std::vector<EgressEntry> latest;  ///< newest first
+};
+
+/// How much a workspace may send out.
+struct EgressLimits {
+    double requests_per_second = 50;
+    double burst = 500;                 ///< npm asks for some hundred packages at once
+    std::uint64_t bytes = 8ULL << 30U;  ///< both ways, in its whole life
+    std::uint32_t connections = 32;     ///< at a time
+};
+
+/// Policy, limits and record of one workspace's way out. Thread-safe.
+class WorkspaceEgress {
+public:
+    struct Facts {
+        std::string workspace;
+        std::string tenant;
+        std::string pool;
+    };
+
+    WorkspaceEgress(Facts facts, NetworkPolicy policy, EgressLimits limits, metrics::Log& log,
+                    metrics::Metrics& metrics, const Clock& clock);
+
+    const Facts& facts() const noexcept { return facts_; }
+    const NetworkPolicy& policy() const noexcept { return policy_; }
+    const EgressLimits& limits() const noexcept { return limits_; }
+
+    /// Takes a request's place in the rate. Throws Refused (429) when it is used up, or (403) when
+    /// the workspace has carried all the bytes it may.
+    void admit();
+    /// Books what a connection carries, as it does; false when the workspace may carry no more.
+    bool book(std::uint64_t sent, std::uint64_t received);
+    /// Writes the audit line, counts, and keeps the entry among the latest. Its bytes are booked
+    /// already.
+    void record(EgressEntry entry);
+    EgressReport report() const;
+
+private:
+    const Facts facts_;
+    const NetworkPolicy policy_;
+    const EgressLimits limits_;
+    metrics::Log& log_;
+    metrics::Metrics& metrics_;
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    double tokens_;                   // guarded by mutex_
+    TimePoint refilled_;              // guarded by mutex_
+    EgressReport totals_;             // guarded by mutex_: without the latest
+    std::deque<EgressEntry> latest_;  // guarded by mutex_: newest last
+};
+
+}  // namespace hearth::broker

@@ -1,0 +1,137 @@
+#include "controller/egress/transport/ConnectionThreads.h"
+
+#include <Poco/Exception.h>
+#include <Poco/Runnable.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace hearth::broker {
+namespace {
+
+constexpr int kFewest = 2;
+constexpr int kIdleSeconds = 30;
+constexpr int kStack = 512 << 10;
+constexpr int kNice = 5;
+
+}  // namespace
+
+/// One thread's turn: its task, then what waits. Frees itself, since Poco's pool does not own what
+/// it runs.
+class ConnectionThreads::Worker final : public Poco::Runnable {
+public:
+    Worker(ConnectionThreads& threads, Task task) : threads_(threads), task_(std::move(task)) {}
+
+    /// Of one that could not be started.
+    Task giveBack() { return std::move(task_); }
+
+    void run() override {
+        const std::unique_ptr<Worker> self(this);
+        ::setpriority(PRIO_PROCESS, 0, kNice);  // on Linux, of this thread
+        do {
+            try {
+                task_.work();
+            } catch (const std::exception& e) {  // the thread's top
+                threads_.log_.error("broker.failed", {{"error", e.what()}});
+            }
+            task_.work = nullptr;  // what it held goes before its place does
+            task_.place.reset();
+        } while (threads_.next(task_));
+    }
+
+private:
+    ConnectionThreads& threads_;
+    Task task_;
+};
+
+ConnectionThreads::ConnectionThreads(int most, int most_of_tenant, metrics::Log& log)
+    : log_(log),
+      // Of its own threads Poco counts those that are just ending, too: we count what runs.
+      threads_(kFewest, 2 * most + kFewest, kIdleSeconds, kStack),
+      places_(static_cast<std::size_t>(most), static_cast<std::size_t>(most_of_tenant)) {}
+
+ConnectionThreads::~ConnectionThreads() {
+    stop();
+}
+
+bool ConnectionThreads::takeWaiting(Task& task) {
+    for (auto own = waiting_.begin(); own != waiting_.end(); ++own) {
+        Task& first = own->front();
+        first.place = places_.take(first.tenant);
+        if (!first.place) continue;
+        task = std::move(first);
+        own->pop_front();
+        if (own->empty()) {
+            waiting_.erase(own);
+        } else {
+            waiting_.splice(waiting_.end(), waiting_, own);
+        }
+        return true;
+    }
+    return false;
+}
+
+void ConnectionThreads::wait(Task task) {
+    const auto own = std::find_if(
+        waiting_.begin(), waiting_.end(),
+        [&](const std::deque<Task>& tasks) { return tasks.front().tenant == task.tenant; });
+    if (own == waiting_.end()) {
+        waiting_.emplace_back().push_back(std::move(task));
+    } else {
+        own->push_back(std::move(task));
+    }
+}
+
+bool ConnectionThreads::next(Task& task) {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || !takeWaiting(task)) return false;
+    // The end of one task may let two others run: a tenant may have as many as are free.
+    Task another;
+    while (takeWaiting(another) && launch(std::move(another))) another = {};
+    return true;
+}
+
+bool ConnectionThreads::launch(Task task) {
+    // The work is moved, never copied: its last owner is the thread that has done it.
+    auto worker = std::make_unique<Worker>(*this, std::move(task));
+    try {
+        threads_.start(*worker);
+    } catch (const Poco::Exception&) {
+        // The machine has no thread left: it waits for one of ours.
+        Task back = worker->giveBack();
+        back.place.reset();
+        wait(std::move(back));
+        return false;
+    }
+    worker.release();  // it frees itself
+    return true;
+}
+
+bool ConnectionThreads::start(const std::string& tenant, std::function<void()> work) {
+    // Held over the pool's own call: once stop() has the mutex nobody is in there any more, and
+    // joinAll() would wait for whoever waits for it.
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+    Task task{tenant, std::move(work), places_.take(tenant)};
+    if (task.place) {
+        launch(std::move(task));
+    } else {
+        wait(std::move(task));
+    }
+    return true;
+}
+
+void ConnectionThreads::stop() {
+    std::list<std::deque<Task>> dropped;
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(stopping_, true)) return;
+        dropped.swap(waiting_);
+    }
+    dropped.clear();
+    threads_.joinAll();
+}
+
+}  // namespace hearth::broker

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <Poco/ThreadPool.h>
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/tenants/TenantPlaces.h"
+#include "metrics/Log.h"
+
+namespace hearth::broker {
+
+/// Threads for work that blocks, at a lower priority than claims and executions have. No more than
+/// so many at a time, and of one tenant no more than TenantPlaces lets it have; what is beyond
+/// waits, the tenants by turns and each in order, so that nothing is dropped. Thread-safe.
+class ConnectionThreads {
+public:
+    ConnectionThreads(int most, int most_of_tenant, metrics::Log& log);
+    /// As stop().
+    ~ConnectionThreads();
+    ConnectionThreads(const ConnectionThreads&) = delete;
+    ConnectionThreads& operator=(const ConnectionThreads&) = delete;
+
+    /// Runs it now or later; never blocks. False once stop() has been called.
+    bool start(const std::string& tenant, std::function<void()> work);
+    /// Forgets what waits and waits for what runs; whoever owns that work ends it first. Once.
+    void stop();
+
+private:
+    class Worker;
+    struct Task {
+        std::string tenant;
+        std::function<void()> work;
+        std::shared_ptr<void> place{};  ///< while it runs
+    };
+
+    /// The next that may run now, its place taken; false if there is none. What else may run now
+    /// gets a thread.
+    bool next(Task& task);
+    void wait(Task task);  // under mutex_
+    /// The first that waits and may run now, its place taken. Under mutex_.
+    bool takeWaiting(Task& task);
+    /// A thread for it, or it waits. Under mutex_; false where it waits.
+    bool launch(Task task);
+
+    metrics::Log& log_;
+    Poco::ThreadPool threads_;
+    std::mutex mutex_;
+    TenantPlaces places_;
+    std::list<std::deque<Task>> waiting_;  // guarded by mutex_; one of each tenant, never empty
+    bool stopping_ = false;                // guarded by mutex_
+};
+
+}  // namespace hearth::broker

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/Fd.h"
+#include "controller/egress/policy/DenySet.h"
+#include "controller/egress/policy/NetworkPolicy.h"
+#include "controller/egress/policy/Refused.h"
+
+namespace hearth::broker {
+
+/// Makes the connections to the outside: a name is resolved once, here; every address it has is
+/// checked; the connection goes to a checked address and to nothing else. Thread-safe.
+class Dialer {
+public:
+    explicit Dialer(DenySet deny) : deny_(std::move(deny)) {}
+    virtual ~Dialer() = default;
+
+    /// A connected socket, non-blocking, without delay. Blocks while resolving (the resolver's own
+    /// time) and connecting (10 s an address, of at most 4). Throws Refused.
+    virtual Fd dial(const NetworkPolicy& policy, const Destination& destination) const;
+
+    /// The addresses that a connection may be made to: none are left out, one that is denied
+    /// refuses them all (a name that means both inside and outside is an attack or a mistake).
+    std::vector<IpAddress> permitted(const NetworkPolicy& policy,
+                                     const Destination& destination) const;
+
+    const DenySet& denySet() const noexcept { return deny_; }
+
+protected:
+    /// Throws Refused if the name does not exist.
+    virtual std::vector<IpAddress> resolve(const std::string& name) const;
+    std::vector<IpAddress> addressesOf(const Destination& destination) const;
+    /// Throws Refused if one of them is denied.
+    void check(const Destination& destination, const std::vector<IpAddress>& addresses) const;
+    /// To the first that answers.
+    static Fd connect(const Destination& destination, std::vector<IpAddress> addresses);
+
+private:
+    const DenySet deny_;
+};
+
+}  // namespace hearth::broker

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "controller/contract/Executions.h"
+#include "controller/executions/ArtifactStore.h"
+#include "controller/queue/WorkLine.h"
+#include "metrics/Log.h"
+#include "pool/agent/client/AgentClient.h"
+
+namespace hearth::controller {
+
+class LiveExecution;
+
+/// Finds the files that runs made or changed, asks their agents for them and keeps copies in the
+/// store. Two threads of its own copy; tenants take turns, and none has both, so that a slow
+/// sandbox delays the artifacts of its own tenant only, and each run's for kMostTime. Thread-safe.
+class ArtifactCollector {
+public:
+    ArtifactCollector(ArtifactStore& store, metrics::Log& log, const std::string& secret_key,
+                      const Clock& clock);
+    ~ArtifactCollector();
+    ArtifactCollector(const ArtifactCollector&) = delete;
+    ArtifactCollector& operator=(const ArtifactCollector&) = delete;
+
+    /// Waits, a few milliseconds at most, until a file written from now on can be told from one
+    /// that was written before `written_until`; gives the time to compare with.
+    static TimePoint settle(TimePoint written_until, const Clock& clock);
+    /// Queues the search for what the execution has changed since; LiveExecution::collected()
+    /// hears.
+    void collect(std::shared_ptr<LiveExecution> execution, TimePoint since);
+    const ArtifactStore& store() const { return store_; }
+
+private:
+    struct Job {
+        std::shared_ptr<LiveExecution> execution;
+        TimePoint since;
+    };
+    /// What one run's artifacts may still use up.
+    struct Budget;
+
+    void work(const std::stop_token& stop);
+    CollectedArtifacts run(const Job& job);
+    Artifact keep(const LiveExecution& execution, const agent::FileStat& stat, std::size_t number,
+                  Budget& budget);
+    bool copy(agent::AgentClient& agent, const agent::FileStat& stat, ArtifactStore::Copy* copy,
+              Artifact& artifact, Budget& budget) const;
+
+    ArtifactStore& store_;
+    metrics::Log& log_;
+    const std::string& secret_key_;
+    const Clock& clock_;
+    std::mutex mutex_;
+    std::condition_variable_any wanted_;
+    WorkLine<Job> jobs_;  // guarded by mutex_; tenants in turns
+    std::vector<std::jthread> threads_;
+};
+
+}  // namespace hearth::controller

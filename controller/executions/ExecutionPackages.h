@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "controller/contract/Executions.h"
+#include "controller/packages/PackageSpec.h"
+#include "pool/agent/client/AgentTypes.h"
+
+namespace hearth::controller {
+
+// The packages of an execution: what is absent is installed in its workspace before it runs, as a
+// part of it (its deadline, its kill, its id), by the program that manages packages there.
+
+/// Whether the request asks for any, or for whatever its code imports.
+bool wantsPackages(const ExecutionRequest& request);
+/// Error(InvalidArgument) unless they are names and versions of an index, and automatic ones go
+/// with Python code. `language` is that of the code; empty: a command, or not known yet.
+void checkPackages(const ExecutionRequest& request, const std::string& language);
+/// What is to run first; `shut` as shutWays() tells it. Error(InvalidArgument) as above.
+agent::PrepareWork packagesFirst(const ExecutionRequest& request, const std::string& language,
+                                 const std::map<std::string, std::string>& shut);
+
+/// What came of it, as the workspace tells: untrusted text, bounded.
+RunPackages readPackages(const agent::Prepared& prepared);
+/// Why an execution that ended with `status` has not begun: {"name", "message", "traceback"};
+/// nullopt if it has.
+std::optional<Json> packageError(const RunPackages& packages, ExecutionStatus status);
+
+}  // namespace hearth::controller

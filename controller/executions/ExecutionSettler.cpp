@@ -1,0 +1,233 @@
+#include "controller/executions/ExecutionSettler.h"
+
+#include <utility>
+
+#include "base/CrashPoint.h"
+#include "controller/executions/StoredExecution.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kForgetLater = std::chrono::seconds(5);
+/// What follows an execution's end shares the processor with its answer if it comes at once.
+constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
+/// The agent keeps what is small a while longer.
+constexpr auto kForgetSmall = std::chrono::milliseconds(250);
+constexpr std::size_t kSmallOutput = 16U << 10U;
+/// A one shot that a crash left ends so long after the start, unless its execution goes on.
+constexpr auto kRetryOfOneShot = std::chrono::seconds(2);
+constexpr auto kOverdueEvery = std::chrono::seconds(5);
+constexpr auto kOverdueAnswer = std::chrono::seconds(1);
+/// After a silence an agent is late with what it should have ended.
+constexpr auto kCatchUp = std::chrono::seconds(20);
+
+}  // namespace
+
+ExecutionSettler::ExecutionSettler(LiveExecutions& live, WorkspaceTable& table,
+                                   WorkspaceTerminator& endings, pool::SandboxRuntime& runtime,
+                                   WorkQueue& work, const History& history)
+    : live_(live),
+      table_(table),
+      endings_(endings),
+      runtime_(runtime),
+      work_(work),
+      history_(history) {}
+
+void ExecutionSettler::follow(LiveExecution& execution) {
+    execution.onEnded([line = lifeline_.line()](const std::shared_ptr<LiveExecution>& which) {
+        line.reach([&](ExecutionSettler& settler) { settler.ended(which); });
+    });
+    execution.onLook([line = lifeline_.line()](const std::shared_ptr<LiveExecution>& which) {
+        const WorkspaceFacts& where = which->workspace()->facts();
+        if (!which->mayHaveMetOom(where.limits.memory_bytes)) return false;
+        bool looks = false;
+        line.reach([&](ExecutionSettler& settler) {
+            // One that was never sent met nothing, and nobody would find it to tell its end.
+            looks = settler.live_.find(which->id()) != nullptr;
+            if (looks) settler.work_.add({WorkKind::Oom, which->id(), where.pool});
+        });
+        return looks;
+    });
+}
+
+ReconcileResult ExecutionSettler::lookForOom(const std::string& id) {
+    const std::shared_ptr<LiveExecution> execution = live_.find(id);
+    if (!execution) return ReconcileResult::settled();
+    // Of a lost sandbox all executions end at once: its end has counted the kills for all of them.
+    Workspace& workspace = *execution->workspace();
+    if (sawOom(workspace) || (execution->agentLost() && workspace.lostToMemory())) {
+        execution->oomSeen();
+    }
+    execution->looked();
+    return ReconcileResult::settled();
+}
+
+bool ExecutionSettler::sawOom(Workspace& workspace) {
+    const pool::SandboxId& sandbox = workspace.facts().sandbox;
+    try {
+        const std::optional<pool::SandboxUsage> usage = runtime_.usage(sandbox);
+        return usage && workspace.sawOom(usage->oom_kills);
+    } catch (const std::exception& e) {
+        // The execution ends all the same: nobody would tell it again.
+        history_.log.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
+        return false;
+    }
+}
+
+void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
+    const std::shared_ptr<Workspace>& workspace = execution->workspace();
+    const WorkspaceFacts& facts = workspace->facts();
+    if (live_.find(execution->id())) workspace->resultPending();
+    workspace->workEnded(history_.clock.now());
+    if (const std::string context = execution->context(); !context.empty()) {
+        workspace->contexts().end(context, execution->id());
+        if (execution->tookContext() && workspace->contexts().eraseWith(context, execution->id())) {
+            history_.journal.contextEnded(context, toUnixMillis(history_.clock.wall()), "died");
+            history_.metrics.contextEnded(facts.pool, "died");
+            history_.events.publish({.type = "context.ended",
+                                     .resource = context,
+                                     .pool = facts.pool,
+                                     .tenant = facts.tenant,
+                                     .reason = "died",
+                                     .message = "a context ended with its execution"});
+        }
+    }
+    // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
+    // answer is on its way.
+    work_.addAfter({WorkKind::Execution, execution->id(), facts.pool}, kBehindAnswer);
+}
+
+ReconcileResult ExecutionSettler::settle(const std::string& id) {
+    const std::shared_ptr<LiveExecution> execution = live_.find(id);
+    if (!execution) return ReconcileResult::settled();
+    if (!execution->finished()) return ReconcileResult::after(std::chrono::milliseconds(1));
+    const std::shared_ptr<Workspace> workspace = execution->workspace();
+    const WorkspaceFacts& facts = workspace->facts();
+    const ExecutionView view = execution->viewUpTo(0);
+    history_.metrics.execution(facts.pool, view.language.empty() ? "command" : view.language,
+                               kExecutionStatuses.of(view.status), execution->runSeconds(),
+                               execution->overheadSeconds());
+    history_.events.publish({.type = "execution.finished",
+                             .resource = id,
+                             .pool = facts.pool,
+                             .tenant = facts.tenant,
+                             .reason = kExecutionStatuses.of(view.status),
+                             .message = "an execution has ended"});
+    const bool apart = keepsApart(view);
+    ExecutionRecord record{id,
+                           facts.id,
+                           facts.tenant,
+                           execution->facts().fingerprint,
+                           executionDocument(view),
+                           apart ? kOutputApart : packedOutput(*execution),
+                           toUnixMillis(history_.clock.wall())};
+    std::function<void(const Journal::PutPiece&)> output;
+    if (apart) {
+        output = [execution](const Journal::PutPiece& put) { putApart(*execution, put); };
+    }
+    crashPoint("exec.before_durable");
+    history_.journal.record(
+        record,
+        [line = lifeline_.line(), record, execution, &journal = history_.journal,
+         kept = view.kept_bytes + view.result_bytes](bool durable) {
+            // Whoever still reads it reads the journal: its memory is not theirs to hold.
+            if (durable && record.output == kOutputApart) {
+                execution->keptBy(storedExecution(record, journal));
+            }
+            line.reach([&](ExecutionSettler& settler) {
+                settler.recorded(execution->id(), execution->workspace(), durable, kept);
+            });
+        },
+        std::move(output), apart ? view.kept_bytes + view.result_bytes : 0);
+    return ReconcileResult::settled();
+}
+
+void ExecutionSettler::recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace,
+                                bool durable, std::size_t kept_bytes) {
+    crashPoint("exec.after_durable");
+    // Its result is in this memory and in its sandbox alone; a later start reads it from there.
+    if (!durable) return;
+    live_.remove(id);
+    workspace->resultKept();
+    if (workspace->facts().one_shot) {
+        work_.add({WorkKind::OneShot, workspace->facts().id, workspace->facts().pool});
+    } else if (workspace->active()) {
+        // It costs the agent a request of its own, which would meet the tenant's next.
+        const bool small = kept_bytes <= kSmallOutput;
+        work_.addAfter(
+            {WorkKind::Forget, workspace->facts().id + "/" + id, workspace->facts().pool},
+            small ? kForgetSmall : std::chrono::milliseconds(0));
+    }
+}
+
+void ExecutionSettler::adoptOneShot(const Workspace& workspace) {
+    work_.addAfter({WorkKind::AdoptedOneShot, workspace.facts().id, workspace.facts().pool},
+                   kRetryOfOneShot);
+}
+
+void ExecutionSettler::forgetSoon(const Workspace& workspace, const std::string& id) {
+    work_.add({WorkKind::Forget, workspace.facts().id + "/" + id});
+}
+
+ReconcileResult ExecutionSettler::forget(const std::string& name) {
+    const std::size_t slash = name.find('/');
+    const std::shared_ptr<Workspace> workspace = table_.find(name.substr(0, slash));
+    if (!workspace) return ReconcileResult::settled();
+    if (workspace->silentSince()) return ReconcileResult::after(kForgetLater);
+    try {
+        workspace->agent()->forget(name.substr(slash + 1));
+    } catch (const agent::AgentError&) {
+        // It has forgotten already.
+    } catch (const agent::AgentLost& e) {
+        endings_.unanswered(workspace->facts().sandbox, e);
+        return ReconcileResult::after(kForgetLater);
+    }
+    return ReconcileResult::settled();
+}
+
+ReconcileResult ExecutionSettler::endOverdue() {
+    const TimePoint now = history_.clock.now();
+    std::vector<std::shared_ptr<LiveExecution>> overdue;
+    std::vector<std::shared_ptr<Workspace>> waiting;
+    for (const std::shared_ptr<LiveExecution>& execution : live_.all()) {
+        if (execution->finished() && execution->workspace()->facts().one_shot) {
+            waiting.push_back(execution->workspace());
+        }
+        const TimePoint at = execution->facts().overdue_at;
+        if (at != TimePoint{} && at < now && !execution->finished()) overdue.push_back(execution);
+    }
+    std::set<std::string> seen;
+    for (const std::shared_ptr<LiveExecution>& execution : overdue) {
+        const std::shared_ptr<Workspace> workspace = execution->workspace();
+        // Who does not answer ends nothing either, and may be behind with it when it answers again.
+        if (workspace->silentSince() || now - workspace->answeredAt() < kCatchUp) continue;
+        const pool::SandboxId& sandbox = workspace->facts().sandbox;
+        try {
+            workspace->agent()->touch(kOverdueAnswer);
+        } catch (const agent::AgentLost& e) {
+            endings_.unanswered(sandbox, e);
+            continue;
+        } catch (const agent::AgentError&) {  // an answer, too
+        }
+        seen.insert(execution->id());
+        if (!answered_overdue_.contains(execution->id()) || execution->finished()) continue;
+        endings_.lost(sandbox, "the agent did not end an execution at its deadline");
+        execution->endLost();
+    }
+    answered_overdue_ = std::move(seen);
+    for (const std::shared_ptr<Workspace>& workspace : waiting) hold(*workspace, now);
+    return ReconcileResult::after(kOverdueEvery);
+}
+
+void ExecutionSettler::hold(Workspace& workspace, TimePoint now) {
+    try {
+        if (workspace.touch(now)) workspace.agent()->touch(kOverdueAnswer);
+    } catch (const agent::AgentError& e) {
+        history_.log.warn("execution.not_held",
+                          {{"workspace", workspace.facts().id}, {"error", e.what()}});
+    } catch (const agent::AgentLost& e) {
+        endings_.unanswered(workspace.facts().sandbox, e);
+    }
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/Lifeline.h"
+#include "controller/executions/LiveExecutions.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/runtime/SandboxRuntime.h"
+
+namespace hearth::controller {
+
+/// What follows the end of an execution: its record, the agent that may forget it, the one shot
+/// that may go; and executions that do not end when they should. Thread-safe.
+class ExecutionSettler {
+public:
+    ExecutionSettler(LiveExecutions& live, WorkspaceTable& table, WorkspaceTerminator& endings,
+                     pool::SandboxRuntime& runtime, WorkQueue& work, const History& history);
+
+    /// Its end will be settled. Before it is sent.
+    void follow(LiveExecution& execution);
+    /// Recovery: a one shot's workspace, after its executions were adopted. A client that repeats
+    /// its request has a moment to find it.
+    void adoptOneShot(const Workspace& workspace);
+    /// Its record is on disk: the agent may forget it.
+    void forgetSoon(const Workspace& workspace, const std::string& id);
+    /// Work of kind "execution": its record is on disk, so the agent may forget it, and a one
+    /// shot's sandbox may go.
+    ReconcileResult settle(const std::string& id);
+    /// Work of kind "oom": asks the runtime whether the kernel killed an execution for memory,
+    /// which the thread that read its end must not wait for; then the end is told.
+    ReconcileResult lookForOom(const std::string& id);
+    /// Work of kind "overdue": condemns sandboxes whose agent answers and let a deadline pass;
+    /// keeps one shots whose results wait for the disk from being idle.
+    ReconcileResult endOverdue();
+    /// Work of kind "forget", named `<workspace>/<execution>`.
+    ReconcileResult forget(const std::string& name);
+
+private:
+    void ended(const std::shared_ptr<LiveExecution>& execution);
+    /// Whether the kernel has killed for memory since this was last asked; false if the runtime
+    /// cannot tell.
+    bool sawOom(Workspace& workspace);
+    /// A one shot whose result waits for the disk does not end for idleness before that.
+    void hold(Workspace& workspace, TimePoint now);
+    void recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace, bool durable,
+                  std::size_t kept_bytes);
+
+    LiveExecutions& live_;
+    WorkspaceTable& table_;
+    WorkspaceTerminator& endings_;
+    pool::SandboxRuntime& runtime_;
+    WorkQueue& work_;
+    const History history_;
+    std::set<std::string> answered_overdue_;  ///< of the last look; endOverdue()'s alone
+    /// Agents may end executions, and the journal call back, after this has gone.
+    const Lifeline<ExecutionSettler> lifeline_{*this};
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,191 @@
+#include "controller/executions/ExecutionStarter.h"
+
+#include <utility>
+
+#include "base/CrashPoint.h"
+#include "base/Error.h"
+#include "controller/executions/ExecutionPackages.h"
+#include "controller/executions/LanguageChoice.h"
+#include "controller/packages/PackageSpec.h"
+#include "controller/spec/PrewarmExecution.h"
+#include "controller/workspaces/AgentErrors.h"
+
+namespace hearth::controller {
+namespace {
+
+/// An agent does not say how much output it was asked to keep.
+constexpr std::uint64_t kAdoptedOutputLimit = 16U << 20U;
+/// An agent that has not ended an execution so long after its deadline is broken or starved.
+constexpr auto kAgentGrace = std::chrono::seconds(20);
+
+Error busyContext() {
+    return contextError(agent::AgentError("BUSY", "", Json::object()), "");
+}
+
+}  // namespace
+
+ExecutionStarter::ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler,
+                                   WorkspaceAccess& access, WorkspaceTerminator& endings,
+                                   ArtifactCollector& artifacts, std::vector<std::string> mirrored,
+                                   const History& history)
+    : live_(live),
+      settler_(settler),
+      access_(access),
+      endings_(endings),
+      artifacts_(artifacts),
+      mirrored_(std::move(mirrored)),
+      history_(history) {}
+
+std::shared_ptr<LiveExecution> ExecutionStarter::make(LiveExecution::Facts facts,
+                                                      const std::shared_ptr<Workspace>& workspace) {
+    auto execution = std::make_shared<LiveExecution>(std::move(facts), workspace, history_.clock);
+    execution->self(execution);
+    execution->onResult([kept = live_.kept(), tenant = workspace->facts().tenant,
+                         adopted = execution->facts().adopted](std::uint64_t bytes) {
+        return adopted ? kept.takeAnyway(tenant, bytes) : kept.take(tenant, bytes);
+    });
+    settler_.follow(*execution);
+    return execution;
+}
+
+ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
+                                         const ExecutionRequest& request) {
+    std::optional<ContextFacts> facts = workspace.contexts().find(request.context);
+    if (!facts) access_.explainMissingContext(workspace.facts().tenant, request.context);
+    if (!request.language.empty() && request.language != facts->language) {
+        throw Error(ErrorCode::InvalidArgument, "the context's language is " + facts->language)
+            .field("/language", "must be the context's or absent");
+    }
+    return *facts;
+}
+
+std::shared_ptr<LiveExecution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
+                                                        const ExecutionRequest& request,
+                                                        const std::string& id,
+                                                        std::optional<ClaimLedger> ledger) {
+    agent::ExecRequest work;
+    work.id = id;
+    work.fingerprint = request.fingerprint;
+    if (!request.context.empty()) {
+        work.language = contextOf(*workspace, request).language;
+        work.context = request.context;
+    } else if (request.code) {
+        work.language = chooseLanguage(request.language, workspace->agent()->hello().languages);
+    }
+    if (wantsPackages(request)) {
+        work.prepare =
+            packagesFirst(request, work.language, shutWays(workspace->facts().network, mirrored_));
+    }
+    if (request.code) work.code = *request.code;
+    if (request.command) work.command = *request.command;
+    work.argv = request.argv;
+    work.cwd = request.cwd;
+    work.env = request.env;
+    work.stdin_open = request.stdin_open || request.stdin_bytes.has_value();
+    work.pty = request.pty;
+    work.timeout = request.timeout;
+    work.output_limit = request.output_limit;
+    work.background = request.background;
+
+    LiveExecution::Facts facts;
+    facts.id = id;
+    facts.fingerprint = request.fingerprint;
+    facts.language = work.language;
+    facts.context = request.context;
+    facts.background = request.background;
+    facts.stdin_open = request.stdin_open || request.pty.has_value();
+    facts.output_limit = request.output_limit;
+    facts.stdin_bytes = request.stdin_bytes ? request.stdin_bytes->size() : 0;
+    facts.claim = std::move(ledger);
+    facts.requested = request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
+    if (request.timeout.count() > 0)
+        facts.overdue_at = history_.clock.now() + request.timeout + kAgentGrace;
+
+    WorkspaceAccess::requireAnswers(*workspace);
+    const TimePoint written_until = workspace->lastWrite(history_.clock.now());
+    if (!workspace->workBegan(history_.clock.now())) {
+        throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
+    }
+    if (!request.collect.empty()) facts.collect = request.collect;
+    const std::shared_ptr<LiveExecution> execution = make(std::move(facts), workspace);
+    bool added = false;
+    try {
+        added = live_.add(execution);
+    } catch (const Error&) {
+        workspace->workEnded(history_.clock.now());
+        throw;
+    }
+    if (!added) {  // the same key at the same time: the other one runs it
+        workspace->workEnded(history_.clock.now());
+        if (std::shared_ptr<LiveExecution> first = live_.find(id)) return first;
+        throw Error(ErrorCode::IdempotencyInFlight, "the first request is still being answered")
+            .retryAfter(std::chrono::seconds(1));
+    }
+    std::shared_ptr<agent::ExecHandle> handle;
+    try {
+        if (!execution->facts().collect.empty()) {
+            collectAtEnd(*execution, ArtifactCollector::settle(written_until, history_.clock));
+            work.note = execution->note();
+        }
+        if (!request.context.empty() && !workspace->contexts().begin(request.context, id)) {
+            throw busyContext();
+        }
+        crashPoint("exec.before_send");
+        handle = workspace->agent()->exec(work, execution);
+    } catch (const agent::AgentLost& e) {
+        takeBack(*execution);
+        access_.throwUnanswered(*workspace, e);
+    } catch (const Error&) {
+        takeBack(*execution);
+        throw;
+    }
+    crashPoint("exec.after_send");
+    execution->handle(handle);
+    // Its next connection does not go on with it: what did not get there by this one is lost.
+    if (request.stdin_bytes) handle->giveStdin(*request.stdin_bytes);
+    return execution;
+}
+
+void ExecutionStarter::takeBack(LiveExecution& execution) {
+    live_.remove(execution.id());
+    const std::string context = execution.context();
+    if (!context.empty()) execution.workspace()->contexts().end(context, execution.id());
+    execution.endLost();
+}
+
+void ExecutionStarter::collectAtEnd(LiveExecution& execution, TimePoint since) {
+    execution.onCollect(
+        [&artifacts = artifacts_, since](const std::shared_ptr<LiveExecution>& which) {
+            artifacts.collect(which, since);
+        });
+}
+
+void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
+                             const agent::KnownExecution& known) {
+    if (known.id == kPrewarmExecution) return;  // of the sandbox's own, before any tenant's
+    if (!known.running && history_.journal.execution(known.id)) {
+        settler_.forgetSoon(*workspace, known.id);
+        return;
+    }
+    LiveExecution::Facts facts;
+    facts.id = known.id;
+    facts.fingerprint = known.fingerprint;
+    facts.background = known.background;
+    facts.had_ended = !known.running;
+    facts.adopted = true;
+    facts.requested = known.started_at;
+    facts.output_limit = kAdoptedOutputLimit;
+    workspace->workBegan(history_.clock.now());
+    const std::shared_ptr<LiveExecution> execution = make(std::move(facts), workspace);
+    if (!live_.adopt(execution)) return workspace->workEnded(history_.clock.now());
+    // Whether it wants any is in its note, which the agent tells before all else.
+    collectAtEnd(*execution, known.started_at);
+    try {
+        execution->handle(workspace->agent()->attach(known.id, 0, execution, kAdoptedOutputLimit));
+    } catch (const agent::AgentLost& e) {  // since it told what it runs
+        endings_.unanswered(workspace->facts().sandbox, e);
+        execution->lost(std::nullopt);
+    }
+}
+
+}  // namespace hearth::controller

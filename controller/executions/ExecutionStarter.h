@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/contract/Executions.h"
+#include "controller/executions/ArtifactCollector.h"
+#include "controller/executions/ExecutionSettler.h"
+#include "controller/executions/LiveExecutions.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceAccess.h"
+
+namespace hearth::controller {
+
+/// Sends executions to agents, and takes up those that an agent reports after a restart.
+/// Thread-safe.
+class ExecutionStarter {
+public:
+    /// `mirrored`: the kinds of indexes that the server mirrors, as EgressGateway::mirrored()
+    /// tells.
+    ExecutionStarter(LiveExecutions& live, ExecutionSettler& settler, WorkspaceAccess& access,
+                     WorkspaceTerminator& endings, ArtifactCollector& artifacts,
+                     std::vector<std::string> mirrored, const History& history);
+
+    /// `ledger`: of the claim, if the workspace was opened for it. Where another request with the
+    /// same id came first, it is that one's execution. Throws also as LiveExecutions::add().
+    std::shared_ptr<LiveExecution> launch(const std::shared_ptr<Workspace>& workspace,
+                                          const ExecutionRequest& request, const std::string& id,
+                                          std::optional<ClaimLedger> ledger);
+    /// Recovery: takes up an execution that an agent reported.
+    void adopt(const std::shared_ptr<Workspace>& workspace, const agent::KnownExecution& known);
+    /// Recovery: see ExecutionSettler.
+    void adoptOneShot(const Workspace& workspace) { settler_.adoptOneShot(workspace); }
+
+private:
+    std::shared_ptr<LiveExecution> make(LiveExecution::Facts facts,
+                                        const std::shared_ptr<Workspace>& workspace);
+    /// The context that the request names, with what it may not say about it.
+    ContextFacts contextOf(const Workspace& workspace, const ExecutionRequest& request);
+    /// The agent has not heard of it: it does not run, and nothing of it stays.
+    void takeBack(LiveExecution& execution);
+    void collectAtEnd(LiveExecution& execution, TimePoint since);
+
+    LiveExecutions& live_;
+    ExecutionSettler& settler_;
+    WorkspaceAccess& access_;
+    WorkspaceTerminator& endings_;
+    ArtifactCollector& artifacts_;
+    const std::vector<std::string> mirrored_;
+    const History history_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,24 @@
+#include "controller/executions/LanguageChoice.h"
+
+#include <algorithm>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+
+std::string chooseLanguage(const std::string& asked, const std::vector<std::string>& known) {
+    std::string wanted = asked;
+    if (wanted.empty()) {
+        const bool python = std::find(known.begin(), known.end(), "python") != known.end();
+        wanted = python || known.empty() ? "python" : known.front();
+    }
+    if (std::find(known.begin(), known.end(), wanted) == known.end()) {
+        std::string names;
+        for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+        throw Error(ErrorCode::InvalidArgument, "the image has no language " + wanted)
+            .field("/language", "one of " + (names.empty() ? "none" : names));
+    }
+    return wanted;
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,446 @@
+#include "controller/executions/LiveExecution.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/Error.h"
+#include "controller/executions/ExecutionPackages.h"
+#include "controller/workspaces/AgentErrors.h"
+
+namespace hearth::controller {
+namespace {
+
+/// Each result stands behind its length on the wire.
+constexpr std::uint64_t kResultLength = 4;
+/// How often a wait looks for the connection that its execution goes on with.
+constexpr auto kRejoinLook = std::chrono::milliseconds(50);
+/// What a shell ends with after a child that was killed.
+constexpr int kShellKilled = 128 + SIGKILL;
+/// A process with a smaller part of its sandbox's memory is hardly the one that is killed for it.
+constexpr std::uint64_t kMuchMemory = 4;
+/// Patterns that an agent may tell, and their length; more than a request may have.
+constexpr std::size_t kMostPatterns = 64;
+constexpr std::size_t kMostPattern = 4096;
+
+std::string signalName(int number) {
+    const char* name = ::sigabbrev_np(number);
+    return name == nullptr ? std::to_string(number) : name;
+}
+
+/// What the language's runner left: untrusted, so only three short texts are taken over.
+std::optional<Json> readReport(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    try {
+        const Json report = parseJson(text, {.bytes = 65'536, .depth = 4, .values = 100});
+        if (!report.is_object() || !report.contains("name")) return std::nullopt;
+        Json error = Json::object();
+        for (const char* key : {"name", "message", "traceback"}) {
+            const auto found = report.find(key);
+            error[key] =
+                found != report.end() && found->is_string() ? found->get<std::string>() : "";
+        }
+        return error;
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+/// The wish for artifacts in a note that an agent gave back; none if it is not as it was given.
+std::vector<std::string> patternsIn(const Json& note) {
+    const auto found = note.find("collect");
+    if (found == note.end() || !found->is_array() || found->size() > kMostPatterns) return {};
+    std::vector<std::string> patterns;
+    for (const Json& each : *found) {
+        if (!each.is_string() || each.get_ref<const std::string&>().size() > kMostPattern) {
+            return {};
+        }
+        patterns.push_back(each.get<std::string>());
+    }
+    return patterns;
+}
+
+}  // namespace
+
+LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock)
+    : facts_(std::move(facts)),
+      workspace_(std::move(workspace)),
+      clock_(clock),
+      log_(facts_.output_limit),
+      context_(facts_.context),
+      started_(clock.now()),
+      patterns_(facts_.collect) {}
+
+Json LiveExecution::note() const {
+    const std::vector<std::string> wanted = patterns();
+    return wanted.empty() ? Json::object() : Json{{"collect", wanted}};
+}
+
+std::vector<std::string> LiveExecution::patterns() const {
+    const std::lock_guard lock(mutex_);
+    return patterns_;
+}
+
+void LiveExecution::handle(std::shared_ptr<agent::ExecHandle> handle) {
+    const std::lock_guard lock(mutex_);
+    handle_ = std::move(handle);
+}
+
+std::shared_ptr<agent::ExecHandle> LiveExecution::handle() const {
+    const std::lock_guard lock(mutex_);
+    return handle_;
+}
+
+bool LiveExecution::mayHaveMetOom(std::uint64_t memory_bytes) const {
+    const std::lock_guard lock(mutex_);
+    if (!has_result_) return status_ == ExecutionStatus::Lost;
+    return result_.signal == SIGKILL || result_.exit_code == kShellKilled ||
+           result_.max_rss_bytes >= memory_bytes / kMuchMemory;
+}
+
+void LiveExecution::oomSeen() {
+    const std::lock_guard lock(mutex_);
+    const bool killed = status_ == ExecutionStatus::Killed && result_.signal == SIGKILL;
+    if (killed || (status_ == ExecutionStatus::Lost && !has_result_))
+        status_ = ExecutionStatus::Oom;
+}
+
+bool LiveExecution::agentLost() const {
+    const std::lock_guard lock(mutex_);
+    return status_ == ExecutionStatus::Lost && !has_result_;
+}
+
+void LiveExecution::endLost() {
+    finish(ExecutionStatus::Lost);
+}
+
+double LiveExecution::runSeconds() const {
+    const std::lock_guard lock(mutex_);
+    return has_result_ ? toSeconds(result_.ended_at - result_.started_at) : 0;
+}
+
+double LiveExecution::overheadSeconds() const {
+    const std::lock_guard lock(mutex_);
+    if (!has_result_) return 0;
+    return std::max(
+        0.0, toSeconds(clock_.now() - facts_.requested - (result_.ended_at - result_.started_at)));
+}
+
+WallTime LiveExecution::wallOf(TimePoint at) const {
+    return clock_.wall() - std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
+}
+
+ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
+    ExecutionView view;
+    view.id = facts_.id;
+    view.workspace_id = workspace_->facts().id;
+    view.tenant = workspace_->facts().tenant;
+    view.pool = workspace_->facts().pool;
+    view.language = facts_.language;
+    view.background = facts_.background;
+    view.claim = facts_.claim;
+    std::unique_lock lock(mutex_);
+    if (const std::shared_ptr<Execution> kept = stored_) {
+        lock.unlock();
+        return kept->viewUpTo(most);
+    }
+    // Until the callback has seen the end, the end is not told: its status may still become "oom".
+    view.status = finished_ ? status_ : ExecutionStatus::Running;
+    view.started_at = formatRfc3339(wallOf(started_));
+    view.dropped_bytes = log_.dropped();
+    view.output_end = log_.total();
+    view.kept_bytes = view.output_end - view.dropped_bytes;
+    view.result_count = results_.size();
+    view.result_bytes = result_bytes_;
+    view.withheld = view.kept_bytes + view.result_bytes > most;
+    for (std::uint64_t at = 0; !view.withheld;) {
+        const agent::OutputLog::Chunk chunk = log_.read(at, SIZE_MAX);
+        if (chunk.bytes.empty()) break;
+        (chunk.channel == agent::Channel::Stderr ? view.stderr_bytes : view.stdout_bytes)
+            .append(chunk.bytes);
+        at = chunk.offset + chunk.bytes.size();
+    }
+    if (!view.withheld) view.results = results_;
+    view.dropped_results = bad_results_;
+    view.interpreter = interpreter_;
+    if (!context_.empty()) view.context = context_;
+    if (finished_ && has_result_) {
+        if (result_.signal == 0) {
+            view.exit_code = result_.exit_code;
+        } else {
+            view.signal = signalName(result_.signal);
+        }
+        view.duration_ms = toMillis(result_.ended_at - result_.started_at);
+        view.cpu_ms = result_.cpu_ms;
+        view.peak_memory_bytes = result_.max_rss_bytes;
+        view.dropped_bytes = std::max(view.dropped_bytes, result_.dropped_bytes);
+        view.dropped_results += result_.dropped_results;
+        if (view.context) view.context_kept = result_.context_kept;
+        view.error = readReport(result_.report);
+        view.packages = packages_;
+        if (const auto why = packages_ ? packageError(*packages_, status_) : std::nullopt) {
+            view.error = why;
+            view.exit_code.reset();  // that was of no program of the tenant's
+        }
+        view.artifacts = artifacts_.items;
+        view.artifacts_truncated = artifacts_.truncated;
+    }
+    view.truncated = view.dropped_bytes > 0;
+    if (refusal_) {
+        view.error =
+            Json{{"name", refusal_->code()}, {"message", refusal_->what()}, {"traceback", ""}};
+    }
+    return view;
+}
+
+bool LiveExecution::finished() const {
+    const std::lock_guard lock(mutex_);
+    return finished_;
+}
+
+bool LiveExecution::wait(std::chrono::milliseconds timeout) {
+    if (finished()) return true;
+    using Steady = std::chrono::steady_clock;
+    const auto until = Steady::now() + timeout;
+    const auto over = [this] {
+        const std::lock_guard lock(mutex_);
+        return finished_ || concluding_;
+    };
+    while (!over() && Steady::now() < until) {
+        try {
+            workspace_->agent()->drive(
+                over, std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()));
+        } catch (const agent::AgentLost&) {
+            // It goes on with the next connection, or giveUp() will be called.
+            std::unique_lock lock(mutex_);
+            concluded_.wait_until(lock, std::min(until, Steady::now() + kRejoinLook),
+                                  [this] { return finished_ || concluding_; });
+        }
+    }
+    {  // Artifacts, and what the runtime says, come from other threads than the agent's frames.
+        std::unique_lock lock(mutex_);
+        if (concluding_) concluded_.wait_until(lock, until, [this] { return finished_; });
+    }
+    const bool done = finished();
+    if (const std::optional<agent::AgentError> refused = refusal()) {
+        const std::string code = refused->code();
+        const bool about_context = !context().empty() && (code == "NOT_FOUND" || code == "BUSY");
+        throw about_context ? contextError(*refused, "") : clientError(*refused);
+    }
+    return done;
+}
+
+std::string LiveExecution::context() const {
+    const std::lock_guard lock(mutex_);
+    return context_;
+}
+
+bool LiveExecution::tookContext() const {
+    const std::lock_guard lock(mutex_);
+    if (context_.empty()) return false;
+    if (refusal_) return refusal_->code() == "NOT_FOUND";
+    return has_result_ && result_.context_kept == false;
+}
+
+ResultPtr LiveExecution::resultAt(std::size_t index) const {
+    std::unique_lock lock(mutex_);
+    if (const std::shared_ptr<Execution> kept = stored_) {
+        lock.unlock();
+        return kept->resultAt(index);
+    }
+    return index < results_.size() ? results_[index] : nullptr;
+}
+
+std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t most) const {
+    std::unique_lock lock(mutex_);
+    if (const std::shared_ptr<Execution> kept = stored_) {
+        lock.unlock();
+        return kept->read(offset, most);
+    }
+    const agent::OutputLog::Chunk chunk = log_.read(offset, most);
+    if (chunk.bytes.empty()) return std::nullopt;
+    return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
+}
+
+bool LiveExecution::readsDisk() const {
+    const std::lock_guard lock(mutex_);
+    return stored_ != nullptr && stored_->readsDisk();
+}
+
+std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
+    return subscribers_.add(std::move(changed));
+}
+
+void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {
+    const std::lock_guard lock(mutex_);
+    stored_ = std::move(stored);
+    log_ = agent::OutputLog(0);
+    results_ = {};
+    counted_results_ = {};
+}
+
+void LiveExecution::started(const agent::ExecStart& start) {
+    const std::lock_guard lock(mutex_);
+    // Not later than now: the agent's word is not trusted with the clock.
+    started_ = std::min(start.at, clock_.now());
+    interpreter_ = start.interpreter;
+    if (patterns_.empty()) patterns_ = patternsIn(start.note);
+    if (facts_.context.empty() && workspace_->contexts().find(start.context)) {
+        context_ = start.context;  // found again after a restart of the server
+        if (!facts_.had_ended) workspace_->contexts().begin(context_, facts_.id);
+    }
+}
+
+void LiveExecution::result(std::string_view json) {
+    std::uint64_t behind = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        behind = log_.total();
+    }
+    ResultPtr read = readResult(json, behind);
+    std::shared_ptr<void> counted;
+    if (read && count_result_) {
+        counted = count_result_(read->document.size());
+        if (!counted) read.reset();
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (finished_) return;
+        results_end_ += kResultLength + json.size();
+        if (read && result_values_ + read->values <= kMostResultValues) {
+            result_values_ += read->values;
+            result_bytes_ += read->document.size();
+            results_.push_back(std::move(read));
+            if (counted) counted_results_.push_back(std::move(counted));
+        } else {
+            ++bad_results_;
+        }
+    }
+    subscribers_.notify();
+}
+
+void LiveExecution::output(int channel, std::uint64_t offset, std::string_view bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (finished_ || offset < log_.total()) return;
+        log_.skipTo(offset);
+        log_.append(channel == 2 ? agent::Channel::Stderr : agent::Channel::Stdout, bytes);
+    }
+    subscribers_.notify();
+}
+
+void LiveExecution::exited(const agent::ExecResult& result) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (finished_ || has_result_) return;
+        result_ = result;
+        has_result_ = true;
+        if (result.prepared) packages_ = readPackages(*result.prepared);
+        result_.prepared.reset();
+        // A command that lost its parked shell has run in one of its own, and that has no name.
+        if (!result.interpreter.empty() || facts_.language.empty()) {
+            interpreter_ = result.interpreter;
+        }
+        started_ = std::min(result.started_at, clock_.now());
+    }
+    finish(result.status);
+}
+
+void LiveExecution::lost(const std::optional<agent::AgentError>& error) {
+    bool refused = false;
+    {
+        const std::lock_guard lock(mutex_);
+        refused = error && !rejoined_;
+        if (refused) refusal_ = error;
+    }
+    if (refused) {
+        finish(ExecutionStatus::Failed);  // the agent refused to run it
+    } else if (error) {
+        finish(ExecutionStatus::Lost);  // it has never heard of it, or has forgotten it
+    } else if (const std::shared_ptr<LiveExecution> self = self_.lock();
+               !self || !workspace_->detach(self)) {
+        giveUp(workspace_->active() || workspace_->endedLost());
+    }
+}
+
+void LiveExecution::giveUp(bool lost) {
+    finish(lost ? ExecutionStatus::Lost : ExecutionStatus::Killed);
+}
+
+void LiveExecution::rejoin(const std::shared_ptr<agent::AgentClient>& agent) {
+    const std::shared_ptr<LiveExecution> self = self_.lock();
+    std::uint64_t output = 0;
+    std::uint64_t results = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        if (status_ != ExecutionStatus::Running || !self) return;
+        rejoined_ = true;
+        output = log_.total();
+        results = results_end_;
+    }
+    try {
+        handle(agent->attach(facts_.id, output, self, facts_.output_limit, results));
+    } catch (const agent::AgentLost&) {  // lost again already
+        lost(std::nullopt);
+    }
+}
+
+std::optional<agent::AgentError> LiveExecution::refusal() const {
+    const std::lock_guard lock(mutex_);
+    return refusal_;
+}
+
+void LiveExecution::finish(ExecutionStatus status) {
+    bool collect = false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (status_ != ExecutionStatus::Running) return;
+        status_ = status;
+        collect = has_result_ && collect_ && !patterns_.empty();
+        concluding_ = collect;
+    }
+    const std::shared_ptr<LiveExecution> keep = self_.lock();
+    if (collect && keep) return collect_(keep);
+    conclude();
+}
+
+void LiveExecution::collected(CollectedArtifacts artifacts) {
+    {
+        const std::lock_guard lock(mutex_);
+        artifacts_ = std::move(artifacts);
+    }
+    conclude();
+}
+
+void LiveExecution::conclude() {
+    const std::shared_ptr<LiveExecution> keep = self_.lock();
+    if (look_ && keep) {
+        {
+            const std::lock_guard lock(mutex_);
+            concluding_ = true;  // before another thread may call looked()
+        }
+        if (look_(keep)) return;
+    }
+    tellEnd();
+}
+
+void LiveExecution::looked() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (finished_) return;
+    }
+    tellEnd();
+}
+
+void LiveExecution::tellEnd() {
+    const std::shared_ptr<LiveExecution> keep = self_.lock();
+    if (ended_ && keep) ended_(keep);
+    {
+        const std::lock_guard lock(mutex_);
+        finished_ = true;
+        handle_.reset();
+    }
+    concluded_.notify_all();
+    subscribers_.notify();
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/Subscribers.h"
+#include "controller/contract/Executions.h"
+#include "controller/workspaces/Workspace.h"
+#include "pool/agent/protocol/OutputLog.h"
+
+namespace hearth::controller {
+
+class ArtifactStore;
+
+/// An execution that this server started or found again after a restart: what the agent says about
+/// it, kept for everyone who looks. It survives its connection: what it was told last says where
+/// the next one goes on. Thread-safe.
+class LiveExecution final : public Execution, public agent::ExecSink, public Detached {
+public:
+    /// What does not change.
+    struct Facts {
+        std::string id;
+        std::string fingerprint;
+        std::string language;  ///< "" for a command
+        std::string context;   ///< "" for none, or not yet known
+        bool background = false;
+        bool stdin_open = false;
+        bool adopted = false;    ///< found again after a restart
+        bool had_ended = false;  ///< found again after a restart, it had its context no more
+        std::uint64_t output_limit = 1U << 20U;
+        std::uint64_t stdin_bytes = 0;  ///< that it was given
+        /// Patterns of its artifacts; empty: none, or, after a restart, those that the agent tells.
+        std::vector<std::string> collect;
+        std::optional<ClaimLedger> claim;
+        TimePoint requested{};
+        /// When the agent must have ended it at the latest; zero: unknown.
+        TimePoint overdue_at{};
+    };
+    /// Called once at the end, outside every lock, from the thread that read it.
+    using Ended = std::function<void(const std::shared_ptr<LiveExecution>&)>;
+
+    LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, const Clock& clock);
+
+    /// Before the work is sent.
+    void onEnded(Ended ended) { ended_ = std::move(ended); }
+    /// Before the work is sent. Called like `ended`, in its place, when artifacts are wanted: the
+    /// end is told when collected() brings them.
+    void onCollect(Ended collect) { collect_ = std::move(collect); }
+    void collected(CollectedArtifacts artifacts);
+    /// Before the work is sent. Asked before the end is told, on the thread that read it: true if
+    /// the runtime has to be asked about memory first. It is asked by another thread, as it may
+    /// answer late, and looked() is called after that.
+    using MustLook = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
+    void onLook(MustLook look) { look_ = std::move(look); }
+    void looked();
+    /// Before the work is sent. Counts the bytes of a result while it is kept; null: there is no
+    /// room for it, and it is dropped.
+    using CountResult = std::function<std::shared_ptr<void>(std::uint64_t bytes)>;
+    void onResult(CountResult count) { count_result_ = std::move(count); }
+    /// What the agent is to tell a later server about it.
+    Json note() const;
+    /// Of its artifacts.
+    std::vector<std::string> patterns() const;
+    void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
+    void handle(std::shared_ptr<agent::ExecHandle> handle);
+    std::shared_ptr<agent::ExecHandle> handle() const;
+    const Facts& facts() const { return facts_; }
+    const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
+    /// The kernel counts those that it kills for memory and names none, so the count is looked at
+    /// when a process of this execution may be one: it was killed itself, says that its child was,
+    /// or has used a good part of `memory_bytes`; or its agent was lost, perhaps to that. What is
+    /// not looked at would be taken for the next one's that is killed.
+    bool mayHaveMetOom(std::uint64_t memory_bytes) const;
+    /// Since the last look the kernel killed for memory: its end if it was killed, or lost with its
+    /// agent, else its children's. Before looked().
+    void oomSeen();
+    /// Its agent was lost, and no word of its end has come.
+    bool agentLost() const;
+    /// The workspace has ended under it.
+    void endLost();
+    /// Its output and results are in the journal now, and read from there by `stored`: whoever
+    /// still looks at this costs no memory for them. Not while it runs.
+    void keptBy(std::shared_ptr<Execution> stored);
+    /// The context it runs in; empty for none.
+    std::string context() const;
+    /// It has ended, and its context did not outlive it.
+    bool tookContext() const;
+    double runSeconds() const;
+    double overheadSeconds() const;
+
+    const std::string& id() const override { return facts_.id; }
+    ExecutionView viewUpTo(std::uint64_t most) const override;
+    bool finished() const override;
+    bool wait(std::chrono::milliseconds timeout) override;
+    std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override;
+    ResultPtr resultAt(std::size_t index) const override;
+    bool readsDisk() const override;
+    std::shared_ptr<void> subscribe(std::function<void()> changed) override;
+
+    void started(const agent::ExecStart& start) override;
+    void output(int channel, std::uint64_t offset, std::string_view bytes) override;
+    void result(std::string_view json) override;
+    void exited(const agent::ExecResult& result) override;
+    /// Without an error its connection has ended, and it may go on: it waits for the next one.
+    void lost(const std::optional<agent::AgentError>& error) override;
+    void rejoin(const std::shared_ptr<agent::AgentClient>& agent) override;
+    void giveUp(bool lost) override;
+
+    /// Why the agent did not run it at all, if so.
+    std::optional<agent::AgentError> refusal() const;
+
+private:
+    void finish(ExecutionStatus status);
+    /// Its artifacts are known: the end is told, now or after a look.
+    void conclude();
+    void tellEnd();
+    WallTime wallOf(TimePoint at) const;
+
+    const Facts facts_;
+    const std::shared_ptr<Workspace> workspace_;
+    const Clock& clock_;
+    Ended ended_;
+    Ended collect_;
+    MustLook look_;
+    CountResult count_result_;
+    std::weak_ptr<LiveExecution> self_;
+    mutable std::mutex mutex_;
+    agent::OutputLog log_;                                // guarded by mutex_
+    std::vector<ResultPtr> results_;                      // guarded by mutex_
+    std::vector<std::shared_ptr<void>> counted_results_;  // guarded by mutex_
+    std::size_t result_values_ = 0;                       // guarded by mutex_; of all results_
+    std::uint64_t result_bytes_ = 0;                      // guarded by mutex_; of all results_
+    std::uint64_t results_end_ = 0;      // guarded by mutex_; where the agent's next one begins
+    bool rejoined_ = false;              // guarded by mutex_
+    std::shared_ptr<Execution> stored_;  // guarded by mutex_; has output and results then
+    std::uint64_t bad_results_ = 0;      // guarded by mutex_
+    std::string interpreter_;            // guarded by mutex_
+    std::string context_;                // guarded by mutex_
+    ExecutionStatus status_ = ExecutionStatus::Running;  // guarded by mutex_
+    agent::ExecResult result_;                           // guarded by mutex_
+    TimePoint started_{};                                // guarded by mutex_
+    bool has_result_ = false;                            // guarded by mutex_
+    bool finished_ = false;                              // guarded by mutex_
+    bool concluding_ = false;            // guarded by mutex_; its end comes from another thread
+    std::vector<std::string> patterns_;  // guarded by mutex_; of its artifacts
+    CollectedArtifacts artifacts_;       // guarded by mutex_
+    std::condition_variable concluded_;
+    std::optional<agent::AgentError> refusal_;   // guarded by mutex_
+    std::optional<RunPackages> packages_;        // guarded by mutex_
+    std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_
+    Subscribers subscribers_;
+};
+
+}  // namespace hearth::controller

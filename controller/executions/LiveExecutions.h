@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/tenants/TenantBytes.h"
+#include "controller/executions/LiveExecution.h"
+
+namespace hearth::controller {
+
+/// The executions in memory: those that run, and those whose records are not on disk yet. What
+/// those of one tenant were given, and may keep of output and results, is the server's memory:
+/// there is a most of it. Thread-safe.
+class LiveExecutions {
+public:
+    static constexpr std::uint64_t kMostOfTenant = 512U << 20U;
+
+    /// False if there is one of this id. Throws as requireRoom().
+    bool add(const std::shared_ptr<LiveExecution>& execution);
+    /// The same of one that ran before this server did, which nothing refuses.
+    bool adopt(const std::shared_ptr<LiveExecution>& execution);
+    /// Throws Error(RateLimited) where the tenant has no room for so many bytes more.
+    void requireRoom(const std::string& tenant, std::uint64_t bytes) const;
+    const TenantBytes& kept() const { return kept_; }
+    void remove(const std::string& id);
+    /// Null if there is none.
+    std::shared_ptr<LiveExecution> find(const std::string& id) const;
+    std::vector<std::shared_ptr<LiveExecution>> all() const;
+    /// Whether an execution of the workspace runs, or has a result that is not durable yet.
+    bool anyOf(const std::string& workspace) const;
+
+private:
+    struct Entry {
+        std::shared_ptr<LiveExecution> execution;
+        std::shared_ptr<void> counted;  ///< what it was given, and its output
+    };
+
+    std::shared_ptr<void> room(const std::string& tenant, std::uint64_t bytes) const;
+
+    const TenantBytes kept_{kMostOfTenant};
+    mutable std::mutex mutex_;
+    std::map<std::string, Entry> live_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/Clock.h"
+
+namespace hearth::controller {
+
+/// What a signed link opens: one file of one workspace, or one collected artifact, until a time.
+/// Whoever has the link needs no token.
+struct SignedLink {
+    std::string tenant;
+    std::string workspace;
+    std::string path;
+    std::string artifact;  ///< the name of a collected copy; empty: the file itself
+    std::int64_t expires_unix = 0;
+};
+
+/// The name in a link, by which a browser saves the file: derived from the signed path, so that the
+/// signature covers it too.
+std::string linkName(std::string_view path);
+/// The link as "/v1/links/TOKEN/NAME"; NAME is linkName() of its path.
+std::string linkPath(std::string_view secret_key, const SignedLink& link);
+/// What the token says. Throws Error(Forbidden) if this server did not sign it, Error(Gone) if its
+/// time is over.
+SignedLink readLink(std::string_view secret_key, std::string_view token, WallTime now);
+
+}  // namespace hearth::controller

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/layers/LayerBuilder.h"
+#include "controller/packages/LayerLock.h"
+#include "controller/queue/CircuitBreaker.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/store/History.h"
+#include "controller/store/SpecStore.h"
+#include "pool/runtime/ContainerRuntime.h"
+
+namespace hearth::controller {
+
+/// What pools have installed (`prewarm.packages`): each set is resolved once, installed once into a
+/// layer by the digest of what it came to, and mounted by all sandboxes of all pools that ask for
+/// it. Whoever needs a layer asks want(), which never blocks; it is made by the work queue, one at
+/// a time, and the pools are looked at again. A set is known by its lock for as long as a pool
+/// wants it, so a restart neither resolves nor downloads; where its lock is removed it is resolved
+/// anew, and what serves goes on until that is done. Thread-safe.
+class Layers {
+public:
+    Layers(pool::ContainerRuntime& runtime, LayerBuilder& builder, LayerLocks locks,
+           SpecStore& specs, WorkQueue& work, CircuitBreaker& breaker, const History& history);
+
+    enum class State { None, Making, Ready, Failed };
+    struct View {
+        State state = State::None;
+        std::string digest;  ///< with Ready
+        std::string lock;    ///< the file's name, with Ready
+        std::vector<LockedPackage> packages;
+        std::string why;  ///< with Failed; with Ready: why it could not be resolved anew
+        /// Whether sandboxes can be made: there is a layer, or none is asked for.
+        bool good() const { return state == State::None || state == State::Ready; }
+    };
+    /// The layer of a pool. One that nobody has asked for before is asked for.
+    View want(const PoolSpec& spec);
+
+    /// While it lives its layer is not removed.
+    class [[nodiscard]] Pin {
+    public:
+        Pin() = default;
+        Pin(Layers& layers, std::string digest) : layers_(&layers), digest_(std::move(digest)) {}
+        Pin(Pin&& other) noexcept
+            : layers_(std::exchange(other.layers_, nullptr)), digest_(std::move(other.digest_)) {}
+        Pin& operator=(Pin&&) = delete;
+        ~Pin();
+        const std::string& digest() const { return digest_; }
+
+    private:
+        Layers* layers_ = nullptr;
+        std::string digest_;
+    };
+    /// For a sandbox that is to be made of this image, from before its create until after; empty
+    /// where the pool asks for no packages. nullopt where there is no layer for the image: it has
+    /// been replaced under its name, and the layer is made for the new one.
+    std::optional<Pin> pin(const PoolSpec& spec, const std::string& image_digest);
+
+    /// The work on keys ("layer", …) and ("layers", "all").
+    ReconcileResult make(const std::string& key);
+    ReconcileResult collect();
+    /// What is being made ends soon: the server stops.
+    void stop() {
+        stopped_ = true;
+        builder_.stop();
+    }
+
+private:
+    /// One image's name with one list of packages.
+    struct Set {
+        std::string image;
+        std::vector<std::string> specs;
+        LayerRecord made;  ///< its layer is empty: not yet
+        std::string failure;
+        unsigned failures = 0;
+        TimePoint retry_at{};
+    };
+
+    /// While it lives nobody else makes or removes layers, or touches locks.
+    class Turn;
+
+    static std::string keyOf(const std::string& image, const std::vector<std::string>& specs);
+    std::vector<PoolPtr> poolsOf(const std::string& key) const;
+    /// A record whose layer is there: from before, or made now.
+    LayerRecord bring(const Set& set, const std::string& pool);
+    ReconcileResult done(const std::string& key, LayerRecord record);
+    ReconcileResult failed(const std::string& key, const std::string& why);
+    void refresh(const std::vector<std::string>& there);
+    std::set<std::string> needed(const std::vector<LayerRecord>& records);
+    void removeUnused(const std::vector<std::string>& there);
+
+    pool::ContainerRuntime& runtime_;
+    LayerBuilder& builder_;
+    const LayerLocks locks_;
+    SpecStore& specs_;
+    WorkQueue& work_;
+    CircuitBreaker& breaker_;
+    const History history_;
+    std::atomic<bool> stopped_{false};
+    std::mutex mutex_;
+    std::map<std::string, Set> sets_;          // guarded by mutex_; by keyOf()
+    std::multiset<std::string> pinned_;        // guarded by mutex_; digests
+    std::set<std::string> leaving_;            // guarded by mutex_; digests being removed
+    std::map<std::string, TimePoint> unused_;  // guarded by mutex_; digests, and since when
+    bool making_ = false;                      // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,46 @@
+#include "controller/queue/Lanes.h"
+
+#include <array>
+
+namespace hearth::controller {
+namespace {
+
+// Two workers where nothing waits for anything: one may be put off by the scheduler. Creates and
+// destroys have as many as the launcher has places for them. Of images three that claims wait
+// for are under way, and the rest by sort. A question waits for one machine.
+constexpr std::array<LaneRules, kLanes> kRules{{{"records", 2, 0},
+                                                {"pools", 2, 0},
+                                                {"creates", 6, 2},
+                                                {"destroys", 5, 1},
+                                                {"images", 5, 1},
+                                                {"asks", 4, 1}}};
+
+struct KindRules {
+    std::string_view name;
+    Lane lane;
+};
+/// By WorkKind.
+constexpr std::array<KindRules, kWorkKinds> kKinds{
+    {{"execution", Lane::Records}, {"oneshot", Lane::Records}, {"oneshot-adopted", Lane::Asks},
+     {"lost", Lane::Asks},         {"overdue", Lane::Asks},    {"weight", Lane::Records},
+     {"pool", Lane::Pools},        {"create", Lane::Creates},  {"sandbox", Lane::Destroys},
+     {"unpack", Lane::Images},     {"image", Lane::Images},    {"images", Lane::Images},
+     {"layer", Lane::Images},      {"layers", Lane::Images},   {"artifacts", Lane::Images},
+     {"sweep", Lane::Images},      {"forget", Lane::Asks},     {"oom", Lane::Asks},
+     {"suspect", Lane::Asks},      {"orphans", Lane::Asks}}};
+
+}  // namespace
+
+const LaneRules& rulesOf(Lane lane) {
+    return kRules[static_cast<std::size_t>(lane)];
+}
+
+std::string_view nameOf(WorkKind kind) {
+    return kKinds[static_cast<std::size_t>(kind)].name;
+}
+
+Lane laneOf(WorkKind kind) {
+    return kKinds[static_cast<std::size_t>(kind)].lane;
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace hearth::controller {
+
+/// The parts of the work queue. Each has its own workers, so slow work in one never delays another.
+enum class Lane : std::uint8_t {
+    Records,   ///< records of executions, weights: memory and kernel files only
+    Pools,     ///< what pools lack: memory only
+    Creates,   ///< sandboxes on their way to Ready
+    Destroys,  ///< sandboxes on their way out
+    Images,    ///< images, layers, kept files: minutes, disks and registries
+    Asks,      ///< questions to agents and runtimes that may answer late
+};
+inline constexpr std::size_t kLanes = 6;
+
+struct LaneRules {
+    const char* name;  ///< in metrics
+    unsigned workers;
+    /// The last so many free workers go only to groups that have none: one pool never takes all.
+    unsigned reserved;
+};
+
+const LaneRules& rulesOf(Lane lane);
+
+/// What a key is about.
+enum class WorkKind : std::uint8_t {
+    Execution,       ///< its record, once it has ended
+    OneShot,         ///< the end of a one shot's workspace
+    AdoptedOneShot,  ///< the same of one that a crash left
+    Lost,            ///< a loss that a thread that reads agents has heard of
+    Overdue,         ///< executions that did not end when they should
+    Weight,          ///< whether a sandbox goes before the others
+    Pool,            ///< what a pool lacks or has too many of
+    Create,          ///< a sandbox's next step to Ready
+    Sandbox,         ///< a sandbox's end, or a look at it
+    Unpack,          ///< an image that creates wait for
+    Image,           ///< an image that claims wait for
+    Images,          ///< images that nobody needs any more
+    Layer,           ///< a layer that a pool asks for
+    Layers,          ///< layers that no pool asks for any more
+    Artifacts,       ///< kept files whose time is over
+    Sweep,           ///< what a crash has left
+    Forget,          ///< an execution that its agent may forget
+    Oom,             ///< whether the kernel has killed for memory
+    Suspect,         ///< a sandbox that does not answer
+    Orphans,         ///< sandboxes that nobody knows
+};
+inline constexpr std::size_t kWorkKinds = 20;
+
+/// As in logs and metrics.
+std::string_view nameOf(WorkKind kind);
+Lane laneOf(WorkKind kind);
+
+}  // namespace hearth::controller

@@ -1,0 +1,57 @@
+#include "controller/queue/ReconcileLoop.h"
+
+namespace hearth::controller {
+
+ReconcileLoop::ReconcileLoop(WorkQueue& queue, metrics::Metrics& metrics, metrics::Log& log,
+                             const Clock& clock)
+    : queue_(queue), metrics_(metrics), log_(log), clock_(clock) {}
+
+ReconcileLoop::~ReconcileLoop() {
+    stop();
+}
+
+void ReconcileLoop::handle(WorkKind kind, Reconcile reconcile) {
+    handlers_[kind] = std::move(reconcile);
+}
+
+void ReconcileLoop::start() {
+    threads_.emplace_back([this](const std::stop_token& stop) { queue_.keepTime(stop); });
+    for (std::size_t at = 0; at < kLanes; ++at) {
+        const auto lane = static_cast<Lane>(at);
+        for (unsigned i = 0; i < rulesOf(lane).workers; ++i) {
+            threads_.emplace_back([this, lane](const std::stop_token& stop) {
+                while (const std::optional<WorkKey> key = queue_.take(lane, stop)) work(*key);
+            });
+        }
+    }
+}
+
+void ReconcileLoop::stop() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    queue_.wakeAll();
+    threads_.clear();
+}
+
+void ReconcileLoop::settle() {
+    while (const std::optional<WorkKey> key = queue_.takeDue()) work(*key);
+}
+
+void ReconcileLoop::work(const WorkKey& key) {
+    const TimePoint begin = clock_.now();
+    const char* outcome = "ok";
+    try {
+        const ReconcileResult result = handlers_.at(key.kind)(key.name);
+        queue_.settled(key);
+        queue_.done(key);
+        if (result.again) queue_.addAfter(key, *result.again);
+    } catch (const std::exception& e) {
+        outcome = "error";
+        log_.error("reconcile.failed",
+                   {{"kind", nameOf(key.kind)}, {"name", key.name}, {"error", e.what()}});
+        queue_.done(key);
+        queue_.retry(key);
+    }
+    metrics_.reconcile(std::string(nameOf(key.kind)), outcome, toSeconds(clock_.now() - begin));
+}
+
+}  // namespace hearth::controller

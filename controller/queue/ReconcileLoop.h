@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "controller/queue/WorkQueue.h"
+#include "metrics/Log.h"
+
+namespace hearth::controller {
+
+/// Nothing more to do, or look again after a while. A failure is an exception, never a result.
+struct ReconcileResult {
+    std::optional<std::chrono::nanoseconds> again;
+
+    static ReconcileResult settled() { return {}; }
+    static ReconcileResult after(std::chrono::nanoseconds delay) { return {delay}; }
+};
+
+/// Runs the reconcilers: takes keys from the queue's lanes on their workers and is the one place
+/// where their failures are caught, counted, logged and put back.
+class ReconcileLoop {
+public:
+    using Reconcile = std::function<ReconcileResult(const std::string& name)>;
+
+    ReconcileLoop(WorkQueue& queue, metrics::Metrics& metrics, metrics::Log& log,
+                  const Clock& clock);
+    ~ReconcileLoop();
+    ReconcileLoop(const ReconcileLoop&) = delete;
+    ReconcileLoop& operator=(const ReconcileLoop&) = delete;
+
+    /// Call before start().
+    void handle(WorkKind kind, Reconcile reconcile);
+    /// Each lane has workers of its own (Lanes.h).
+    void start();
+    /// Ends the workers after what they are doing.
+    void stop();
+    /// For tests: works on the caller's thread until no key is due.
+    void settle();
+
+private:
+    void work(const WorkKey& key);
+
+    WorkQueue& queue_;
+    metrics::Metrics& metrics_;
+    metrics::Log& log_;
+    const Clock& clock_;
+    std::map<WorkKind, Reconcile> handlers_;
+    std::vector<std::jthread> threads_;  ///< the workers and the queue's time keeper
+};
+
+}  // namespace hearth::controller

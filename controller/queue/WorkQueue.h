@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <compare>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "base/Alarm.h"
+#include "base/Clock.h"
+#include "controller/queue/DelayedKeys.h"
+#include "controller/queue/Lanes.h"
+#include "controller/queue/WorkLine.h"
+#include "metrics/Metrics.h"
+
+namespace hearth::controller {
+
+/// What there is to reconcile: a kind and a name. Never an event. The group, mostly a pool, is who
+/// takes turns in the kind's lane; it is no part of the key.
+struct WorkKey {
+    WorkKind kind;
+    std::string name;
+    std::string group{};
+
+    friend bool operator==(const WorkKey& a, const WorkKey& b) {
+        return a.kind == b.kind && a.name == b.name;
+    }
+    friend std::strong_ordering operator<=>(const WorkKey& a, const WorkKey& b) {
+        const std::strong_ordering kinds = a.kind <=> b.kind;
+        return kinds == std::strong_ordering::equal ? a.name <=> b.name : kinds;
+    }
+};
+
+/// The one queue of the process, in lanes by kind. De-duplicates; never hands one key to two
+/// workers at once (added while it is worked on, it comes back afterwards), nor the create and the
+/// end of one sandbox; failed keys come back after a growing delay. Shape after client-go's work
+/// queue. Thread-safe.
+class WorkQueue {
+public:
+    WorkQueue(const Clock& clock, metrics::Metrics& metrics);
+
+    void add(const WorkKey& key);
+    /// Not before `delay` has passed; an earlier time wins over a later one.
+    void addAfter(const WorkKey& key, std::chrono::nanoseconds delay);
+    /// After a failure: 100 ms, doubled each time up to 30 s, with jitter.
+    void retry(const WorkKey& key);
+    /// The failures of this key are over.
+    void settled(const WorkKey& key);
+
+    /// Blocks for the lane's next key; nullopt when stopped. What was delayed comes when
+    /// keepTime() runs.
+    std::optional<WorkKey> take(Lane lane, const std::stop_token& stop);
+    /// Makes delayed keys ready when their time has come; one thread runs it until stopped. A
+    /// thread of its own, so that addAfter() wakes nobody: claims call it before they answer.
+    void keepTime(const std::stop_token& stop);
+    /// The next key of any lane that is due, without waiting: for tests that run the queue dry.
+    std::optional<WorkKey> takeDue();
+    /// Must follow each take, when the work is done.
+    void done(const WorkKey& key);
+
+    /// Wakes every waiting thread (shutdown).
+    void wakeAll();
+    bool idle() const;
+
+private:
+    /// A thing that one worker at a time may have: a key, or a sandbox.
+    using Subject = std::pair<WorkKind, std::string>;
+    struct Waiting {
+        explicit Waiting(const LaneRules& rules) : line(rules) {}
+        WorkLine<WorkKey> line;
+        std::condition_variable_any wake;
+    };
+    struct AtWork {
+        Lane lane;
+        std::string group;
+    };
+
+    /// Keys that each lane has got: so many of its workers are woken, outside the lock.
+    using Wakes = std::array<unsigned, kLanes>;
+
+    static Subject subjectOf(const WorkKey& key);
+    static std::string groupOf(const WorkKey& key);
+    Waiting& waitingIn(Lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
+    void promoteDue(TimePoint now, Wakes& wakes);
+    void setAlarm(TimePoint now);
+    std::optional<WorkKey> pop(Lane lane);
+    void addLocked(const WorkKey& key, Wakes& wakes);
+    void wake(const Wakes& wakes);
+    void tellDepth(Lane lane);
+
+    const Clock& clock_;
+    metrics::Metrics& metrics_;
+    mutable std::mutex mutex_;
+    Alarm alarm_;                                  // set while mutex_ is held
+    std::array<Waiting, kLanes> lanes_;            // guarded by mutex_
+    std::set<WorkKey> waiting_;                    // guarded by mutex_; what is in a line
+    std::map<Subject, AtWork> working_;            // guarded by mutex_
+    std::set<WorkKey> again_;                      // guarded by mutex_; added while worked on
+    DelayedKeys<WorkKey> delayed_;                 // guarded by mutex_
+    std::map<WorkKey, unsigned> failures_;         // guarded by mutex_
+    std::uint64_t jitter_ = 88172645463325252ULL;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "base/Clock.h"
+#include "controller/contract/Pools.h"
+#include "controller/egress/EgressGateway.h"
+#include "metrics/Log.h"
+
+namespace hearth::controller {
+
+/// Sets the condition of this type; its `since` stays while its status does.
+void setCondition(PoolStatus& status, const Clock& clock, ConditionType type, bool value,
+                  std::string reason, std::string message);
+
+/// What pools reach through the server, as far as the server lacks it now: the indexes of Mirror
+/// pools (condition `Mirrored`) and the files of credentials' secrets (`Credentials`). Neither is a
+/// reason to refuse a pool, for both may come later. Thread-safe.
+class PoolDependencies {
+public:
+    PoolDependencies(const broker::EgressGateway& broker, metrics::Log& log, const Clock& clock)
+        : broker_(broker), log_(log), clock_(clock) {}
+
+    /// Brings both conditions up to date; reads the secrets' files, and tells no value.
+    void tell(const PoolSpec& spec, PoolStatus& status) const;
+    /// Logs what is lacking now and was not lacking `before`, or for another reason.
+    void logNews(const std::string& pool, const PoolStatus& before, const PoolStatus& now) const;
+
+private:
+    void tellMirrors(const PoolSpec& spec, PoolStatus& status) const;
+    void tellSecrets(const PoolSpec& spec, PoolStatus& status) const;
+
+    const broker::EgressGateway& broker_;
+    metrics::Log& log_;
+    const Clock& clock_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,233 @@
+#include "controller/reconcile/PoolReconciler.h"
+
+#include <algorithm>
+
+#include "base/Ids.h"
+#include "controller/reconcile/sizing/Sizing.h"
+#include "controller/spec/TemplateHash.h"
+
+namespace hearth::controller {
+namespace {
+
+using pool::Member;
+using pool::Phase;
+
+constexpr auto kRecheck = std::chrono::seconds(30);
+constexpr auto kForgetAgain = std::chrono::seconds(60);
+constexpr auto kRoomAgain = std::chrono::milliseconds(200);
+/// The disk's room comes back with the end of any pool's sandbox: how often to look, with a claim
+/// that waits and without.
+constexpr auto kDiskAgain = std::chrono::milliseconds(500);
+constexpr auto kDiskLook = std::chrono::seconds(5);
+/// How long a warm sandbox above the floor is kept, so that a burst's refill is not undone at once.
+constexpr auto kSurplusKept = std::chrono::seconds(60);
+
+}  // namespace
+
+PoolReconciler::PoolReconciler(SpecStore& specs, const Supply& supply, WorkspaceTerminator& endings,
+                               Layers& layers, const DiskBudget& disk, PoolStatuses& statuses,
+                               const History& history)
+    : specs_(specs),
+      supply_(supply),
+      endings_(endings),
+      layers_(layers),
+      disk_(disk),
+      statuses_(statuses),
+      history_(history) {}
+
+std::size_t PoolReconciler::desired(const PoolSpec& spec) const {
+    return desiredWarm({spec, history_.clock.wall()});
+}
+
+ReconcileResult PoolReconciler::reconcile(const std::string& name) {
+    const PoolPtr pool = specs_.find(name);
+    if (!pool) {
+        for (const Member& member : supply_.warm.members(name)) {
+            if (isWarm(member.phase)) endings_.retire(member, EndReason::Replaced);
+        }
+        forget(name);
+        return ReconcileResult::settled();
+    }
+    if (pool->deleting) return endDeleted(*pool);
+    if (!refill_ || !pool->refused.empty()) {
+        publish(*pool, refill_ ? desired(pool->spec) : 0);
+        return ReconcileResult::settled();
+    }
+
+    const Layers::View layer = layers_.want(pool->spec);
+    const bool no_layer = layer.state == Layers::State::Failed;
+    supply_.breaker.layer(name, no_layer ? "its packages cannot be installed: " + layer.why : "");
+    if (no_layer) supply_.claims.tellHopeless(name);
+    if (!layer.good()) {
+        // Nothing can be made yet; what there is goes on serving, and is replaced after that.
+        publish(*pool, desired(pool->spec));
+        return ReconcileResult::after(kRecheck);
+    }
+    const std::string wanted = templateHash(pool->spec, layer.digest);
+    const pool::WarmStock stock = supply_.warm.stock(name, wanted);
+    // Who waits needs a sandbox each, over and above the floor.
+    const std::size_t floor = desired(pool->spec);
+    const std::size_t target = std::min<std::size_t>(floor + supply_.claims.waiting(name),
+                                                     std::max<std::size_t>(pool->spec.warm_max, 1));
+    std::optional<std::chrono::nanoseconds> again;
+    if (stock.fresh < target) {
+        const CircuitBreaker::State breaker = supply_.breaker.state(name);
+        if (history_.clock.now() < breaker.retry_at) {
+            again = breaker.retry_at - history_.clock.now();
+        } else {
+            const pool::PoolCounts counts = supply_.warm.counts(name);
+            const std::size_t starting = counts.creating + counts.warming;
+            const std::size_t pace =
+                pool->spec.parallel_creates > starting ? pool->spec.parallel_creates - starting : 0;
+            std::unique_lock<std::mutex> together;
+            if (!pool->on_demand.empty()) together = std::unique_lock(on_demand_mutex_);
+            const std::size_t room = roomFor(*pool);
+            // Who makes room for it does not know who waits.
+            if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
+            // A pool that has just failed is tried with one sandbox, not with all.
+            const std::size_t trust = breaker.failures > 0 ? 1 : target;
+            if (!create(*pool, wanted, std::min({target - stock.fresh, pace, room, trust}))) {
+                again = supply_.claims.waiting(name) > 0 ? kDiskAgain : kDiskLook;
+            }
+        }
+    } else {
+        supply_.breaker.room(name, "");
+    }
+    if (mayRetire(pool->spec, stock)) retireStale(*pool, wanted);
+    publish(*pool, floor);
+    return ReconcileResult::after(again.value_or(kRecheck));
+}
+
+std::size_t PoolReconciler::roomFor(const Pool& pool) {
+    std::size_t members = supply_.warm.counts(pool.name).total();
+    const std::size_t most = pool.spec.max_members;
+    if (pool.on_demand.empty()) return most > members ? most - members : 0;
+    std::vector<Member> spare;
+    for (const PoolPtr& other : specs_.all()) {
+        if (other->on_demand.empty() || other->name == pool.name) continue;
+        members += supply_.warm.counts(other->name).total();
+        if (supply_.claims.waiting(other->name) > 0) continue;
+        for (const Member& member : supply_.warm.members(other->name)) {
+            if (member.phase == Phase::Ready) spare.push_back(member);
+        }
+    }
+    if (members < most) return most - members;
+    for (const Member& member : spare) {
+        if (endings_.retire(member, EndReason::Shrink)) break;
+    }
+    return 0;
+}
+
+ReconcileResult PoolReconciler::endDeleted(const Pool& pool) {
+    bool left = false;
+    for (const Member& member : supply_.warm.members(pool.name)) {
+        left = true;
+        if (isWarm(member.phase)) endings_.retire(member, EndReason::Replaced);
+    }
+    if (left) {
+        publish(pool, 0);
+        return ReconcileResult::settled();
+    }
+    specs_.erase(pool.name);
+    forget(pool.name);
+    // Executions that end after their answers count once more, for a pool that is gone by then.
+    return ReconcileResult::after(kForgetAgain);
+}
+
+void PoolReconciler::forget(const std::string& name) {
+    supply_.breaker.forget(name);
+    supply_.claims.forget(name);
+    history_.metrics.forgetPool(name);
+    statuses_.forget(name);
+}
+
+bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const {
+    const bool stale = stock.ready > stock.fresh_ready;
+    const bool old = spec.max_age.count() > 0 && stock.oldest &&
+                     history_.clock.now() - *stock.oldest > spec.max_age;
+    return stale || old || stock.ready > desired(spec);
+}
+
+void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted) {
+    std::vector<Member> ready = supply_.warm.members(pool.name);
+    std::erase_if(ready, [](const Member& member) { return member.phase != Phase::Ready; });
+    std::sort(ready.begin(), ready.end(),
+              [](const Member& a, const Member& b) { return a.created_at < b.created_at; });
+    const std::size_t floor = desired(pool.spec);
+    auto fresh = static_cast<std::size_t>(
+        std::count_if(ready.begin(), ready.end(),
+                      [&](const Member& member) { return member.template_hash == wanted; }));
+    const TimePoint now = history_.clock.now();
+    std::size_t left = ready.size();
+    for (const Member& member : ready) {
+        const bool stale = member.template_hash != wanted;
+        const bool old =
+            pool.spec.max_age.count() > 0 && now - member.created_at > pool.spec.max_age;
+        if (stale) {
+            // Replaced as the new ones arrive; a claim may still take it meanwhile.
+            if ((fresh >= floor || left > floor) && endings_.retire(member, EndReason::Replaced))
+                --left;
+        } else if (old) {
+            if (endings_.retire(member, EndReason::Age)) --left, --fresh;
+        } else if (left > floor && now - member.created_at > kSurplusKept &&
+                   supply_.claims.waiting(pool.name) == 0) {
+            if (endings_.retire(member, EndReason::Shrink)) --left, --fresh;
+        }
+    }
+}
+
+bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        Member member;
+        member.id = newId("sb_");
+        member.pool = pool.name;
+        member.template_hash = wanted;
+        member.generation = pool.generation;
+        member.image = pool.spec.image;
+        member.limits = pool.spec.limits;
+        if (pool.spec.storage == pool::Storage::Disk) {
+            member.disk_bytes = pool.spec.limits.workspace_bytes;
+        }
+        member.created = history_.clock.wall();
+        member.created_at = history_.clock.now();
+        const DiskBudget::Room room = disk_.roomFor(member.disk_bytes, supply_.warm.promisedDisk());
+        const std::string id = member.id;
+        const std::uint64_t bytes = member.disk_bytes;
+        if (!room.refusal.empty() || !supply_.warm.addWithin(std::move(member), room.most)) {
+            // Another pool may have taken the room since it was asked for.
+            supply_.breaker.room(pool.name,
+                                 room.refusal.empty()
+                                     ? disk_.roomFor(bytes, supply_.warm.promisedDisk()).refusal
+                                     : room.refusal);
+            return false;
+        }
+        supply_.breaker.room(pool.name, "");
+        supply_.work.add({WorkKind::Create, id, pool.name});
+    }
+    return true;
+}
+
+void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
+    statuses_.publish(pool, desired, refill_);
+    publishDisk();
+}
+
+void PoolReconciler::publishDisk() {
+    const std::uint64_t promised = supply_.warm.promisedDisk();
+    const std::uint64_t most = disk_.roomFor(0, promised).most;
+    history_.metrics.workspaceDisk(static_cast<double>(promised),
+                                   most == UINT64_MAX ? 0 : static_cast<double>(most));
+}
+
+void PoolReconciler::stopRefill() {
+    refill_ = false;
+    supply_.claims.close(
+        Error(ErrorCode::Unavailable,
+              "the server was drained, and its pools stay empty until it is started again")
+            .hint("an operator has ended its work; claims are served again after the next start")
+            .unlessMended());
+    for (const PoolPtr& pool : specs_.all())
+        supply_.work.add({WorkKind::Pool, pool->name});  // told in its status
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "controller/claims/Supply.h"
+#include "controller/layers/Layers.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/reconcile/PoolStatuses.h"
+#include "controller/store/DiskReserve.h"
+#include "controller/store/History.h"
+#include "controller/store/SpecStore.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+
+namespace hearth::controller {
+
+/// Makes one pool match its spec. Level-based: each call reads what is declared and what there is,
+/// and writes the difference; lost, late and repeated calls are harmless. Members count from the
+/// moment they are asked for, so nothing is created twice while a create is under way.
+class PoolReconciler {
+public:
+    PoolReconciler(SpecStore& specs, const Supply& supply, WorkspaceTerminator& endings,
+                   Layers& layers, const DiskBudget& disk, PoolStatuses& statuses,
+                   const History& history);
+
+    ReconcileResult reconcile(const std::string& name);
+    const PoolStatuses& statuses() const { return statuses_; }
+    /// No pool is refilled any more (drain of everything, shutdown); each says so in its status.
+    void stopRefill();
+    /// After stopRefill().
+    bool drained() const { return !refill_; }
+
+private:
+    /// How many warm sandboxes the pool should have now.
+    std::size_t desired(const PoolSpec& spec) const;
+    ReconcileResult endDeleted(const Pool& pool);
+    /// Nothing of a pool that has gone stays: names come and go with the images of claims.
+    void forget(const std::string& name);
+    /// Whether retireStale(), which looks at every member, can find any.
+    bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const;
+    void retireStale(const Pool& pool, const std::string& wanted);
+    /// False where the disk has no room for all of them.
+    bool create(const Pool& pool, const std::string& wanted, std::size_t count);
+    void publishDisk();
+    /// How many more members the pool may have. Of pools made for claims together not more than
+    /// each may have alone; with none left, those that nobody waits for make room.
+    std::size_t roomFor(const Pool& pool);
+    void publish(const Pool& pool, std::size_t desired);
+
+    SpecStore& specs_;
+    const Supply supply_;
+    WorkspaceTerminator& endings_;
+    Layers& layers_;
+    const DiskBudget& disk_;
+    PoolStatuses& statuses_;
+    const History history_;
+    std::atomic<bool> refill_{true};
+    std::mutex on_demand_mutex_;  ///< held while members of such pools are counted and added
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,130 @@
+#include "controller/reconcile/PoolStatuses.h"
+
+#include <algorithm>
+
+#include "controller/reconcile/Warmup.h"
+
+namespace hearth::controller {
+
+PoolStatuses::PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
+                           const PoolDependencies& outside, const History& history)
+    : supply_(supply), table_(table), layers_(layers), outside_(outside), history_(history) {}
+
+void PoolStatuses::publish(const Pool& pool, std::size_t desired, bool refill) {
+    const pool::PoolCounts counts = supply_.warm.counts(pool.name);
+    const CircuitBreaker::State breaker = supply_.breaker.state(pool.name);
+    PoolStatus next = of(pool.name);
+    next.observed_generation = pool.generation;
+    next.desired = static_cast<std::uint32_t>(desired);
+    const bool was_degraded = std::any_of(
+        next.conditions.begin(), next.conditions.end(),
+        [](const Condition& c) { return c.type == ConditionType::Degraded && c.status; });
+    if (refill) {
+        setCondition(next, history_.clock, ConditionType::Ready, counts.ready >= desired,
+                     counts.ready >= desired ? "Filled" : "Filling",
+                     std::to_string(counts.ready) + " of " + std::to_string(desired) + " warm");
+    } else {
+        setCondition(next, history_.clock, ConditionType::Ready, false, "Drained",
+                     "it stays empty until the server is started again");
+    }
+    setCondition(next, history_.clock, ConditionType::Progressing, next.creating > 0,
+                 next.creating > 0 ? "Creating" : "Settled",
+                 std::to_string(next.creating) + " being created");
+    const bool refused = !pool.refused.empty();
+    const bool degraded = refused || breaker.degraded();
+    const char* reason = refused              ? "SpecRefused"
+                         : breaker.no_layer   ? "PackagesFailed"
+                         : breaker.diskFull() ? "DiskFull"
+                         : degraded           ? "CreateFailed"
+                                              : "Healthy";
+    const std::string& why = refused ? pool.refused : breaker.reason;
+    setCondition(next, history_.clock, ConditionType::Degraded, degraded, reason,
+                 degraded ? why : "");
+    publishPrewarm(pool, breaker, next);
+    const PoolStatus before = next;
+    outside_.tell(pool.spec, next);
+    outside_.logNews(pool.name, before, next);
+    if (degraded != was_degraded) {
+        history_.events.publish({.type = degraded ? "pool.degraded" : "pool.recovered",
+                                 .resource = pool.name,
+                                 .pool = pool.name,
+                                 .reason = reason,
+                                 .message = why});
+    }
+
+    history_.metrics.poolDesired(pool.name, static_cast<double>(desired));
+    history_.metrics.poolSandboxes(pool.name, "creating", static_cast<double>(counts.creating));
+    history_.metrics.poolSandboxes(pool.name, "warming", static_cast<double>(counts.warming));
+    history_.metrics.poolSandboxes(pool.name, "ready", static_cast<double>(counts.ready));
+    history_.metrics.poolSandboxes(pool.name, "claimed", static_cast<double>(counts.claimed));
+    history_.metrics.poolSandboxes(pool.name, "draining", static_cast<double>(counts.draining));
+    history_.metrics.poolSandboxes(pool.name, "failed", static_cast<double>(counts.failed));
+    history_.metrics.workspaces(pool.name, static_cast<double>(table_.countOf(pool.name)));
+    const std::lock_guard lock(mutex_);
+    status_[pool.name] = std::move(next);
+}
+
+void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State& breaker,
+                                  PoolStatus& status) {
+    const bool packages = !pool.spec.prewarm_packages.empty() && pool.refused.empty();
+    Layers::View layer = packages ? layers_.want(pool.spec) : Layers::View{};
+    status.packages.reset();
+    if (layer.state == Layers::State::Ready) {
+        status.packages = {layer.digest, layer.lock, std::move(layer.packages)};
+    }
+    if (layer.state == Layers::State::Making) {
+        setCondition(status, history_.clock, ConditionType::Prewarmed, false, "InstallingPackages",
+                     "its packages are being installed; no sandbox is made before that");
+    } else if (layer.state == Layers::State::Failed) {
+        setCondition(status, history_.clock, ConditionType::Prewarmed, false, "PackagesFailed",
+                     layer.why);
+    } else if (!layer.why.empty()) {
+        setCondition(status, history_.clock, ConditionType::Prewarmed, true, "Complete",
+                     "its packages could not be resolved anew: " + layer.why);
+    } else if (Warmup::wanted(pool.spec) && breaker.prewarm) {
+        const bool whole = breaker.prewarm->empty();
+        setCondition(status, history_.clock, ConditionType::Prewarmed, whole,
+                     whole ? "Complete" : "Incomplete", whole ? "" : *breaker.prewarm);
+    } else if (packages && !Warmup::wanted(pool.spec)) {
+        setCondition(status, history_.clock, ConditionType::Prewarmed, true, "Complete", "");
+    } else if (packages || !Warmup::wanted(pool.spec)) {  // there is nothing to say yet, or ever
+        std::erase_if(status.conditions,
+                      [](const Condition& c) { return c.type == ConditionType::Prewarmed; });
+    }
+}
+
+PoolStatus PoolStatuses::of(const std::string& name) const {
+    PoolStatus status;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = status_.find(name);
+        if (found != status_.end()) status = found->second;
+    }
+    count(name, status);
+    return status;
+}
+
+PoolStatus PoolStatuses::first(const Pool& pool) const {
+    PoolStatus known = of(pool.name);
+    outside_.tell(pool.spec, known);
+    return known;
+}
+
+/// What can be counted is told as it is now; the reconciler comes a little later.
+void PoolStatuses::count(const std::string& name, PoolStatus& status) const {
+    const pool::PoolCounts counts = supply_.warm.counts(name);
+    const auto small = [](std::size_t n) { return static_cast<std::uint32_t>(n); };
+    status.ready = small(counts.ready);
+    status.claimed = small(counts.claimed);
+    status.creating = small(counts.creating + counts.warming);
+    status.draining = small(counts.draining);
+    status.failed = small(counts.failed);
+    status.waiting = small(supply_.claims.waiting(name));
+}
+
+void PoolStatuses::forget(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    status_.erase(name);
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "controller/claims/Supply.h"
+#include "controller/contract/Pools.h"
+#include "controller/layers/Layers.h"
+#include "controller/reconcile/PoolDependencies.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceTable.h"
+
+namespace hearth::controller {
+
+/// What was last seen of each pool: its status and conditions, and the same as events and metrics.
+/// Thread-safe.
+class PoolStatuses {
+public:
+    PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
+                 const PoolDependencies& outside, const History& history);
+
+    /// Looks at the pool now. `desired`: warm sandboxes; `refill`: whether it is filled at all.
+    void publish(const Pool& pool, std::size_t desired, bool refill);
+    /// As published last, with counts of this moment.
+    PoolStatus of(const std::string& name) const;
+    /// The same of a pool that was just declared, with what can be said at once.
+    PoolStatus first(const Pool& pool) const;
+    void forget(const std::string& name);
+
+private:
+    void count(const std::string& name, PoolStatus& status) const;
+    /// What there is to say about its prewarm, if it has any.
+    void publishPrewarm(const Pool& pool, const CircuitBreaker::State& breaker, PoolStatus& status);
+
+    const Supply supply_;
+    const WorkspaceTable& table_;
+    Layers& layers_;
+    const PoolDependencies& outside_;
+    const History history_;
+    mutable std::mutex mutex_;
+    std::map<std::string, PoolStatus> status_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

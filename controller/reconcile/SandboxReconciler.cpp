@@ -1,0 +1,61 @@
+#include "controller/reconcile/SandboxReconciler.h"
+
+#include <stdexcept>
+
+#include "base/CrashPoint.h"
+
+namespace hearth::controller {
+
+SandboxReconciler::SandboxReconciler(const pool::Fleet& fleet, const Supply& supply,
+                                     AgentConnector& agents, SandboxStarter& starter,
+                                     WorkspaceTerminator& endings)
+    : fleet_(fleet), supply_(supply), agents_(agents), starter_(starter), endings_(endings) {}
+
+ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
+    const std::optional<pool::Member> member = fleet_.warm.find(id);
+    if (!member || member->phase == pool::Phase::Draining || member->phase == pool::Phase::Failed) {
+        const bool warming = starter_.giveUp(id);
+        if (member && member->phase == pool::Phase::Failed && warming) {
+            supply_.breaker.failed(member->pool, "its agent was lost while it warmed up");
+        }
+        destroy(id);
+        if (member) supply_.work.add({WorkKind::Pool, member->pool});
+    } else if (member->phase == pool::Phase::Creating || member->phase == pool::Phase::Warming) {
+        supply_.work.add({WorkKind::Create, id, member->pool});
+    } else {
+        look(id);
+    }
+    return ReconcileResult::settled();
+}
+
+ReconcileResult SandboxReconciler::lose(const pool::SandboxId& id) {
+    if (const auto loss = agents_.takeLoss(id)) endings_.unanswered(id, *loss);
+    return ReconcileResult::settled();
+}
+
+ReconcileResult SandboxReconciler::weigh(const pool::SandboxId& id) {
+    const std::optional<pool::Member> member = fleet_.warm.find(id);
+    if (member && !fleet_.runtime.goFirst(id, member->phase == pool::Phase::Ready)) {
+        throw std::runtime_error("the weight of sandbox " + id + " stayed as it was");
+    }
+    return ReconcileResult::settled();
+}
+
+void SandboxReconciler::look(const pool::SandboxId& id) {
+    const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
+    if (!info || !info->alive) endings_.lost(id, "its container has ended");
+}
+
+void SandboxReconciler::destroy(const pool::SandboxId& id) {
+    // Nothing may name a sandbox that is being destroyed.
+    endings_.lost(id, "its sandbox is being destroyed");
+    crashPoint("destroy.before");
+    fleet_.runtime.destroy(id);
+    crashPoint("destroy.after");
+    agents_.takeLoss(id);
+    starter_.forget(id);
+    fleet_.marks.clear(id);
+    fleet_.warm.remove(id);
+}
+
+}  // namespace hearth::controller

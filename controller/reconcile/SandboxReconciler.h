@@ -1,0 +1,41 @@
+#pragma once
+
+#include "controller/claims/Supply.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/reconcile/AgentConnector.h"
+#include "controller/reconcile/SandboxStarter.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/warm/Fleet.h"
+
+namespace hearth::controller {
+
+/// Brings one sandbox to where its member's phase says it should be: starts what is Creating, ends
+/// what is Draining, Failed or unknown, and looks after what the runtime has news of. The queue
+/// never runs one sandbox twice at once, also not in two lanes, so its create and its destroy
+/// cannot meet.
+class SandboxReconciler {
+public:
+    SandboxReconciler(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
+                      SandboxStarter& starter, WorkspaceTerminator& endings);
+
+    /// The work on keys ("sandbox", id): ends it or looks after it.
+    ReconcileResult reconcile(const pool::SandboxId& id);
+    /// The work on keys ("lost", id): what the threads that read agents have heard of.
+    ReconcileResult lose(const pool::SandboxId& id);
+    /// The work on keys ("weight", id): a sandbox that is Ready goes before the others, so that its
+    /// claim need not wait among busy ones; in every other phase it is like them.
+    ReconcileResult weigh(const pool::SandboxId& id);
+
+private:
+    /// What the runtime's news are about: a sandbox that should live.
+    void look(const pool::SandboxId& id);
+    void destroy(const pool::SandboxId& id);
+
+    const pool::Fleet fleet_;
+    const Supply supply_;
+    AgentConnector& agents_;
+    SandboxStarter& starter_;
+    WorkspaceTerminator& endings_;
+};
+
+}  // namespace hearth::controller

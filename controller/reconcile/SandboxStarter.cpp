@@ -1,0 +1,246 @@
+#include "controller/reconcile/SandboxStarter.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/CrashPoint.h"
+#include "base/Error.h"
+#include "controller/spec/TemplateHash.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kAgentStart = std::chrono::seconds(10);
+/// A sandbox that its runtime has only accepted: how long it may take, and how often to look even
+/// without news.
+constexpr auto kStartTime = std::chrono::minutes(5);
+constexpr auto kLookAgain = std::chrono::seconds(2);
+
+/// A few questions that change nothing: the agent's code and memory are then in place, and the bind
+/// of a claim does not pay for it.
+void rehearse(agent::AgentClient& agent) {
+    for (int i = 0; i < 3; ++i) {
+        try {
+            agent.touch();
+        } catch (const agent::AgentError&) {
+            // Refused before the bind: all the same.
+        }
+    }
+}
+
+}  // namespace
+
+SandboxStarter::SandboxStarter(pool::SandboxRuntime& runtime, const Supply& supply,
+                               AgentConnector& agents, ImageUnpacking& unpacking,
+                               const SpecStore& specs, Layers& layers, const History& history)
+    : runtime_(runtime),
+      supply_(supply),
+      agents_(agents),
+      unpacking_(unpacking),
+      specs_(specs),
+      layers_(layers),
+      history_(history) {}
+
+ReconcileResult SandboxStarter::create(const pool::SandboxId& id) {
+    const std::optional<pool::Member> member = supply_.warm.find(id);
+    if (member && member->phase == pool::Phase::Creating) return bringUp(*member);
+    if (member && member->phase == pool::Phase::Warming) return goOn(*member);
+    return ReconcileResult::settled();  // who ended it has added its key
+}
+
+bool SandboxStarter::giveUp(const pool::SandboxId& id) {
+    std::shared_ptr<Warmup> last;  // declared first: ends outside the lock
+    const std::lock_guard lock(mutex_);
+    const auto found = warming_.find(id);
+    if (found == warming_.end()) return false;
+    last = std::move(found->second.warmup);
+    warming_.erase(found);
+    return true;
+}
+
+ReconcileResult SandboxStarter::bringUp(const pool::Member& member) {
+    TimePoint since = history_.clock.now();
+    bool asked = false;
+    ReconcileResult result = ReconcileResult::settled();
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = accepted_.find(member.id);
+        asked = found != accepted_.end();
+        if (asked) since = found->second;
+    }
+    try {
+        if (!asked) {
+            const Start started = start(member, since);
+            if (started == Start::Waits) return ReconcileResult::settled();
+            if (started == Start::Unwanted) {
+                supply_.warm.retire(member.id);
+                supply_.work.add({WorkKind::Sandbox, member.id, member.pool});
+                return ReconcileResult::settled();
+            }
+        }
+        if (!listens(member.id, since)) return ReconcileResult::after(kLookAgain);
+        result = warmUp(member, since);
+    } catch (const Error& e) {
+        failed(member, e.what(), "a sandbox could not be started", e.code() == ErrorCode::DiskFull);
+    } catch (const std::exception& e) {
+        failed(member, e.what());
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        accepted_.erase(member.id);
+    }
+    supply_.work.add({WorkKind::Pool, member.pool});
+    return result;
+}
+
+SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoint since) {
+    const PoolPtr pool = specs_.find(member.pool);
+    if (!pool) return Start::Unwanted;
+    const std::optional<std::string> digest =
+        unpacking_.digestFor(pool->spec.image, {WorkKind::Create, member.id, member.pool});
+    if (!digest) return Start::Waits;
+    pool::SandboxSpec spec;
+    spec.image = pool->spec.image;
+    spec.image_digest = *digest;
+    const std::optional<Layers::Pin> layer = layers_.pin(pool->spec, spec.image_digest);
+    if (!layer || templateHash(pool->spec, layer->digest()) != member.template_hash) {
+        return Start::Unwanted;
+    }
+    spec.layer = layer->digest();
+    spec.limits = pool->spec.limits;
+    spec.storage = pool->spec.storage;
+    spec.labels = {{"pool", member.pool},
+                   {"template", member.template_hash},
+                   {"generation", std::to_string(member.generation)}};
+    if (!spec.layer.empty()) spec.labels[kLayerLabel] = spec.layer;
+    crashPoint("create.before");
+    const auto started = runtime_.create(member.id, spec);
+    crashPoint("create.after");
+    if (started == pool::SandboxRuntime::Started::Accepted) {
+        const std::lock_guard lock(mutex_);
+        accepted_.emplace(member.id, since);
+    }
+    return Start::Asked;
+}
+
+bool SandboxStarter::listens(const pool::SandboxId& id, TimePoint since) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!accepted_.contains(id)) return true;
+    }
+    const std::optional<pool::SandboxInfo> info = runtime_.find(id);
+    if (!info || !info->alive) throw std::runtime_error("it ended while it started");
+    if (info->listening) return true;
+    if (history_.clock.now() - since > kStartTime) {
+        throw std::runtime_error("its agent did not listen in time");
+    }
+    return false;
+}
+
+ReconcileResult SandboxStarter::warmUp(const pool::Member& member, TimePoint since) {
+    if (!supply_.warm.warming(member.id))
+        return ReconcileResult::settled();  // its end was asked for
+    const TimePoint listened = history_.clock.now();
+    const std::shared_ptr<agent::AgentClient> agent = agents_.connect(member.id, kAgentStart);
+    if (agent->hello().binding) throw std::runtime_error("a new agent says it is bound");
+    const PoolPtr pool = specs_.find(member.pool);
+    if (!pool || !Warmup::wanted(pool->spec)) {
+        ready(member, agent, since, listened);
+        return ReconcileResult::settled();
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        warming_[member.id] = {std::make_shared<Warmup>(
+                                   pool->spec, agent,
+                                   [&work = supply_.work, id = member.id, of = member.pool] {
+                                       work.add({WorkKind::Create, id, of});
+                                   },
+                                   history_.clock),
+                               since, listened};
+    }
+    return goOn(member);
+}
+
+ReconcileResult SandboxStarter::goOn(const pool::Member& member) {
+    Warming warming;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = warming_.find(member.id);
+        if (found == warming_.end()) return ReconcileResult::settled();
+        warming = found->second;
+    }
+    Warmup::State state = Warmup::State::Failed;
+    std::string why;
+    try {
+        state = warming.warmup->proceed();
+        if (state == Warmup::State::Failed) why = warming.warmup->failure();
+    } catch (const agent::AgentLost& e) {
+        why = e.what();
+    }
+    if (state == Warmup::State::Working) {
+        const auto left =
+            warming.warmup->due() - history_.clock.now() + std::chrono::milliseconds(1);
+        return ReconcileResult::after(
+            std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        warming_.erase(member.id);
+    }
+    if (state == Warmup::State::Failed) {
+        failed(member, why, why);
+    } else {
+        const std::string missing = warming.warmup->missing();
+        if (supply_.breaker.prewarmed(member.pool, missing)) {
+            history_.events.publish(
+                {.type = missing.empty() ? "pool.prewarmed" : "pool.prewarm_failed",
+                 .resource = member.pool,
+                 .pool = member.pool,
+                 .reason = missing.empty() ? "Complete" : "Incomplete",
+                 .message = missing.empty() ? "all that is asked for is warm" : missing});
+        }
+        ready(member, warming.warmup->agent(), warming.since, warming.listened);
+    }
+    supply_.work.add({WorkKind::Pool, member.pool});
+    return ReconcileResult::settled();
+}
+
+void SandboxStarter::ready(const pool::Member& member,
+                           const std::shared_ptr<agent::AgentClient>& agent, TimePoint since,
+                           TimePoint listened) {
+    rehearse(*agent);
+    static_cast<void>(runtime_.goFirst(member.id, true));  // without it, it is only slower
+    if (!supply_.warm.ready(
+            member.id, agent, history_.clock.wall(),
+            {.create = listened - since, .warm = history_.clock.now() - listened})) {
+        return;  // lost while it warmed
+    }
+    supply_.breaker.succeeded(member.pool, history_.clock.now() - since);
+    history_.metrics.sandboxStart(member.pool, toSeconds(history_.clock.now() - since));
+    supply_.claims.offer(member.pool);
+}
+
+void SandboxStarter::failed(const pool::Member& member, const std::string& why,
+                            const std::string& told, bool full) {
+    supply_.breaker.failed(member.pool, why, full);
+    history_.metrics.sandboxFailure(member.pool, "create");
+    history_.log.error("sandbox.create_failed",
+                       {{"sandbox", member.id}, {"pool", member.pool}, {"error", why}});
+    history_.events.publish({.type = "sandbox.failed",
+                             .resource = member.id,
+                             .pool = member.pool,
+                             .reason = "failed",
+                             .message = told});
+    supply_.warm.fail(member.id);
+    supply_.work.add({WorkKind::Sandbox, member.id, member.pool});
+}
+
+void SandboxStarter::forget(const pool::SandboxId& id) {
+    {
+        const std::lock_guard lock(mutex_);
+        accepted_.erase(id);
+    }
+    unpacking_.forget({WorkKind::Create, id});
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/Clock.h"
+#include "controller/spec/PoolSpec.h"
+#include "pool/agent/client/AgentClient.h"
+
+namespace hearth::controller {
+
+/// What one sandbox does between its connection and Ready, as its pool's `prewarm` says: first the
+/// interpreters, then the command. Holds no thread: tells when there is news, and goes on when it
+/// is asked to. Thread-safe.
+class Warmup final : public agent::ExecSink, public std::enable_shared_from_this<Warmup> {
+public:
+    enum class State { Working, Done, Failed };
+
+    /// Whether the pool asks for any of it.
+    static bool wanted(const PoolSpec& spec);
+
+    /// `news` is called from the thread that reads the agent's connection; must not block.
+    Warmup(const PoolSpec& spec, std::shared_ptr<agent::AgentClient> agent,
+           std::function<void()> news, const Clock& clock);
+
+    /// Does what is to be done next; call first and after each news. Throws what the agent does.
+    State proceed();
+    /// When it must have got further; after that proceed() gives Failed.
+    TimePoint due() const;
+    const std::shared_ptr<agent::AgentClient>& agent() const { return agent_; }
+    /// What could not be had although the sandbox is good without it; empty for nothing.
+    std::string missing() const;
+    /// Why it failed, with the end of what the command printed.
+    std::string failure() const;
+
+    void started(const agent::ExecStart&) override {}
+    void output(int channel, std::uint64_t offset, std::string_view bytes) override;
+    void exited(const agent::ExecResult& result) override;
+    void lost(const std::optional<agent::AgentError>& error) override;
+
+private:
+    enum class Step { Fresh, Languages, BeforeCommand, Command, Done, Failed };
+
+    void startLanguages();
+    void startCommand();
+    void prewarmed(const std::optional<agent::PrewarmReply>& reply,
+                   const std::optional<agent::AgentError>& refusal);
+    void fail(const std::string& why);
+
+    const std::vector<std::string> languages_;
+    const std::vector<std::string> imports_;
+    const std::vector<std::string> command_;
+    const std::chrono::milliseconds timeout_;
+    const std::shared_ptr<agent::AgentClient> agent_;
+    const std::function<void()> news_;
+    const Clock& clock_;
+    mutable std::mutex mutex_;
+    Step step_ = Step::Fresh;  // guarded by mutex_
+    TimePoint due_{};          // guarded by mutex_
+    std::string missing_;      // guarded by mutex_
+    std::string failure_;      // guarded by mutex_
+    std::string printed_;      // guarded by mutex_: the end of it
+};
+
+}  // namespace hearth::controller

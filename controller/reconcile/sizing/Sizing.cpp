@@ -1,0 +1,21 @@
+#include "controller/reconcile/sizing/Sizing.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hearth::controller {
+namespace {
+
+constexpr std::array<SizingRule, 1> kRules{
+    staticFloor,
+};
+
+}  // namespace
+
+std::size_t desiredWarm(const SizingInput& input) {
+    std::size_t wanted = 0;
+    for (const SizingRule rule : kRules) wanted = std::max(wanted, rule(input));
+    return std::min<std::size_t>(wanted, input.spec.warm_max);
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,220 @@
+#include "controller/services/ExecutionService.h"
+
+#include <algorithm>
+
+#include "base/Error.h"
+#include "controller/executions/ExecutionPackages.h"
+#include "controller/executions/StoredExecution.h"
+#include "controller/workspaces/AgentErrors.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kStdinTimeout = std::chrono::seconds(30);
+
+/// An execution is its tenant's and an admin's: not an operator's.
+bool opens(const Principal& who, const std::string& tenant) {
+    return tenant == who.tenant || who.atLeast(Role::Admin);
+}
+
+}  // namespace
+
+ExecutionService::ExecutionService(WorkspaceAccess& access, WorkspaceOpener& opener,
+                                   LiveExecutions& live, ExecutionStarter& starter,
+                                   const ArtifactStore& artifacts, const KeyedIds& ids,
+                                   const History& history)
+    : access_(access),
+      opener_(opener),
+      live_(live),
+      starter_(starter),
+      artifacts_(artifacts),
+      ids_(ids),
+      history_(history) {}
+
+std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
+                                                   const std::string& workspace,
+                                                   const ExecutionRequest& request) {
+    const std::string id = ids_.execution(who, workspace, request.idempotency_key);
+    if (!request.idempotency_key.empty()) {
+        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+    }
+    history_.journal.requireRoom(who.tenant);
+    return starter_.launch(access_.require(who, workspace), request, id, std::nullopt);
+}
+
+std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
+                                                          const WorkspaceRequest& where,
+                                                          const ExecutionRequest& request) {
+    checkPackages(request, request.language);  // before it costs a sandbox
+    WorkspaceRequest claim = where;
+    claim.idempotency_key = request.idempotency_key;
+    claim.fingerprint = request.fingerprint;
+    claim.started_at = request.started_at;
+    const std::string id = ids_.oneShot(who, request.idempotency_key);
+    if (!request.idempotency_key.empty()) {
+        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+    }
+    history_.journal.requireRoom(who.tenant);
+    // Before it costs a sandbox.
+    live_.requireRoom(
+        who.tenant, request.output_limit + (request.stdin_bytes ? request.stdin_bytes->size() : 0));
+    bool replayed = false;
+    const Claimer::Claimed claimed = opener_.open(who, claim, true, replayed);
+    if (replayed) {
+        // The first request may have finished since we looked: then its result is the answer.
+        if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
+    }
+    if (!claimed.workspace) {
+        throw Error(ErrorCode::SandboxLost, "the one shot's sandbox ended before its result")
+            .hint("repeat it with a new Idempotency-Key");
+    }
+    try {
+        return starter_.launch(claimed.workspace, request, id,
+                               replayed ? std::nullopt : std::optional(claimed.ledger));
+    } catch (const Error& e) {
+        // A repeated request must not end what the first one has running in there.
+        const bool later =
+            replayed && (e.code() == ErrorCode::Unavailable || e.code() == ErrorCode::RateLimited);
+        if (!later) opener_.discard(claimed.workspace);
+        throw;
+    } catch (...) {
+        opener_.discard(claimed.workspace);
+        throw;
+    }
+}
+
+std::shared_ptr<Execution> ExecutionService::replay(const Principal& who, const std::string& id,
+                                                    const std::string& fingerprint) {
+    const auto check = [&](const std::string& first) {
+        if (first == fingerprint) return;
+        throw Error(ErrorCode::IdempotencyMismatch,
+                    "the Idempotency-Key was used with another request")
+            .hint("use a new key for a new request");
+    };
+    if (std::shared_ptr<LiveExecution> live = live_.find(id)) {
+        check(live->facts().fingerprint);
+        return live;
+    }
+    const std::optional<ExecutionRecord> past = history_.journal.execution(id);
+    if (!past || past->tenant != who.tenant) return nullptr;
+    check(past->fingerprint);
+    return stored(*past);
+}
+
+std::shared_ptr<Execution> ExecutionService::stored(const ExecutionRecord& record) const {
+    return storedExecution(record, history_.journal, &artifacts_);
+}
+
+std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const std::string& id) {
+    if (std::shared_ptr<LiveExecution> live = live_.find(id);
+        live && opens(who, live->workspace()->facts().tenant)) {
+        return live;
+    }
+    const std::optional<ExecutionRecord> past = history_.journal.execution(id);
+    if (!past || !opens(who, past->tenant)) {
+        if (!past && access_.expectsOf(who.tenant)) {
+            throw Error(ErrorCode::Unavailable,
+                        "execution " + id +
+                            " is not known yet: a sandbox of before the server's start does not "
+                            "answer")
+                .hint("try again: it is asked again until it does")
+                .retryAfter(std::chrono::seconds(1));
+        }
+        throw Error(ErrorCode::NotFound, "no execution " + id);
+    }
+    return stored(*past);
+}
+
+std::vector<std::shared_ptr<Execution>> ExecutionService::list(const Principal& who,
+                                                               const std::string& workspace) {
+    std::vector<std::shared_ptr<Execution>> found;
+    for (const std::shared_ptr<LiveExecution>& execution : live_.all()) {
+        const WorkspaceFacts& facts = execution->workspace()->facts();
+        if (facts.id == workspace && opens(who, facts.tenant)) found.push_back(execution);
+    }
+    for (const ExecutionRecord& record : history_.journal.executionsOf(workspace)) {
+        if (!opens(who, record.tenant)) continue;
+        const bool seen = std::any_of(found.begin(), found.end(),
+                                      [&](const auto& each) { return each->id() == record.id; });
+        if (!seen) found.push_back(stored(record));
+    }
+    if (found.empty()) {  // says what became of it
+        access_.requireVisible(who, workspace);
+    }
+    std::vector<std::pair<std::string, std::shared_ptr<Execution>>> dated;
+    dated.reserve(found.size());
+    for (std::shared_ptr<Execution>& each : found) {
+        std::string started_at = each->viewUpTo(0).started_at;
+        dated.emplace_back(std::move(started_at), std::move(each));
+    }
+    std::stable_sort(dated.begin(), dated.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    found.clear();
+    for (auto& [started_at, each] : dated) found.push_back(std::move(each));
+    return found;
+}
+
+std::shared_ptr<LiveExecution> ExecutionService::running(const Principal& who,
+                                                         const std::string& id) {
+    if (std::shared_ptr<LiveExecution> live = live_.find(id);
+        live && opens(who, live->workspace()->facts().tenant) && !live->finished()) {
+        return live;
+    }
+    find(who, id);  // throws NotFound
+    throw Error(ErrorCode::Conflict, "execution " + id + " has ended");
+}
+
+template <typename Call>
+void ExecutionService::ask(const LiveExecution& execution, Call call) {
+    WorkspaceAccess::requireAnswers(*execution.workspace());
+    try {
+        call(*execution.workspace()->agent());
+    } catch (const agent::AgentError& e) {
+        if (e.code() == "NOT_FOUND") {
+            throw Error(ErrorCode::Conflict, "execution " + execution.id() + " has ended");
+        }
+        throw clientError(e);
+    } catch (const agent::AgentLost& e) {
+        access_.throwUnanswered(*execution.workspace(), e);
+    }
+}
+
+void ExecutionService::signal(const Principal& who, const std::string& id, std::string_view name) {
+    const std::shared_ptr<LiveExecution> execution = running(who, id);
+    ask(*execution, [&](agent::AgentClient& agent) { agent.signal(id, name); });
+}
+
+void ExecutionService::resize(const Principal& who, const std::string& id, unsigned columns,
+                              unsigned rows) {
+    const std::shared_ptr<LiveExecution> execution = running(who, id);
+    ask(*execution, [&](agent::AgentClient& agent) { agent.resize(id, columns, rows); });
+}
+
+void ExecutionService::writeStdin(const Principal& who, const std::string& id,
+                                  std::string_view bytes, bool close) {
+    const std::shared_ptr<LiveExecution> execution = running(who, id);
+    const std::shared_ptr<agent::ExecHandle> handle = execution->handle();
+    if (!handle || !execution->facts().stdin_open) {
+        throw Error(ErrorCode::Conflict, "execution " + id + " takes no input")
+            .hint("start it with stdinOpen or a pty");
+    }
+    if (!execution->workspace()->touch(history_.clock.now())) {
+        throw Error(ErrorCode::Gone, "the workspace has just ended");
+    }
+    ask(*execution, [&](agent::AgentClient&) {
+        if (!bytes.empty()) handle->writeStdin(bytes, kStdinTimeout);
+        if (close) handle->closeStdin();
+    });
+}
+
+void ExecutionService::kill(const Principal& who, const std::string& id) {
+    const std::shared_ptr<Execution> any = find(who, id);
+    if (any->finished()) return;
+    try {
+        signal(who, id, "KILL");
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::Conflict) throw;  // it ended meanwhile: that is what was asked
+    }
+}
+
+}  // namespace hearth::controller

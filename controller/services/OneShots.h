@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "controller/executions/LiveExecutions.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/store/Journal.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+
+namespace hearth::controller {
+
+/// Ends the workspaces of one shots. Level-based: the state of the workspace decides, so that a
+/// crash between any two steps leaves none behind. Thread-safe.
+class OneShots {
+public:
+    OneShots(const LiveExecutions& executions, WorkspaceTable& table, WorkspaceTerminator& endings,
+             Journal& journal);
+
+    /// Work of kind "oneshot", named by the workspace: ends it once the results of all its
+    /// executions are durable. File transfers do not hold it up.
+    ReconcileResult settle(const std::string& workspace);
+    /// Work of kind "oneshot-adopted": the same for one that a crash left. If the crash came before
+    /// its execution was sent, history forgets it too, so that a retry with the same key runs it.
+    ReconcileResult settleAdopted(const std::string& workspace);
+
+private:
+    const LiveExecutions& executions_;
+    WorkspaceTable& table_;
+    WorkspaceTerminator& endings_;
+    Journal& journal_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/contract/Executions.h"
+#include "controller/egress/policy/NetworkPolicy.h"
+
+namespace hearth::controller {
+
+/// What `POST …/packages` and the tool `packages` parse into.
+struct PackagesRequest {
+    std::string manager = "auto";      ///< auto, pip, npm
+    std::vector<std::string> install;  ///< specifiers: "numpy==2.1", "@scope/name@^1"
+    std::optional<std::string> from;   ///< a file of the workspace that names them
+    std::vector<std::string> check;    ///< names
+    bool list = false;                 ///< tell of all that is installed
+    std::chrono::milliseconds wait = std::chrono::seconds(5);
+    std::chrono::milliseconds timeout = std::chrono::minutes(10);
+};
+
+enum class PackagesStatus : std::uint8_t { Done, Running, Failed };
+inline constexpr Texts<PackagesStatus, 3> kPackagesStatuses{{"done", "running", "failed"}};
+
+enum class PackageStage : std::uint8_t { Installed, Installing, Failed, Absent };
+inline constexpr Texts<PackageStage, 4> kPackageStages{
+    {"installed", "installing", "failed", "absent"}};
+
+struct PackageState {
+    PackageStage state = PackageStage::Absent;
+    std::string version;
+    std::string error;  ///< in words for whoever asked; untrusted text
+};
+
+struct PackagesView {
+    PackagesStatus status = PackagesStatus::Running;
+    std::map<std::string, PackageState> packages;
+    std::string error;  ///< why nothing could be done at all; untrusted text
+    std::string execution_id;
+};
+
+/// Installs and looks up packages in a workspace, as an execution in it: bounded, killed and
+/// accounted like every other one. Thread-safe.
+class PackageService {
+public:
+    /// `mirrored`: the kinds of indexes that the server mirrors, as EgressGateway::mirrored()
+    /// tells.
+    PackageService(Executions& executions, Workspaces& workspaces,
+                   std::vector<std::string> mirrored)
+        : executions_(executions), workspaces_(workspaces), mirrored_(std::move(mirrored)) {}
+
+    /// The work and the names that it is about, for viewOf().
+    struct Begun {
+        std::shared_ptr<Execution> execution;
+        std::vector<std::string> names;
+    };
+    /// Begins it and waits for nothing; `request.wait` is the caller's affair. Errors:
+    /// InvalidArgument (specifiers), those of Executions::start. That something is absent and there
+    /// is no way to an index is told by the work, which looks first.
+    Begun begin(const Principal& who, const std::string& workspace, const PackagesRequest& request);
+    /// How such work came along; `names` are told as installing while it runs.
+    static PackagesView viewOf(const Execution& execution, const std::vector<std::string>& names);
+
+private:
+    Executions& executions_;
+    Workspaces& workspaces_;
+    const std::vector<std::string> mirrored_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,223 @@
+#include "controller/services/PoolService.h"
+
+#include <algorithm>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kDrainWait = std::chrono::seconds(60);
+/// A sandbox that was being claimed is a workspace a moment later.
+constexpr auto kEndAgain = std::chrono::milliseconds(50);
+
+void require(const Principal& who, Role least) {
+    if (who.atLeast(least)) return;
+    throw Error(ErrorCode::Forbidden,
+                least == Role::Admin ? "only an admin may do this" : "only an operator may do this")
+        .hint("use a token with that role");
+}
+
+}  // namespace
+
+PoolService::PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
+                         WorkspaceTable& table, WorkspaceTerminator& endings,
+                         const History& history, std::string runtime)
+    : specs_(specs),
+      reconciler_(reconciler),
+      supply_(supply),
+      table_(table),
+      endings_(endings),
+      history_(history),
+      runtime_(std::move(runtime)) {}
+
+bool PoolService::mayKnow(const Principal& who, const Pool& pool) const {
+    return pool.on_demand.empty() || who.atLeast(Role::Operator) ||
+           table_.holds(who.tenant, pool.name);
+}
+
+PoolStatus PoolService::statusFor(const Principal& who, const std::string& name) const {
+    PoolStatus status = reconciler_.statuses().of(name);
+    if (who.atLeast(Role::Operator)) return status;
+    for (Condition& condition : status.conditions) {
+        const bool counts =
+            condition.type == ConditionType::Ready || condition.type == ConditionType::Progressing;
+        if (!counts && !condition.message.empty()) condition.message = "an operator is told why";
+    }
+    return status;
+}
+
+std::vector<PoolView> PoolService::list(const Principal& who) {
+    std::vector<PoolView> views;
+    for (PoolPtr& pool : specs_.all()) {
+        if (!mayKnow(who, *pool)) continue;
+        PoolStatus status = statusFor(who, pool->name);
+        views.push_back({std::move(pool), std::move(status)});
+    }
+    return views;
+}
+
+PoolView PoolService::get(const Principal& who, const std::string& name) {
+    PoolPtr pool = specs_.find(name);
+    if (!pool || !mayKnow(who, *pool)) {
+        throw specs_.noPool(name);
+    }
+    PoolStatus status = statusFor(who, name);
+    return {std::move(pool), std::move(status)};
+}
+
+PoolView PoolService::store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
+                            bool& created) {
+    if (isOnDemandName(pool.name)) {
+        throw Error(ErrorCode::InvalidSpec,
+                    "names of pools that begin with \"ondemand-\" are the server's")
+            .field("/metadata/name", "may not begin with ondemand-")
+            .hint("declare a pool of another name with image " + pool.spec.image);
+    }
+    const PoolPtr before = specs_.find(pool.name);
+    PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
+    if (created) history_.metrics.bornPool(kept->name);
+    if (created || !before || before->generation != kept->generation) {
+        history_.events.publish({.type = created ? "pool.declared" : "pool.changed",
+                                 .resource = kept->name,
+                                 .pool = kept->name});
+    }
+    supply_.work.add({WorkKind::Pool, kept->name});
+    PoolStatus status = reconciler_.statuses().first(*kept);
+    return {std::move(kept), std::move(status)};
+}
+
+void PoolService::declare(const Pool& pool) {
+    bool created = false;
+    store(pool, SpecStore::Mode::CreateOrReplace, std::nullopt, created);
+}
+
+PoolView PoolService::create(const Principal& who, const Json& document) {
+    require(who, Role::Operator);
+    bool created = false;
+    return store(parsePool(document), SpecStore::Mode::Create, std::nullopt, created);
+}
+
+PoolView PoolService::put(const Principal& who, const std::string& name, const Json& document,
+                          std::optional<std::int64_t> if_match, bool& created) {
+    require(who, Role::Operator);
+    Pool pool = parsePool(document);
+    if (pool.name != name) {
+        throw Error(ErrorCode::InvalidArgument, "the manifest names pool " + pool.name)
+            .field("/metadata/name", "must be " + name);
+    }
+    return store(std::move(pool), SpecStore::Mode::CreateOrReplace, if_match, created);
+}
+
+PoolView PoolService::patch(const Principal& who, const std::string& name, const Json& merge,
+                            std::optional<std::int64_t> if_match) {
+    require(who, Role::Operator);
+    Json document = poolDocument(name, get(who, name).pool->spec);
+    document.merge_patch(merge);
+    bool created = false;
+    Pool pool = parsePool(document);
+    if (pool.name != name) {
+        throw Error(ErrorCode::InvalidArgument, "a pool cannot be renamed")
+            .field("/metadata/name", "must be " + name);
+    }
+    return store(std::move(pool), SpecStore::Mode::Replace, if_match, created);
+}
+
+void PoolService::remove(const Principal& who, const std::string& name) {
+    require(who, Role::Operator);
+    get(who, name);
+    specs_.markDeleting(name);
+    history_.events.publish({.type = "pool.deleting", .resource = name, .pool = name});
+    supply_.work.add({WorkKind::Pool, name});
+}
+
+void PoolService::endSandbox(const pool::Member& member, EndReason reason) {
+    if (const std::shared_ptr<Workspace> workspace = table_.bySandbox(member.id)) {
+        endings_.end(workspace, reason);
+    } else if (!endings_.endExpected(member.id, reason)) {
+        endings_.retire(member, reason);
+    }
+}
+
+std::uint32_t PoolService::endAndWait(const std::vector<pool::Member>& members) {
+    const TimePoint until = history_.clock.now() + kDrainWait;
+    for (const pool::Member& member : members) endSandbox(member, EndReason::Drain);
+    for (const pool::Member& member : members) {
+        for (std::uint64_t seen = supply_.warm.removals();
+             supply_.warm.find(member.id) && history_.clock.now() < until;
+             seen = supply_.warm.removals()) {
+            supply_.warm.awaitRemoval(seen, kEndAgain);
+            endSandbox(member, EndReason::Drain);
+        }
+    }
+    return static_cast<std::uint32_t>(std::count_if(
+        members.begin(), members.end(),
+        [this](const pool::Member& member) { return !supply_.warm.find(member.id); }));
+}
+
+std::uint32_t PoolService::drain(const Principal& who, const std::string& name) {
+    require(who, Role::Operator);
+    get(who, name);
+    return endAndWait(supply_.warm.members(name));
+}
+
+std::uint32_t PoolService::drainAll(const Principal& who) {
+    require(who, Role::Admin);
+    reconciler_.stopRefill();
+    return endAndWait(supply_.warm.all());
+}
+
+bool PoolService::isSuspect(const pool::Member& member) const {
+    if (member.phase != pool::Phase::Claimed) return false;
+    const std::shared_ptr<Workspace> workspace = table_.bySandbox(member.id);
+    return workspace ? workspace->silentSince().has_value() : member.unasked;
+}
+
+SandboxView PoolService::view(const pool::Member& member) const {
+    SandboxView view;
+    view.id = member.id;
+    view.pool = member.pool;
+    view.phase = isSuspect(member) ? "Suspect" : pool::kPhases.of(member.phase);
+    view.generation = member.generation;
+    if (!member.workspace.empty()) view.workspace_id = member.workspace;
+    view.tenant = member.tenant;
+    view.created_at = formatRfc3339(member.created);
+    if (member.ready) view.ready_at = formatRfc3339(*member.ready);
+    view.image = member.image;
+    view.runtime = runtime_;
+    return view;
+}
+
+std::vector<SandboxView> PoolService::sandboxes(const Principal& who,
+                                                const std::optional<std::string>& pool) {
+    require(who, Role::Operator);
+    if (pool) get(who, *pool);
+    std::vector<SandboxView> views;
+    for (const pool::Member& member : pool ? supply_.warm.members(*pool) : supply_.warm.all()) {
+        views.push_back(view(member));
+    }
+    return views;
+}
+
+SandboxView PoolService::sandbox(const Principal& who, const std::string& id) {
+    require(who, Role::Operator);
+    const std::optional<pool::Member> member = supply_.warm.find(id);
+    if (!member) throw Error(ErrorCode::NotFound, "no sandbox " + id);
+    return view(*member);
+}
+
+void PoolService::destroySandbox(const Principal& who, const std::string& id) {
+    require(who, Role::Operator);
+    const std::optional<pool::Member> member = supply_.warm.find(id);
+    if (!member) throw Error(ErrorCode::NotFound, "no sandbox " + id);
+    endSandbox(*member, EndReason::Deleted);
+    if (const auto now = supply_.warm.find(id);
+        now && now->phase == pool::Phase::Claimed && !table_.bySandbox(id)) {
+        throw Error(ErrorCode::Conflict, "sandbox " + id + " is just being claimed")
+            .hint("try again: it is a workspace in a moment, and ends as one")
+            .retryAfter(std::chrono::seconds(1));
+    }
+    supply_.work.add({WorkKind::Pool, member->pool});
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "controller/claims/Supply.h"
+#include "controller/contract/Pools.h"
+#include "controller/reconcile/PoolReconciler.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+
+namespace hearth::controller {
+
+/// The Pools that the protocol surfaces see. Thread-safe.
+class PoolService final : public Pools {
+public:
+    PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
+                WorkspaceTable& table, WorkspaceTerminator& endings, const History& history,
+                std::string runtime);
+
+    std::vector<PoolView> list(const Principal& who) override;
+    PoolView get(const Principal& who, const std::string& name) override;
+    PoolView create(const Principal& who, const Json& document) override;
+    PoolView put(const Principal& who, const std::string& name, const Json& document,
+                 std::optional<std::int64_t> if_match, bool& created) override;
+    PoolView patch(const Principal& who, const std::string& name, const Json& merge,
+                   std::optional<std::int64_t> if_match) override;
+    void remove(const Principal& who, const std::string& name) override;
+    std::uint32_t drain(const Principal& who, const std::string& name) override;
+    std::uint32_t drainAll(const Principal& who) override;
+    std::vector<SandboxView> sandboxes(const Principal& who,
+                                       const std::optional<std::string>& pool) override;
+    SandboxView sandbox(const Principal& who, const std::string& id) override;
+    void destroySandbox(const Principal& who, const std::string& id) override;
+
+    /// Declares a pool that a file names; equal specs change nothing.
+    void declare(const Pool& pool);
+
+private:
+    /// A pool that a claim's image brought tells what somebody runs: a user sees it only with a
+    /// workspace in it.
+    bool mayKnow(const Principal& who, const Pool& pool) const;
+    /// Why something fails may tell of the host, and is for operators.
+    PoolStatus statusFor(const Principal& who, const std::string& name) const;
+    PoolView store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
+                   bool& created);
+    /// Ends its workspace, or retires it. One that is just being claimed stays as it is.
+    void endSandbox(const pool::Member& member, EndReason reason);
+    /// Ends these sandboxes and waits until they have gone, at most a minute.
+    std::uint32_t endAndWait(const std::vector<pool::Member>& members);
+    /// It holds, or may hold, a workspace, and its agent does not answer.
+    bool isSuspect(const pool::Member& member) const;
+    SandboxView view(const pool::Member& member) const;
+
+    SpecStore& specs_;
+    PoolReconciler& reconciler_;
+    const Supply supply_;
+    WorkspaceTable& table_;
+    WorkspaceTerminator& endings_;
+    const History history_;
+    const std::string runtime_;  ///< its name
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,252 @@
+#include "controller/services/WorkspaceService.h"
+
+#include <algorithm>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+
+namespace {
+
+/// How long the end of a workspace waits for a disk that is slow or full.
+constexpr auto kResultsDurable = std::chrono::seconds(2);
+
+/// Another tenant's workspace without what the tenant said of it, unless an admin asks.
+WorkspaceView shownTo(const Principal& who, WorkspaceView view) {
+    if (view.tenant == who.tenant || who.atLeast(Role::Admin)) return view;
+    view.name.reset();
+    view.labels.clear();
+    view.credentials.clear();
+    return view;
+}
+
+}  // namespace
+
+/// Keeps a workspace from being idle while a file is transferred.
+class WorkspaceService::Busy {
+public:
+    Busy(Workspace& workspace, const Clock& clock) : workspace_(workspace), clock_(clock) {
+        if (!workspace_.workBegan(clock_.now())) {
+            throw Error(ErrorCode::Gone, "the workspace has just ended");
+        }
+    }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() { workspace_.workEnded(clock_.now()); }
+
+private:
+    Workspace& workspace_;
+    const Clock& clock_;
+};
+
+WorkspaceService::WorkspaceService(WorkspaceAccess& access, WorkspaceOpener& opener,
+                                   WorkspaceTable& table, WorkspaceTerminator& endings,
+                                   const Epoch& epoch, broker::EgressGateway& broker,
+                                   const History& history)
+    : access_(access),
+      opener_(opener),
+      table_(table),
+      endings_(endings),
+      epoch_(epoch),
+      broker_(broker),
+      history_(history) {}
+
+WorkspaceView WorkspaceService::create(const Principal& who, const WorkspaceRequest& request) {
+    bool replayed = false;
+    const Claimer::Claimed claimed = opener_.open(who, request, false, replayed);
+    if (!claimed.workspace) access_.explainMissing(who, opener_.idFor(who, request));
+    WorkspaceView view = claimed.workspace->view();
+    if (!replayed) view.claim = claimed.ledger;
+    view.replayed = replayed;
+    return view;
+}
+
+WorkspaceView WorkspaceService::get(const Principal& who, const std::string& id) {
+    if (who.atLeast(Role::Operator)) {
+        if (const std::shared_ptr<Workspace> any = table_.find(id))
+            return shownTo(who, any->view());
+    }
+    return access_.require(who, id)->view();
+}
+
+Page<WorkspaceView> WorkspaceService::list(const Principal& who, const ListQuery& query) {
+    Page<WorkspaceView> page;
+    std::vector<std::shared_ptr<Workspace>> all = table_.all();  // sorted by id
+    for (const std::shared_ptr<Workspace>& workspace : all) {
+        const WorkspaceFacts& facts = workspace->facts();
+        if (facts.tenant != who.tenant && !who.atLeast(Role::Operator)) continue;
+        if (facts.id <= query.cursor) continue;
+        // Before the labels are compared: asking for them must not tell them.
+        WorkspaceView view = shownTo(who, workspace->view());
+        const bool fits = std::all_of(query.labels.begin(), query.labels.end(), [&](const auto& l) {
+            const auto found = view.labels.find(l.first);
+            return found != view.labels.end() && found->second == l.second;
+        });
+        if (!fits) continue;
+        if (page.items.size() == query.limit) {
+            page.next_cursor = page.items.back().id;
+            break;
+        }
+        page.items.push_back(std::move(view));
+    }
+    return page;
+}
+
+WorkspaceView WorkspaceService::patch(const Principal& who, const std::string& id,
+                                      const WorkspacePatch& patch) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const WorkspaceFacts& facts = workspace->facts();
+    std::optional<TimePoint> expires;
+    if (patch.lifetime_from_now) {
+        const TimePoint now = history_.clock.now();
+        expires = now + *patch.lifetime_from_now;
+        const TimePoint most = facts.created_at + facts.max_lifetime;
+        if (patch.lifetime_from_now->count() <= 0) {
+            throw Error(ErrorCode::InvalidArgument, "a deadline may not lie in the past")
+                .field("/maxLifetimeSeconds", "must be above 0");
+        }
+        if (facts.max_lifetime.count() > 0 && *expires > most) {
+            throw Error(ErrorCode::InvalidArgument,
+                        "the pool ends its workspaces after " +
+                            std::to_string(facts.max_lifetime.count() / 1000) + " s")
+                .field(
+                    "/maxLifetimeSeconds",
+                    "at most " +
+                        std::to_string(std::max<std::int64_t>(
+                            0,
+                            std::chrono::duration_cast<std::chrono::seconds>(most - now).count())));
+        }
+    }
+    if (patch.labels) {
+        workspace->relabel(*patch.labels);
+        history_.journal.labels(id, workspace->view().labels);
+    }
+    if (patch.idle_timeout || expires) {
+        const agent::Deadlines now_in_force = access_.ask(workspace, "", [&] {
+            return workspace->agent()->setDeadlines(epoch_.get(), expires, patch.idle_timeout);
+        });
+        workspace->deadlines(now_in_force.expires_at, now_in_force.idle_timeout);
+    }
+    return touch(who, id);
+}
+
+WorkspaceView WorkspaceService::touch(const Principal& who, const std::string& id) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    access_.ask(workspace, "", [&] { return workspace->agent()->touch(); });
+    if (!workspace->touch(history_.clock.now())) access_.explainMissing(who, id);
+    return workspace->view();
+}
+
+void WorkspaceService::close(const Principal& who, const std::string& id) {
+    const std::shared_ptr<Workspace> workspace = table_.find(id);
+    if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
+        // What was answered must outlive a crash that comes right after the end.
+        workspace->awaitResults(kResultsDurable);
+        endings_.end(workspace, EndReason::Deleted);
+        return;
+    }
+    const std::optional<WorkspaceRecord> past = history_.journal.workspace(id);
+    if (!past || !WorkspaceAccess::sees(who, past->tenant)) {
+        throw Error(ErrorCode::NotFound, "no workspace " + id);
+    }
+    if (const auto expected = table_.expectedWorkspace(id)) {
+        endings_.endExpected(expected->sandbox, EndReason::Deleted);
+    }
+}
+
+WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& id) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    WorkspaceUsage out;
+    if (const auto used = access_.used(*workspace)) {
+        out.cpu_ms = used->cpu_ns / 1'000'000;
+        out.memory_bytes = used->memory_bytes;
+        out.memory_peak_bytes = used->memory_peak_bytes;
+        out.processes = used->processes;
+    }
+    const auto [total, disk] =
+        access_.ask(workspace, "", [&] { return workspace->agent()->diskUsage(); });
+    out.disk_bytes = disk;
+    out.disk_limit_bytes = total;
+    return out;
+}
+
+broker::EgressReport WorkspaceService::egress(const Principal& who, const std::string& id) {
+    return broker_.report(access_.require(who, id)->facts().sandbox);
+}
+
+std::vector<std::string> WorkspaceService::languages(const Principal& who, const std::string& id) {
+    return access_.require(who, id)->agent()->hello().languages;
+}
+
+agent::FileStat WorkspaceService::stat(const Principal& who, const std::string& id,
+                                       const std::string& path) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    return access_.ask(workspace, path, [&] { return workspace->agent()->stat(path); });
+}
+
+void WorkspaceService::readFile(const Principal& who, const std::string& id,
+                                const std::string& path, std::uint64_t offset, std::uint64_t length,
+                                const std::function<void(const agent::FileStat&)>& begin,
+                                const std::function<bool(std::string_view)>& chunk) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const Busy busy(*workspace, history_.clock);
+    access_.ask(workspace, path,
+                [&] { workspace->agent()->readFile(path, offset, length, begin, chunk); });
+}
+
+agent::FileStat WorkspaceService::writeFile(
+    const Principal& who, const std::string& id, const std::string& path,
+    std::optional<unsigned> mode, const std::function<std::size_t(char*, std::size_t)>& next) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const Busy busy(*workspace, history_.clock);
+    return access_.ask(workspace, path,
+                       [&] { return workspace->agent()->writeFile(path, mode, next); });
+}
+
+void WorkspaceService::readArchive(const Principal& who, const std::string& id,
+                                   const std::string& path,
+                                   const std::function<bool(std::string_view)>& chunk) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const Busy busy(*workspace, history_.clock);
+    access_.ask(workspace, path, [&] { workspace->agent()->readArchive(path, chunk); });
+}
+
+agent::ArchiveCount WorkspaceService::writeArchive(
+    const Principal& who, const std::string& id, const std::string& path,
+    const std::function<std::size_t(char*, std::size_t)>& next) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const Busy busy(*workspace, history_.clock);
+    return access_.ask(workspace, path,
+                       [&] { return workspace->agent()->writeArchive(path, next); });
+}
+
+agent::FileList WorkspaceService::listFiles(const Principal& who, const std::string& id,
+                                            const std::string& path, bool recursive,
+                                            std::size_t limit, const std::string& after) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    return access_.ask(workspace, path,
+                       [&] { return workspace->agent()->list(path, recursive, limit, after); });
+}
+
+void WorkspaceService::makeDirectory(const Principal& who, const std::string& id,
+                                     const std::string& path) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const Busy busy(*workspace, history_.clock);
+    access_.ask(workspace, path, [&] { workspace->agent()->makeDirectory(path); });
+}
+
+void WorkspaceService::moveFile(const Principal& who, const std::string& id,
+                                const std::string& from, const std::string& to) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const Busy busy(*workspace, history_.clock);
+    access_.ask(workspace, from, [&] { workspace->agent()->move(from, to); });
+}
+
+void WorkspaceService::removeFile(const Principal& who, const std::string& id,
+                                  const std::string& path, bool recursive) {
+    const std::shared_ptr<Workspace> workspace = access_.require(who, id);
+    const Busy busy(*workspace, history_.clock);
+    access_.ask(workspace, path, [&] { workspace->agent()->remove(path, recursive); });
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Error.h"
+#include "controller/spec/PoolSpec.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::controller {
+
+/// What a claim asks its workspace to be held to, at most its pool's; nothing: what the pool has.
+struct ClaimLimits {
+    std::optional<std::uint32_t> milli_cpu = {};
+    std::optional<std::uint64_t> memory_bytes = {};
+    std::optional<std::uint32_t> pids = {};
+
+    bool empty() const { return !milli_cpu && !memory_bytes && !pids; }
+    bool within(const pool::SandboxLimits& limits) const;
+    /// `limits`, held to what was asked for and is less.
+    pool::SandboxLimits of(pool::SandboxLimits limits) const;
+};
+
+/// Why a named pool is too small: a field for each limit that is more than it has.
+Error tooSmall(const std::string& pool, const pool::SandboxLimits& has, const ClaimLimits& asked);
+/// Why none of these pools will do, which are all too small. Not empty.
+Error allTooSmall(const std::vector<PoolPtr>& pools, const ClaimLimits& asked);
+/// Why a sandbox cannot be held to a limit.
+Error usesMore(const pool::LimitInUse& in_use, const ClaimLimits& asked);
+
+}  // namespace hearth::controller

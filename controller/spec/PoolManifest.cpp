@@ -1,0 +1,417 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/Error.h"
+#include "base/Fields.h"
+#include "base/Units.h"
+#include "controller/packages/PackageSpec.h"
+#include "controller/spec/PoolName.h"
+#include "controller/spec/PoolSpec.h"
+#include "pool/image/Reference.h"
+#include "pool/spec/LanguageName.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr const char* kApiVersion = "hearth.dev/v1alpha1";
+constexpr const char* kKind = "SandboxPool";
+// Caps of one pool (SECURITY T33): a mistyped number must not become a thousand containers.
+constexpr std::uint32_t kMostMembers = 1000;
+constexpr std::uint64_t kMostBytes = 1ULL << 40U;
+
+/// Sets what a manifest names, and leaves the rest as it is.
+class FieldReader : public Fields {
+public:
+    FieldReader(const Json& object, std::string pointer, const Wrong& wrong)
+        : Fields(object, std::move(pointer), wrong, Absent::Fine) {}
+    explicit FieldReader(Fields fields) : Fields(std::move(fields)) {}
+
+    FieldReader object(const char* key) { return FieldReader(Fields::object(key)); }
+    void text(const char* key, std::string& out) { put(Fields::text(key), out); }
+    void flag(const char* key, bool& out) { put(Fields::flag(key), out); }
+    void number(const char* key, std::uint32_t& out, std::uint32_t most) {
+        put(Fields::number(key, 0, most), out);
+    }
+    template <typename Enum, std::size_t N>
+    void choice(const char* key, Enum& out, const Texts<Enum, N>& texts) {
+        put(Fields::choice(key, texts), out);
+    }
+
+    void bytes(const char* key, std::uint64_t& out, std::uint64_t least) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        std::optional<std::uint64_t> parsed;
+        if (value->is_string()) parsed = parseBytes(value->get<std::string>());
+        if (value->is_number_unsigned()) parsed = value->get<std::uint64_t>();
+        if (!parsed || *parsed < least || *parsed > kMostBytes) {
+            return complain(
+                key, "must be a size of at least " + formatBytes(least) + ", such as \"512Mi\"");
+        }
+        out = *parsed;
+    }
+
+    void cpu(const char* key, std::uint32_t& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        std::optional<std::uint32_t> parsed;
+        if (value->is_string()) parsed = parseMilliCpu(value->get<std::string>());
+        if (value->is_number()) parsed = parseMilliCpu(value->dump());
+        if (!parsed || *parsed < 10 || *parsed > 1'000'000) {
+            return complain(key, R"(must be cores, such as "1", "0.5" or "500m")");
+        }
+        out = *parsed;
+    }
+
+    void duration(const char* key, std::chrono::milliseconds& out) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        std::optional<std::chrono::milliseconds> parsed;
+        if (value->is_string()) parsed = parseDuration(value->get<std::string>());
+        if (value->is_number_unsigned() && value->get<std::uint64_t>() == 0) {
+            parsed = std::chrono::milliseconds(0);
+        }
+        if (!parsed) return complain(key, R"(must be a duration, such as "90s" or "10m")");
+        out = *parsed;
+    }
+
+    void texts(const char* key, std::vector<std::string>& out, std::size_t most,
+               bool (*valid)(const std::string&), const char* what) {
+        items(key, most, [&](const Json& item, const std::string& at) {
+            if (item.is_string() && valid(item.get<std::string>())) {
+                out.push_back(item.get<std::string>());
+            } else {
+                tell({at, std::string("must be ") + what});
+            }
+        });
+    }
+
+    /// A field of a later version: only its default is taken.
+    void onlyDefault(const char* key, const Json& fallback, const char* why) {
+        const Json* value = find(key);
+        if (value == nullptr || *value == fallback) return;
+        complain(key, std::string("not supported yet: ") + why);
+    }
+
+private:
+    template <typename From, typename To>
+    static void put(const std::optional<From>& value, To& out) {
+        if (value) out = static_cast<To>(*value);
+    }
+};
+
+constexpr Texts<OnEmpty, 3> kOnEmpty{{"Queue", "Create", "Fail"}};
+constexpr Texts<pool::Storage, 2> kStorage{{"Disk", "Memory"}};
+/// A shorter silence is one of a busy machine.
+constexpr auto kLeastSilence = std::chrono::seconds(10);
+constexpr std::size_t kMostAllowed = 256;
+constexpr std::size_t kMostCredentials = 32;
+
+/// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
+/// its registry makes of it (SECURITY T34).
+void checkImage(FieldReader& spec, const PoolSpec& out) {
+    if (out.image.empty() || pool::image::isImageName(out.image) ||
+        pool::image::isDigest(out.image)) {
+        return;
+    }
+    const auto reference = pool::image::parseReference(out.image);
+    if (!reference) {
+        spec.complain("image",
+                      "must be a name in the image store, repository@sha256:… or sha256:…");
+    } else if (reference->digest.empty() && !out.allow_tags) {
+        spec.complain("image",
+                      "names a tag, which may come to mean another image: use the name that "
+                      "`hearth image list` shows, pin it as " +
+                          reference->repository + "@sha256:…, or set template.allowTags: true");
+    }
+}
+
+bool isLanguage(const std::string& name) {
+    return pool::isLanguageName(name);
+}
+
+/// A dotted name, as an import statement has it.
+bool isModule(const std::string& name) {
+    bool begins = true;
+    for (const char c : name) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (begins ? !letter : !letter && c != '.' && (c < '0' || c > '9')) return false;
+        begins = c == '.';
+    }
+    return !begins && name.size() <= 200;
+}
+
+constexpr std::size_t kMostPackages = 100;
+
+bool isPackage(const std::string& spec) {
+    return !wrongSpec(spec, "pip");
+}
+
+bool isArgument(const std::string& text) {
+    return text.size() < 4096 && text.find('\0') == std::string::npos;
+}
+
+bool isAllowed(const std::string& entry) {
+    return !broker::AllowList::wrong(entry);
+}
+
+void readCredentials(FieldReader& network, PoolSpec& out) {
+    const broker::NetworkPolicy policy{out.network, {broker::AllowList(out.network_allow)}};
+    network.items("credentials", kMostCredentials, [&](const Json& json, const std::string& at) {
+        std::vector<FieldError> errors;
+        broker::Credential one =
+            broker::readCredential(json, broker::CredentialSource::Pool, at, errors);
+        if (errors.empty() && !policy.allows(one.destination)) {
+            errors.push_back({at + "/host", one.destination.text() + " is not in `allow`"});
+        }
+        for (const broker::Credential& other : out.network_credentials) {
+            if (broker::collide(one, other)) errors.push_back({at, "sets what another one sets"});
+        }
+        for (FieldError& error : errors) network.tell(std::move(error));
+        out.network_credentials.push_back(std::move(one));
+    });
+}
+
+void readNetwork(FieldReader network, PoolSpec& out) {
+    network.choice("mode", out.network, broker::kNetworkModes);
+    network.texts("allow", out.network_allow, kMostAllowed, isAllowed,
+                  "a host (api.example.com, *.example.com) or a range of addresses "
+                  "(203.0.113.0/24), with or without :port");
+    const bool egress = out.network == broker::NetworkMode::Egress;
+    if (egress && out.network_allow.empty()) {
+        network.complain("allow", "must name what Egress may reach");
+    }
+    if (!egress && !out.network_allow.empty()) {
+        network.complain("allow", "needs mode Egress");
+    }
+    readCredentials(network, out);
+    network.finish();
+}
+
+void readPrewarm(FieldReader prewarm, PoolSpec& out) {
+    prewarm.texts("languages", out.prewarm_languages, 16, isLanguage, "a language's name");
+    prewarm.texts("imports", out.prewarm_imports, 64, isModule,
+                  "a Python module's name, such as \"numpy\"");
+    prewarm.texts("packages", out.prewarm_packages, kMostPackages, isPackage,
+                  "a package as pip takes it from an index, such as \"numpy==2.1\"");
+    prewarm.texts("command", out.prewarm_command, 64, isArgument, "a word without NUL");
+    prewarm.duration("timeout", out.prewarm_timeout);
+    const auto python =
+        std::find(out.prewarm_languages.begin(), out.prewarm_languages.end(), "python");
+    if (!out.prewarm_imports.empty() && out.prewarm_languages.empty()) {
+        out.prewarm_languages = {"python"};
+    } else if (!out.prewarm_imports.empty() && python == out.prewarm_languages.end()) {
+        prewarm.complain("imports", "are Python's, which is not among the languages");
+    }
+    if (!out.prewarm_command.empty() && out.prewarm_command.front().empty()) {
+        prewarm.complain("command/0", "must name a program");
+    }
+    if (out.prewarm_timeout < std::chrono::seconds(1) ||
+        out.prewarm_timeout > std::chrono::minutes(10)) {
+        prewarm.complain("timeout", "must be from 1s to 10m");
+    }
+    prewarm.finish();
+}
+
+void readTemplate(FieldReader spec, PoolSpec& out) {
+    spec.text("image", out.image);
+    spec.flag("allowTags", out.allow_tags);
+    checkImage(spec, out);
+    spec.choice("storage", out.storage, kStorage);
+    FieldReader resources = spec.object("resources");
+    resources.cpu("cpu", out.limits.milli_cpu);
+    resources.bytes("memory", out.limits.memory_bytes, 32ULL << 20U);
+    resources.number("pids", out.limits.pids, 32'768);
+    resources.bytes("workspace", out.limits.workspace_bytes, 4ULL << 20U);
+    resources.bytes("tmp", out.limits.tmp_bytes, 1ULL << 20U);
+    if (out.limits.pids < 8) resources.complain("pids", "must be at least 8");
+    // Memory file systems must leave room for processes (SECURITY T15).
+    const std::uint64_t in_memory =
+        out.limits.tmp_bytes +
+        (out.storage == pool::Storage::Memory ? out.limits.workspace_bytes : 0);
+    if (in_memory > out.limits.memory_bytes / 10 * 6) {
+        resources.complain("tmp", "file systems in memory may take at most 60% of memory");
+    }
+    resources.finish();
+    FieldReader gpu = spec.object("gpu");
+    gpu.onlyDefault("count", 0, "GPU pools");
+    gpu.onlyDefault("product", Json::array(), "GPU pools");
+    gpu.onlyDefault("sharing", "Exclusive", "GPU pools");
+    gpu.finish();
+    readNetwork(spec.object("network"), out);
+    readPrewarm(spec.object("prewarm"), out);
+    spec.onlyDefault("runtimeClass", "", "runtime classes");
+    spec.onlyDefault("podTemplate", Json::object(), "the kubernetes runtime");
+    spec.finish();
+}
+
+void readSpec(FieldReader spec, PoolSpec& out) {
+    readTemplate(spec.object("template"), out);
+    FieldReader warm = spec.object("warm");
+    warm.number("min", out.warm_min, kMostMembers);
+    warm.number("max", out.warm_max, kMostMembers);
+    warm.number("parallelCreates", out.parallel_creates, 16);
+    warm.duration("maxAge", out.max_age);
+    if (out.warm_min > out.warm_max) warm.complain("min", "must not be above max");
+    if (out.parallel_creates == 0) warm.complain("parallelCreates", "must be at least 1");
+    warm.finish();
+    FieldReader sizing = spec.object("sizing");
+    sizing.onlyDefault("mode", "Static", "predictive sizing");
+    sizing.find("missRate");
+    sizing.finish();
+    spec.onlyDefault("schedules", Json::array(), "schedules");
+    FieldReader empty = spec.object("onEmpty");
+    empty.choice("action", out.on_empty, kOnEmpty);
+    empty.duration("maxWait", out.max_wait);
+    empty.number("maxQueue", out.max_queue, 10'000);
+    if (out.max_wait > std::chrono::minutes(10)) empty.complain("maxWait", "at most 10m");
+    empty.finish();
+    FieldReader lifecycle = spec.object("lifecycle");
+    lifecycle.duration("idleTimeout", out.idle_timeout);
+    lifecycle.duration("maxLifetime", out.max_lifetime);
+    lifecycle.duration("silenceTimeout", out.silence_timeout);
+    if (out.silence_timeout.count() > 0 && out.silence_timeout < kLeastSilence) {
+        lifecycle.complain("silenceTimeout", "must be at least 10s, or 0 for no limit");
+    }
+    lifecycle.onlyDefault("onIdle", "Reclaim", "pausing");
+    lifecycle.onlyDefault("countRunningWork", true, "ignoring running work");
+    lifecycle.finish();
+    FieldReader limits = spec.object("limits");
+    limits.number("members", out.max_members, kMostMembers);
+    limits.number("perTenant", out.per_tenant, kMostMembers);
+    limits.finish();
+    spec.finish();
+}
+
+std::string textAt(const Json& document, const char* pointer) {
+    const Json::json_pointer at(pointer);
+    return document.contains(at) && document[at].is_string() ? document[at].get<std::string>() : "";
+}
+
+[[noreturn]] void refuse(std::vector<FieldError> errors) {
+    const bool unsupported = std::all_of(errors.begin(), errors.end(), [](const FieldError& error) {
+        return error.reason.starts_with("not supported yet");
+    });
+    Error error(
+        unsupported ? ErrorCode::Unsupported : ErrorCode::InvalidSpec,
+        "the pool manifest is not valid: " + errors.front().pointer + " " + errors.front().reason);
+    for (FieldError& each : errors) error.field(std::move(each.pointer), std::move(each.reason));
+    throw error;
+}
+
+}  // namespace
+
+Pool parsePool(const Json& document) {
+    std::vector<FieldError> errors;
+    Pool pool;
+    const Fields::Wrong wrong = [&](FieldError error) { errors.push_back(std::move(error)); };
+    FieldReader top(document, "", wrong);
+    if (!document.is_object()) refuse({{"", "a manifest must be an object"}});
+    std::string api_version;
+    std::string kind;
+    top.text("apiVersion", api_version);
+    top.text("kind", kind);
+    if (api_version != kApiVersion) {
+        top.complain("apiVersion", std::string("must be ") + kApiVersion);
+    }
+    if (kind != kKind) top.complain("kind", std::string("must be ") + kKind);
+    FieldReader metadata = top.object("metadata");
+    metadata.text("name", pool.name);
+    if (!isPoolName(pool.name)) {
+        metadata.complain("name", kPoolNameRule);
+    }
+    // What the server wrote may come back with the rest of the object.
+    for (const char* written :
+         {"generation", "resourceVersion", "createdAt", "deleting", "onDemand"}) {
+        metadata.find(written);
+    }
+    metadata.finish();
+    readSpec(top.object("spec"), pool.spec);
+    if (pool.spec.image.empty()) {
+        errors.push_back({"/spec/template/image", "is required: a name under the images folder"});
+    }
+    top.find("status");
+    top.finish();
+    if (!errors.empty()) refuse(std::move(errors));
+    return pool;
+}
+
+Pool storedPool(const Json& document) {
+    Pool pool;
+    try {
+        pool = parsePool(document);
+    } catch (const Error& e) {
+        std::string why = e.what();
+        Json tagged = document;
+        try {
+            // What older versions let pass: a tag without the word that it may change.
+            tagged.at("spec").at("template")["allowTags"] = true;
+            pool = parsePool(tagged);
+            pool.spec.allow_tags = false;
+        } catch (const std::exception&) {
+            pool = Pool{};
+            pool.name = textAt(document, "/metadata/name");
+            if (!isPoolName(pool.name)) throw Error(e);
+            pool.spec.image = textAt(document, "/spec/template/image");
+        }
+        pool.refused = std::move(why);
+    }
+    pool.on_demand = textAt(document, "/metadata/onDemand");
+    return pool;
+}
+
+Json storedDocument(const Pool& pool) {
+    Json document = poolDocument(pool.name, pool.spec);
+    if (!pool.on_demand.empty()) document["metadata"]["onDemand"] = pool.on_demand;
+    return document;
+}
+
+Json poolDocument(const std::string& name, const PoolSpec& spec) {
+    Json credentials = Json::array();
+    for (const broker::Credential& credential : spec.network_credentials) {
+        credentials.push_back(broker::credentialJson(credential));
+    }
+    return {{"apiVersion", kApiVersion},
+            {"kind", kKind},
+            {"metadata", {{"name", name}}},
+            {"spec",
+             {{"template",
+               {{"image", spec.image},
+                {"allowTags", spec.allow_tags},
+                {"resources",
+                 {{"cpu", formatMilliCpu(spec.limits.milli_cpu)},
+                  {"memory", formatBytes(spec.limits.memory_bytes)},
+                  {"pids", spec.limits.pids},
+                  {"workspace", formatBytes(spec.limits.workspace_bytes)},
+                  {"tmp", formatBytes(spec.limits.tmp_bytes)}}},
+                {"storage", kStorage.of(spec.storage)},
+                {"network",
+                 {{"mode", broker::kNetworkModes.of(spec.network)},
+                  {"allow", spec.network_allow},
+                  {"credentials", std::move(credentials)}}},
+                {"prewarm",
+                 {{"languages", spec.prewarm_languages},
+                  {"imports", spec.prewarm_imports},
+                  {"packages", spec.prewarm_packages},
+                  {"command", spec.prewarm_command},
+                  {"timeout", formatDuration(spec.prewarm_timeout)}}}}},
+              {"warm",
+               {{"min", spec.warm_min},
+                {"max", spec.warm_max},
+                {"parallelCreates", spec.parallel_creates},
+                {"maxAge", formatDuration(spec.max_age)}}},
+              {"sizing", {{"mode", "Static"}}},
+              {"onEmpty",
+               {{"action", kOnEmpty.of(spec.on_empty)},
+                {"maxWait", formatDuration(spec.max_wait)},
+                {"maxQueue", spec.max_queue}}},
+              {"lifecycle",
+               {{"idleTimeout", formatDuration(spec.idle_timeout)},
+                {"maxLifetime", formatDuration(spec.max_lifetime)},
+                {"silenceTimeout", formatDuration(spec.silence_timeout)},
+                {"onIdle", "Reclaim"},
+                {"countRunningWork", true}}},
+              {"limits", {{"members", spec.max_members}, {"perTenant", spec.per_tenant}}}}}};
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Json.h"
+#include "controller/egress/policy/Credential.h"
+#include "controller/egress/policy/NetworkPolicy.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::controller {
+
+enum class OnEmpty { Queue, Create, Fail };
+
+/// What a manifest declares (DESIGN section 9), validated, with its defaults filled in.
+struct PoolSpec {
+    // template
+    std::string image;        ///< a name in the store, a reference or a digest
+    bool allow_tags = false;  ///< the reference may be a tag, whose meaning can change
+    pool::SandboxLimits limits;
+    pool::Storage storage = pool::Storage::Disk;
+    broker::NetworkMode network = broker::NetworkMode::None;
+    std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
+    std::vector<broker::Credential> network_credentials;  ///< what requests to there carry
+    // template.prewarm: what a sandbox does before it is Ready
+    std::vector<std::string> prewarm_languages;  ///< whose interpreters are kept ready
+    std::vector<std::string> prewarm_imports;    ///< Python modules they have imported
+    std::vector<std::string> prewarm_packages;   ///< pip specifiers: installed in its layer
+    std::vector<std::string> prewarm_command;    ///< an argument vector, run once
+    std::chrono::milliseconds prewarm_timeout = std::chrono::seconds(60);
+    // warm
+    std::uint32_t warm_min = 2;
+    std::uint32_t warm_max = 20;
+    std::uint32_t parallel_creates = 2;
+    std::chrono::milliseconds max_age = std::chrono::hours(24);
+    // onEmpty
+    OnEmpty on_empty = OnEmpty::Queue;
+    std::chrono::milliseconds max_wait = std::chrono::seconds(30);
+    std::uint32_t max_queue = 64;
+    // lifecycle
+    std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
+    std::chrono::milliseconds max_lifetime = std::chrono::hours(4);
+    /// How long a sandbox with a workspace may live and not answer; zero: as long as it lives.
+    std::chrono::milliseconds silence_timeout = std::chrono::minutes(5);
+    // limits
+    std::uint32_t max_members = 100;
+    std::uint32_t per_tenant = 10;
+
+    bool operator==(const PoolSpec&) const = default;
+};
+
+/// What the names of pools that the server makes for claims begin with; no declared one may.
+inline constexpr std::string_view kOnDemandPrefix = "ondemand-";
+inline bool isOnDemandName(std::string_view name) {
+    return name.starts_with(kOnDemandPrefix);
+}
+
+/// A declared pool: the object that SpecStore keeps.
+struct Pool {
+    std::string name;
+    PoolSpec spec;
+    std::int64_t generation = 1;        ///< rises when the spec changes
+    std::int64_t resource_version = 1;  ///< rises with every change
+    std::int64_t created_unix_ms = 0;
+    bool deleting = false;  ///< its sandboxes are being ended
+    /// Why nothing is made of it: it was stored by another version, and this one refuses it. Empty
+    /// for every other pool.
+    std::string refused = {};
+    /// The reference that claims asked for, where the server itself made the pool for them; empty
+    /// for a declared one.
+    std::string on_demand = {};
+};
+/// Who reads pools shares them: a change makes a new one.
+using PoolPtr = std::shared_ptr<const Pool>;
+
+/// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
+/// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that DESIGN names and this
+/// version cannot honour yet (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are
+/// Error(Unsupported) unless they hold their default.
+Pool parsePool(const Json& document);
+
+/// What the journal holds of a pool. A manifest that parsePool() refuses becomes a pool of that
+/// name that says so in `refused`, with as much of its spec as is understood: it must be seen to be
+/// mended. Throws Error where not even the name is readable.
+Pool storedPool(const Json& document);
+
+/// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,
+/// 20,000 values with aliases counted where they stand. `source` is the file's name in messages.
+std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source);
+
+/// The manifest of a pool, `{apiVersion, kind, metadata, spec}`, with every default written out.
+Json poolDocument(const std::string& name, const PoolSpec& spec);
+/// The same, for storedPool().
+Json storedDocument(const Pool& pool);
+
+}  // namespace hearth::controller

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "base/Digest.h"
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::controller {
+
+/// Names what a sandbox is made from: equal templates give equal hashes, so a change of `warm` or
+/// `limits` replaces no sandbox. Of packages only what they came to counts, the digest of its
+/// layer: one that was asked for in other words is the same.
+inline std::string templateHash(const PoolSpec& spec, const std::string& layer) {
+    const pool::SandboxLimits& l = spec.limits;
+    std::string text = spec.image;
+    for (const std::uint64_t part :
+         {std::uint64_t{l.milli_cpu}, l.memory_bytes, std::uint64_t{l.pids}, l.workspace_bytes,
+          l.tmp_bytes, static_cast<std::uint64_t>(spec.storage)}) {
+        text += '/' + std::to_string(part);
+    }
+    // Only where there is some: what a server without prewarm made stays good.
+    const auto list = [&text](const char* name, const std::vector<std::string>& words) {
+        if (words.empty()) return;
+        text += std::string("/") + name;
+        for (const std::string& word : words) text += std::to_string(word.size()) + ":" + word;
+    };
+    list("languages", spec.prewarm_languages);
+    list("imports", spec.prewarm_imports);
+    list("command", spec.prewarm_command);
+    if (!layer.empty()) text += "/layer" + layer;
+    return toHex(sha256(text)).substr(0, 16);
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,197 @@
+#include "controller/store/Database.h"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
+
+#include "base/Error.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr const char* kSchema = R"(
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pools (
+    name TEXT PRIMARY KEY, document TEXT NOT NULL, generation INTEGER NOT NULL,
+    resource_version INTEGER NOT NULL, created_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tokens (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, role INTEGER NOT NULL,
+    hash TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS workspaces (
+    id TEXT PRIMARY KEY, tenant TEXT NOT NULL, pool TEXT NOT NULL, sandbox TEXT NOT NULL,
+    claim_id TEXT NOT NULL, fingerprint TEXT NOT NULL, name TEXT NOT NULL,
+    created_ms INTEGER NOT NULL, ended_ms INTEGER, reason TEXT) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS workspaces_by_claim ON workspaces (claim_id);
+CREATE INDEX IF NOT EXISTS workspaces_by_end ON workspaces (ended_ms, id);
+CREATE INDEX IF NOT EXISTS workspaces_ended_of ON workspaces (tenant, ended_ms, id)
+    WHERE ended_ms IS NOT NULL;
+CREATE TABLE IF NOT EXISTS executions (
+    id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    document TEXT NOT NULL, output BLOB NOT NULL, ended_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS executions_by_workspace ON executions (workspace);
+CREATE INDEX IF NOT EXISTS executions_by_end ON executions (ended_ms, id, workspace);
+CREATE TABLE IF NOT EXISTS outputs (
+    execution TEXT NOT NULL, kind INTEGER NOT NULL, place INTEGER NOT NULL, bytes BLOB NOT NULL,
+    PRIMARY KEY (execution, kind, place));
+CREATE TABLE IF NOT EXISTS kept (
+    execution TEXT PRIMARY KEY, tenant TEXT NOT NULL, bytes INTEGER NOT NULL,
+    shed INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS kept_by_tenant ON kept (shed, tenant, bytes);
+CREATE TABLE IF NOT EXISTS contexts (
+    id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, language TEXT NOT NULL,
+    name TEXT NOT NULL, cwd TEXT NOT NULL, fingerprint TEXT NOT NULL, created_ms INTEGER NOT NULL,
+    ended_ms INTEGER, reason TEXT) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS contexts_by_workspace ON contexts (workspace);
+CREATE INDEX IF NOT EXISTS contexts_by_end ON contexts (ended_ms);
+CREATE INDEX IF NOT EXISTS contexts_ended_of ON contexts (tenant, ended_ms, id)
+    WHERE ended_ms IS NOT NULL;
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, type TEXT NOT NULL, resource TEXT NOT NULL,
+    pool TEXT NOT NULL, tenant TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
+    trace TEXT NOT NULL);
+)";
+
+/// Also where a file of the database's own could not grow.
+bool isFull(sqlite3* handle, int code) {
+    if (code == SQLITE_FULL) return true;
+    if (code != SQLITE_IOERR && code != SQLITE_CANTOPEN) return false;
+    const int error = ::sqlite3_system_errno(handle);
+    return error == ENOSPC || error == EDQUOT;
+}
+
+/// The same statement may succeed later.
+bool mayPass(int code) {
+    return code == SQLITE_IOERR || code == SQLITE_BUSY || code == SQLITE_LOCKED ||
+           code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_NOMEM ||
+           code == SQLITE_PROTOCOL;
+}
+
+}  // namespace
+
+Statement::Statement(Database& database, std::string_view sql) : database_(database) {
+    if (::sqlite3_prepare_v2(database_.handle_, sql.data(), static_cast<int>(sql.size()),
+                             &statement_, nullptr) != SQLITE_OK) {
+        database_.fail("prepare");
+    }
+}
+
+Statement::~Statement() {
+    ::sqlite3_finalize(statement_);
+}
+
+Statement& Statement::bind(std::int64_t value) {
+    if (::sqlite3_bind_int64(statement_, next_++, value) != SQLITE_OK) database_.fail("bind");
+    return *this;
+}
+
+Statement& Statement::bind(std::string_view text) {
+    if (::sqlite3_bind_text(statement_, next_++, text.data(), static_cast<int>(text.size()),
+                            SQLITE_TRANSIENT) != SQLITE_OK) {
+        database_.fail("bind");
+    }
+    return *this;
+}
+
+Statement& Statement::bindBlob(std::string_view bytes) {
+    if (::sqlite3_bind_blob64(statement_, next_++, bytes.data(), bytes.size(), SQLITE_TRANSIENT) !=
+        SQLITE_OK) {
+        database_.fail("bind");
+    }
+    return *this;
+}
+
+Statement& Statement::bind(const std::optional<std::int64_t>& value) {
+    if (value) return bind(*value);
+    if (::sqlite3_bind_null(statement_, next_++) != SQLITE_OK) database_.fail("bind");
+    return *this;
+}
+
+bool Statement::step() {
+    const int code = ::sqlite3_step(statement_);
+    if (code == SQLITE_ROW) return true;
+    if (code != SQLITE_DONE) database_.fail("step");
+    return false;
+}
+
+void Statement::run() {
+    while (step()) {
+    }
+}
+
+std::int64_t Statement::integer(int column) const {
+    return ::sqlite3_column_int64(statement_, column);
+}
+
+std::string Statement::text(int column) const {
+    // column_blob before column_bytes: the order that SQLite documents.
+    const void* data = ::sqlite3_column_blob(statement_, column);
+    const int size = ::sqlite3_column_bytes(statement_, column);
+    return data == nullptr
+               ? std::string()
+               : std::string(static_cast<const char*>(data), static_cast<std::size_t>(size));
+}
+
+bool Statement::null(int column) const {
+    return ::sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+Database::Database(const std::string& path) {
+    open(path);
+}
+
+Database::~Database() {
+    close();
+}
+
+void Database::open(const std::string& path) {
+    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (::sqlite3_open_v2(path.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) {
+        close();
+        throw std::runtime_error("cannot open the data file " + path);
+    }
+    ::sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
+    try {
+        execute(kSchema);
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+void Database::close() noexcept {
+    ::sqlite3_close_v2(handle_);
+    handle_ = nullptr;
+}
+
+void Database::execute(const char* sql) {
+    if (::sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail("execute");
+}
+
+void Database::rollBack() noexcept {
+    if (handle_ == nullptr || ::sqlite3_get_autocommit(handle_) != 0) return;
+    // Where even that fails, the next BEGIN tells.
+    static_cast<void>(::sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr));
+}
+
+void Database::fail(std::string_view operation) const {
+    const std::string message = "data file: " + std::string(operation) + ": " +
+                                (handle_ == nullptr ? "closed" : ::sqlite3_errmsg(handle_));
+    const int code = handle_ == nullptr ? SQLITE_OK : ::sqlite3_errcode(handle_) & 0xFF;
+    if (isFull(handle_, code)) {
+        throw Error(ErrorCode::DiskFull, "the disk of the data directory is full")
+            .hint("an operator must free space there");
+    }
+    if (mayPass(code)) {
+        throw Error(ErrorCode::Unavailable, message)
+            .hint("an operator looks after the disk of the data directory")
+            .retryAfter(std::chrono::seconds(5));
+    }
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) throw DamagedDatabase(message);
+    throw std::runtime_error(message);
+}
+
+}  // namespace hearth::controller

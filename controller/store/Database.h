@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hearth::controller {
+
+/// How long a statement waits for another process that has the file.
+inline constexpr int kBusyTimeoutMs = 5000;
+
+class Database;
+
+/// The file is no database, or holds what cannot be: DatabaseFile sets it aside. A full disk or a
+/// busy file says nothing against the file.
+struct DamagedDatabase : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// One prepared statement, bound from left to right, then stepped. Not thread-safe; throws
+/// std::runtime_error with SQLite's message; Error(DiskFull) where the disk is full and
+/// Error(Unavailable) where it fails or the file is busy: both may pass.
+class Statement {
+public:
+    Statement(Database& database, std::string_view sql);
+    ~Statement();
+    Statement(const Statement&) = delete;
+    Statement& operator=(const Statement&) = delete;
+
+    Statement& bind(std::int64_t value);
+    Statement& bind(std::string_view text);
+    Statement& bindBlob(std::string_view bytes);
+    Statement& bind(const std::optional<std::int64_t>& value);
+    /// True while there is a row.
+    bool step();
+    /// Steps to the end.
+    void run();
+
+    std::int64_t integer(int column) const;
+    std::string text(int column) const;
+    bool null(int column) const;
+
+private:
+    Database& database_;
+    sqlite3_stmt* statement_ = nullptr;
+    int next_ = 1;
+};
+
+/// One connection to the data file: WAL, so that what was committed survives the process, and a
+/// reader never waits for the writer. Not thread-safe.
+class Database {
+public:
+    /// Creates the file and its tables if need be. Throws DamagedDatabase, here and in every later
+    /// access; the file stays as it is.
+    explicit Database(const std::string& path);
+    ~Database();
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    void execute(const char* sql);
+    /// Ends a transaction that failed; none is fine, as SQLite ends some by itself.
+    void rollBack() noexcept;
+
+private:
+    friend class Statement;
+    [[noreturn]] void fail(std::string_view operation) const;
+    void open(const std::string& path);
+    void close() noexcept;
+
+    sqlite3* handle_ = nullptr;
+};
+
+}  // namespace hearth::controller

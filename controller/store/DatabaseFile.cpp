@@ -1,0 +1,190 @@
+#include "controller/store/DatabaseFile.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "base/Error.h"
+#include "base/Fd.h"
+#include "controller/store/Database.h"
+
+namespace hearth::controller {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostKept = 3;
+constexpr std::string_view kDamaged = ".damaged-";
+constexpr std::string_view kWal = "-wal";
+
+/// What a start reads: all but executions and their output, which may be gigabytes.
+constexpr std::array kChecked{"PRAGMA quick_check('tokens')",   "PRAGMA quick_check('pools')",
+                              "PRAGMA quick_check('meta')",     "PRAGMA quick_check('workspaces')",
+                              "PRAGMA quick_check('contexts')", "PRAGMA quick_check('events')"};
+
+/// What a check says but "ok", or the error of a file that is none. Any other error (a busy file, a
+/// table of a later version) says nothing against the file.
+std::optional<std::string> firstFault(sqlite3* database, const char* pragma) {
+    std::string said;
+    const auto take = [](void* target, int count, char** texts, char**) {
+        auto& text = *static_cast<std::string*>(target);
+        if (text.empty() && count > 0 && texts[0] != nullptr) text = texts[0];
+        return 0;
+    };
+    const int code = ::sqlite3_exec(database, pragma, take, &said, nullptr);
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return ::sqlite3_errmsg(database);
+    if (code != SQLITE_OK || said.empty() || said == "ok") return std::nullopt;
+    return said;
+}
+
+bool holdsAnything(const std::string& path) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(path, error);
+    // What cannot be looked at is not lost: opening it tells why.
+    return error ? error != std::errc::no_such_file_or_directory : size > 0;
+}
+
+void syncFolderOf(const std::string& path) {
+    const std::string folder = fs::path(path).parent_path().string();
+    const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || ::fsync(fd.get()) != 0) throwErrno("sync", folder);
+}
+
+/// A name that sorts behind those of before, whatever the clock says.
+std::string nameAside(const std::string& path) {
+    std::int64_t at = std::time(nullptr);
+    for (const std::string& name : DatabaseFile::setAsideFiles(path)) {
+        const std::size_t dash = name.rfind('-') + 1;
+        std::int64_t taken = 0;
+        const char* end = name.data() + name.size();
+        const auto [stop, error] = std::from_chars(name.data() + dash, end, taken);
+        if (error == std::errc{} && stop == end) at = std::max(at, taken + 1);
+    }
+    return path + std::string(kDamaged) + std::to_string(at);
+}
+
+}  // namespace
+
+namespace {
+
+/// Found twice: one read that fails (a disk that hiccups) is told by SQLite as damage, too.
+std::optional<std::string> lastingFault(const std::string& path, bool thorough) {
+    const auto found = DatabaseFile::fault(path, thorough);
+    return found ? DatabaseFile::fault(path, thorough) : std::nullopt;
+}
+
+}  // namespace
+
+DatabaseFile::DatabaseFile(std::string path, bool expected, metrics::Log& log,
+                           metrics::Metrics& metrics)
+    : path_(std::move(path)), log_(log), metrics_(metrics) {
+    const std::string suspect = suspectPath(path_);
+    if (!holdsAnything(path_)) {
+        begun_anew_ = true;
+        // Left alone it could be taken for the new file's.
+        if (fs::exists(path_ + std::string(kWal)))
+            setAside("the database is missing, its WAL is there");
+        if (expected) {
+            metrics_.databaseDamage("missing");
+            log_.error("database.missing",
+                       {{"path", path_},
+                        {"lost", "tokens, declared pools and history"},
+                        {"hint", "stop the server and put a copy back, or declare them anew"}});
+        }
+    } else if (std::error_code none; fs::is_directory(path_, none)) {
+        setAside("it is a folder");
+        begun_anew_ = true;
+    } else if (const auto found = lastingFault(path_, fs::exists(suspect))) {
+        setAside(*found);
+        begun_anew_ = true;
+    }
+    std::error_code none;  // looked at again at the next start
+    fs::remove(suspect, none);
+}
+
+std::optional<std::string> DatabaseFile::fault(const std::string& path, bool thorough) {
+    sqlite3* opened = nullptr;
+    // To read only: closing it then leaves the WAL as it is, for whoever inspects a damaged one.
+    const int code = ::sqlite3_open_v2(path.c_str(), &opened,
+                                       SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+    const std::unique_ptr<sqlite3, decltype(&::sqlite3_close_v2)> database(opened,
+                                                                           &::sqlite3_close_v2);
+    if (code != SQLITE_OK) return std::nullopt;  // opening it to write tells why
+    ::sqlite3_busy_timeout(opened, kBusyTimeoutMs);
+    if (thorough) return firstFault(opened, "PRAGMA integrity_check(1)");
+    for (const char* pragma : kChecked) {
+        if (auto found = firstFault(opened, pragma)) return found;
+    }
+    return std::nullopt;
+}
+
+void DatabaseFile::setAside(const std::string& why) {
+    const std::string aside = nameAside(path_);
+    // The database first: without it a WAL is nothing, but without its WAL an older state of the
+    // database, with tokens that were revoked since, could come back.
+    if (fs::exists(path_)) fs::rename(path_, aside);
+    if (fs::exists(path_ + std::string(kWal))) {
+        fs::rename(path_ + std::string(kWal), aside + std::string(kWal));
+    }
+    fs::remove(path_ + "-shm");
+    syncFolderOf(path_);
+    metrics_.databaseDamage("start");
+    log_.error(
+        "database.damaged",
+        {{"error", why},
+         {"kept_as", aside},
+         {"lost", "tokens, declared pools and history"},
+         {"hint", "a new database is begun; look into the old one with sqlite3 and .recover"}});
+    dropOldest();
+}
+
+void DatabaseFile::dropOldest() const {
+    const std::vector<std::string> kept = setAsideFiles(path_);
+    const fs::path folder = fs::path(path_).parent_path();
+    for (std::size_t i = 0; i + kMostKept < kept.size(); ++i) {
+        std::error_code none;  // one file too many harms nobody
+        fs::remove_all(folder / kept[i], none);
+        fs::remove(folder / (kept[i] + std::string(kWal)), none);
+    }
+}
+
+void DatabaseFile::damaged(std::string_view what) {
+    metrics_.databaseDamage("running");
+    if (told_.exchange(true)) return;
+    log_.error("database.damaged",
+               {{"error", what},
+                {"path", path_},
+                {"hint",
+                 "start the server again: it checks the database, keeps a damaged one for "
+                 "inspection and begins a new one"}});
+    const std::string suspect = suspectPath(path_);
+    const Fd fd(::open(suspect.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd || ::fsync(fd.get()) != 0) {
+        log_.error("database.suspect_not_noted", {{"path", suspect}});
+    }
+}
+
+std::vector<std::string> DatabaseFile::setAsideFiles(const std::string& path) {
+    const fs::path whole(path);
+    const std::string prefix = whole.filename().string() + std::string(kDamaged);
+    std::vector<std::string> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(whole.parent_path())) {
+        std::string name = entry.path().filename().string();
+        if (!name.starts_with(prefix)) continue;
+        if (name.ends_with(kWal)) name.resize(name.size() - kWal.size());
+        names.push_back(std::move(name));
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+}  // namespace hearth::controller

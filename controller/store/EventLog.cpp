@@ -1,0 +1,64 @@
+#include "controller/store/EventLog.h"
+
+#include <algorithm>
+
+namespace hearth::controller {
+namespace {
+
+constexpr std::size_t kRecent = 1000;
+
+bool visible(const Principal& who, const Event& event) {
+    return who.atLeast(Role::Operator) || (!event.tenant.empty() && event.tenant == who.tenant);
+}
+
+}  // namespace
+
+EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), clock_(clock) {
+    journal_.read([this](Database& database) {
+        Statement row(database,
+                      "SELECT id, time_ms, type, resource, pool, tenant, reason, message, trace "
+                      "FROM events ORDER BY id DESC LIMIT ?");
+        row.bind(static_cast<std::int64_t>(kRecent));
+        while (row.step()) {
+            recent_.push_front({static_cast<std::uint64_t>(row.integer(0)),
+                                formatRfc3339(fromUnixMillis(row.integer(1))), row.text(2),
+                                row.text(3), row.text(4), row.text(5), row.text(6), row.text(7),
+                                row.text(8)});
+        }
+    });
+    // Without history the wall clock keeps ids increasing across restarts.
+    last_id_ = recent_.empty() ? static_cast<std::uint64_t>(toUnixMillis(clock_.wall())) * 1000
+                               : recent_.back().id;
+}
+
+void EventLog::publish(Event event) {
+    const WallTime now = clock_.wall();
+    event.time = formatRfc3339(now);
+    {
+        const std::lock_guard lock(mutex_);
+        event.id = ++last_id_;
+        recent_.push_back(event);
+        if (recent_.size() > kRecent) recent_.pop_front();
+    }
+    journal_.record(event, toUnixMillis(now));
+    subscribers_.notify();
+}
+
+std::vector<Event> EventLog::list(const Principal& who, const EventQuery& query) {
+    std::vector<Event> found;
+    const std::lock_guard lock(mutex_);
+    for (const Event& event : recent_) {
+        if (event.id <= query.since || !visible(who, event)) continue;
+        if (!query.type.empty() && event.type != query.type) continue;
+        if (!query.resource.empty() && event.resource != query.resource) continue;
+        found.push_back(event);
+        if (found.size() >= query.limit) break;
+    }
+    return found;
+}
+
+std::shared_ptr<void> EventLog::subscribe(std::function<void()> changed) {
+    return subscribers_.add(std::move(changed));
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "base/Clock.h"
+#include "controller/store/EventLog.h"
+#include "controller/store/Journal.h"
+#include "metrics/Log.h"
+#include "metrics/Metrics.h"
+
+namespace hearth::controller {
+
+/// Where the parts of the controller write down what has happened, and the clock that dates it.
+/// All of it outlives whoever holds this.
+struct History {
+    Journal& journal;
+    EventLog& events;
+    metrics::Metrics& metrics;
+    metrics::Log& log;
+    const Clock& clock;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,516 @@
+#include "controller/store/Journal.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/Error.h"
+#include "base/Json.h"
+#include "base/ScopeExit.h"
+#include "controller/store/DatabaseFile.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr auto kRoomAgain = std::chrono::seconds(5);
+/// While results wait, a tenant may have its share of them, and all together so many times as much.
+constexpr std::uint64_t kShares = 8;
+constexpr std::uint64_t kMostTimes = 4;
+constexpr std::size_t kPruneSlice = 256;
+constexpr auto kPruneEvery = std::chrono::minutes(5);
+/// History is written behind the answers; who reads it waits for what was queued before.
+constexpr auto kReadYourWrites = std::chrono::seconds(1);
+/// A list has no longer outputs in it.
+constexpr std::int64_t kListedOutput = 64LL << 10U;
+
+WorkspaceRecord workspaceRow(const Statement& row) {
+    WorkspaceRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
+                           row.text(5), row.text(6), row.integer(7), std::nullopt, row.text(9)};
+    if (!row.null(8)) record.ended_ms = row.integer(8);
+    return record;
+}
+
+ContextRecord contextRow(const Statement& row) {
+    ContextRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
+                         row.text(5), row.text(6), row.integer(7), std::nullopt, row.text(9)};
+    if (!row.null(8)) record.ended_ms = row.integer(8);
+    return record;
+}
+
+ExecutionRecord executionRow(const Statement& row) {
+    return {row.text(0), row.text(1), row.text(2),   row.text(3),
+            row.text(4), row.text(5), row.integer(6)};
+}
+
+constexpr const char* kWorkspaceColumns =
+    "SELECT id, tenant, pool, sandbox, claim_id, fingerprint, name, created_ms, ended_ms, reason "
+    "FROM workspaces WHERE ";
+constexpr const char* kContextColumns =
+    "SELECT id, workspace, tenant, language, name, cwd, fingerprint, created_ms, ended_ms, reason "
+    "FROM contexts WHERE ";
+constexpr const char* kExecutionColumns =
+    "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms FROM executions WHERE ";
+
+/// Whose rows a statement returned, and how many of each.
+using Tenants = std::map<std::string, std::int64_t>;
+
+Tenants tenantsOf(Statement& rows) {
+    Tenants tenants;
+    while (rows.step()) ++tenants[rows.text(0)];
+    return tenants;
+}
+
+void dropOutput(Database& database, const std::string& id) {
+    Statement(database, "DELETE FROM outputs WHERE execution = ?").bind(id).run();
+}
+
+}  // namespace
+
+Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
+                 const JournalLimits& limits)
+    : clock_(clock),
+      log_(log),
+      limits_(limits),
+      writer_(path),
+      reader_(path),
+      pruner_(kPruneSlice, limits.ended),
+      kept_(limits.output, log),
+      writer_thread_([this](const auto& items) { commit(items); }, limits.reserve, log,
+                     limits.metrics) {
+    try {
+        writeNow([this](Database& database) { kept_.catchUp(database); });
+    } catch (const std::exception& e) {  // the next start tries again
+        log.warn("journal.kept_not_counted", {{"error", e.what()}});
+    }
+}
+
+void Journal::write(Write write, Written written, std::size_t bytes) {
+    writer_thread_.add({std::move(write), std::move(written), bytes});
+}
+
+void Journal::writeOf(const std::string& tenant, std::size_t bytes, Write write) {
+    bytes += kRecordSize;
+    waiting_.add(tenant, bytes);
+    this->write(
+        std::move(write), [this, tenant, bytes](bool) { waiting_.remove(tenant, bytes); }, bytes);
+}
+
+void Journal::requireRoom(const std::string& tenant) const {
+    if (!full()) return;
+    const bool last_reserve = writer_thread_.pendingBytes() >= kMostTimes * limits_.pending;
+    if (!last_reserve && waiting_.of(tenant) < limits_.pending / kShares) return;
+    throw Error(ErrorCode::Unavailable,
+                "results of earlier work wait for the disk of the data directory, which is full "
+                "or slow")
+        .hint("try again after Retry-After; if it stays, an operator frees space there")
+        .retryAfter(kRoomAgain);
+}
+
+std::uint64_t Journal::Waiting::of(const std::string& tenant) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = bytes_.find(tenant);
+    return found == bytes_.end() ? 0 : found->second;
+}
+
+void Journal::Waiting::add(const std::string& tenant, std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_[tenant] += bytes;
+}
+
+void Journal::Waiting::remove(const std::string& tenant, std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = bytes_.find(tenant);
+    if (found != bytes_.end() && (found->second -= bytes) == 0) bytes_.erase(found);
+}
+
+void Journal::writeNow(const Write& write) {
+    const std::lock_guard lock(writer_mutex_);
+    transact(write);
+}
+
+void Journal::writeSynced(const Write& write) {
+    const std::lock_guard lock(writer_mutex_);
+    writer_.execute("PRAGMA synchronous = FULL");  // without effect within a transaction
+    const ScopeExit relaxed([this] {
+        try {
+            writer_.execute("PRAGMA synchronous = NORMAL");
+        } catch (const std::exception&) {
+            return;  // later writes are slower, and no less safe
+        }
+    });
+    transact(write);
+}
+
+void Journal::checkpoint() {
+    const std::lock_guard lock(writer_mutex_);
+    try {
+        writer_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch (const std::exception& e) {
+        log_.warn("journal.not_checkpointed", {{"error", e.what()}});
+    }
+}
+
+void Journal::transact(const Write& write) {
+    try {
+        writer_.execute("BEGIN IMMEDIATE");
+        try {
+            write(writer_);
+            writer_.execute("COMMIT");
+        } catch (...) {
+            writer_.rollBack();
+            throw;
+        }
+    } catch (const DamagedDatabase& e) {
+        tellDamage(e);
+        throw;
+    }
+}
+
+void Journal::tellDamage(const DamagedDatabase& damage) const {
+    if (limits_.file != nullptr) limits_.file->damaged(damage.what());
+}
+
+void Journal::read(const Write& query) {
+    const std::lock_guard lock(reader_mutex_);
+    try {
+        query(reader_);
+    } catch (const DamagedDatabase& e) {
+        tellDamage(e);
+        throw;
+    }
+}
+
+void Journal::flush(std::chrono::milliseconds timeout) {
+    writer_thread_.flush(timeout);
+}
+
+void Journal::commit(const std::vector<const JournalWriter::Item*>& items) {
+    try {
+        writeNow([&](Database& database) {
+            for (const JournalWriter::Item* item : items) item->write(database);
+        });
+    } catch (...) {
+        kept_.forget();  // they counted what has not come to be
+        pruner_.recount();
+        throw;
+    }
+    pruneSlice();
+    // The next slice comes after what was queued meanwhile.
+    if (pruning_ && !closing_.load()) write([](Database&) {});
+}
+
+void Journal::pruneSlice() {
+    if (!pruning_ && clock_.now() - pruned_at_ <= kPruneEvery) return;
+    pruned_at_ = clock_.now();
+    if (!pruning_) pruner_.recount();
+    pruning_ = false;
+    const HistoryPruner before = pruner_;
+    try {
+        writeNow([&](Database& database) {
+            pruning_ = pruner_.prune(database, toUnixMillis(clock_.wall()));
+        });
+    } catch (const std::exception& e) {
+        pruner_ = before;
+        pruning_ = false;  // the disk may be full; it is tried again later
+        log_.error("journal.prune_failed", {{"error", e.what()}});
+    }
+}
+
+void Journal::record(const WorkspaceRecord& r) {
+    const std::size_t bytes = r.id.size() + r.tenant.size() + r.pool.size() + r.sandbox.size() +
+                              r.claim_id.size() + r.fingerprint.size() + r.name.size() +
+                              r.reason.size();
+    writeOf(r.tenant, bytes, [r](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO workspaces (id, tenant, pool, sandbox, claim_id, "
+                  "fingerprint, name, created_ms, ended_ms, reason) VALUES (?,?,?,?,?,?,?,?,?,?)")
+            .bind(r.id)
+            .bind(r.tenant)
+            .bind(r.pool)
+            .bind(r.sandbox)
+            .bind(r.claim_id)
+            .bind(r.fingerprint)
+            .bind(r.name)
+            .bind(r.created_ms)
+            .bind(r.ended_ms)
+            .bind(r.reason)
+            .run();
+    });
+}
+
+void Journal::ended(const std::string& workspace, std::int64_t ended_ms, const std::string& reason,
+                    const std::string& sandbox) {
+    write([this, workspace, ended_ms, reason, sandbox](Database& database) {
+        Statement other(database, "SELECT 1 FROM workspaces WHERE id = ? AND sandbox <> ?");
+        if (!sandbox.empty() && other.bind(workspace).bind(sandbox).step()) return;
+        const Tenants of = tenantsOf(Statement(database,
+                                               "UPDATE workspaces SET ended_ms = ?, reason = ? "
+                                               "WHERE id = ? AND ended_ms IS NULL RETURNING tenant")
+                                         .bind(ended_ms)
+                                         .bind(reason)
+                                         .bind(workspace));
+        Statement(database, "DELETE FROM meta WHERE key = ?").bind("labels/" + workspace).run();
+        const Tenants contexts_of =
+            tenantsOf(Statement(database,
+                                "UPDATE contexts SET ended_ms = ?, reason = 'workspace' "
+                                "WHERE workspace = ? AND ended_ms IS NULL RETURNING tenant")
+                          .bind(ended_ms)
+                          .bind(workspace));
+        for (const auto& [tenant, rows] : of) pruner_.workspaceEnded(database, tenant);
+        for (const auto& [tenant, rows] : contexts_of) {
+            pruner_.contextsEnded(database, tenant, rows);
+        }
+    });
+}
+
+void Journal::forget(const std::string& workspace, const std::string& sandbox) {
+    write([workspace, sandbox](Database& database) {
+        Statement(database, "DELETE FROM workspaces WHERE id = ? AND sandbox = ?")
+            .bind(workspace)
+            .bind(sandbox)
+            .run();
+    });
+}
+
+void Journal::record(const ContextRecord& r) {
+    const std::size_t bytes = r.id.size() + r.workspace.size() + r.tenant.size() +
+                              r.language.size() + r.name.size() + r.cwd.size() +
+                              r.fingerprint.size() + r.reason.size();
+    writeOf(r.tenant, bytes, [r](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO contexts (id, workspace, tenant, language, name, cwd, "
+                  "fingerprint, created_ms, ended_ms, reason) VALUES (?,?,?,?,?,?,?,?,?,?)")
+            .bind(r.id)
+            .bind(r.workspace)
+            .bind(r.tenant)
+            .bind(r.language)
+            .bind(r.name)
+            .bind(r.cwd)
+            .bind(r.fingerprint)
+            .bind(r.created_ms)
+            .bind(r.ended_ms)
+            .bind(r.reason)
+            .run();
+    });
+}
+
+void Journal::contextEnded(const std::string& context, std::int64_t ended_ms,
+                           const std::string& reason) {
+    write([this, context, ended_ms, reason](Database& database) {
+        const Tenants of = tenantsOf(Statement(database,
+                                               "UPDATE contexts SET ended_ms = ?, reason = ? "
+                                               "WHERE id = ? AND ended_ms IS NULL RETURNING tenant")
+                                         .bind(ended_ms)
+                                         .bind(reason)
+                                         .bind(context));
+        for (const auto& [tenant, rows] : of) pruner_.contextsEnded(database, tenant, rows);
+    });
+}
+
+void Journal::record(const ExecutionRecord& r, Written written,
+                     std::function<void(const PutPiece&)> apart, std::size_t apart_bytes) {
+    JournalWriter::Item item;
+    item.bytes = kRecordSize + r.document.size() + r.output.size() + apart_bytes;
+    item.alone = true;
+    waiting_.add(r.tenant, item.bytes);
+    item.written = [this, tenant = r.tenant, bytes = item.bytes,
+                    written = std::move(written)](bool durable) {
+        waiting_.remove(tenant, bytes);
+        if (written) written(durable);
+    };
+    item.write = [this, r, apart = std::move(apart)](Database& database) {
+        dropOutput(database, r.id);  // of the same one, recorded before
+        Statement(database,
+                  "INSERT OR REPLACE INTO executions (id, workspace, tenant, fingerprint, "
+                  "document, output, ended_ms) VALUES (?,?,?,?,?,?,?)")
+            .bind(r.id)
+            .bind(r.workspace)
+            .bind(r.tenant)
+            .bind(r.fingerprint)
+            .bind(r.document)
+            .bindBlob(apart ? kOutputApart : r.output)
+            .bind(r.ended_ms)
+            .run();
+        std::size_t size = r.document.size() + r.output.size();
+        if (apart) {
+            apart([&](Piece kind, std::uint64_t place, std::string_view bytes) {
+                Statement(database,
+                          "INSERT INTO outputs (execution, kind, place, bytes) "
+                          "VALUES (?,?,?,?)")
+                    .bind(r.id)
+                    .bind(static_cast<std::int64_t>(kind))
+                    .bind(static_cast<std::int64_t>(place))
+                    .bindBlob(bytes)
+                    .run();
+                size += bytes.size();
+            });
+        }
+        kept_.add(database, r.id, r.tenant, size);
+    };
+    writer_thread_.add(std::move(item));
+}
+
+std::optional<std::string> Journal::piece(const char* condition, Piece kind,
+                                          const std::string& execution, std::uint64_t place) {
+    std::optional<std::string> found;
+    read([&](Database& database) {
+        Statement row(
+            database,
+            std::string("SELECT bytes FROM outputs WHERE execution = ? AND kind = ? AND ") +
+                condition + " LIMIT 1");
+        row.bind(execution)
+            .bind(static_cast<std::int64_t>(kind))
+            .bind(static_cast<std::int64_t>(std::min<std::uint64_t>(place, INT64_MAX)));
+        if (row.step()) found = row.text(0);
+    });
+    return found;
+}
+
+std::optional<std::string> Journal::outputAt(const std::string& execution, std::uint64_t place) {
+    return piece("place <= ? ORDER BY place DESC", Piece::Output, execution, place);
+}
+
+std::optional<std::string> Journal::outputBehind(const std::string& execution,
+                                                 std::uint64_t place) {
+    return piece("place > ? ORDER BY place", Piece::Output, execution, place);
+}
+
+std::optional<std::string> Journal::resultOf(const std::string& execution, std::size_t index) {
+    return piece("place = ?", Piece::Result, execution, index);
+}
+
+void Journal::record(const Event& e, std::int64_t time_ms) {
+    if (full()) return;
+    write([e, time_ms](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO events (id, time_ms, type, resource, pool, tenant, "
+                  "reason, message, trace) VALUES (?,?,?,?,?,?,?,?,?)")
+            .bind(static_cast<std::int64_t>(e.id))
+            .bind(time_ms)
+            .bind(e.type)
+            .bind(e.resource)
+            .bind(e.pool)
+            .bind(e.tenant)
+            .bind(e.reason)
+            .bind(e.message)
+            .bind(e.trace_id)
+            .run();
+    });
+}
+
+std::optional<WorkspaceRecord> Journal::workspace(const std::string& id) {
+    flush(kReadYourWrites);
+    std::optional<WorkspaceRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kWorkspaceColumns) + "id = ?");
+        row.bind(id);
+        if (row.step()) found = workspaceRow(row);
+    });
+    return found;
+}
+
+std::optional<WorkspaceRecord> Journal::workspaceByClaim(const std::string& claim_id) {
+    flush(kReadYourWrites);
+    std::optional<WorkspaceRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kWorkspaceColumns) + "claim_id = ?");
+        row.bind(claim_id);
+        if (row.step()) found = workspaceRow(row);
+    });
+    return found;
+}
+
+std::optional<ContextRecord> Journal::context(const std::string& id) {
+    flush(kReadYourWrites);
+    std::optional<ContextRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kContextColumns) + "id = ?");
+        row.bind(id);
+        if (row.step()) found = contextRow(row);
+    });
+    return found;
+}
+
+std::vector<ContextRecord> Journal::openContexts(const std::string& workspace) {
+    flush(kReadYourWrites);
+    std::vector<ContextRecord> found;
+    read([&](Database& database) {
+        Statement row(database,
+                      std::string(kContextColumns) + "workspace = ? AND ended_ms IS NULL");
+        row.bind(workspace);
+        while (row.step()) found.push_back(contextRow(row));
+    });
+    return found;
+}
+
+std::optional<ExecutionRecord> Journal::execution(const std::string& id) {
+    flush(kReadYourWrites);
+    std::optional<ExecutionRecord> found;
+    read([&](Database& database) {
+        Statement row(database, std::string(kExecutionColumns) + "id = ?");
+        row.bind(id);
+        if (row.step()) found = executionRow(row);
+    });
+    return found;
+}
+
+bool Journal::hasExecution(const std::string& id) {
+    bool found = false;
+    read([&](Database& database) {
+        Statement row(database, "SELECT 1 FROM executions WHERE id = ?");
+        row.bind(id);
+        found = row.step();
+    });
+    return found;
+}
+
+std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace) {
+    flush(kReadYourWrites);
+    std::vector<ExecutionRecord> found;
+    read([&](Database& database) {
+        Statement row(database,
+                      "SELECT id, workspace, tenant, fingerprint, document, "
+                      "CASE WHEN length(output) <= ?2 THEN output ELSE x'00' END, ended_ms "
+                      "FROM executions WHERE workspace = ?1 ORDER BY ended_ms DESC LIMIT 200");
+        row.bind(workspace).bind(kListedOutput);
+        while (row.step()) found.push_back(executionRow(row));
+    });
+    return found;
+}
+
+void Journal::labels(const std::string& workspace,
+                     const std::map<std::string, std::string>& labels) {
+    setMeta("labels/" + workspace, dumpJson(Json(labels)));
+}
+
+std::optional<std::map<std::string, std::string>> Journal::labels(const std::string& workspace) {
+    const std::string text = meta("labels/" + workspace);
+    if (text.empty()) return std::nullopt;
+    try {
+        return parseJson(text).get<std::map<std::string, std::string>>();
+    } catch (const std::exception& e) {  // the labels of the bind are better than no workspace
+        log_.error("journal.bad_labels", {{"workspace", workspace}, {"error", e.what()}});
+        return std::nullopt;
+    }
+}
+
+std::string Journal::meta(const std::string& key) {
+    std::string value;
+    read([&](Database& database) {
+        Statement row(database, "SELECT value FROM meta WHERE key = ?");
+        row.bind(key);
+        if (row.step()) value = row.text(0);
+    });
+    return value;
+}
+
+void Journal::setMeta(const std::string& key, const std::string& value) {
+    writeNow([&](Database& database) { putMeta(database, key, value); });
+}
+
+void Journal::putMeta(Database& database, const std::string& key, const std::string& value) {
+    Statement(database, "INSERT OR REPLACE INTO meta (key, value) VALUES (?,?)")
+        .bind(key)
+        .bind(value)
+        .run();
+}
+
+}  // namespace hearth::controller

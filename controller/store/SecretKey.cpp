@@ -1,0 +1,93 @@
+#include "controller/store/SecretKey.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <stdexcept>
+
+#include "base/Digest.h"
+#include "base/Error.h"
+#include "base/Fd.h"
+#include "base/Ids.h"
+#include "controller/store/Journal.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kSumBytes = 8;
+constexpr const char* kCopyKey = "key";  ///< in the journal
+
+/// The key and the beginning of its SHA-256: a file of another length, or whose sum is wrong, is
+/// damaged. Versions before this one wrote, and read, the key alone.
+std::string fileOf(const std::string& key) {
+    const Digest sum = sha256(key);
+    return key + std::string(sum.begin(), sum.begin() + kSumBytes);
+}
+
+/// Written beside and renamed: a crash leaves the whole key or none.
+void writeKey(const std::string& path, const std::string& key) {
+    const std::string fresh = path + ".new";
+    Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) throwErrno("open", fresh);
+    const std::string content = fileOf(key);
+    if (::write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size())) {
+        throwErrno("write", fresh);
+    }
+    if (::fsync(fd.get()) != 0) throwErrno("fsync", fresh);
+    if (::rename(fresh.c_str(), path.c_str()) != 0) throwErrno("rename", path);
+    // Ids and links made with the key must not outlive it: its name is synced before its first use.
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    fd = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || ::fsync(fd.get()) != 0) throwErrno("sync", folder);
+}
+
+}  // namespace
+
+std::string loadSecretKey(const std::string& path, const std::string& copy) {
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd && errno != ENOENT) throwErrno("open", path);
+    std::string found(kKeyBytes + kSumBytes + 1, '\0');
+    const ssize_t read = fd ? ::read(fd.get(), found.data(), found.size()) : 0;
+    found.resize(static_cast<std::size_t>(std::max<ssize_t>(read, 0)));
+    std::string key = found.substr(0, kKeyBytes);
+    const bool copied = copy.size() == kKeyBytes;
+    if (found.size() == kKeyBytes + kSumBytes && found == fileOf(key)) return key;
+    if (found.size() == kKeyBytes && (!copied || copy == key)) {
+        writeKey(path, key);  // as written by an earlier version: with its sum from now on
+        return key;
+    }
+    if (fd && !copied) {
+        throw std::runtime_error(path +
+                                 " is damaged: put it back from a copy; without it (remove the "
+                                 "file) claimed workspaces, sessions and links end");
+    }
+    if (fd) std::filesystem::rename(path, path + ".damaged-" + newId(""));
+    std::string fresh = copy;
+    if (!copied) {
+        fresh.resize(kKeyBytes);
+        randomBytes(fresh.data(), fresh.size());
+    }
+    writeKey(path, fresh);
+    return fresh;
+}
+
+std::string keptSecretKey(const std::string& path, Journal& journal) {
+    const std::string noted = journal.meta(kCopyKey);
+    std::string copy;
+    if (!base64UrlDecode(noted, copy)) copy.clear();
+    std::string key = loadSecretKey(path, copy);
+    const std::string fresh = base64UrlEncode(key);
+    if (fresh == noted) return key;
+    try {
+        journal.setMeta(kCopyKey, fresh);
+    } catch (const std::exception&) {
+        return key;  // a full disk keeps no server from starting; the next start tries again
+    }
+    return key;
+}
+
+}  // namespace hearth::controller

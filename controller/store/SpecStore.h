@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Error.h"
+#include "controller/spec/PoolSpec.h"
+#include "controller/store/Journal.h"
+
+namespace hearth::controller {
+
+/// The declared pools: in memory to read, in the journal to keep. A change is on disk before it is
+/// seen. Thread-safe.
+class SpecStore {
+public:
+    /// Loads what the journal holds.
+    SpecStore(Journal& journal, const Clock& clock);
+
+    /// Null if there is none.
+    PoolPtr find(const std::string& name) const;
+    /// In the order of their creation.
+    std::vector<PoolPtr> all() const;
+    /// NotFound, naming those that an operator declared.
+    Error noPool(const std::string& name) const;
+
+    enum class Mode { Create, Replace, CreateOrReplace };
+    /// `if_match`: the resource version that must hold. An equal spec changes nothing. Errors:
+    /// Conflict, NotFound, PreconditionFailed. `created` tells what happened.
+    PoolPtr put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created);
+    /// Marks it for deletion; the reconciler calls erase() when its sandboxes are gone.
+    void markDeleting(const std::string& name);
+    void erase(const std::string& name);
+
+private:
+    void save(const Pool& pool);
+    std::vector<PoolPtr>::iterator place(const std::string& name);
+
+    Journal& journal_;
+    const Clock& clock_;
+    std::mutex change_mutex_;  ///< one change at a time; held across the disk
+    mutable std::mutex mutex_;
+    std::vector<PoolPtr> pools_;  // guarded by mutex_; the oldest first
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,178 @@
+#include "controller/store/TokenStore.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/Digest.h"
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "controller/contract/TenantName.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr const char* kHadTokens = "hadTokens";
+constexpr const char* kYes = "yes";
+
+constexpr std::size_t kTokenBytes = 32;
+
+void requireAdmin(const Principal& who) {
+    if (!who.atLeast(Role::Admin)) {
+        throw Error(ErrorCode::Forbidden, "only an admin may see or change tokens");
+    }
+}
+
+}  // namespace
+
+TokenStore::TokenStore(Journal& journal, TokenHistory& history,
+                       const std::vector<ConfiguredToken>& configured, const Clock& clock,
+                       bool open_loopback)
+    : journal_(journal), history_(history), clock_(clock), open_loopback_(open_loopback) {
+    journal_.read([this](Database& database) {
+        Statement row(database,
+                      "SELECT id, name, tenant, role, hash, created_ms, expires_ms FROM tokens");
+        while (row.step()) {
+            Entry entry;
+            entry.view = {row.text(0),
+                          row.text(1),
+                          row.text(2),
+                          static_cast<Role>(row.integer(3)),
+                          formatRfc3339(fromUnixMillis(row.integer(5))),
+                          std::nullopt,
+                          TokenSource::Store};
+            if (!row.null(6)) {
+                entry.expires_ms = row.integer(6);
+                entry.view.expires_at = formatRfc3339(fromUnixMillis(row.integer(6)));
+            }
+            by_hash_[row.text(4)] = std::move(entry);
+        }
+    });
+    for (const ConfiguredToken& token : configured) {
+        by_hash_[token.sha256] = {{"tk_config_" + token.name, token.name, token.tenant, token.role,
+                                   "", std::nullopt, TokenSource::Config},
+                                  std::nullopt};
+    }
+    // The database knows it, too, in case that the history's own file was lost.
+    const bool noted = journal_.meta(kHadTokens) == kYes;
+    if (by_hash_.empty() && !noted) {
+        history_.settle();
+        return;
+    }
+    history_.remember();
+    if (noted) return;
+    try {
+        journal_.setMeta(kHadTokens, kYes);
+    } catch (const std::exception&) {
+        return;  // a full disk keeps no server from starting; the next start tries again
+    }
+}
+
+bool TokenStore::configured() const {
+    const std::lock_guard lock(mutex_);
+    return !by_hash_.empty();
+}
+
+bool TokenStore::open() const {
+    return !configured() && (open_loopback_ || !history_.had());
+}
+
+bool TokenStore::live(const Entry& entry) const {
+    return !entry.expires_ms || *entry.expires_ms > toUnixMillis(clock_.wall());
+}
+
+std::optional<Principal> TokenStore::authenticate(std::string_view token) const {
+    const std::string hash = toHex(sha256(token));
+    const std::lock_guard lock(mutex_);
+    const auto found = by_hash_.find(hash);
+    if (found == by_hash_.end()) return std::nullopt;
+    const Entry& entry = found->second;
+    if (!live(entry)) return std::nullopt;
+    return Principal{entry.view.tenant, entry.view.role, entry.view.id};
+}
+
+std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const std::string& name,
+                                                     const std::string& tenant, Role role,
+                                                     std::optional<std::int64_t> ttl_seconds) {
+    requireAdmin(who);
+    if (!isTenantName(tenant)) {
+        throw Error(ErrorCode::InvalidArgument, "not a tenant's name")
+            .field("/tenant", kTenantNameRule);
+    }
+    std::string bytes(kTokenBytes, '\0');
+    randomBytes(bytes.data(), bytes.size());
+    const std::string token = "hearth_" + base64UrlEncode(bytes);
+    const std::string hash = toHex(sha256(token));
+    Entry entry;
+    const WallTime now = clock_.wall();
+    entry.view = {newId("tk_"),      name, tenant, role, formatRfc3339(now), std::nullopt,
+                  TokenSource::Store};
+    if (ttl_seconds) {
+        entry.expires_ms = toUnixMillis(now) + *ttl_seconds * 1000;
+        entry.view.expires_at = formatRfc3339(fromUnixMillis(*entry.expires_ms));
+    }
+    const std::lock_guard changing(change_mutex_);
+    // First: a token that is lost with the database must not leave an open instance behind. If the
+    // token then cannot be written, the instance is closed, and its refusals say how to make one.
+    history_.remember();
+    journal_.writeSynced([&](Database& database) {
+        Statement(database,
+                  "INSERT INTO tokens (id, name, tenant, role, hash, created_ms, expires_ms) "
+                  "VALUES (?,?,?,?,?,?,?)")
+            .bind(entry.view.id)
+            .bind(name)
+            .bind(tenant)
+            .bind(static_cast<std::int64_t>(role))
+            .bind(hash)
+            .bind(toUnixMillis(now))
+            .bind(entry.expires_ms)
+            .run();
+        Journal::putMeta(database, kHadTokens, kYes);
+    });
+    const std::lock_guard lock(mutex_);
+    by_hash_[hash] = entry;
+    return {entry.view, token};
+}
+
+std::vector<TokenView> TokenStore::list(const Principal& who) const {
+    requireAdmin(who);
+    std::vector<TokenView> views;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [hash, entry] : by_hash_) views.push_back(entry.view);
+    return views;
+}
+
+void TokenStore::checkRemovable(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(by_hash_.begin(), by_hash_.end(),
+                                    [&](const auto& e) { return e.second.view.id == id; });
+    if (found == by_hash_.end()) throw Error(ErrorCode::NotFound, "no token " + id);
+    if (found->second.view.source == TokenSource::Config) {
+        throw Error(ErrorCode::Conflict, "this token stands in the configuration")
+            .hint("remove it there and restart");
+    }
+    const auto admin = [this](const Entry& e) { return e.view.role == Role::Admin && live(e); };
+    // One that expires does not stand for one that lasts.
+    const bool lasts = !found->second.expires_ms;
+    const auto another = [&](const auto& e) {
+        return e.second.view.id != id && admin(e.second) && (!lasts || !e.second.expires_ms);
+    };
+    if (admin(found->second) && std::none_of(by_hash_.begin(), by_hash_.end(), another)) {
+        throw Error(ErrorCode::Conflict, "this is the last token of an admin")
+            .hint("make another one first: hearth token create --role admin");
+    }
+}
+
+void TokenStore::remove(const Principal& who, const std::string& id) {
+    requireAdmin(who);
+    const std::lock_guard changing(change_mutex_);
+    checkRemovable(id);
+    // On disk first: a token that is told to be revoked must not come back with the next start.
+    journal_.writeSynced([&](Database& database) {
+        Statement(database, "DELETE FROM tokens WHERE id = ?").bind(id).run();
+    });
+    journal_.checkpoint();
+    const std::lock_guard lock(mutex_);
+    std::erase_if(by_hash_, [&](const auto& e) { return e.second.view.id == id; });
+}
+
+}  // namespace hearth::controller

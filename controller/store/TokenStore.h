@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "controller/contract/Tokens.h"
+#include "controller/store/Journal.h"
+#include "controller/store/TokenHistory.h"
+
+namespace hearth::controller {
+
+/// A token that the configuration names: by its SHA-256, never in the clear.
+struct ConfiguredToken {
+    std::string name;
+    std::string tenant;
+    Role role = Role::User;
+    std::string sha256;  ///< 64 hex digits
+};
+
+/// Tokens of the configuration and of the journal. Looked up by hash, so the time of a look-up
+/// tells nothing about a token. Thread-safe.
+///
+/// An instance that ever had a token (`history`) serves nobody without one, also after the journal
+/// or the configuration lost them all, unless `open_loopback` says so.
+class TokenStore final : public Tokens {
+public:
+    TokenStore(Journal& journal, TokenHistory& history,
+               const std::vector<ConfiguredToken>& configured, const Clock& clock,
+               bool open_loopback = false);
+
+    bool configured() const override;
+    bool open() const override;
+    std::optional<Principal> authenticate(std::string_view token) const override;
+    std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
+                                             const std::string& tenant, Role role,
+                                             std::optional<std::int64_t> ttl_seconds) override;
+    std::vector<TokenView> list(const Principal& who) const override;
+    void remove(const Principal& who, const std::string& id) override;
+
+private:
+    struct Entry {
+        TokenView view;
+        std::optional<std::int64_t> expires_ms;
+    };
+
+    bool live(const Entry& entry) const;
+    /// Throws for an id that may not be removed.
+    void checkRemovable(const std::string& id) const;
+
+    Journal& journal_;
+    TokenHistory& history_;
+    const Clock& clock_;
+    const bool open_loopback_;
+    std::mutex change_mutex_;  ///< one change at a time, disk included
+    mutable std::mutex mutex_;
+    std::map<std::string, Entry> by_hash_;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

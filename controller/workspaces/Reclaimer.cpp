@@ -1,0 +1,47 @@
+#include "controller/workspaces/Reclaimer.h"
+
+#include <algorithm>
+
+namespace hearth::controller {
+namespace {
+
+// Deadlines move both ways while the thread sleeps; a look at every workspace costs microseconds,
+// so it simply looks often enough.
+constexpr auto kLongestSleep = std::chrono::milliseconds(250);
+
+}  // namespace
+
+Reclaimer::Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, const Clock& clock)
+    : table_(table), endings_(endings), clock_(clock) {}
+
+Reclaimer::~Reclaimer() {
+    thread_.request_stop();
+    wake_.notify_all();
+}
+
+void Reclaimer::start() {
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            const TimePoint next = sweep();
+            const auto left = std::clamp<std::chrono::nanoseconds>(
+                next - clock_.now(), std::chrono::milliseconds(1), kLongestSleep);
+            std::unique_lock lock(mutex_);
+            wake_.wait_for(lock, stop, left, [] { return false; });
+        }
+    });
+}
+
+TimePoint Reclaimer::sweep() {
+    const TimePoint now = clock_.now();
+    TimePoint next = now + kLongestSleep;
+    for (const std::shared_ptr<Workspace>& workspace : table_.all()) {
+        if (const std::optional<EndReason> reason = workspace->due(now)) {
+            endings_.reclaim(workspace, *reason, now);
+        } else {
+            next = std::min(next, workspace->nextDue());
+        }
+    }
+    return next;
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "controller/workspaces/WorkspaceTable.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+
+namespace hearth::controller {
+
+/// Ends workspaces whose idle time or lifetime has passed. (Schedules take their place here.)
+class Reclaimer {
+public:
+    Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, const Clock& clock);
+    ~Reclaimer();
+    Reclaimer(const Reclaimer&) = delete;
+    Reclaimer& operator=(const Reclaimer&) = delete;
+
+    void start();
+    /// Ends what is due now and says when to look again. What the thread does each time it wakes.
+    TimePoint sweep();
+
+private:
+    WorkspaceTable& table_;
+    WorkspaceTerminator& endings_;
+    const Clock& clock_;
+    std::mutex mutex_;
+    std::condition_variable_any wake_;
+    std::jthread thread_;
+};
+
+}  // namespace hearth::controller

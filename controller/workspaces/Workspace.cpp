@@ -1,0 +1,255 @@
+#include "controller/workspaces/Workspace.h"
+
+#include <algorithm>
+
+#include "controller/contract/RequestLimits.h"
+
+namespace hearth::controller {
+
+broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts) {
+    broker::NetworkPolicy policy;
+    policy.mode = facts.network;
+    for (const std::vector<std::string>& entries : facts.allow) policy.lists.emplace_back(entries);
+    return policy;
+}
+
+Workspace::Workspace(WorkspaceFacts facts, std::shared_ptr<agent::AgentClient> agent,
+                     std::map<std::string, std::string> labels, const agent::Deadlines& deadlines,
+                     TimePoint last_active)
+    : facts_(std::move(facts)),
+      agent_(std::move(agent)),
+      labels_(std::move(labels)),
+      expires_at_(deadlines.expires_at),
+      idle_timeout_(deadlines.idle_timeout),
+      last_active_(last_active) {}
+
+std::shared_ptr<agent::AgentClient> Workspace::agent() const {
+    const std::lock_guard lock(mutex_);
+    return agent_;
+}
+
+bool Workspace::fallSilent(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    if (ending_ || silent_since_) return false;
+    silent_since_ = now;
+    return true;
+}
+
+std::optional<TimePoint> Workspace::silentSince() const {
+    const std::lock_guard lock(mutex_);
+    return silent_since_;
+}
+
+TimePoint Workspace::answeredAt() const {
+    const std::lock_guard lock(mutex_);
+    return answered_at_;
+}
+
+void Workspace::answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent) {
+    std::vector<std::weak_ptr<Detached>> detached;
+    {
+        const std::lock_guard lock(mutex_);
+        silent_since_.reset();
+        answered_at_ = now;
+        if (!agent) return;
+        agent_.swap(agent);  // the old one ends outside the lock
+        detached.swap(detached_);
+    }
+    const std::shared_ptr<agent::AgentClient> current = this->agent();
+    for (const std::weak_ptr<Detached>& each : detached) {
+        if (const std::shared_ptr<Detached> what = each.lock()) what->rejoin(current);
+    }
+}
+
+bool Workspace::detach(const std::shared_ptr<Detached>& what) {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return false;
+    detached_.push_back(what);
+    return true;
+}
+
+void Workspace::giveUpDetached() {
+    std::vector<std::weak_ptr<Detached>> detached;
+    bool lost = false;
+    {
+        const std::lock_guard lock(mutex_);
+        detached.swap(detached_);
+        lost = lost_;
+    }
+    for (const std::weak_ptr<Detached>& each : detached) {
+        if (const std::shared_ptr<Detached> what = each.lock()) what->giveUp(lost);
+    }
+}
+
+bool Workspace::endedLost() const {
+    const std::lock_guard lock(mutex_);
+    return lost_;
+}
+
+bool Workspace::touch(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return false;
+    last_active_ = std::max(last_active_, now);
+    return true;
+}
+
+bool Workspace::workBegan(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return false;
+    ++running_;
+    last_active_ = std::max(last_active_, now);
+    return true;
+}
+
+unsigned Workspace::running() const {
+    const std::lock_guard lock(mutex_);
+    return running_;
+}
+
+void Workspace::workEnded(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    if (running_ > 0) --running_;
+    last_active_ = std::max(last_active_, now);
+    last_write_ = std::max(last_write_, now);
+}
+
+void Workspace::wrote(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    last_write_ = std::max(last_write_, now);
+}
+
+TimePoint Workspace::lastWrite(TimePoint now) const {
+    const std::lock_guard lock(mutex_);
+    return running_ > 0 ? now : last_write_;
+}
+
+void Workspace::deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout) {
+    const std::lock_guard lock(mutex_);
+    expires_at_ = expires_at;
+    idle_timeout_ = idle_timeout;
+}
+
+void Workspace::relabel(const std::map<std::string, std::optional<std::string>>& changes) {
+    const std::lock_guard lock(mutex_);
+    std::map<std::string, std::string> labels = labels_;
+    for (const auto& [key, value] : changes) {
+        if (value) {
+            labels[key] = *value;
+        } else {
+            labels.erase(key);
+        }
+    }
+    checkLabels(labels);
+    labels_ = std::move(labels);
+}
+
+TimePoint Workspace::idleAt() const {
+    if (running_ > 0 || idle_timeout_.count() == 0) return TimePoint::max();
+    return last_active_ + idle_timeout_;
+}
+
+TimePoint Workspace::idleDue() const {
+    return results_pending_ > 0 ? TimePoint::max() : idleAt();
+}
+
+void Workspace::resultPending() {
+    const std::lock_guard lock(mutex_);
+    ++results_pending_;
+}
+
+void Workspace::resultKept() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (results_pending_ > 0) --results_pending_;
+    }
+    results_kept_.notify_all();
+}
+
+bool Workspace::awaitResults(std::chrono::milliseconds timeout) {
+    std::unique_lock lock(mutex_);
+    return results_kept_.wait_for(lock, timeout, [this] { return results_pending_ == 0; });
+}
+
+std::optional<EndReason> Workspace::due(TimePoint now) const {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return std::nullopt;
+    if (expires_at_ != TimePoint{} && now >= expires_at_) return EndReason::Lifetime;
+    if (now >= idleDue()) return EndReason::Idle;
+    return std::nullopt;
+}
+
+TimePoint Workspace::nextDue() const {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return TimePoint::max();
+    return std::min(expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_, idleDue());
+}
+
+bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due) {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return false;
+    if (only_if_due) {
+        const bool expired = expires_at_ != TimePoint{} && *only_if_due >= expires_at_;
+        if (reason == EndReason::Lifetime ? !expired : *only_if_due < idleDue()) return false;
+    }
+    ending_ = true;
+    lost_ = reason == EndReason::Lost;
+    return true;
+}
+
+bool Workspace::active() const {
+    const std::lock_guard lock(mutex_);
+    return !ending_;
+}
+
+bool Workspace::sawOom(std::uint64_t total) {
+    const std::lock_guard lock(mutex_);
+    if (total <= oom_kills_) return false;
+    oom_kills_ = total;
+    return true;
+}
+
+void Workspace::lostWith(std::uint64_t total) {
+    if (!sawOom(total)) return;
+    const std::lock_guard lock(mutex_);
+    lost_to_memory_ = true;
+}
+
+bool Workspace::lostToMemory() const {
+    const std::lock_guard lock(mutex_);
+    return lost_to_memory_;
+}
+
+WorkspaceView Workspace::view() const {
+    WorkspaceView view;
+    view.id = facts_.id;
+    view.pool = facts_.pool;
+    view.sandbox_id = facts_.sandbox;
+    view.network = facts_.network;
+    if (facts_.keyring) {
+        for (const broker::Credential& credential : facts_.keyring->credentials()) {
+            view.credentials.push_back(broker::credentialJson(credential));
+        }
+    }
+    view.tenant = facts_.tenant;
+    if (!facts_.name.empty()) view.name = facts_.name;
+    view.limits = facts_.limits;
+    view.created_at = formatRfc3339(facts_.created);
+    // Monotonic times are shown on the wall clock of the workspace's birth.
+    const auto shown = [this](TimePoint at) {
+        return formatRfc3339(facts_.created + std::chrono::duration_cast<WallTime::duration>(
+                                                  at - facts_.created_at));
+    };
+    const std::lock_guard lock(mutex_);
+    view.phase = ending_ ? WorkspacePhase::Reclaiming : WorkspacePhase::Active;
+    view.labels = labels_;
+    view.last_active_at = shown(last_active_);
+    if (const TimePoint idle = idleAt(); idle != TimePoint::max()) {
+        // It cannot end behind its latest end, however long it may be idle.
+        view.idle_expires_at =
+            shown(expires_at_ == TimePoint{} ? idle : std::min(idle, expires_at_));
+    }
+    if (expires_at_ != TimePoint{}) view.expires_at = shown(expires_at_);
+    return view;
+}
+
+}  // namespace hearth::controller

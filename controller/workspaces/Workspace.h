@@ -1,0 +1,155 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Clock.h"
+#include "controller/contract/Workspaces.h"
+#include "controller/egress/credentials/Keyring.h"
+#include "controller/egress/policy/NetworkPolicy.h"
+#include "controller/workspaces/ContextSet.h"
+#include "metrics/EndReason.h"
+#include "pool/agent/client/AgentClient.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::controller {
+
+/// What of a workspace never changes after its bind, and is told back by its agent after a
+/// restart; of the network only the sealed part is believed.
+struct WorkspaceFacts {
+    std::string id;
+    std::string tenant;
+    std::string pool;
+    pool::SandboxId sandbox;
+    std::string claim_id;
+    std::string fingerprint;
+    std::string name;
+    pool::SandboxLimits limits;
+    WallTime created{};
+    TimePoint created_at{};
+    std::chrono::milliseconds max_lifetime{0};  ///< of the pool: deadlines may not pass it; 0: none
+    bool one_shot = false;
+    broker::NetworkMode network = broker::NetworkMode::None;
+    /// Each list must allow a destination: the pool's, and the claim's if it brought one.
+    std::vector<std::vector<std::string>> allow;
+    /// What its requests to the outside carry; null: nothing.
+    std::shared_ptr<const broker::Keyring> keyring = {};
+    std::string sealed = {};  ///< of network, allow and keyring, by broker::ClaimSeal
+};
+
+/// What goes on in a sandbox while its connection is gone.
+class Detached {
+public:
+    virtual ~Detached() = default;
+    /// Its agent answers again, on this connection.
+    virtual void rejoin(const std::shared_ptr<agent::AgentClient>& agent) = 0;
+    /// Its workspace has ended; as lost, or otherwise.
+    virtual void giveUp(bool lost) = 0;
+};
+
+/// What the workspace may reach.
+broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts);
+
+/// One active workspace. The sandbox's agent holds the truth; this is the server's copy of it, in
+/// memory. Thread-safe.
+class Workspace {
+public:
+    Workspace(WorkspaceFacts facts, std::shared_ptr<agent::AgentClient> agent,
+              std::map<std::string, std::string> labels, const agent::Deadlines& deadlines,
+              TimePoint last_active);
+
+    const WorkspaceFacts& facts() const { return facts_; }
+    /// Another one after reconnected().
+    std::shared_ptr<agent::AgentClient> agent() const;
+
+    /// Its agent does not answer; false if that was known, or the end has begun.
+    bool fallSilent(TimePoint now);
+    /// Since when; nullopt while it answers.
+    std::optional<TimePoint> silentSince() const;
+    /// When the agent last answered after a silence; zero: there was none.
+    TimePoint answeredAt() const;
+    /// The agent answers again, on the connection it had or on this new one. What was detached goes
+    /// on with it.
+    void answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent = {});
+    /// To hear of the next connection, or of the end; not kept. False if the end has begun.
+    bool detach(const std::shared_ptr<Detached>& what);
+    /// Once the end has begun: tells what is detached.
+    void giveUpDetached();
+    /// It has ended as lost.
+    bool endedLost() const;
+    ContextSet& contexts() { return contexts_; }
+    const ContextSet& contexts() const { return contexts_; }
+
+    /// Counts as activity. False once the end has begun.
+    bool touch(TimePoint now);
+    /// An execution or a file transfer begins: the workspace is not idle until workEnded().
+    bool workBegan(TimePoint now);
+    void workEnded(TimePoint now);
+    /// An execution has ended, and its result is not on disk yet: the workspace does not end for
+    /// idleness until resultKept().
+    void resultPending();
+    void resultKept();
+    /// Waits until all results are on disk; false where that takes longer.
+    bool awaitResults(std::chrono::milliseconds timeout);
+    /// Files were written by other means.
+    void wrote(TimePoint now);
+    /// When somebody last stopped writing to its files; now while anybody may still.
+    TimePoint lastWrite(TimePoint now) const;
+    /// What is at work in it: executions and transfers.
+    unsigned running() const;
+    /// Records what the agent has acknowledged.
+    void deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout);
+    /// All of it or nothing: throws Error(InvalidArgument) for more labels than there may be.
+    void relabel(const std::map<std::string, std::optional<std::string>>& changes);
+
+    /// Why it must end now; nullopt if it need not.
+    std::optional<EndReason> due(TimePoint now) const;
+    /// When due() may next say something else; TimePoint::max() for never.
+    TimePoint nextDue() const;
+    /// Begins the end; true for the first caller. With `only_if_due`, only if it is still due: an
+    /// accepted activity and a reclaim never both win.
+    bool beginEnd(EndReason reason, std::optional<TimePoint> only_if_due = {});
+    bool active() const;
+
+    /// The kernel has killed for memory: true if `total` is more than was known before.
+    bool sawOom(std::uint64_t total);
+    /// Its sandbox was lost when the kernel had killed `total` times: if that is more than was
+    /// known, the kernel's kills are what it was lost to. Before its end, so that what ran in it
+    /// can tell when the sandbox and its count have gone.
+    void lostWith(std::uint64_t total);
+    bool lostToMemory() const;
+    WorkspaceView view() const;
+
+private:
+    TimePoint idleAt() const;   // mutex_ held; max() when not idle-able
+    TimePoint idleDue() const;  // mutex_ held; the same, but not while results are pending
+
+    const WorkspaceFacts facts_;
+    ContextSet contexts_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<agent::AgentClient> agent_;      // guarded by mutex_
+    std::optional<TimePoint> silent_since_;          // guarded by mutex_
+    TimePoint answered_at_{};                        // guarded by mutex_
+    std::vector<std::weak_ptr<Detached>> detached_;  // guarded by mutex_
+    std::map<std::string, std::string> labels_;      // guarded by mutex_
+    TimePoint expires_at_{};                         // guarded by mutex_; zero: never
+    std::chrono::milliseconds idle_timeout_{0};      // guarded by mutex_; zero: never
+    TimePoint last_active_{};                        // guarded by mutex_
+    TimePoint last_write_{};                         // guarded by mutex_
+    unsigned running_ = 0;                           // guarded by mutex_
+    unsigned results_pending_ = 0;                   // guarded by mutex_
+    std::condition_variable results_kept_;
+    bool ending_ = false;          // guarded by mutex_
+    bool lost_ = false;            // guarded by mutex_; ended so
+    std::uint64_t oom_kills_ = 0;  // guarded by mutex_
+    bool lost_to_memory_ = false;  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

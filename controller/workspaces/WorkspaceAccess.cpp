@@ -1,0 +1,80 @@
+#include "controller/workspaces/WorkspaceAccess.h"
+
+namespace hearth::controller {
+
+WorkspaceAccess::WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
+                                 pool::SandboxRuntime& runtime, const History& history)
+    : table_(table), endings_(endings), runtime_(runtime), history_(history) {}
+
+bool WorkspaceAccess::sees(const Principal& who, const std::string& tenant) {
+    return tenant == who.tenant || who.atLeast(Role::Operator);
+}
+
+std::shared_ptr<Workspace> WorkspaceAccess::require(const Principal& who, const std::string& id) {
+    std::shared_ptr<Workspace> workspace = table_.find(id);
+    if (!workspace || workspace->facts().tenant != who.tenant) explainMissing(who, id);
+    return workspace;
+}
+
+void WorkspaceAccess::requireVisible(const Principal& who, const std::string& id) {
+    if (who.atLeast(Role::Admin) && table_.find(id)) return;
+    require(who, id);
+}
+
+void WorkspaceAccess::explainMissing(const Principal& who, const std::string& id) {
+    const std::optional<WorkspaceRecord> past = history_.journal.workspace(id);
+    if (past && sees(who, past->tenant) && !past->ended_ms && table_.expectedWorkspace(id)) {
+        throw silentError(id);
+    }
+    if (past && sees(who, past->tenant) && (past->ended_ms || !table_.find(id))) {
+        const std::string at =
+            formatRfc3339(past->ended_ms ? fromUnixMillis(*past->ended_ms) : history_.clock.wall());
+        const std::string reason =
+            past->reason.empty() ? kEndReasons.of(EndReason::Lost) : past->reason;
+        throw Error(ErrorCode::Gone, "workspace " + id + " has ended: " + reason)
+            .ended(reason, at)
+            .hint("open a new one");
+    }
+    throw Error(ErrorCode::NotFound, "no workspace " + id);
+}
+
+void WorkspaceAccess::explainMissingContext(const std::string& tenant, const std::string& id) {
+    const std::optional<ContextRecord> past = history_.journal.context(id);
+    if (!past || past->tenant != tenant) throw Error(ErrorCode::NotFound, "no context " + id);
+    const std::string reason =
+        past->reason.empty() ? kEndReasons.of(EndReason::Lost) : past->reason;
+    throw Error(ErrorCode::Gone, "context " + id + " has ended: " + reason)
+        .ended(reason, formatRfc3339(fromUnixMillis(past->ended_ms.value_or(past->created_ms))))
+        .hint("make a new one in its workspace");
+}
+
+void WorkspaceAccess::requireAnswers(const Workspace& workspace) {
+    if (workspace.silentSince()) throw silentError(workspace.facts().id);
+}
+
+void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::AgentLost& loss) {
+    const WorkspaceFacts& facts = workspace.facts();
+    if (loss.loss() == agent::Loss::Late) {
+        throw Error(ErrorCode::Deadline, "the workspace's sandbox did not answer in time")
+            .hint("its files are kept; look whether it was done, and try again");
+    }
+    endings_.unanswered(facts.sandbox, loss);
+    if (workspace.active()) {
+        // A sandbox that has ended is told at once; a runtime that cannot say leaves it open.
+        try {
+            const std::optional<pool::SandboxInfo> info = runtime_.find(facts.sandbox);
+            if (!info || !info->alive) endings_.lost(facts.sandbox, "its container has ended");
+        } catch (const std::exception&) {
+            throw silentError(facts.id);
+        }
+    }
+    if (workspace.active()) throw silentError(facts.id);
+    throw Error(ErrorCode::SandboxLost, "the workspace's sandbox has ended")
+        .hint("open a new workspace");
+}
+
+std::optional<pool::SandboxUsage> WorkspaceAccess::used(const Workspace& workspace) {
+    return runtime_.usage(workspace.facts().sandbox);
+}
+
+}  // namespace hearth::controller

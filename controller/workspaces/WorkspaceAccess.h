@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/Error.h"
+#include "controller/contract/Principal.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/AgentErrors.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/runtime/SandboxRuntime.h"
+
+namespace hearth::controller {
+
+/// The door to a tenant's workspaces: finds one, or says what became of it, and asks its agent.
+/// Thread-safe.
+class WorkspaceAccess {
+public:
+    WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
+                    pool::SandboxRuntime& runtime, const History& history);
+
+    /// May know of a tenant's workspace and end it.
+    static bool sees(const Principal& who, const std::string& tenant);
+    /// The principal's active workspace, or the error that says what became of it.
+    std::shared_ptr<Workspace> require(const Principal& who, const std::string& id);
+    /// The same, but admins see every tenant's: throws unless `id` is an active workspace.
+    void requireVisible(const Principal& who, const std::string& id);
+    /// Sandboxes of this tenant have not answered yet since the start.
+    bool expectsOf(const std::string& tenant) const { return table_.expectsOf(tenant); }
+    /// Error(Gone) for one that has ended, Unavailable while it does not answer, else NotFound.
+    [[noreturn]] void explainMissing(const Principal& who, const std::string& id);
+    /// What became of a context that no workspace of the tenant has: Error(Gone) or NotFound.
+    [[noreturn]] void explainMissingContext(const std::string& tenant, const std::string& id);
+    /// Error(Unavailable) for one whose agent is known not to answer at the moment.
+    static void requireAnswers(const Workspace& workspace);
+    /// After a call without an answer: Error(SandboxLost) where the sandbox has ended, Deadline
+    /// where only this call was late, else Unavailable, for it may answer yet.
+    [[noreturn]] void throwUnanswered(const Workspace& workspace, const agent::AgentLost& loss);
+    /// Runs a call to the agent; its refusals and its silence become errors for a client. `path`:
+    /// of the file that the call is about, if any.
+    template <typename Call>
+    auto ask(const std::shared_ptr<Workspace>& workspace, const std::string& path, Call call);
+    /// What its sandbox has used; nullopt where the runtime cannot tell.
+    std::optional<pool::SandboxUsage> used(const Workspace& workspace);
+
+private:
+    WorkspaceTable& table_;
+    WorkspaceTerminator& endings_;
+    pool::SandboxRuntime& runtime_;
+    const History history_;
+};
+
+template <typename Call>
+auto WorkspaceAccess::ask(const std::shared_ptr<Workspace>& workspace, const std::string& path,
+                          Call call) {
+    requireAnswers(*workspace);
+    try {
+        return call();
+    } catch (const agent::AgentError& e) {
+        throw clientError(e, path);
+    } catch (const agent::AgentLost& e) {
+        throwUnanswered(*workspace, e);
+    }
+}
+
+}  // namespace hearth::controller

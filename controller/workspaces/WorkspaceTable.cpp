@@ -1,0 +1,181 @@
+#include "controller/workspaces/WorkspaceTable.h"
+
+#include <algorithm>
+
+#include "base/Error.h"
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::controller {
+
+std::string WorkspaceTable::quotaKey(const std::string& tenant, const std::string& pool) {
+    // Pools made for claims are one: else a tenant would have as many places as there are images.
+    return tenant + '\0' + (isOnDemandName(pool) ? std::string(kOnDemandPrefix) : pool);
+}
+
+WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const std::string& pool,
+                                              std::size_t most) {
+    std::string key = quotaKey(tenant, pool);
+    const std::lock_guard lock(mutex_);
+    std::size_t& held = held_[key];
+    if (held >= most) {
+        throw Error(ErrorCode::QuotaExceeded, "tenant " + tenant + " holds " +
+                                                  std::to_string(held) + " workspaces of pool " +
+                                                  pool + ", the most it may")
+            .hint("close a workspace that is no longer needed")
+            .retryAfter(std::chrono::seconds(1));
+    }
+    ++held;
+    return {*this, std::move(key)};
+}
+
+void WorkspaceTable::giveBack(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    release(key);
+}
+
+void WorkspaceTable::release(const std::string& key) {
+    const auto found = held_.find(key);
+    if (found != held_.end() && --found->second == 0) held_.erase(found);
+}
+
+void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) {
+    const WorkspaceFacts& facts = workspace->facts();
+    const std::lock_guard lock(mutex_);
+    const auto taken = [](const auto& map, const std::string& key) {
+        const auto entry = map.find(key);
+        return entry != map.end() && entry->second->active();
+    };
+    if (taken(by_id_, facts.id) || taken(by_claim_, facts.claim_id) ||
+        by_sandbox_.contains(facts.sandbox)) {
+        throw Error(ErrorCode::Conflict, "there is such a workspace already");
+    }
+    if (place != nullptr && place->held()) {
+        place->table_ = nullptr;
+    } else {
+        ++held_[quotaKey(facts.tenant, facts.pool)];
+    }
+    ++of_pool_[facts.pool];
+    by_claim_[facts.claim_id] = workspace;
+    by_sandbox_[facts.sandbox] = workspace;
+    by_id_[facts.id] = std::move(workspace);
+}
+
+void WorkspaceTable::expect(const Expected& expected) {
+    const std::lock_guard lock(mutex_);
+    if (!expected_.emplace(expected.sandbox, expected).second || expected.tenant.empty()) return;
+    ++held_[quotaKey(expected.tenant, expected.pool)];
+}
+
+void WorkspaceTable::unreserve(const Expected& expected) {
+    if (!expected.tenant.empty()) release(quotaKey(expected.tenant, expected.pool));
+}
+
+std::optional<WorkspaceTable::Expected> WorkspaceTable::forgetExpected(
+    const pool::SandboxId& sandbox) {
+    const std::lock_guard lock(mutex_);
+    const auto found = expected_.find(sandbox);
+    if (found == expected_.end()) return std::nullopt;
+    Expected expected = std::move(found->second);
+    expected_.erase(found);
+    unreserve(expected);
+    return expected;
+}
+
+std::optional<WorkspaceTable::Expected> WorkspaceTable::expected(
+    const pool::SandboxId& sandbox) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = expected_.find(sandbox);
+    return found == expected_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<WorkspaceTable::Expected> WorkspaceTable::expectedWorkspace(
+    const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [sandbox, expected] : expected_) {
+        if (expected.workspace == id) return expected;
+    }
+    return std::nullopt;
+}
+
+bool WorkspaceTable::anyExpected(const std::function<bool(const Expected&)>& matches) const {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(expected_.begin(), expected_.end(),
+                       [&](const auto& entry) { return matches(entry.second); });
+}
+
+bool WorkspaceTable::expectsClaim(const std::string& claim_id) const {
+    return anyExpected([&](const Expected& one) { return one.claim_id == claim_id; });
+}
+
+bool WorkspaceTable::expectsOf(const std::string& tenant) const {
+    return anyExpected(
+        [&](const Expected& one) { return one.tenant.empty() || one.tenant == tenant; });
+}
+
+bool WorkspaceTable::expectsUnknown() const {
+    return anyExpected([](const Expected& one) { return one.workspace.empty(); });
+}
+
+void WorkspaceTable::erase(const Workspace& workspace) {
+    const WorkspaceFacts& facts = workspace.facts();
+    std::shared_ptr<Workspace> last;  // ends outside the lock
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = by_sandbox_.find(facts.sandbox);
+        if (found == by_sandbox_.end()) return;
+        last = std::move(found->second);
+        by_sandbox_.erase(found);
+        const auto forget = [&](auto& map, const std::string& key) {
+            const auto entry = map.find(key);
+            if (entry != map.end() && entry->second == last) map.erase(entry);
+        };
+        forget(by_id_, facts.id);
+        forget(by_claim_, facts.claim_id);
+        const auto count = of_pool_.find(facts.pool);
+        if (--count->second == 0) of_pool_.erase(count);
+    }
+    giveBack(quotaKey(facts.tenant, facts.pool));
+}
+
+std::shared_ptr<Workspace> WorkspaceTable::find(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Workspace> WorkspaceTable::byClaim(const std::string& claim_id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_claim_.find(claim_id);
+    return found == by_claim_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Workspace> WorkspaceTable::bySandbox(const pool::SandboxId& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_sandbox_.find(id);
+    return found == by_sandbox_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Workspace>> WorkspaceTable::all() const {
+    std::vector<std::shared_ptr<Workspace>> out;
+    const std::lock_guard lock(mutex_);
+    out.reserve(by_id_.size());
+    for (const auto& [id, workspace] : by_id_) out.push_back(workspace);
+    return out;
+}
+
+std::size_t WorkspaceTable::countOf(const std::string& pool) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = of_pool_.find(pool);
+    return found == of_pool_.end() ? 0 : found->second;
+}
+
+bool WorkspaceTable::holds(const std::string& tenant, const std::string& pool) const {
+    // Not by held_: there all pools of claims' images are one.
+    const std::lock_guard lock(mutex_);
+    return std::any_of(by_id_.begin(), by_id_.end(), [&](const auto& entry) {
+        const WorkspaceFacts& facts = entry.second->facts();
+        return facts.tenant == tenant && facts.pool == pool;
+    });
+}
+
+}  // namespace hearth::controller

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/workspaces/Workspace.h"
+
+namespace hearth::controller {
+
+/// The active workspaces, and how many each tenant holds or is about to hold of each pool.
+/// Thread-safe.
+class WorkspaceTable {
+public:
+    /// A place in a tenant's quota, given back unless it became a workspace.
+    class [[nodiscard]] Place {
+    public:
+        Place(WorkspaceTable& table, std::string key) : table_(&table), key_(std::move(key)) {}
+        Place(Place&& other) noexcept
+            : table_(std::exchange(other.table_, nullptr)), key_(std::move(other.key_)) {}
+        Place& operator=(Place&&) = delete;
+        /// False once a workspace has taken it over.
+        bool held() const { return table_ != nullptr; }
+        ~Place() {
+            if (table_ != nullptr) table_->giveBack(key_);
+        }
+
+    private:
+        friend class WorkspaceTable;
+
+        WorkspaceTable* table_;
+        std::string key_;
+    };
+
+    /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already.
+    Place reserve(const std::string& tenant, const std::string& pool, std::size_t most);
+    /// With a `place` of the same tenant and pool the workspace takes that over, so that it never
+    /// counts twice; without one (recovery) it counts in addition.
+    /// Never in the place of one that goes on: throws Error(Conflict) for its id, claim or sandbox.
+    void insert(std::shared_ptr<Workspace> workspace, Place* place = nullptr);
+    /// This very one: a claim's later attempt has the same id and claim, and stays.
+    void erase(const Workspace& workspace);
+
+    std::shared_ptr<Workspace> find(const std::string& id) const;
+    std::shared_ptr<Workspace> byClaim(const std::string& claim_id) const;
+    std::shared_ptr<Workspace> bySandbox(const pool::SandboxId& id) const;
+    std::vector<std::shared_ptr<Workspace>> all() const;
+    std::size_t countOf(const std::string& pool) const;
+    /// A sandbox that is there since before the start and has not answered yet. What history knows
+    /// of its workspace; empty but for `sandbox` and `pool` where it knows nothing.
+    struct Expected {
+        pool::SandboxId sandbox;
+        std::string pool;
+        std::string workspace = {};
+        std::string tenant = {};
+        std::string claim_id = {};
+    };
+    /// Counts in its tenant's quota until it is forgotten: when its workspace is there with all its
+    /// executions, or has ended.
+    void expect(const Expected& expected);
+    std::optional<Expected> forgetExpected(const pool::SandboxId& sandbox);
+    std::optional<Expected> expected(const pool::SandboxId& sandbox) const;
+    std::optional<Expected> expectedWorkspace(const std::string& id) const;
+    bool expectsClaim(const std::string& claim_id) const;
+    /// Any of the tenant's, or one of which nobody knows whose it is.
+    bool expectsOf(const std::string& tenant) const;
+    /// Any of which history knows nothing: it may hold whatever claim.
+    bool expectsUnknown() const;
+
+    /// Whether the tenant has a workspace of this very pool.
+    bool holds(const std::string& tenant, const std::string& pool) const;
+
+private:
+    static std::string quotaKey(const std::string& tenant, const std::string& pool);
+    void giveBack(const std::string& key);
+    void release(const std::string& key);      // mutex_ held
+    void unreserve(const Expected& expected);  // mutex_ held
+    bool anyExpected(const std::function<bool(const Expected&)>& matches) const;
+
+    mutable std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<Workspace>> by_id_;       // guarded by mutex_
+    std::map<std::string, std::shared_ptr<Workspace>> by_claim_;    // guarded by mutex_
+    std::map<std::string, std::shared_ptr<Workspace>> by_sandbox_;  // guarded by mutex_
+    std::map<std::string, std::size_t> held_;                       // guarded by mutex_
+    std::map<std::string, std::size_t> of_pool_;                    // guarded by mutex_
+    std::map<pool::SandboxId, Expected> expected_;                  // guarded by mutex_
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,149 @@
+#include "controller/workspaces/WorkspaceTerminator.h"
+
+namespace hearth::controller {
+
+WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm,
+                                         pool::SandboxRuntime& runtime, WorkQueue& work,
+                                         const History& history, broker::EgressGateway& broker)
+    : table_(table),
+      warm_(warm),
+      runtime_(runtime),
+      work_(work),
+      history_(history),
+      broker_(broker) {}
+
+bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndReason reason) {
+    if (!workspace->beginEnd(reason)) return false;
+    finish(workspace, reason, 0);
+    return true;
+}
+
+bool WorkspaceTerminator::reclaim(const std::shared_ptr<Workspace>& workspace, EndReason reason,
+                                  TimePoint now) {
+    const TimePoint due = workspace->nextDue();
+    if (!workspace->beginEnd(reason, now)) return false;
+    finish(workspace, reason, toSeconds(history_.clock.now() - due));
+    return true;
+}
+
+void WorkspaceTerminator::lost(const pool::SandboxId& sandbox, const std::string& why) {
+    const std::optional<pool::Member> member = warm_.find(sandbox);
+    const bool first = member && warm_.fail(sandbox);
+    if (first) {
+        history_.log.warn("sandbox.lost",
+                          {{"sandbox", sandbox}, {"pool", member->pool}, {"why", why}});
+        history_.metrics.sandboxFailure(member->pool, "lost");
+    }
+    const std::shared_ptr<Workspace> workspace = table_.bySandbox(sandbox);
+    if (workspace) {
+        countKills(*workspace);
+        end(workspace, EndReason::Lost);
+    }
+    const bool expected = !workspace && endExpected(sandbox, EndReason::Lost);
+    if (!first) return;  // unknown, or its end has begun already
+    if (!workspace && !expected) {
+        history_.events.publish({.type = "sandbox.failed",
+                                 .resource = sandbox,
+                                 .pool = member->pool,
+                                 .reason = kEndReasons.of(EndReason::Failed),
+                                 .message = why});
+        history_.metrics.reclaim(member->pool, EndReason::Failed, 0);
+    }
+    work_.add({WorkKind::Sandbox, sandbox, member->pool});
+    work_.add({WorkKind::Pool, member->pool});
+}
+
+void WorkspaceTerminator::countKills(Workspace& workspace) {
+    const pool::SandboxId& sandbox = workspace.facts().sandbox;
+    try {
+        const std::optional<pool::SandboxUsage> usage = runtime_.usage(sandbox);
+        if (usage) workspace.lostWith(usage->oom_kills);
+    } catch (const std::exception& e) {  // what ran in it is told as lost
+        history_.log.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
+    }
+}
+
+void WorkspaceTerminator::unanswered(const pool::SandboxId& sandbox, const agent::AgentLost& loss) {
+    if (loss.loss() == agent::Loss::Late) return;
+    if (loss.loss() == agent::Loss::Broken) return lost(sandbox, loss.what());
+    if (const std::shared_ptr<Workspace> workspace = table_.bySandbox(sandbox)) {
+        if (workspace->fallSilent(history_.clock.now())) {
+            history_.log.warn(
+                "sandbox.silent",
+                {{"sandbox", sandbox}, {"pool", workspace->facts().pool}, {"why", loss.what()}});
+        }
+        work_.add({WorkKind::Suspect, sandbox});  // in any case: it may just be found to answer
+    } else if (!table_.expected(sandbox)) {
+        lost(sandbox, loss.what());
+    }
+}
+
+bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason reason) {
+    const std::optional<WorkspaceTable::Expected> expected = table_.forgetExpected(sandbox);
+    if (!expected) return false;
+    if (!expected->workspace.empty()) {
+        history_.journal.ended(expected->workspace, toUnixMillis(history_.clock.wall()),
+                               kEndReasons.of(reason), sandbox);
+        history_.metrics.reclaim(expected->pool, reason, 0);
+        history_.events.publish({.type = "workspace.reclaimed",
+                                 .resource = expected->workspace,
+                                 .pool = expected->pool,
+                                 .tenant = expected->tenant,
+                                 .reason = kEndReasons.of(reason),
+                                 .message = "the workspace has ended"});
+    }
+    warm_.drain(sandbox);
+    work_.add({WorkKind::Sandbox, sandbox});
+    work_.add({WorkKind::Pool, expected->pool});
+    return true;
+}
+
+bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason) {
+    if (!warm_.retire(member.id)) return false;
+    history_.events.publish({.type = "sandbox.retired",
+                             .resource = member.id,
+                             .pool = member.pool,
+                             .reason = kEndReasons.of(reason),
+                             .message = "a warm sandbox was retired"});
+    history_.metrics.reclaim(member.pool, reason, 0);
+    work_.add({WorkKind::Sandbox, member.id, member.pool});
+    return true;
+}
+
+bool WorkspaceTerminator::confirm(const std::shared_ptr<Workspace>& workspace) {
+    const pool::SandboxId& sandbox = workspace->facts().sandbox;
+    const std::optional<pool::Member> member = warm_.find(sandbox);
+    if (member && member->phase == pool::Phase::Claimed && !workspace->agent()->lost()) return true;
+    lost(sandbox, "it ended while it was claimed");
+    return false;
+}
+
+void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, EndReason reason,
+                                 double lag_seconds) {
+    const WorkspaceFacts& facts = workspace->facts();
+    table_.erase(*workspace);
+    workspace->giveUpDetached();
+    broker_.close(facts.sandbox);
+    const std::size_t contexts = workspace->contexts().clear();
+    if (contexts > 0) {
+        history_.metrics.contextEnded(facts.pool, "workspace", static_cast<double>(contexts));
+    }
+    history_.journal.ended(facts.id, toUnixMillis(history_.clock.wall()), kEndReasons.of(reason),
+                           facts.sandbox);
+    history_.metrics.reclaim(facts.pool, reason, lag_seconds);
+    history_.metrics.workspaces(facts.pool, static_cast<double>(table_.countOf(facts.pool)));
+    history_.events.publish({.type = "workspace.reclaimed",
+                             .resource = facts.id,
+                             .pool = facts.pool,
+                             .tenant = facts.tenant,
+                             .reason = kEndReasons.of(reason),
+                             .message = "the workspace has ended"});
+    history_.log.info(
+        "workspace.ended",
+        {{"workspace", facts.id}, {"sandbox", facts.sandbox}, {"reason", kEndReasons.of(reason)}});
+    warm_.drain(facts.sandbox);
+    work_.add({WorkKind::Sandbox, facts.sandbox, facts.pool});
+    work_.add({WorkKind::Pool, facts.pool});
+}
+
+}  // namespace hearth::controller

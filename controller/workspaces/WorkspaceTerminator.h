@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "controller/egress/EgressGateway.h"
+#include "controller/queue/WorkQueue.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceTable.h"
+#include "metrics/EndReason.h"
+#include "pool/runtime/SandboxRuntime.h"
+#include "pool/warm/WarmPool.h"
+
+namespace hearth::controller {
+
+/// The one way a workspace ends, whoever asks: it stops answering, history learns why, and its
+/// sandbox is destroyed behind the answer. Thread-safe.
+class WorkspaceTerminator {
+public:
+    WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm, pool::SandboxRuntime& runtime,
+                        WorkQueue& work, const History& history, broker::EgressGateway& broker);
+
+    /// False if its end had begun.
+    bool end(const std::shared_ptr<Workspace>& workspace, EndReason reason);
+    /// Only if it is still due: the reclaimer's way.
+    bool reclaim(const std::shared_ptr<Workspace>& workspace, EndReason reason, TimePoint now);
+    /// A sandbox's container has ended, its agent broke the protocol, or it was silent for too
+    /// long: it is never used again. A workspace that names it ends as lost, whatever phase the
+    /// sandbox is in.
+    void lost(const pool::SandboxId& sandbox, const std::string& why);
+    /// Its agent has not answered, which is no end: who holds a workspace is asked again (work of
+    /// kind "suspect"); a warm one, which nobody misses, is lost. One call that was late is
+    /// nothing.
+    void unanswered(const pool::SandboxId& sandbox, const agent::AgentLost& loss);
+    /// Ends a workspace whose sandbox has not answered yet since the start. False if there is none.
+    bool endExpected(const pool::SandboxId& sandbox, EndReason reason);
+    /// A warm sandbox is not needed any more: shrink, age, replaced, shutdown, drain. False for one
+    /// that was claimed since `member` was seen: it stays its claim's.
+    bool retire(const pool::Member& member, EndReason reason);
+    /// The last step of a claim, after its workspace was inserted into the table: false if its
+    /// sandbox's end had begun by then, and the workspace has ended as lost. The end of a sandbox
+    /// looks into the table after it has moved the member, so one of both sees the other.
+    bool confirm(const std::shared_ptr<Workspace>& workspace);
+
+private:
+    void finish(const std::shared_ptr<Workspace>& workspace, EndReason reason, double lag_seconds);
+    /// Tells the workspace what the kernel has killed in its sandbox, while the runtime still
+    /// knows.
+    void countKills(Workspace& workspace);
+
+    WorkspaceTable& table_;
+    pool::WarmPool& warm_;
+    pool::SandboxRuntime& runtime_;
+    WorkQueue& work_;
+    const History history_;
+    broker::EgressGateway& broker_;
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+
+#include "base/Fd.h"
+
+namespace hearth::metrics {
+
+/// A descriptor that somebody reads, or has stopped reading: no write to a pipe, socket or terminal
+/// ever blocks. Thread-safe; does not own the descriptor.
+class LogOutput {
+public:
+    /// A pipe or terminal is opened a second time, so that other users of the descriptor do not
+    /// become non-blocking: make it before the process gives up its rights.
+    explicit LogOutput(int fd);
+
+    /// The bytes that were taken: fewer than given, or none, where the reader has stalled; -1 where
+    /// there is nobody to take any (errno tells).
+    [[nodiscard]] std::ptrdiff_t write(std::string_view bytes) const;
+    /// Waits until some bytes may be taken, at most `patience`.
+    void waitWritable(std::chrono::milliseconds patience) const;
+    /// Writes all of it within `patience`; false where it could not.
+    bool say(std::string_view text, std::chrono::milliseconds patience) const;
+
+private:
+    int fd() const noexcept { return own_ ? own_.get() : fd_; }
+
+    int fd_;
+    Fd own_;  ///< the same pipe or terminal, non-blocking
+    enum class Kind { File, Stream, Socket } kind_ = Kind::File;
+};
+
+}  // namespace hearth::metrics

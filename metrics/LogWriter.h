@@ -1,0 +1,55 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "metrics/LogOutput.h"
+#include "metrics/Metrics.h"
+
+namespace hearth::metrics {
+
+/// Keeps the log's lines in their order while its reader has stalled, and writes them when it reads
+/// again. add() never blocks on the reader. The buffer is bounded: a line that does not fit is
+/// dropped and counted, and `log.dropped` stands in the log where lines are missing. Thread-safe.
+class LogWriter {
+public:
+    static constexpr std::size_t kMost = 256U << 10U;
+
+    LogWriter(const LogOutput& output, Metrics& metrics, std::size_t most = kMost);
+    /// Writes what is left, for one second at most.
+    ~LogWriter();
+    LogWriter(const LogWriter&) = delete;
+    LogWriter& operator=(const LogWriter&) = delete;
+
+    /// One line with its line break; written at once where the reader takes it.
+    void add(std::string line);
+
+private:
+    struct Line {
+        std::string text;
+        std::uint64_t missing = 0;  ///< it tells of so many that were dropped
+    };
+
+    void work(const std::stop_token& stop);
+    void push(Line line);
+    void tellDropped();
+    void drain();
+    void loseAll();
+
+    const LogOutput& output_;
+    Metrics& metrics_;
+    const std::size_t most_;
+    std::mutex mutex_;
+    std::condition_variable_any stalled_;
+    std::deque<Line> lines_;     // guarded by mutex_; the first may be a rest
+    std::size_t bytes_ = 0;      // guarded by mutex_; of lines_
+    std::uint64_t dropped_ = 0;  // guarded by mutex_; not told of yet
+    std::jthread thread_;
+};
+
+}  // namespace hearth::metrics

@@ -1,0 +1,187 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/Fd.h"
+#include "pool/agent/client/AgentClient.h"
+#include "pool/agent/client/Poller.h"
+#include "pool/agent/protocol/Frame.h"
+
+namespace hearth::agent {
+
+class AgentConnection;
+
+/// What an agent sent does not fit PROTOCOL.md.
+class ProtocolError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Hears the frames of one stream. `frame` and `lost` come from the thread that reads the
+/// connection, one at a time and without locks; `tick` from the Poller's.
+class Stream {
+public:
+    virtual ~Stream() = default;
+    /// True when the frame closed the stream. Throws ProtocolError: the end of the connection.
+    virtual bool frame(AgentConnection& from, const FrameHeader& header,
+                       std::string_view payload) = 0;
+    /// The connection ended before the stream did. The last call.
+    virtual void lost() {}
+    /// Whether frames must be read although nobody waits for them.
+    virtual bool listens() const { return false; }
+    /// Asked for with AgentConnection::wantTick(); only of streams that listen.
+    virtual void tick(AgentConnection&, std::uint32_t /*stream*/) {}
+};
+
+/// Reply or Error of a simple call.
+struct Answer {
+    bool error = false;
+    std::string payload;
+};
+
+/// One connection to an agent, multiplexed. Of the threads that wait one reads for all (the
+/// leader); when its own answer is there the next one takes over; while nobody waits the Poller
+/// reads. No lock is held while a stream hears a frame. Thread-safe.
+class AgentConnection : public std::enable_shared_from_this<AgentConnection> {
+public:
+    enum class End {
+        Closed,     ///< the agent or its machine ended it
+        Violation,  ///< the agent broke the protocol
+        Late,       ///< the agent did not answer in time
+        Ours,       ///< closed by this side
+    };
+    /// Heard once when the connection ends otherwise than by close(); the streams have heard it.
+    using OnEnd = std::function<void(End, const std::string& reason)>;
+    using Deadline = Steady::time_point;
+
+    static std::shared_ptr<AgentConnection> start(Poller& poller, Fd fd, OnEnd on_end);
+    ~AgentConnection();
+    AgentConnection(const AgentConnection&) = delete;
+    AgentConnection& operator=(const AgentConnection&) = delete;
+
+    /// Sends a request and waits for its answer. AgentLost if none comes in time: the connection
+    /// goes on, and an answer that is late is dropped.
+    Answer call(std::string_view request, Deadline deadline);
+    /// Opens a stream with a request and gives its number. Throws AgentLost if the connection has
+    /// ended; when it ends afterwards, even before the request is out, the stream hears `lost`.
+    std::uint32_t open(const std::shared_ptr<Stream>& stream, std::string_view request,
+                       Deadline deadline);
+    /// Sends one frame; throws AgentLost. A socket that takes nothing until the deadline is ended,
+    /// since a frame may have been written in part.
+    void send(const FrameHeader& header, std::string_view payload, Deadline deadline);
+    /// Queues a small frame and never blocks; for whoever reads.
+    void post(FrameType type, std::uint32_t stream, std::string_view payload);
+    void postCredit(std::uint32_t stream, std::size_t bytes);
+    /// As post(), but only while nothing else waits to be written: false then, and nothing is
+    /// queued. So a frame may be larger, and comes again after wantTick().
+    bool offer(FrameType type, std::uint32_t stream, std::string_view payload);
+    /// Reads, or lets another read, until `ready` (asked without locks; after frames of `stream`,
+    /// or after any if null). False at the deadline; AgentLost if the connection ended and it is
+    /// not ready.
+    bool await(const Stream* stream, const std::function<bool()>& ready, Deadline deadline);
+
+    /// Ends the connection; the streams hear `lost` from the thread that reads, or from this one.
+    void kill(End end, const std::string& reason);
+    /// The same, silently; then waits until nothing is called any more (unless this thread reads).
+    void close();
+    bool dead() const noexcept { return dead_.load(std::memory_order_acquire); }
+    std::string reason() const;
+    /// How it ended; only once it is dead.
+    End end() const;
+    /// Whether the peer has hung up or sent something nobody asked for; for an idle connection.
+    bool stale() const noexcept;
+    /// Ends the connection at that time unless called again; nullopt: never.
+    void expireAt(std::optional<Steady::time_point> at);
+    /// Stream::tick() and what else waits for it, at the latest at `at`.
+    void wantTick(Steady::time_point at);
+
+    /// The descriptor that came with the frame at hand, if any; for Stream::frame().
+    Fd takePassed();
+
+    /// For the Poller.
+    void readable();
+    void tick(Steady::time_point now);
+
+private:
+    struct Waiter {
+        const Stream* stream;
+        std::condition_variable wakeup;
+        bool woken = false;
+    };
+
+    AgentConnection(Poller& poller, Fd fd, OnEnd on_end);
+
+    void takeRole(std::unique_lock<std::mutex>& lock);
+    void leaveRole(std::unique_lock<std::mutex>& lock);
+    void handOver();
+    void wake(const Stream* stream);
+    void wakeAll();
+    void bury(std::unique_lock<std::mutex>& lock);
+    void arm();
+    void wantTickLocked(Steady::time_point at);
+    [[noreturn]] void throwLost(std::unique_lock<std::mutex>& lock) const;
+
+    bool pollFor(short events, Deadline deadline) const;
+    bool waitReadable(Deadline deadline, bool answer_is_near) const;
+    bool readOnce();
+    bool heardSince(Steady::time_point at) const noexcept;
+    ssize_t receive(char* into, std::size_t room);
+    std::size_t consume(const char* bytes, std::size_t size);
+    void dispatch(const FrameHeader& header, std::string_view payload);
+
+    bool takePen(std::unique_lock<std::mutex>& lock, Deadline deadline);
+    void transmit(std::unique_lock<std::mutex>& lock, const FrameHeader& header,
+                  std::string_view payload, Deadline deadline);
+    bool enqueue(FrameType type, std::uint32_t stream, std::string_view payload, bool alone);
+    void flushPosted(std::unique_lock<std::mutex>& lock);
+
+    Poller::Impl& poller_;
+    Fd fd_;
+    std::uint64_t poll_id_ = 0;
+    OnEnd on_end_;
+    std::atomic<bool> dead_{false};  // written under mutex_
+    std::atomic<Steady::time_point> heard_{Steady::time_point::min()};
+
+    // Owned by whoever has the reader role: a frame that has come in part.
+    std::vector<char> buffer_;
+    std::size_t filled_ = 0;
+    std::deque<Fd> passed_;  ///< in the order of the frames that carry them
+
+    mutable std::mutex mutex_;
+    // All below: guarded by mutex_.
+    std::unordered_map<std::uint32_t, std::shared_ptr<Stream>> streams_;
+    std::vector<Waiter*> waiters_;
+    std::uint32_t next_stream_ = 1;
+    std::size_t listening_ = 0;
+    bool reading_ = false;
+    std::thread::id reader_;
+    bool armed_ = false;
+    bool writing_ = false;
+    std::condition_variable pen_free_;
+    std::string posted_;
+    std::optional<Steady::time_point> tick_at_;
+    std::optional<Steady::time_point> expire_at_;
+    End end_ = End::Closed;
+    std::string reason_;
+    bool closing_ = false;
+    bool told_ = false;    // the streams have heard of the end
+    bool buried_ = false;  // and so has on_end_
+    std::condition_variable buried_cv_;
+};
+
+/// What the end of its connection says of an agent.
+Loss lossOf(AgentConnection::End end) noexcept;
+
+}  // namespace hearth::agent

@@ -1,0 +1,205 @@
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "base/Error.h"
+#include "pool/agent/client/AgentConnection.h"
+
+// The half of Connection that asks and writes; Connection.cpp reads and ends.
+
+namespace hearth::agent {
+namespace {
+
+/// When a full socket is tried again for what nobody waits for.
+constexpr std::chrono::milliseconds kWriteAgain{100};
+constexpr std::size_t kMaxPosted = 64U << 10U;
+/// An agent refuses more (PROTOCOL.md), so it has answered all but these.
+constexpr std::size_t kMostStreams = 64;
+
+/// The answer of one simple call; parsed by the thread that asked.
+class CallStream final : public Stream {
+public:
+    bool frame(AgentConnection&, const FrameHeader& header, std::string_view payload) override {
+        if (header.type != FrameType::Reply && header.type != FrameType::Error) {
+            throw ProtocolError("a frame that is no answer to a call");
+        }
+        answer_.error = header.type == FrameType::Error;
+        answer_.payload = payload;
+        done_.store(true, std::memory_order_release);
+        return true;
+    }
+    bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+    Answer take() { return std::move(answer_); }
+
+private:
+    Answer answer_;
+    std::atomic<bool> done_{false};
+};
+
+}  // namespace
+
+Answer AgentConnection::call(std::string_view request, Deadline deadline) {
+    const auto stream = std::make_shared<CallStream>();
+    const Steady::time_point asked = Steady::now();
+    open(stream, request, deadline);
+    if (!await(
+            stream.get(), [&stream] { return stream->done(); }, deadline)) {
+        // The stream stays: a late answer closes it, and is read by nobody.
+        bool too_many = false;
+        {
+            const std::lock_guard lock(mutex_);
+            too_many = streams_.size() > kMostStreams;
+        }
+        if (too_many) kill(End::Late, "the agent leaves too much unanswered");
+        throw AgentLost("the agent did not answer in time",
+                        heardSince(asked) ? Loss::Late : Loss::Silent);
+    }
+    return stream->take();
+}
+
+std::uint32_t AgentConnection::open(const std::shared_ptr<Stream>& stream, std::string_view request,
+                                    Deadline deadline) {
+    if (request.size() > kMaxPayload) {
+        throw Error(ErrorCode::PayloadTooLarge, "the request is too large for the agent");
+    }
+    std::unique_lock lock(mutex_);
+    if (!takePen(lock, deadline)) {
+        lock.unlock();
+        throw AgentLost("the agent does not read", Loss::Late);
+    }
+    // Numbered while the pen is held, so that numbers go up on the wire.
+    const std::uint32_t number = next_stream_++;
+    streams_.emplace(number, stream);
+    if (stream->listens()) ++listening_;
+    FrameHeader header;
+    header.length = static_cast<std::uint32_t>(request.size());
+    header.stream = number;
+    header.type = FrameType::Request;
+    transmit(lock, header, request, deadline);
+    if (stream->listens() && !reading_ && waiters_.empty() && !armed_ && !dead()) arm();
+    return number;
+}
+
+void AgentConnection::send(const FrameHeader& header, std::string_view payload, Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    if (!takePen(lock, deadline)) {
+        lock.unlock();
+        throw AgentLost("the agent does not read", Loss::Late);
+    }
+    transmit(lock, header, payload, deadline);
+    if (dead()) throwLost(lock);
+}
+
+/// The pen: whoever has it writes, one frame at a time. False at the deadline.
+bool AgentConnection::takePen(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+    const bool free = pen_free_.wait_until(lock, deadline, [&] { return !writing_ || dead(); });
+    if (dead()) throwLost(lock);
+    if (free) writing_ = true;
+    return free;
+}
+
+void AgentConnection::transmit(std::unique_lock<std::mutex>& lock, const FrameHeader& header,
+                               std::string_view payload, Deadline deadline) {
+    // What was posted goes first: it may be the rest of a frame.
+    const std::string first = std::exchange(posted_, {});
+    lock.unlock();
+    std::array<unsigned char, kHeaderSize> head;
+    encodeHeader(header, head.data());
+    std::array<iovec, 3> parts{{{const_cast<char*>(first.data()), first.size()},
+                                {head.data(), head.size()},
+                                {const_cast<char*>(payload.data()), payload.size()}}};
+    std::size_t at = 0;
+    std::string problem;
+    End end = End::Closed;
+    while (at < parts.size() && problem.empty()) {
+        msghdr message{};
+        message.msg_iov = &parts[at];
+        message.msg_iovlen = parts.size() - at;
+        const ssize_t n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0) {
+            if (errno == EINTR) continue;
+            if (errno != EAGAIN) {
+                problem =
+                    "the connection to the agent failed: " + std::generic_category().message(errno);
+            } else if (dead() || !pollFor(POLLOUT, deadline)) {
+                problem = "the agent does not read";
+                end = End::Late;
+            }
+            continue;
+        }
+        auto sent = static_cast<std::size_t>(n);
+        while (at < parts.size() && sent >= parts[at].iov_len) sent -= parts[at++].iov_len;
+        if (at < parts.size()) {
+            parts[at].iov_base = static_cast<char*>(parts[at].iov_base) + sent;
+            parts[at].iov_len -= sent;
+        }
+    }
+    if (!problem.empty()) kill(end, problem);
+    lock.lock();
+    writing_ = false;
+    if (!posted_.empty()) flushPosted(lock);
+    pen_free_.notify_one();
+}
+
+void AgentConnection::post(FrameType type, std::uint32_t stream, std::string_view payload) {
+    enqueue(type, stream, payload, false);
+}
+
+bool AgentConnection::offer(FrameType type, std::uint32_t stream, std::string_view payload) {
+    return enqueue(type, stream, payload, true);
+}
+
+/// False if it is not queued. `alone`: not behind what others have queued or are writing.
+bool AgentConnection::enqueue(FrameType type, std::uint32_t stream, std::string_view payload,
+                              bool alone) {
+    std::array<unsigned char, kHeaderSize> head;
+    FrameHeader header;
+    header.length = static_cast<std::uint32_t>(payload.size());
+    header.stream = stream;
+    header.type = type;
+    encodeHeader(header, head.data());
+    std::unique_lock lock(mutex_);
+    if (dead() || (alone && (writing_ || !posted_.empty()))) return false;
+    posted_.append(reinterpret_cast<const char*>(head.data()), head.size());
+    posted_.append(payload);
+    if (posted_.size() > kMaxPosted) {
+        lock.unlock();
+        kill(End::Violation, "the agent does not read its credit");
+        return false;
+    }
+    flushPosted(lock);
+    return true;
+}
+
+void AgentConnection::postCredit(std::uint32_t stream, std::size_t bytes) {
+    std::array<unsigned char, 4> payload;
+    putU32(payload.data(), static_cast<std::uint32_t>(bytes));
+    post(FrameType::Credit, stream,
+         {reinterpret_cast<const char*>(payload.data()), payload.size()});
+}
+
+void AgentConnection::flushPosted(std::unique_lock<std::mutex>& lock) {
+    while (!writing_ && !posted_.empty() && !dead()) {
+        writing_ = true;
+        std::string bytes = std::exchange(posted_, {});
+        lock.unlock();
+        const ssize_t n =
+            ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const int error = errno;
+        lock.lock();
+        writing_ = false;
+        pen_free_.notify_one();
+        bytes.erase(0, n > 0 ? static_cast<std::size_t>(n) : 0);
+        if (bytes.empty()) continue;
+        posted_.insert(0, bytes);
+        if (n < 0 && error != EAGAIN && error != EINTR) return;  // the reader hears why
+        wantTickLocked(Steady::now() + kWriteAgain);
+        return;
+    }
+}
+
+}  // namespace hearth::agent

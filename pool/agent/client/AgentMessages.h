@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Json.h"
+#include "pool/agent/client/AgentClient.h"
+#include "pool/agent/client/ClockShift.h"
+
+/// The JSON of PROTOCOL.md. Requests are written for an agent; answers are read as from an enemy:
+/// every field is checked for type and range, and what does not fit is a ProtocolError
+/// (Connection.h).
+namespace hearth::agent {
+
+std::string encodeControlHello(std::uint64_t epoch);
+std::string encodeDataHello(std::uint64_t epoch, const std::string& claim_id);
+std::string encodeBind(const BindRequest& request, const ClockShift& clocks = {});
+std::string encodeDeadlines(std::uint64_t epoch, std::optional<TimePoint> expires_at,
+                            std::optional<std::chrono::milliseconds> idle_timeout);
+/// Throws Error(InvalidArgument) unless there is exactly one thing to run.
+std::string encodeExec(const ExecRequest& request);
+
+/// An object within the limits of the protocol.
+Json parseObject(std::string_view payload);
+AgentError decodeError(std::string_view payload);
+Hello decodeHello(const Json& json);
+/// Only that the agent speaks this version: of a data connection nothing more is believed.
+void checkHello(const Json& json);
+BindReply decodeBind(const Json& json, const BindRequest& request);
+Deadlines decodeDeadlines(const Json& json);
+TimePoint decodeTouch(const Json& json);
+
+std::string encodeContext(const ContextRequest& request);
+/// Whether the agent had the context already.
+bool decodeContext(const Json& json, const ContextRequest& request);
+std::string encodePrewarm(const PrewarmRequest& request);
+/// Only languages that were asked for.
+PrewarmReply decodePrewarm(const Json& json, const PrewarmRequest& request);
+
+/// `id` is the execution that was asked for.
+ExecStart decodeStarted(const Json& json, const std::string& id);
+ExecResult decodeResult(const Json& json, const std::string& id);
+
+/// Of `{stat}`.
+FileStat decodeStat(const Json& json);
+/// Of `{items, next?}`, at most `limit` items.
+FileList decodeList(const Json& json, std::size_t limit);
+/// Of `{items, more?}`, at most `limit` items.
+FileChanges decodeChanges(const Json& json, std::size_t limit);
+std::uint64_t decodeBytes(const Json& json);
+ArchiveCount decodeArchiveCount(const Json& json);
+/// Total and used bytes of `{diskTotal, diskUsed}`.
+std::pair<std::uint64_t, std::uint64_t> decodeUsage(const Json& json);
+
+}  // namespace hearth::agent

@@ -1,0 +1,272 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Fd.h"
+#include "base/Json.h"
+#include "pool/agent/client/ExecutionStatus.h"
+
+namespace hearth::agent {
+
+/// What an agent refused, with its code of PROTOCOL.md ("BOUND_ELSEWHERE", "NOT_FOUND", …).
+class AgentError : public std::runtime_error {
+public:
+    AgentError(std::string code, const std::string& message, Json details)
+        : std::runtime_error(message), code_(std::move(code)), details_(std::move(details)) {}
+    const std::string& code() const noexcept { return code_; }
+    const Json& details() const noexcept { return details_; }
+
+private:
+    std::string code_;
+    Json details_;
+};
+
+/// How an agent failed to answer.
+enum class Loss {
+    Gone,    ///< its connection has ended, or none could be made
+    Late,    ///< to this call alone: it said other things meanwhile
+    Silent,  ///< it said nothing at all meanwhile
+    Broken,  ///< it broke the protocol: the sandbox must not be trusted again
+};
+
+/// The agent has not answered. Only Broken condemns its sandbox; of the others the runtime knows
+/// whether it lives.
+class AgentLost : public std::runtime_error {
+public:
+    explicit AgentLost(const std::string& reason, Loss loss = Loss::Gone)
+        : std::runtime_error(reason), loss_(loss) {}
+    Loss loss() const noexcept { return loss_; }
+
+private:
+    Loss loss_;
+};
+
+/// Apart in the linker from what the program inside calls by the same names (BindLock.h,
+/// Deadlines.h); no file may include both.
+inline namespace client {
+
+struct Deadlines {
+    TimePoint expires_at{};                     ///< zero: never
+    std::chrono::milliseconds idle_timeout{0};  ///< zero: never
+    TimePoint idle_at{};  ///< when it will be idle if nothing happens; zero: running or never
+};
+
+/// What an agent says about its one bind.
+struct Binding {
+    std::string claim_id;
+    std::uint32_t attempt = 0;
+    std::uint64_t epoch = 0;
+    std::string tenant;
+    std::string workspace_id;
+    std::string fingerprint;
+    std::map<std::string, std::string> labels;
+    Json note;
+    TimePoint bound_at{};
+};
+
+}  // namespace client
+
+struct KnownExecution {
+    std::string id;
+    std::string fingerprint;
+    bool running = false;
+    bool background = false;
+    TimePoint started_at{};
+};
+
+struct KnownContext {
+    std::string id;
+    std::string language;
+    bool running = false;
+};
+
+struct Hello {
+    std::string version;
+    std::uint64_t highest_epoch = 0;
+    std::optional<Binding> binding;
+    Deadlines deadlines;
+    TimePoint last_activity{};
+    TimePoint now{};  ///< of the agent's own clock; all else is told in ours
+    std::uint32_t running = 0;
+    std::vector<KnownExecution> executions;
+    std::vector<KnownContext> contexts;
+    std::vector<std::string> languages;
+};
+
+/// An archive of Debian packages that apt in the sandbox takes them from.
+struct AptArchive {
+    std::string source;             ///< "URL SUITE COMPONENT…"
+    std::string keyring;            ///< in the image, for its signature; empty: apt checks none
+    bool keyring_optional = false;  ///< where the image has it not, apt checks none
+
+    bool operator==(const AptArchive&) const = default;
+};
+
+struct BindRequest {
+    std::uint64_t epoch = 0;
+    std::string claim_id;
+    std::uint32_t attempt = 1;
+    std::string tenant;
+    std::string workspace_id;
+    std::string fingerprint;
+    std::map<std::string, std::string> labels;
+    Json note = Json::object();
+    std::map<std::string, std::string> env;
+    std::map<std::string, std::string> secrets;
+    std::uint32_t cpus = 0;  ///< for thread counts, where they are fewer than at the start; 0: not
+    std::string trust;       ///< certificates in PEM that programs trust besides the image's own
+    std::vector<AptArchive> apt;
+    Deadlines deadlines;
+};
+
+struct BindReply {
+    bool repeated = false;
+    std::uint32_t attempt = 0;
+    std::string workspace_id;
+    TimePoint bound_at{};
+};
+
+/// A process that runs before the work of an execution and as a part of it.
+struct PrepareWork {
+    std::vector<std::string> argv;
+    std::string input;       ///< on its standard input, one line
+    bool with_code = false;  ///< and behind it the code
+};
+
+/// What came of it. Untrusted text.
+struct Prepared {
+    bool ok = false;  ///< else the work has not begun
+    std::uint64_t duration_ms = 0;
+    std::string output;  ///< the ends of what it printed
+    std::string errors;
+};
+
+struct ExecRequest {
+    std::string id;
+    std::string fingerprint;
+    /// Exactly one of: argv, command (by /bin/sh -c), language and code.
+    std::vector<std::string> argv;
+    std::string command;
+    std::string language;
+    std::string code;
+    std::string context;  ///< with code: the interpreter to run it in; cwd and env are its own
+    std::string cwd;
+    std::map<std::string, std::string> env;
+    bool stdin_open = false;
+    std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
+    std::chrono::milliseconds timeout{0};
+    std::uint64_t output_limit = 1U << 20U;
+    bool background = false;
+    bool prewarm = false;  ///< before the bind, and only then
+    std::optional<PrepareWork> prepare;
+    Json note = Json::object();  ///< told again by ExecStart where the agent had it already
+};
+
+/// What an agent says when an execution begins, or is found again.
+struct ExecStart {
+    TimePoint at{};
+    bool repeated = false;
+    std::string interpreter;     ///< zygote, context, cold; of a command parked or empty
+    std::string context;         ///< empty: none
+    Json note = Json::object();  ///< of ExecRequest, where repeated: the agent's word
+};
+
+struct ExecResult {
+    ExecutionStatus status = ExecutionStatus::Ok;  ///< up to Killed
+    int exit_code = 0;
+    int signal = 0;
+    TimePoint started_at{};
+    TimePoint ended_at{};
+    std::uint64_t cpu_ms = 0;
+    std::uint64_t max_rss_bytes = 0;
+    std::uint64_t output_bytes = 0;
+    std::uint64_t dropped_bytes = 0;
+    std::string interpreter;  ///< as in ExecStart
+    std::uint64_t result_bytes = 0;
+    std::uint64_t dropped_results = 0;
+    std::optional<bool> context_kept;  ///< of one that ran in a context
+    std::optional<Prepared> prepared;  ///< of one that was to be
+    std::string report;  ///< untrusted JSON text left by the language's runner, or empty
+};
+
+/// A stateful interpreter to be made.
+struct ContextRequest {
+    std::string id;
+    std::string language;
+    std::string cwd;
+    std::map<std::string, std::string> env;
+};
+
+/// Interpreters to be kept ready, with what they import ahead.
+struct PrewarmRequest {
+    std::map<std::string, std::vector<std::string>> languages;  ///< to modules
+    std::chrono::milliseconds wait{0};
+};
+
+struct PrewarmReply {
+    std::vector<std::string> ready;
+    std::map<std::string, std::string> failed;  ///< language to why; untrusted text
+};
+
+/// Receives one execution. Called from whichever thread reads the connection, one call at a time,
+/// never while a lock of the client is held; must not block and must not ask the same client
+/// (std::logic_error). `lost` and `exited` are the last call; exactly one of them
+/// comes to a sink that lives.
+class ExecSink {
+public:
+    virtual ~ExecSink() = default;
+    virtual void started(const ExecStart& start) = 0;
+    /// `offset` is the place of `bytes` in the one sequence over both channels. `channel`: 1, 2.
+    virtual void output(int channel, std::uint64_t offset, std::string_view bytes) = 0;
+    /// Something the code shows: untrusted text that should be a JSON object, at most kMaxResult
+    /// (Frame.h) long. Comes behind the output that was there before it.
+    virtual void result(std::string_view /*json*/) {}
+    virtual void exited(const ExecResult& result) = 0;
+    /// The stream ended without a result: refused (`error` set) or the agent was lost (empty).
+    virtual void lost(const std::optional<AgentError>& error) = 0;
+};
+
+/// A way back into a running execution on the control connection. Thread-safe.
+class ExecHandle {
+public:
+    virtual ~ExecHandle() = default;
+    /// Blocks while the agent takes no more, up to `timeout`; throws AgentLost, Error(Deadline).
+    /// Input to an execution that has ended goes nowhere.
+    virtual void writeStdin(std::string_view bytes, std::chrono::milliseconds timeout) = 0;
+    virtual void closeStdin() = 0;
+    /// All of its input, once and in place of the other two. Never blocks: what the agent does not
+    /// take yet is kept and follows as it does, then the close. Let go when the execution ends or
+    /// its connection does.
+    virtual void giveStdin(std::string bytes) = 0;
+};
+
+/// Receives what a sandbox sends out. Called as an ExecSink is: one call at a time, from whichever
+/// thread reads the connection; must not block and must not ask the same client.
+class EgressSink {
+public:
+    virtual ~EgressSink() = default;
+    /// A TCP connection that tenant code made to the agent's port, non-blocking.
+    virtual void connected(Fd connection) = 0;
+    /// The agent does not offer the port, or to somebody else now. The last call.
+    virtual void refused(const std::string& why) = 0;
+};
+
+/// Lets more connections come. Thread-safe.
+class EgressHandle {
+public:
+    virtual ~EgressHandle() = default;
+    /// Of connections; goes nowhere when the agent is gone.
+    virtual void grant(std::uint32_t connections) = 0;
+};
+
+}  // namespace hearth::agent

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string_view>
+
+#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/client/AgentMessages.h"
+
+namespace hearth::agent {
+
+/// Runs `decode` on what an agent sent; if it does not fit, the connection ends and AgentLost is
+/// thrown.
+template <typename Decode>
+auto believing(AgentConnection& connection, Decode decode) {
+    try {
+        return decode();
+    } catch (const ProtocolError& e) {
+        const std::string reason = std::string("the agent broke the protocol: ") + e.what();
+        connection.kill(AgentConnection::End::Violation, reason);
+        throw AgentLost(reason, Loss::Broken);
+    }
+}
+
+/// One call with its answer decoded on this thread. Throws AgentError, AgentLost.
+template <typename Decode>
+auto ask(AgentConnection& connection, std::string_view request, AgentConnection::Deadline deadline,
+         Decode decode) {
+    const Answer answer = connection.call(request, deadline);
+    return believing(connection, [&] {
+        if (answer.error) throw decodeError(answer.payload);
+        return decode(parseObject(answer.payload));
+    });
+}
+
+}  // namespace hearth::agent

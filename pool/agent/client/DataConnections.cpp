@@ -1,0 +1,163 @@
+#include "pool/agent/client/DataConnections.h"
+
+#include <system_error>
+
+#include "pool/agent/client/Ask.h"
+
+namespace hearth::agent {
+namespace {
+
+constexpr std::chrono::seconds kKeepIdle{30};
+/// For those beyond the first: long enough for the next operation of a burst.
+constexpr std::chrono::seconds kKeepSurplus{1};
+/// Between attempts while the agent has not yet seen that others were closed.
+constexpr std::chrono::milliseconds kRetry{5};
+/// The agent takes 8; one is left for a connection that it has not yet seen closed.
+constexpr unsigned kMostUsed = 7;
+
+}  // namespace
+
+void DataConnections::throwLate() {
+    throw Error(ErrorCode::Deadline, "the workspace did not answer a file operation in time");
+}
+
+void DataConnections::setClaim(const std::string& claim_id) {
+    const std::lock_guard lock(mutex_);
+    claim_id_ = claim_id;
+}
+
+void DataConnections::close() {
+    transfers_->cut();
+    std::vector<std::shared_ptr<AgentConnection>> idle;
+    {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        idle = std::move(idle_);
+        idle_.clear();
+    }
+    for (const auto& connection : idle) connection->close();
+}
+
+DataConnections::Use::Use(DataConnections& owner_, bool fresh) : owner(owner_) {
+    owner.takePlace();
+    try {
+        if (!fresh) connection = owner.takeIdle();
+        reused = connection != nullptr;
+        if (!connection) connection = owner.connectNew();
+    } catch (...) {
+        owner.leavePlace();
+        throw;
+    }
+}
+
+DataConnections::Use::~Use() {
+    if (done && !connection->dead()) {
+        owner.giveBack(std::move(connection));
+    } else {
+        connection->close();
+    }
+    owner.leavePlace();
+}
+
+void DataConnections::takePlace() {
+    std::unique_lock lock(mutex_);
+    if (!place_free_.wait_until(lock, Steady::now() + kDataPatience,
+                                [&] { return used_ < kMostUsed; })) {
+        throwLate();
+    }
+    ++used_;
+}
+
+void DataConnections::leavePlace() {
+    const std::lock_guard lock(mutex_);
+    --used_;
+    place_free_.notify_one();
+}
+
+std::shared_ptr<AgentConnection> DataConnections::takeIdle() {
+    for (;;) {
+        std::shared_ptr<AgentConnection> idle;
+        {
+            const std::lock_guard lock(mutex_);
+            if (idle_.empty()) return nullptr;
+            idle = std::move(idle_.back());
+            idle_.pop_back();
+        }
+        idle->expireAt(std::nullopt);
+        if (!idle->stale()) return idle;
+        idle->close();
+    }
+}
+
+std::shared_ptr<AgentConnection> DataConnections::connectNew() {
+    const auto deadline = Steady::now() + kDataPatience;
+    for (;;) {
+        std::string claim;
+        {
+            const std::lock_guard lock(mutex_);
+            if (closed_) throw AgentLost("closed by the server");
+            claim = claim_id_;
+        }
+        if (claim.empty())
+            throw AgentError("NOT_BOUND", "the sandbox is not bound", Json::object());
+        try {
+            return tryConnect(claim);
+        } catch (const AgentError& e) {
+            if (e.code() != "TOO_MANY" || Steady::now() >= deadline) throw;
+        }
+        std::unique_lock lock(mutex_);
+        place_free_.wait_for(lock, kRetry);
+    }
+}
+
+std::shared_ptr<AgentConnection> DataConnections::tryConnect(const std::string& claim) {
+    Fd fd;
+    try {
+        fd = connect_();
+    } catch (const std::system_error& e) {
+        throw AgentLost(e.what());
+    }
+    auto connection = AgentConnection::start(
+        poller_, std::move(fd),
+        [weak = weak_from_this(), control = control_](AgentConnection::End end,
+                                                      const std::string& why) {
+            if (const auto main = control.lock(); main && end == AgentConnection::End::Violation) {
+                main->kill(end, why);
+            }
+            if (const auto self = weak.lock()) self->forgetDead();
+        });
+    try {
+        ask(*connection, encodeDataHello(epoch_, claim), Steady::now() + kDataPatience,
+            [](const Json& json) {
+                checkHello(json);
+                return true;
+            });
+    } catch (const AgentLost& e) {
+        if (e.loss() == Loss::Late || e.loss() == Loss::Silent) throwLate();
+        throw;
+    }
+    return connection;
+}
+
+void DataConnections::giveBack(std::shared_ptr<AgentConnection> connection) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!closed_ && !connection->dead()) {
+            connection->expireAt(Steady::now() + (idle_.empty() ? kKeepIdle : kKeepSurplus));
+            idle_.push_back(std::move(connection));
+            return;
+        }
+    }
+    connection->close();
+}
+
+void DataConnections::forgetDead() {
+    std::vector<std::shared_ptr<AgentConnection>> dead;  // ends behind the lock
+    const std::lock_guard lock(mutex_);
+    for (auto& connection : idle_) {
+        if (connection->dead()) dead.push_back(std::move(connection));
+    }
+    std::erase(idle_, nullptr);
+}
+
+}  // namespace hearth::agent

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/Error.h"
+#include "pool/agent/client/AgentClient.h"
+#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/client/Transfers.h"
+
+namespace hearth::agent {
+
+/// How long an operation on a data connection may go without progress.
+inline constexpr std::chrono::seconds kDataPatience{10};
+
+/// The data connections to one agent: made on demand, each used by one operation at a time; one
+/// idle one is kept for a while, what a burst left for a moment. A broken protocol on one condemns
+/// the control connection too. Thread-safe.
+class DataConnections : public std::enable_shared_from_this<DataConnections> {
+public:
+    DataConnections(Poller& poller, AgentClient::Connect connect, std::uint64_t epoch,
+                    std::weak_ptr<AgentConnection> control, std::shared_ptr<Transfers> transfers)
+        : poller_(poller),
+          connect_(std::move(connect)),
+          epoch_(epoch),
+          control_(std::move(control)),
+          transfers_(std::move(transfers)) {}
+
+    /// The claim that holds the sandbox; nothing works before.
+    void setClaim(const std::string& claim_id);
+    /// Files that were passed over these connections.
+    Transfers& transfers() { return *transfers_; }
+    /// Ends the idle connection and cuts the transfers; later operations throw AgentLost.
+    void close();
+
+    /// Runs `operation(connection, begun)` on a connection of its own. If a kept connection turns
+    /// out broken, and `operation` has not set `begun` (what cannot be taken back), it is run once
+    /// more on a new one. Throws what it throws, Error(Deadline) if the agent was late, AgentLost.
+    template <typename Operation>
+    auto run(Operation operation) {
+        bool fresh = false;
+        for (;;) {
+            Use use(*this, fresh);
+            bool begun = false;
+            try {
+                auto result = operation(*use.connection, begun);
+                use.done = true;
+                return result;
+            } catch (const AgentError&) {
+                use.done = !begun;
+                throw;
+            } catch (const AgentLost& e) {
+                if (e.loss() == Loss::Late || e.loss() == Loss::Silent) throwLate();
+                if (!use.reused || begun || e.loss() == Loss::Broken) throw;
+                fresh = true;
+            }
+        }
+    }
+
+    [[noreturn]] static void throwLate();
+
+private:
+    /// One connection in use; given back at the end if it is `done`, else closed.
+    struct Use {
+        Use(DataConnections& owner, bool fresh);
+        ~Use();
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+        DataConnections& owner;
+        std::shared_ptr<AgentConnection> connection;
+        bool reused = false;
+        bool done = false;
+    };
+
+    void takePlace();
+    void leavePlace();
+    std::shared_ptr<AgentConnection> takeIdle();
+    std::shared_ptr<AgentConnection> connectNew();
+    std::shared_ptr<AgentConnection> tryConnect(const std::string& claim);
+    void giveBack(std::shared_ptr<AgentConnection> connection);
+    void forgetDead();
+
+    Poller& poller_;
+    const AgentClient::Connect connect_;
+    const std::uint64_t epoch_;
+    const std::weak_ptr<AgentConnection> control_;
+    const std::shared_ptr<Transfers> transfers_;
+
+    std::mutex mutex_;
+    std::condition_variable place_free_;
+    std::string claim_id_;  // guarded by mutex_
+    std::vector<std::shared_ptr<AgentConnection>>
+        idle_;             // guarded by mutex_; used_ and these: 7 at most
+    unsigned used_ = 0;    // guarded by mutex_
+    bool closed_ = false;  // guarded by mutex_
+};
+
+}  // namespace hearth::agent

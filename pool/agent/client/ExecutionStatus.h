@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/Texts.h"
+
+namespace hearth::agent {
+
+/// What became of an execution. An agent says the first four; the server knows of the others.
+enum class ExecutionStatus : std::uint8_t { Ok, Failed, Timeout, Killed, Oom, Lost, Running };
+
+inline constexpr Texts<ExecutionStatus, 7> kExecutionStatuses{
+    {"ok", "failed", "timeout", "killed", "oom", "lost", "running"}};
+
+}  // namespace hearth::agent

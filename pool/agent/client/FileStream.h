@@ -1,0 +1,72 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "pool/agent/client/AgentClient.h"
+#include "pool/agent/client/AgentConnection.h"
+#include "pool/agent/client/Transfers.h"
+
+namespace hearth::agent {
+
+/// The client's end of reading or writing one file. Keeps what has come until the thread that asked
+/// takes it; never more than the credit. Thread-safe.
+class FileStream final : public Stream {
+public:
+    bool frame(AgentConnection& from, const FrameHeader& header, std::string_view payload) override;
+
+    /// Whether nextChunk(), note() or answer() has something.
+    bool hasNews() const;
+    bool canWrite() const;
+    std::optional<std::string> note();
+    /// What came with the note: the open file itself.
+    Fd passed();
+    std::optional<std::string> nextChunk();
+    /// Only when all before it has been taken.
+    std::optional<Answer> answer();
+    /// Takes at most `wanted` bytes of the credit to write.
+    std::size_t takeCredit(std::size_t wanted);
+    /// Says that so many bytes have been consumed; gives what is to be granted now, if anything.
+    std::size_t consumed(std::size_t bytes);
+
+private:
+    mutable std::mutex mutex_;
+    // All below: guarded by mutex_.
+    bool noted_ = false;
+    bool ended_ = false;
+    std::optional<std::string> note_;
+    Fd passed_;
+    std::deque<std::string> chunks_;
+    std::optional<Answer> answer_;
+    std::size_t window_ = kInitialCredit;
+    std::size_t owed_ = 0;
+    std::size_t credit_ = kInitialCredit;
+};
+
+/// Asks for an operation that sends bytes (`read`, `archiveGet`), as AgentClient::readFile. Sets
+/// `begun` before the first callback. Where the request says `pass` and the agent passes the open
+/// file, it is read here, as one of `transfers`. False, before any callback, if that is no file
+/// this may be done with: ask again without.
+bool download(AgentConnection& connection, Transfers& transfers, bool& begun, const Json& request,
+              const std::function<void(const FileStat&)>& begin,
+              const std::function<bool(std::string_view)>& chunk);
+/// Gives the next bytes to write, at most as many as there is room for; 0 at the end.
+using NextBytes = std::function<std::size_t(char*, std::size_t)>;
+
+/// The beginning of what is to be written, taken before an agent is asked.
+struct FirstBytes {
+    std::string bytes;
+    bool whole = false;  ///< that is all
+};
+FirstBytes firstBytes(const NextBytes& next);
+
+/// Asks for an operation that takes bytes (`write`, `archivePut`) and gives its reply. Sets `begun`
+/// before the first call of `next`. Where the request says `pass` and the agent passes the file, it
+/// is written here, so that its bytes are not copied through the agent.
+Json upload(AgentConnection& connection, Transfers& transfers, bool& begun, const Json& request,
+            const FirstBytes& first, const NextBytes& next);
+
+}  // namespace hearth::agent

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/Texts.h"
+
+namespace hearth::agent {
+
+enum class FileType : std::uint8_t { File, Directory, Symlink, Other };
+
+inline constexpr Texts<FileType, 4> kFileTypes{{"file", "directory", "symlink", "other"}};
+
+/// What an agent tells of one file.
+struct FileStat {
+    std::string path;
+    FileType type = FileType::File;
+    std::uint64_t size = 0;
+    unsigned mode = 0;
+    std::int64_t modified_unix_ms = 0;
+    std::string target;  ///< of a symlink
+    std::string etag;
+};
+
+struct FileList {
+    std::vector<FileStat> items;
+    std::string next;  ///< pass as `after`; empty at the end
+};
+
+struct FileChanges {
+    std::vector<FileStat> items;
+    bool more = false;  ///< there may be others: too many, or too large or deep a tree
+};
+
+/// What an unpacked archive held.
+struct ArchiveCount {
+    std::uint64_t files = 0;
+    std::uint64_t directories = 0;
+    std::uint64_t links = 0;
+    std::uint64_t bytes = 0;
+};
+
+}  // namespace hearth::agent

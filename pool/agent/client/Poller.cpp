@@ -1,0 +1,117 @@
+#include "pool/agent/client/Poller.h"
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include "base/Error.h"
+#include "pool/agent/client/AgentConnection.h"
+
+namespace hearth::agent {
+
+Poller::Impl::Impl() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    if (!epoll_) throwErrno("epoll_create1");
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = 0;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event) != 0) throwErrno("epoll_ctl");
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+Poller::Impl::~Impl() {
+    thread_.request_stop();
+    const std::lock_guard lock(mutex_);
+    alarm_.ringIn(std::chrono::nanoseconds(0));
+}
+
+std::uint64_t Poller::Impl::add(int fd, std::weak_ptr<AgentConnection> connection) {
+    std::uint64_t id = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        id = next_id_++;
+        connections_.emplace(id, std::move(connection));
+    }
+    epoll_event event{};
+    event.events = EPOLLONESHOT;
+    event.data.u64 = id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+        const int error = errno;
+        const std::lock_guard lock(mutex_);
+        connections_.erase(id);
+        throwErrno(error, "epoll_ctl");
+    }
+    return id;
+}
+
+void Poller::Impl::remove(std::uint64_t id, int fd) noexcept {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    const std::lock_guard lock(mutex_);
+    connections_.erase(id);
+}
+
+void Poller::Impl::arm(std::uint64_t id, int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
+    event.data.u64 = id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) throwErrno("epoll_ctl");
+}
+
+void Poller::Impl::disarm(std::uint64_t id, int fd) {
+    // One-shot also here: a hang-up is always reported, and would be for ever.
+    epoll_event event{};
+    event.events = EPOLLONESHOT;
+    event.data.u64 = id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) throwErrno("epoll_ctl");
+}
+
+void Poller::Impl::schedule(std::weak_ptr<AgentConnection> connection, Steady::time_point at) {
+    const std::lock_guard lock(mutex_);
+    const auto placed = timers_.emplace(at, std::move(connection));
+    if (placed == timers_.begin()) alarm_.ringIn(at - Steady::now());
+}
+
+std::shared_ptr<AgentConnection> Poller::Impl::find(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    const auto it = connections_.find(id);
+    return it == connections_.end() ? nullptr : it->second.lock();
+}
+
+void Poller::Impl::runTimers() {
+    std::vector<std::weak_ptr<AgentConnection>> due;
+    const auto now = Steady::now();
+    {
+        const std::lock_guard lock(mutex_);
+        while (!timers_.empty() && timers_.begin()->first <= now) {
+            due.push_back(std::move(timers_.begin()->second));
+            timers_.erase(timers_.begin());
+        }
+        if (!timers_.empty()) alarm_.ringIn(timers_.begin()->first - now);
+    }
+    for (const auto& weak : due) {
+        if (const auto connection = weak.lock()) connection->tick(now);
+    }
+}
+
+void Poller::Impl::run(const std::stop_token& stop) {
+    std::array<epoll_event, 64> events;
+    while (!stop.stop_requested()) {
+        const int count =
+            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
+        if (count < 0 && errno != EINTR) throwErrno("epoll_wait");
+        for (int i = 0; i < count; ++i) {
+            const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
+            if (id == 0) {
+                if (alarm_.rang()) runTimers();
+            } else if (const auto connection = find(id)) {
+                connection->readable();
+            }
+        }
+    }
+}
+
+Poller::Poller() : impl_(std::make_unique<Impl>()) {}
+Poller::~Poller() = default;
+
+}  // namespace hearth::agent

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "base/Fd.h"
+
+namespace hearth::agent {
+
+/// The files of one sandbox that were passed to this process and are read or written here. Each of
+/// them keeps the sandbox's disk, so the agent's end cuts them, however slow a client is.
+/// Thread-safe.
+class Transfers {
+public:
+    Transfers() = default;
+    Transfers(const Transfers&) = delete;
+    Transfers& operator=(const Transfers&) = delete;
+
+    /// One such file for as long as it is transferred. Used by one thread; ends before its owner.
+    class File {
+    public:
+        /// Throws AgentLost once the transfers were cut.
+        File(Transfers& owner, Fd fd);
+        ~File();
+        File(const File&) = delete;
+        File& operator=(const File&) = delete;
+
+        /// The file for one read or write; it is closed with the last of these after a cut. Throws
+        /// AgentLost once it was cut.
+        std::shared_ptr<const Fd> use() const;
+
+    private:
+        friend class Transfers;
+        Transfers& owner_;
+        std::shared_ptr<const Fd> fd_;  // guarded by the owner's mutex_; null once cut
+    };
+
+    /// Closes all, for good. Waits for nobody.
+    void cut();
+
+private:
+    mutable std::mutex mutex_;
+    std::set<File*> files_;  // guarded by mutex_
+    bool cut_ = false;       // guarded by mutex_
+};
+
+}  // namespace hearth::agent

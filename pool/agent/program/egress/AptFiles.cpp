@@ -1,0 +1,75 @@
+#include "pool/agent/program/egress/AptFiles.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "pool/agent/program/egress/SharedFile.h"
+
+namespace hearth::agent {
+namespace {
+
+constexpr const char* kApt = "/usr/bin/apt-get";
+/// Settings and sources: where tenants can only read; and where an agent without any rights can
+/// write, as Docker's is.
+constexpr std::array<std::pair<const char*, const char*>, 2> kPlaces{
+    {{"/dev/hearth-apt.conf", "/dev/hearth-apt.list"},
+     {"/tmp/.hearth-apt.conf", "/tmp/.hearth-apt.list"}}};
+
+/// Names of folders that end in a slash are made by apt itself, beneath one that is there. Locks
+/// are of no use: those of dpkg's state, which only root could take, would end every install, and
+/// nobody else works in this sandbox. The image's own settings are for root: hooks that tidy up, a
+/// proxy of where it was built. gz is what the mirror reads, too.
+constexpr std::string_view kSettings = R"(
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::sourceparts "/dev/null";
+Dir::State::lists ".cache/apt/lists/";
+Dir::State::extended_states ".cache/apt/extended_states";
+Dir::State::status "/var/lib/dpkg/status";
+Dir::Cache::archives ".cache/apt/archives/";
+Dir::Cache::pkgcache ".cache/apt/pkgcache.bin";
+Dir::Cache::srcpkgcache "";
+Dir::Log "/dev/null";
+Dir::Log::Terminal "";
+Dir::Log::History "";
+Dir::Log::Planner "";
+Acquire::CompressionTypes::Order { "gz"; "xz"; };
+Acquire::GzipIndexes "true";
+Acquire::Languages "none";
+Acquire::PDiffs "false";
+Acquire::http::Proxy::127.0.0.1 "DIRECT";
+Debug::NoLocking "true";
+)";
+
+std::string sourcesOf(const JsonValue& archives) {
+    std::string out;
+    for (const JsonValue& archive : archives.items()) {
+        const std::string keyring(archive["keyring"].text());
+        const bool optional = archive["keyringOptional"].boolean();
+        const bool trusted = keyring.empty() || (optional && access(keyring.c_str(), R_OK) != 0);
+        out += trusted ? "deb [trusted=yes] " : "deb [signed-by=" + keyring + "] ";
+        out += archive["source"].text();
+        out += '\n';
+    }
+    return out;
+}
+
+}  // namespace
+
+void makeAptKnown(const JsonValue& archives, const std::string& home,
+                  std::map<std::string, std::string>& env) {
+    if (archives.items().empty() || access(kApt, X_OK) != 0) return;
+    const std::string sources = sourcesOf(archives);
+    for (const auto& [settings, list] : kPlaces) {
+        const std::string own = "Dir::State \"" + home + "/\";\nDir::Cache \"" + home +
+                                "/\";\nDir::Etc::sourcelist \"" + list + "\";";
+        if (!writeShared(list, {sources}) || !writeShared(settings, {own, kSettings})) continue;
+        env.emplace("APT_CONFIG", settings);
+        return;
+    }
+}
+
+}  // namespace hearth::agent

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "pool/agent/program/core/JsonValue.h"
+
+namespace hearth::agent {
+
+/// Makes the image's apt, if it has one, take packages from these archives ("apt" of bind) and keep
+/// what it needs beneath `home`: writes its settings and its list of sources, and adds the variable
+/// that names the settings to `env`, if it is not there. Where they cannot be written apt knows no
+/// archive, and nothing else is amiss.
+void makeAptKnown(const JsonValue& archives, const std::string& home,
+                  std::map<std::string, std::string>& env);
+
+}  // namespace hearth::agent

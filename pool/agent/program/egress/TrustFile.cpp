@@ -1,0 +1,60 @@
+#include "pool/agent/program/egress/TrustFile.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "base/Fd.h"
+#include "pool/agent/program/egress/SharedFile.h"
+
+namespace hearth::agent {
+namespace {
+
+/// Of Debian and Alpine, Red Hat, SUSE, and what others link to.
+constexpr std::array<const char*, 4> kSystemFiles{"/etc/ssl/certs/ca-certificates.crt",
+                                                  "/etc/pki/tls/certs/ca-bundle.crt",
+                                                  "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+/// Where tenants can only read; and where an agent without any rights can write, as Docker's is.
+constexpr std::array<const char*, 2> kPlaces{"/dev/hearth-trust.pem", "/tmp/.hearth-trust.pem"};
+/// Of OpenSSL and what is made with it, Python's and AWS's clients, curl, git, pip. Node's adds to
+/// what it brings itself.
+constexpr std::array<const char*, 7> kVariables{
+    "SSL_CERT_FILE",  "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE",      "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO", "PIP_CERT",           "NODE_EXTRA_CA_CERTS"};
+/// What is larger is no list of authorities; Debian's is 220 KB.
+constexpr off_t kMostSystem = 512 * 1024;
+
+/// What everybody may read there anyhow: an image must not make us show what only we can read.
+std::string systemAuthorities() {
+    for (const char* path : kSystemFiles) {
+        const Fd fd(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        struct stat about {};
+        if (!fd || fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+            (about.st_mode & S_IROTH) == 0 || about.st_size > kMostSystem) {
+            continue;
+        }
+        std::string out(static_cast<std::size_t>(about.st_size), '\0');
+        const ssize_t n = pread(fd.get(), out.data(), out.size(), 0);
+        if (n <= 0) continue;
+        out.resize(static_cast<std::size_t>(n));
+        if (out.back() != '\n') out += '\n';
+        return out;
+    }
+    return {};
+}
+
+}  // namespace
+
+bool makeTrusted(std::string_view certificates, std::map<std::string, std::string>& env) {
+    for (const char* path : kPlaces) {
+        if (!writeShared(path, {systemAuthorities(), certificates})) continue;
+        for (const char* name : kVariables) env.emplace(name, path);
+        return true;
+    }
+    return false;
+}
+
+}  // namespace hearth::agent

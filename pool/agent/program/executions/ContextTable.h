@@ -1,0 +1,78 @@
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pool/agent/program/executions/Execution.h"
+
+namespace hearth::agent {
+
+/// A stateful interpreter: one process that runs one execution after the other.
+class Context final : public ExecutionHost, private DriverListener {
+public:
+    struct Facts {
+        std::string id;
+        std::string language;
+        std::string file;  ///< the name of its code
+        std::string cwd;
+        std::vector<std::string> env;
+    };
+
+    Context(EventLoop& loop, const Settings& settings, Facts facts);
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    ~Context();
+
+    /// In a process that was forked ahead.
+    void startParked(std::unique_ptr<Parked> parked);
+    /// In a process of its own. Null, or why not.
+    const char* startCold(std::vector<std::string> argv, gid_t label);
+    /// Lets it run code; it must be idle and alive.
+    void run(Execution& execution, std::string_view code);
+    /// Ends it and every process it started, the execution in it too.
+    void end();
+
+    const Facts& facts() const noexcept { return facts_; }
+    bool busy() const noexcept { return current_ != nullptr; }
+    bool alive() const noexcept { return pid_ > 0; }
+    pid_t pid() const noexcept { return pid_; }
+    /// Its process is a zygote's child, of whose end the zygote tells.
+    bool ofZygote() const noexcept { return parked_; }
+    /// False if it runs nothing.
+    bool interrupt();
+    void reaped(int status, const rusage& usage);
+    /// The zygote has died: nobody will tell how its child ended, if it has.
+    void zygoteGone();
+
+    void released() override;
+
+private:
+    class Idle;
+
+    void began(Spawned pipes);
+    void driverSaid(DriverChannel& channel, std::string_view kind,
+                    std::string_view payload) override;
+    void driverClosed(DriverChannel& channel) override;
+    /// Reads and throws away what it writes while nothing runs in it.
+    void watchPipes(bool watch);
+
+    EventLoop& loop_;
+    const Settings& settings_;
+    const Facts facts_;
+    std::unique_ptr<DriverChannel> channel_;
+    Spawned pipes_;
+    std::unique_ptr<Idle> idle_output_;
+    std::unique_ptr<Idle> idle_errors_;
+    pid_t pid_ = -1;
+    bool parked_ = false;
+    gid_t label_ = 0;
+    Mark mark_;
+    Execution* current_ = nullptr;
+};
+
+}  // namespace hearth::agent

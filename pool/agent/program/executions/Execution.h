@@ -1,0 +1,210 @@
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pool/agent/program/core/Connection.h"
+#include "pool/agent/program/core/EventLoop.h"
+#include "pool/agent/program/core/Settings.h"
+#include "pool/agent/program/executions/OutputStream.h"
+#include "pool/agent/program/executions/Preparation.h"
+#include "pool/agent/program/executions/ResultLog.h"
+#include "pool/agent/program/interpreters/DriverChannel.h"
+#include "pool/agent/program/interpreters/ParkedShells.h"
+#include "pool/agent/program/interpreters/Zygote.h"
+#include "pool/agent/program/process/Processes.h"
+#include "pool/agent/program/process/Scratch.h"
+#include "pool/agent/program/process/Spawn.h"
+#include "pool/agent/protocol/OutputLog.h"
+
+namespace hearth::agent {
+
+class Execution;
+
+/// The process of a context, while an execution runs in it.
+class ExecutionHost {
+public:
+    /// The execution is over, and the process free for the next.
+    virtual void released() = 0;
+
+protected:
+    ~ExecutionHost() = default;
+};
+
+/// What an execution tells its table.
+class ExecutionOwner {
+public:
+    virtual void finished(Execution& execution) = 0;
+    /// It has been prepared: its work begins. Null, or why it could not.
+    virtual const char* begin(Execution& execution) = 0;
+    /// The interpreter that was forked ahead has not taken up its work and is gone: null if it was
+    /// started cold, or why it could not.
+    virtual const char* startCold(Execution& execution) = 0;
+    /// Somebody gave it input.
+    virtual void active() = 0;
+    /// A pipe that processes left behind still hold: read and thrown away until they end, so that
+    /// they neither block nor die of it.
+    virtual void drain(Fd pipe) = 0;
+
+protected:
+    ~ExecutionOwner() = default;
+};
+
+/// One command or piece of code: its processes, pipes, output and result. It reads its pipes
+/// whether or not anybody listens, and ends when its first process does, not when the pipes close.
+/// Code runs in a process of its own, in a zygote's child, or in a context's process; a command in
+/// a process of its own or a parked shell.
+class Execution final : private DriverListener {
+public:
+    /// Where code runs.
+    enum class Interpreter : std::uint8_t { None, Cold, Zygote, Context, Parked };
+
+    struct Request {
+        std::string id;
+        std::string fingerprint;
+        std::string language;  ///< of code; empty for a command
+        std::string context;   ///< the id of the context it runs in, or empty
+        std::string code;
+        bool command = false;  ///< asked for as a command line, not as an argument vector
+        SpawnRequest spawn;
+        PrepareRequest prepare;
+        std::int64_t timeout_ms = 0;
+        std::size_t output_limit = 0;
+        bool background = false;
+        std::string note;  ///< JSON text of the server's, told to whoever attaches; or empty
+    };
+
+    Execution(EventLoop& loop, const Settings& settings, ExecutionOwner& owner, Request request);
+    Execution(const Execution&) = delete;
+    Execution& operator=(const Execution&) = delete;
+    ~Execution();
+
+    Request& request() noexcept { return request_; }
+    /// Runs `request().prepare`, then has its owner begin the work; if that fails, nothing else
+    /// runs. Null, or why nothing was started.
+    const char* prepare(gid_t label);
+    /// In a process of its own, by `request().spawn`. Null, or why nothing was started.
+    const char* startCold(std::unique_ptr<Scratch> scratch);
+    /// In an interpreter that was forked ahead.
+    void startParked(std::unique_ptr<Parked> parked, std::string_view work,
+                     std::unique_ptr<Scratch> scratch);
+    /// In a shell that was started ahead. False if it cannot be sent the script: nothing has run
+    /// or will, and the execution is as it was before.
+    bool startInShell(std::unique_ptr<ParkedShell> shell, std::string_view script);
+    /// In the process of a context, which goes on afterwards. `pipes` are copies of its own; what
+    /// it says on its channel is passed on to driver().
+    void startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark);
+    void driver(std::string_view kind, std::string_view payload);
+    /// The context has died, and with it this.
+    void hostDied(int status, const rusage& usage);
+
+    const std::string& id() const noexcept { return request_.id; }
+    const std::string& fingerprint() const noexcept { return request_.fingerprint; }
+    bool background() const noexcept { return request_.background; }
+    pid_t pid() const noexcept { return pid_; }
+    /// Its process is a zygote's child, of whose end the zygote tells.
+    bool ofZygote() const noexcept { return interpreter_ == Interpreter::Zygote; }
+    std::int64_t startedAtNs() const noexcept { return started_ns_; }
+    bool finished() const noexcept { return finished_; }
+    bool watched() const noexcept { return !streams_.empty(); }
+    std::size_t streams() const noexcept { return streams_.size(); }
+    /// Set by `forget` while it runs: goes when it ends.
+    bool forgotten = false;
+
+    /// Its first process has ended; of a context, with the context.
+    void reaped(int status, const rusage& usage);
+    /// The child with this label, if it is ours, which was sent its work before it was forked.
+    void forked(gid_t label, pid_t pid);
+    /// The zygote has died: nobody will tell how a child of it that has gone ended.
+    void zygoteGone();
+    /// To the process group; SIGKILL reaches every descendant. False if there is nothing to signal.
+    bool signal(int number);
+    void resize(unsigned short cols, unsigned short rows);
+    /// Kills every process it ever started.
+    void killAll();
+
+    /// When tick() wants to be called next; INT64_MAX for never.
+    std::int64_t nextTickNs() const noexcept;
+    void tick(std::int64_t now_ns);
+
+    JsonValue startedNote(bool repeated) const;
+    JsonValue result() const;
+
+private:
+    friend class OutputStream;
+    class Pipe;
+
+    void driverSaid(DriverChannel& channel, std::string_view kind,
+                    std::string_view payload) override;
+    void driverClosed(DriverChannel& channel) override;
+    void began(Spawned spawned);
+    bool preparing() const noexcept { return preparation_ && preparation_->running(); }
+    /// What prepares it has ended: true if the work has begun.
+    bool prepared(int status, const rusage& usage);
+    void startFailed(const char* why);
+    void done(std::string_view payload);
+    /// Gives up the process that should have begun: true if it has not, and will not.
+    bool takeBack();
+    void retryCold();
+    void readable(Pipe& pipe);
+    /// Output soon after the beginning is mostly followed by the end: the first waits for it a
+    /// little, so that one frame tells both.
+    void hold();
+    void letGo();
+    bool holds() const noexcept { return held_until_ns_ != INT64_MAX; }
+    void wroteOff(std::unique_ptr<Pipe>& pipe);
+    /// Reads what is there; true at end of file.
+    bool drainPipe(Pipe& pipe, int rounds);
+    void feed();
+    void closeInput();
+    void pumpStreams();
+    void finishIfDone();
+    void finish();
+
+    EventLoop& loop_;
+    const Settings& settings_;
+    ExecutionOwner& owner_;
+    Request request_;
+    std::unique_ptr<Scratch> scratch_;
+    std::unique_ptr<Preparation> preparation_;
+    rusage preparation_usage_{};
+    OutputLog log_;
+    ResultLog results_;
+    Interpreter interpreter_ = Interpreter::None;
+    std::unique_ptr<DriverChannel> channel_;
+    HandedScript script_;  ///< of a parked shell, until it is known to have been read
+    ExecutionHost* host_ = nullptr;
+    Mark mark_;
+    gid_t label_ = 0;
+    pid_t pid_ = -1;
+    std::unique_ptr<Pipe> input_;
+    std::unique_ptr<Pipe> output_;
+    std::unique_ptr<Pipe> errors_;
+    std::vector<OutputStream*> streams_;
+    std::string left_input_;  ///< of streams that went away
+    std::int64_t started_ns_ = 0;
+    std::int64_t ended_ns_ = 0;
+    std::int64_t deadline_ns_ = 0;
+    std::int64_t grace_ns_ = 0;
+    std::int64_t begin_by_ns_ = 0;  ///< a child that has not begun by then is given up; else 0
+    std::int64_t kill_ns_ = 0;      ///< next look for survivors of a kill
+    int kill_rounds_ = 0;
+    std::int64_t held_until_ns_ = INT64_MAX;  ///< output waits for the end until then
+    bool held_ = false;
+    bool alone_ = false;  ///< its process says that no other can have its output open
+    int status_ = 0;
+    rusage usage_{};
+    std::string report_;
+    bool reaped_ = false;
+    bool finished_ = false;
+    bool timed_out_ = false;
+    bool killed_ = false;  ///< its processes were to end: nothing is started for it any more
+    bool host_lost_ = false;
+};
+
+}  // namespace hearth::agent

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pool/agent/program/core/Connection.h"
+
+namespace hearth::agent {
+
+class Execution;
+
+/// The stream of one `exec` or `attach`: output by credit, and input.
+class OutputStream final : public Stream {
+public:
+    OutputStream(Connection& connection, std::uint32_t id, Execution& execution, std::uint64_t from,
+                 std::uint64_t results_from);
+    ~OutputStream() override { detach(); }
+    void data(std::string_view bytes) override;
+    void end() override;
+    void credit(std::uint32_t bytes) override;
+    void detach() override;
+    void pump() override;
+
+private:
+    friend class Execution;
+    Connection& connection_;
+    std::uint32_t id_;
+    Execution* execution_;
+    std::uint64_t cursor_;
+    std::uint64_t results_cursor_;
+    std::uint64_t credit_ = kInitialCredit;
+    std::string input_;  ///< at most kInitialCredit: the client's window
+    bool input_ended_ = false;
+};
+
+}  // namespace hearth::agent

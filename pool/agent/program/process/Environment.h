@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pool/agent/program/core/JsonValue.h"
+#include "pool/agent/program/core/Settings.h"
+
+namespace hearth::agent {
+
+/// The environment of tenant processes: the sandbox's own, the image's, the bind's, the request's,
+/// each over the one before. Entries are `NAME=value`, sorted.
+class Environment {
+public:
+    explicit Environment(const Settings& settings);
+
+    /// What the image brings: {env: ["NAME=value"], workdir, languages}; null where nobody told.
+    const JsonValue& image() const noexcept { return image_; }
+    /// Variables and secrets of the bind.
+    void bind(std::map<std::string, std::string> env) { bound_ = std::move(env); }
+
+    /// Thread counts of numeric libraries follow so many processors from now on, where they are
+    /// fewer than at the start; 0 or less changes nothing.
+    void narrowTo(std::int64_t cpus);
+    bool narrowed() const noexcept { return cpus_ != settings_.cpus; }
+
+    /// Without the bind's: what an interpreter that is started before it begins with.
+    std::vector<std::string> unbound() const { return make({}, JsonValue(), false); }
+    /// What an execution has that asks for nothing more.
+    std::vector<std::string> plain() const { return make(bound_, JsonValue(), false); }
+    /// `extra` is the request's object; false if a name or value cannot be in an environment.
+    bool with(const JsonValue& extra, bool pty, std::vector<std::string>& out) const;
+
+    /// Reads `{"NAME": "value"}` into `out`; false if a name or value cannot be in an environment.
+    static bool read(const JsonValue& body, std::map<std::string, std::string>& out);
+    /// Whether the two differ in a variable that interpreters, loaders or numeric libraries read
+    /// only when they start: what was started with `before` cannot stand for `wanted`.
+    static bool actsAtStart(const std::vector<std::string>& before,
+                            const std::vector<std::string>& wanted);
+
+private:
+    std::vector<std::string> make(const std::map<std::string, std::string>& bound,
+                                  const JsonValue& extra, bool pty) const;
+
+    const Settings& settings_;
+    const JsonValue image_;
+    std::map<std::string, std::string> bound_;
+    std::string cpus_;
+};
+
+}  // namespace hearth::agent

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/Json.h"
+
+namespace hearth::pool::launcher {
+
+/// Ids in one sandbox's range, and who is who inside.
+inline constexpr std::uint32_t kRangeSize = 65'536;
+inline constexpr std::uint32_t kTenantUid = 1000;
+
+/// What of /proc and /sys no sandbox sees, and what it cannot change.
+Json maskedPaths();
+Json readonlyPaths();
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+/// The one table of what system calls a sandbox may make. From it come the filter that runc
+/// installs around the agent (OCI JSON) and the narrower one that the agent adds to every tenant
+/// process (BPF). x86_64 only: code that enters the kernel by another architecture's door is
+/// killed.
+namespace hearth::pool::launcher::seccomp {
+
+/// Numbers above the newest call this table was written against are answered ENOSYS, so that newer
+/// C libraries fall back to what they know.
+inline constexpr std::uint32_t kNewestCall = 450;  // set_mempolicy_home_node
+
+/// Allowed to the agent and to tenant code, whatever the arguments. Everything in no list is EPERM.
+std::span<const std::string_view> allowed();
+/// Allowed to the agent only: it changes identity before it starts tenant code.
+std::span<const std::string_view> agentOnly();
+/// Answered ENOSYS: callers have a fallback.
+std::span<const std::string_view> notThere();
+
+/// (argument & mask) == value, over all 64 bits.
+struct Match {
+    unsigned argument;
+    std::uint64_t mask;
+    std::uint64_t value;
+};
+/// The call is allowed if all matches hold.
+struct Conditional {
+    std::string_view name;
+    std::vector<Match> matches;
+};
+std::vector<Conditional> conditional();
+
+/// Refused to tenant code where the low 32 bits of an argument fit: the kernel reads no more of
+/// them, so a comparison of all 64 could be passed by with a high bit.
+struct Refused {
+    enum class Where : std::uint8_t { Equal, Different, AnyBit };
+
+    std::string_view name;
+    unsigned argument;
+    std::uint32_t value;
+    Where where = Where::Equal;
+    int error = EPERM;  ///< 0: answered as if it had been done, without effect
+    /// Only where the argument before it has this value, too.
+    std::optional<std::uint32_t> before = {};
+};
+std::span<const Refused> refused();
+/// Refused besides where tenants have the agent's uid: signals to the agent (which the kernel keeps
+/// from it in any case), what would change its limits and priority.
+std::span<const Refused> refusedBesideAgent();
+/// What would take an execution's mark (RLIMIT_LOCKS) off its own processes or those of another,
+/// and filters of the tenant's own, which use up a budget of the whole machine.
+std::span<const Refused> refusedOfMark();
+
+}  // namespace hearth::pool::launcher::seccomp

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "pool/sys/Cgroups.h"
+
+namespace hearth::pool::launcher {
+
+/// A control group whose processes run when nobody else wants the processor: the work behind the
+/// answers, which would otherwise stand in the way of requests. Measured on two cores, in rounds
+/// that each make and end two sandboxes beside the requests: shell 6.4 to 3.6 ms, Python 2.6 to
+/// 1.7 ms (p50).
+///
+/// It has to stand at the top of the tree, since only siblings give way to each other. Where the
+/// kernel has no cpu.idle (before Linux 5.15) or no cpu controller is there, nothing is different
+/// from work in the foreground. One thread.
+class BackgroundPriority {
+public:
+    /// Makes the group. `path` as in Cgroups.
+    BackgroundPriority(const sys::Cgroups& cgroups, const std::string& path);
+    /// Removes it. Whoever is still in it keeps it for the next start.
+    ~BackgroundPriority();
+    BackgroundPriority(const BackgroundPriority&) = delete;
+    BackgroundPriority& operator=(const BackgroundPriority&) = delete;
+
+    /// Puts the calling process there, which has one thread; what it starts is there too.
+    void enter() const noexcept;
+    /// Lets all of them run like others, or not.
+    void hurry(bool on) noexcept;
+
+private:
+    void idle(bool on) const noexcept;
+
+    std::string directory_;  ///< empty without one
+    bool hurried_ = false;
+};
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "base/Json.h"
+#include "pool/launcher/protocol/LauncherMessages.h"
+
+namespace hearth::pool::launcher {
+
+/// Fetches an image for a claim in a child of the launcher, which has no network afterwards but
+/// what the server lets through `gateway`.
+Json fetchImage(const std::string& data_dir, const FetchImageRequest& fetch, int gateway);
+
+}  // namespace hearth::pool::launcher

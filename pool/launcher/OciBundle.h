@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/Json.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::pool::launcher {
+
+/// What a sandbox's bundle refers to on this machine.
+struct BundlePlaces {
+    SandboxId id;
+    std::string rootfs;           ///< unpacked image, shared, never written
+    std::string inside;           ///< directory with the agent and the tenant filter: /.hearth
+    std::string devices;          ///< tree that becomes /dev, with nodes of this sandbox alone
+    std::string workspace;        ///< mounted file system of a Disk workspace; unused with Memory
+    std::string cgroups_path;     ///< "/hearth-<instance>/<name>"
+    std::uint32_t uid_first = 0;  ///< first host uid and gid of the sandbox's range
+    std::string layer = {};  ///< the sandbox's view of its layer: kLayerPlace; empty: it has none
+    std::string image_facts = {};  ///< encodeFacts() of the image, told to the agent; may be empty
+};
+
+/// The OCI config of a sandbox: the one place that decides how it is shut in. Pure.
+Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places);
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <ctime>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pool/image/ImageStore.h"
+#include "pool/image/LayerStore.h"
+#include "pool/isolation/SandboxPaths.h"
+#include "pool/launcher/LauncherClient.h"
+#include "pool/launcher/OciCommand.h"
+#include "pool/launcher/UidLeases.h"
+#include "pool/launcher/protocol/LauncherMessages.h"
+#include "pool/sys/Cgroups.h"
+#include "pool/sys/LoopDevice.h"
+
+namespace hearth::pool::launcher {
+
+/// What the launcher does to sandboxes. Every method runs in a child of the launcher with one
+/// thread, and may be killed at any point: what it has made until then is found again by name.
+class SandboxOperations {
+public:
+    /// `inside` is the directory that becomes /.hearth; `since` the start of the launcher.
+    SandboxOperations(const LauncherOptions& options, std::string inside, timespec since);
+    SandboxOperations(const SandboxOperations&) = delete;
+    SandboxOperations& operator=(const SandboxOperations&) = delete;
+
+    /// Makes and starts one. On failure nothing of it is left.
+    void create(const CreateRequest& request, int listen);
+    /// Ends one and removes everything of it; nothing there is fine. Throws if something resists.
+    void destroy(const SandboxId& id);
+    /// Holds one to less than it was made with. What the kernel has in force is the bound, so
+    /// nothing is ever widened, whatever was asked for before: Error(Forbidden). Error(NotFound)
+    /// if it has gone. A value where a limit is in use already: it is then to be ended.
+    std::optional<LimitInUse> narrow(const NarrowRequest& request) const;
+    /// One sandbox, whole or in pieces; costs the same however many there are.
+    std::optional<Found> find(const SandboxId& id);
+    /// Whole or in pieces, sorted by id, at most a page behind `after`; `more` says if there are
+    /// others.
+    std::vector<Found> list(const std::string& after, bool& more);
+    /// Everything of this instance that a sweep may remove, whole or in pieces. A socket alone is
+    /// left out when it is younger than the launcher: its server is about to use it.
+    std::set<SandboxId> present();
+    /// Removes all that there is of these, and tells what resists.
+    std::vector<Leftover> sweep(const std::set<SandboxId>& gone);
+
+    /// Once in a launcher's life: makes leases of launchers before this one known by their sandbox.
+    void indexLeases() { leases_.index(); }
+
+    /// Directories under inside() that sandboxes may still have mounted.
+    std::set<std::string> insideInUse();
+
+private:
+    bool alive(const SandboxId& id) const;
+    Found describe(const SandboxId& id);
+    std::set<SandboxId> known(bool old_sockets_only);
+    std::optional<SandboxId> holderOf(const sys::LoopInUse& loop) const;
+    std::string rootfsOf(const std::string& image, const std::string& digest) const;
+    /// How long each step of an end may take.
+    struct ClaimPatience {
+        std::chrono::milliseconds init;
+        std::chrono::milliseconds processes;
+        std::chrono::milliseconds group;
+    };
+    void destroy(const SandboxId& id, const ClaimPatience& patience);
+    void killAll(const SandboxId& id, const ClaimPatience& patience);
+
+    LauncherOptions options_;
+    SandboxPaths names_;
+    OciCommand runtime_;
+    UidLeases leases_;
+    image::ImageStore images_;
+    image::LayerStore layers_;
+    sys::Cgroups cgroups_;
+    std::string inside_;
+    timespec since_;
+};
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,168 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/Error.h"
+#include "base/Json.h"
+#include "pool/image/ImageStore.h"
+#include "pool/spec/SandboxSpec.h"
+
+/// What the server and its launcher say to each other: one JSON object a packet. The launcher is
+/// root and trusts nothing in a request; every field has its own bounds and unknown ones are
+/// refused.
+namespace hearth::pool::launcher {
+
+/// The longest packet: a page of a sweep that keeps some thousands of sandboxes.
+inline constexpr std::size_t kMaxPacket = 256U << 10U;
+
+struct CreateRequest {
+    SandboxId id;
+    SandboxSpec spec;
+};
+struct DestroyRequest {
+    SandboxId id;
+};
+/// Holds a sandbox to less than it was made with; no message can give it more again.
+struct NarrowRequest {
+    SandboxId id;
+    std::uint32_t milli_cpu = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint32_t pids = 0;
+};
+/// One sandbox, as a list would show it.
+struct FindRequest {
+    SandboxId id;
+};
+/// One page of what exists: ids behind `after`.
+struct ListRequest {
+    std::string after;
+};
+/// One page of a sweep: ids behind `after`, up to `until` (empty: to the end).
+struct SweepRequest {
+    std::vector<SandboxId> keep;
+    std::string after = {};
+    std::string until = {};
+};
+/// Ids of one such page, so that it fits into a packet.
+inline constexpr std::size_t kMostKept = 5000;
+/// Leftovers that one page tells, one by one.
+inline constexpr std::size_t kMostLeftovers = 200;
+struct PrepareImageRequest {
+    std::string name;
+};
+/// What an image is called, without unpacking it.
+struct DescribeImageRequest {
+    std::string name;
+};
+/// Brings an image from its registry for a claim. Comes with the socket of the server's gateway.
+struct FetchImageRequest {
+    std::string reference;
+    bool insecure = false;
+    std::uint64_t limit_s = 900;
+};
+/// Forgets images that claims brought and that none of these means.
+struct ForgetImagesRequest {
+    std::vector<std::string> wanted;
+};
+/// Comes with the file that holds the layer's archive.
+struct AddLayerRequest {
+    std::string digest;
+};
+struct RemoveLayerRequest {
+    std::string digest;
+};
+struct FactsRequest {};
+
+using RequestBody =
+    std::variant<CreateRequest, DestroyRequest, NarrowRequest, FindRequest, ListRequest,
+                 SweepRequest, PrepareImageRequest, DescribeImageRequest, FetchImageRequest,
+                 ForgetImagesRequest, AddLayerRequest, RemoveLayerRequest, FactsRequest>;
+struct Request {
+    std::uint64_t seq = 0;
+    RequestBody body;
+};
+
+/// A request that breaks a rule. `seq` is what it should be answered with, 0 if not even that was
+/// readable.
+class BadRequest : public Error {
+public:
+    BadRequest(std::uint64_t seq, const std::string& message)
+        : Error(ErrorCode::InvalidArgument, message), seq_(seq) {}
+    std::uint64_t seq() const noexcept { return seq_; }
+
+private:
+    std::uint64_t seq_;
+};
+
+std::string encodeRequest(const Request& request);
+/// Throws BadRequest.
+Request decodeRequest(std::string_view packet);
+
+/// One sandbox of a list.
+struct Found {
+    SandboxId id;
+    bool alive = false;
+    std::map<std::string, std::string> labels;
+    std::int64_t created_unix_ms = 0;
+};
+
+/// An answer. `error` empty: it was done and `result` says what came of it (an object, by request);
+/// else the wire name of an error code, or "INTERNAL" for what no client may see.
+struct Reply {
+    std::uint64_t seq = 0;
+    Json result = Json::object();
+    std::string error;
+    std::string message;
+    std::string hint;
+};
+
+/// The first packet of a launcher has this number and tells its process id.
+inline constexpr std::uint64_t kReadySeq = 0;
+
+std::string encodeReply(const Reply& reply);
+/// Throws Error(InvalidArgument) on what no launcher sends.
+Reply decodeReply(std::string_view packet);
+
+/// The failure of an operation as an answer to `seq`: an Error keeps code and hint, a full disk is
+/// DiskFull, the rest is "INTERNAL".
+Reply failureReply(std::uint64_t seq, const std::exception& failure);
+/// Throws the failure again on the other side; nothing if it is none.
+void throwFailure(const Reply& reply);
+
+/// Where it came from and when stays in the store.
+Json encodeImage(const image::Image& image);
+image::Image decodeImage(const Json& json);
+
+/// What came of a fetch.
+struct Fetched {
+    image::Image image;
+    std::uint64_t pull_ms = 0;
+    std::uint64_t unpack_ms = 0;
+};
+Json encodeFetched(const Fetched& fetched);
+Fetched decodeFetched(const Json& json);
+
+/// What came of a narrowing: an empty object where the sandbox is held to it.
+Json encodeInUse(const std::optional<LimitInUse>& in_use);
+std::optional<LimitInUse> decodeInUse(const Json& json);
+
+/// What of `present` this page is to remove: neither what it keeps nor what was `born` since.
+std::set<SandboxId> goneOf(const SweepRequest& sweep, const std::set<SandboxId>& present,
+                           const std::set<SandboxId>& born);
+/// What a sweep has left; at most kMostLeftovers are told.
+Json encodeLeftovers(const std::vector<Leftover>& leftovers);
+std::vector<Leftover> decodeLeftovers(const Json& json);
+
+Json encodeFound(const Found& found);
+Found decodeFound(const Json& json);
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pool/launcher/protocol/LauncherMessages.h"
+
+namespace hearth::pool::launcher {
+
+/// The launcher's places for operations under way. Each sort has its own, so none waits for
+/// another.
+enum class Slot : std::uint8_t {
+    Create,
+    Destroy,
+    Narrow,  ///< a claim waits for it
+    Look,    ///< lists, facts: nothing is changed
+    Image,   ///< images, layers, sweeps: minutes
+};
+
+/// How many operations of a sort run at once. As many creates and destroys as the reconciler has
+/// workers for them, so its turns between pools are the launcher's too.
+std::size_t places(Slot slot);
+
+/// How an operation is scheduled, by launcher and client alike.
+struct OperationRules {
+    const char* name;  ///< in the packet, logs and metrics
+    Slot slot;
+    std::chrono::seconds limit;  ///< after it the launcher kills what does it
+    std::chrono::seconds
+        patience;         ///< after it the client gives up; longer by what may stand before
+    std::string subject;  ///< sandbox, image or layer; empty: the machine
+    bool alone = false;   ///< no other of its kind at once: one image is unpacked, one sweep done
+    bool behind = false;  ///< is done behind the answers: gives way to requests
+};
+
+OperationRules rulesOf(const RequestBody& body);
+/// The sandbox that an operation is about: no two on one at once. Null for none.
+const SandboxId* sandboxOf(const RequestBody& body);
+/// An operation that runs in the launcher.
+struct Underway {
+    const RequestBody* body = nullptr;
+    bool killed = false;  ///< its deadline has passed, and it does not end
+};
+/// True if an operation may be begun beside these.
+bool mayStart(const RequestBody& body, const std::vector<Underway>& underway);
+/// The names of all operations.
+std::vector<std::string> operationNames();
+
+}  // namespace hearth::pool::launcher

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/Fd.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::pool {
+
+/// One sandbox as a runtime finds it, also after a restart of the server.
+struct SandboxInfo {
+    SandboxId id;
+    bool alive = false;     ///< its first process (the agent) runs, or will: it is being started
+    bool listening = true;  ///< its agent can be connected to
+    std::map<std::string, std::string> labels;
+    std::int64_t created_unix_ms = 0;
+};
+
+/// What a sandbox uses now, read on the host where tenant code cannot lie.
+struct SandboxUsage {
+    std::uint64_t cpu_ns = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_peak_bytes = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t oom_kills = 0;
+};
+
+/// Makes and ends sandboxes, and finds them again. Knows nothing of pools, tenants or HTTP.
+/// Thread-safe: calls for different sandboxes may run at once, each blocks until done. Failures:
+/// Error for what a client may see (DiskFull, Unsupported), std::system_error and
+/// std::runtime_error for the rest.
+class SandboxRuntime {
+public:
+    virtual ~SandboxRuntime() = default;
+
+    /// How far a sandbox is when create() returns.
+    enum class Started {
+        Listening,  ///< its agent can be connected to
+        Accepted,   ///< it will be: find() tells when, and news() that it is time to look
+    };
+    /// Starts a sandbox. Where that takes long the runtime only accepts it, so that no thread of
+    /// the caller waits. On failure nothing of it is left.
+    virtual Started create(const SandboxId& id, const SandboxSpec& spec) = 0;
+    /// Ends the sandbox and removes everything of it; knows nothing but the id and may be repeated.
+    virtual void destroy(const SandboxId& id) = 0;
+    /// Everything of this instance that exists, whole or in pieces.
+    virtual std::vector<SandboxInfo> list() = 0;
+    /// One of list(), cheaper; nullopt if it is not there.
+    virtual std::optional<SandboxInfo> find(const SandboxId& id) {
+        for (SandboxInfo& info : list()) {
+            if (info.id == id) return std::move(info);
+        }
+        return std::nullopt;
+    }
+    /// Who wants to hear that something about a sandbox has changed: it listens now, it has ended.
+    /// Set once, before the first create(); called from threads of the runtime, perhaps too often.
+    /// Only a runtime that sees its sandboxes from afar needs it: the end of a sandbox on this
+    /// machine is the end of its agent's connection.
+    virtual void onNews(const std::function<void(const SandboxId&)>& /*news*/) {}
+    /// A new stream connection to the sandbox's agent, whoever carries it (a Unix socket, TCP); the
+    /// runtime vouches for the peer. Throws if it is not there.
+    virtual Fd connect(const SandboxId& id) = 0;
+    /// nullopt if it is gone, or if the runtime cannot look into its machine.
+    virtual std::optional<SandboxUsage> usage(const SandboxId& id) = 0;
+    /// Whether the sandbox goes before the others of its machine when it wants the processor. One
+    /// that nobody has claimed sleeps until a claim wakes it, which must not wait for its turn
+    /// among busy ones; whoever has claimed it must not keep that. Cheap. False if it stayed as it
+    /// was; a runtime that has no such thing, or whose sandbox is gone, has nothing to do.
+    virtual bool goFirst(const SandboxId& id, bool first) {
+        static_cast<void>(id), static_cast<void>(first);
+        return true;
+    }
+    /// Holds a sandbox to the cpu, memory and processes of `limits`, by the kernel and from the
+    /// return on; its disk stays as it is. Nothing is ever widened: limits that it does not have
+    /// are the caller's mistake. A value where it uses as much already: it must then serve nobody,
+    /// for it may have some of the limits. Error(NotFound) if it is gone.
+    virtual std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) = 0;
+    /// Removes every kernel object of this instance that belongs neither to one of `keep` nor to a
+    /// sandbox made since this runtime began. Whatever can go does; tells what resists, which
+    /// list() shows too. Waits only briefly for one of them, and may be repeated.
+    virtual std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) = 0;
+};
+
+}  // namespace hearth::pool

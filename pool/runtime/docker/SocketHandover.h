@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/Clock.h"
+#include "base/Fd.h"
+
+namespace hearth::pool::docker {
+
+/// Gives an agent its listening socket. A daemon passes no descriptors into a container, and a
+/// socket that the agent made itself in a mounted folder could be reached, or replaced, by the
+/// tenant, who has the agent's uid. So the listening socket is made by us, outside, and handed over
+/// through another one in a folder that is mounted read-only; that one is gone before anything of a
+/// tenant runs.
+class SocketHandover {
+public:
+    /// Makes the folder and the socket in it. Throws Error(Conflict) if the folder is there.
+    explicit SocketHandover(std::string folder);
+    /// Removes both; the container keeps an empty folder.
+    ~SocketHandover();
+    SocketHandover(const SocketHandover&) = delete;
+    SocketHandover& operator=(const SocketHandover&) = delete;
+
+    /// Waits for the agent, gives it `listening` and waits until it is ready. `alive` is called now
+    /// and then and throws when there is nothing left to wait for. Error(Deadline) after `until`.
+    void give(int listening, TimePoint until, const std::function<void()>& alive);
+
+private:
+    std::string folder_;
+    Fd socket_;
+};
+
+}  // namespace hearth::pool::docker

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/Error.h"
+#include "base/Json.h"
+#include "base/http/client/HttpClient.h"
+#include "pool/runtime/docker/engine/EngineAddress.h"
+
+namespace hearth::pool::docker {
+
+struct EngineRequest {
+    std::string method = "GET";
+    std::string target;                       ///< path and query, encoded
+    std::string body;                         ///< JSON; empty: none
+    http::BodySource archive = {};            ///< instead of `body`: a tar, streamed
+    const std::atomic<bool>* stop = nullptr;  ///< ends it when it becomes true
+};
+
+struct EngineResponse {
+    int status = 0;
+    std::string api_version;  ///< of the header Api-Version
+    std::string body;
+};
+
+/// The versions of the Engine API that Hearth speaks: from Docker 20.10 on.
+inline constexpr int kOldestApi = 41;  // 1.41
+inline constexpr int kNewestApi = 51;
+
+/// The minor version to speak with an Engine whose newest is `told` ("1.47"). Throws
+/// Error(Unsupported) if it is too old, std::runtime_error if it is none.
+int negotiateApi(const std::string& told);
+
+/// An Engine's refusal as what this program throws: Error for what a client may see (NotFound,
+/// Conflict, DiskFull, Unsupported, Unavailable), std::runtime_error for the rest.
+[[noreturn]] void throwRefusal(const EngineRequest& request, const EngineResponse& response);
+
+/// The Docker Engine API. Each call is an own connection and ends by its deadline, also where the
+/// daemon hangs: Error(Deadline). After that the daemon is asked for a sign of life before
+/// anything else, so that a daemon that hangs costs a caller two seconds and no more. Thread-safe.
+class EngineClient {
+public:
+    explicit EngineClient(EngineAddress address);
+
+    /// Calls with `target` behind the negotiated version; throws what throwRefusal() does.
+    EngineResponse call(EngineRequest request, TimePoint until);
+    Json get(const std::string& target, TimePoint until);
+    /// nullopt where there is no such thing.
+    std::optional<Json> find(const std::string& target, TimePoint until);
+    /// `body` null: none. Gives null for an empty answer.
+    Json post(const std::string& target, const Json& body, TimePoint until);
+
+    /// A connection that the Engine hands over to a stream, and what of it has come already.
+    struct Attachment {
+        http::ClientConnection stream;
+        std::string early;
+    };
+    Attachment attach(const std::string& target, const Json& body, TimePoint until);
+
+    /// Reads from what attach() gave; 0 at the end.
+    std::size_t read(http::ClientConnection& stream, char* out, std::size_t size,
+                     TimePoint until) const;
+
+    /// Throws Error where no Engine answers or its API is too old.
+    void ping(TimePoint until);
+    const EngineAddress& address() const noexcept { return address_; }
+
+private:
+    EngineResponse send(const EngineRequest& request, TimePoint until);
+    /// Calls with a client of its own, whose failures it turns into this class's.
+    template <typename Call>
+    auto ask(Call call);
+    std::string prefix(TimePoint until);
+
+    EngineAddress address_;
+    std::optional<http::TlsContext> tls_;
+    std::atomic<int> api_{0};  ///< 0: not negotiated yet
+    std::atomic<bool> hung_{false};
+};
+
+/// Lets at most `places` callers in at once. Thread-safe.
+class Gate {
+public:
+    explicit Gate(unsigned places) : free_(places) {}
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+
+    /// A place, given back at its end. The gate must outlive it.
+    class Place {
+    public:
+        explicit Place(Gate& gate) : gate_(gate) {}
+        ~Place() { gate_.leave(); }
+        Place(const Place&) = delete;
+        Place& operator=(const Place&) = delete;
+
+    private:
+        Gate& gate_;
+    };
+    /// Throws Error(Deadline) if none gets free by `until`.
+    Place enter(TimePoint until);
+
+private:
+    void leave();
+
+    std::mutex mutex_;
+    std::condition_variable freed_;
+    unsigned free_;  // guarded by mutex_
+};
+
+}  // namespace hearth::pool::docker

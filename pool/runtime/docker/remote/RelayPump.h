@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/Fd.h"
+#include "base/http/client/ClientConnection.h"
+#include "pool/runtime/docker/remote/RawStream.h"
+
+namespace hearth::pool::docker {
+
+/// Makes descriptors of Engine streams: one thread carries the bytes of all relays between their
+/// streams and socket pairs whose other ends are used like an agent's own socket. A relay has at
+/// most half a megabyte on its way; one whose reader stalls stops only itself. Thread-safe.
+class RelayPump {
+public:
+    RelayPump();
+    /// Ends all relays.
+    ~RelayPump();
+    RelayPump(const RelayPump&) = delete;
+    RelayPump& operator=(const RelayPump&) = delete;
+
+    /// Our end of a pair. Closing it ends the stream; the stream's end, or bytes in it that are no
+    /// raw stream, end the pair. `early` is what `decoder` has already given.
+    Fd carry(http::ClientConnection stream, RawStream decoder, std::string early);
+
+private:
+    class Link;
+
+    void run(const std::stop_token& stop);
+    /// Lets a link work and watches what it waits for; true if it should work again at once.
+    bool serve(std::uint64_t id);
+    std::shared_ptr<Link> find(std::uint64_t id);
+
+    Fd epoll_;
+    Fd wake_;
+    std::mutex mutex_;
+    std::uint64_t next_id_ = 1;                                       // guarded by mutex_
+    std::unordered_map<std::uint64_t, std::shared_ptr<Link>> links_;  // guarded by mutex_
+    std::jthread thread_;
+};
+
+}  // namespace hearth::pool::docker

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/Fd.h"
+#include "base/Json.h"
+#include "pool/agent/protocol/Frame.h"
+
+namespace hearth::pool {
+
+class FakeAgent;
+class FakeLoop;
+
+/// One stream of one connection to a fake agent.
+struct FakeStream {
+    enum class Kind { Execution, Read, Write } kind = Kind::Execution;
+    std::size_t credit = agent::kInitialCredit;  ///< what may still be sent
+    std::string name;                            ///< the execution's id, the file's path
+    std::uint64_t position = 0;                  ///< of what is sent next
+    std::uint64_t results = 0;                   ///< of an execution, the same
+    std::uint64_t begin = 0;                     ///< of a file being read
+    std::uint64_t end = 0;                       ///< of a file being read
+    std::shared_ptr<const std::string> content;  ///< of a file being read
+    std::string written;                         ///< of a file being written
+    std::optional<unsigned> mode;
+    bool owns_input = false;
+};
+
+/// One connection to a fake agent. Belongs to the loop; used under its mutex.
+struct FakePeer {
+    enum class Kind { Unknown, Control, Data };
+
+    Fd fd;
+    std::uint64_t id = 0;
+    std::shared_ptr<FakeAgent> agent;
+    Kind kind = Kind::Unknown;
+    std::string in;
+    std::string out;
+    bool writing = false;  ///< waits for room in the socket
+    bool ended = false;    ///< to be closed once `out` is gone
+    std::map<std::uint32_t, FakeStream> streams;
+
+    void send(agent::FrameType type, std::uint32_t stream, std::string_view payload,
+              agent::Channel channel = agent::Channel::Bytes);
+    void sendJson(agent::FrameType type, std::uint32_t stream, const Json& json);
+};
+
+/// The one thread that runs all fake agents of a FakeRuntime. Thread-safe.
+class FakeLoop {
+public:
+    FakeLoop();
+    ~FakeLoop();
+    FakeLoop(const FakeLoop&) = delete;
+    FakeLoop& operator=(const FakeLoop&) = delete;
+
+    /// A new connection to the agent. Throws std::system_error (ECONNREFUSED) if it is dead.
+    Fd connect(const std::shared_ptr<FakeAgent>& agent);
+    /// Ends the agent and its connections.
+    void kill(FakeAgent& agent);
+    /// The agent reads nothing any more; and again.
+    void hang(FakeAgent& agent);
+    void resume(FakeAgent& agent);
+    /// Ends its connections only.
+    void sever(FakeAgent& agent);
+    /// Runs `f` while no agent works.
+    template <typename F>
+    auto quiet(F f) const {
+        const std::lock_guard lock(mutex_);
+        return f();
+    }
+
+private:
+    void run(const std::stop_token& stop);
+    void serve(std::uint64_t id, std::uint32_t events);
+    bool receive(FakePeer& peer);
+    void flush(FakePeer& peer);
+    void work();
+    void closeEnded();
+    void watch(FakePeer& peer, std::uint32_t events, int operation);
+
+    Fd epoll_;
+    Fd wake_;
+    mutable std::mutex mutex_;
+    // Guarded by mutex_, with all that hangs on it.
+    std::uint64_t next_id_ = 1;
+    std::map<std::uint64_t, std::unique_ptr<FakePeer>> peers_;
+    std::set<std::shared_ptr<FakeAgent>> busy_;  ///< with executions that go on by themselves
+    bool some_ended_ = false;  ///< perhaps: closeEnded() has to look at all of them
+    std::jthread thread_;
+};
+
+}  // namespace hearth::pool

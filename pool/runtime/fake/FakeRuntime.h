@@ -1,0 +1,133 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/Clock.h"
+#include "pool/runtime/ContainerRuntime.h"
+
+namespace hearth::pool {
+
+class FakeAgent;
+class FakeLoop;
+
+/// Sandboxes without containers, for tests and simulation (`hearth-fake`): each is an agent in
+/// this process that speaks the real protocol over real sockets. Executions echo: argv ["echo", …]
+/// or a command "echo …" prints its words, "cat" copies its input, "sleep N" ends after N seconds
+/// of the clock or when killed, "exit N" exits so, "flood N" writes N bytes, anything else prints
+/// itself. Code is run line by line, in "bash" and "python", which also knows contexts; besides
+/// those commands it knows "set NAME VALUE", "get NAME", "result JSON", "raise NAME MESSAGE" and
+/// "stubborn N", a sleep that heeds no interrupt. Modules "missing…" cannot be imported. Files are
+/// held in memory. Layers are known by their digests alone. The agents do not end themselves at
+/// their deadlines: with a ManualClock that would race with the server under test. Images whose
+/// name begins with "missing" are not there, those that begin with "far" only once they were
+/// fetched, and those that begin with "packed" must be unpacked once ("packed-broken" cannot be).
+/// Faults are asked for by the methods below. Thread-safe.
+class FakeRuntime final : public ContainerRuntime {
+public:
+    explicit FakeRuntime(const Clock& clock);
+    ~FakeRuntime() override;
+
+    Started create(const SandboxId& id, const SandboxSpec& spec) override;
+    void destroy(const SandboxId& id) override;
+    std::vector<SandboxInfo> list() override;
+    void onNews(const std::function<void(const SandboxId&)>& news) override;
+    Fd connect(const SandboxId& id) override;
+    std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
+    bool goFirst(const SandboxId& id, bool first) override;
+    std::string resolveImage(const std::string& name) override;
+    std::optional<std::string> readyImage(const std::string& name) override;
+    std::optional<KnownImage> knownImage(const std::string& wanted) override;
+    KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
+    void stopFetching() override { letFetch(); }
+    void collectImages(const std::vector<std::string>& wanted) override;
+    std::vector<std::string> layers() override;
+    void addLayer(const std::string& digest, int tar) override;
+    void removeLayer(const std::string& digest) override;
+    std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
+    RuntimeFacts facts() override;
+
+    /// The next `count` calls of create() throw.
+    void failCreates(unsigned count);
+    /// usage() throws from now on.
+    void failUsage();
+    /// usage() does not return from now on until letUse(), as of an Engine that hangs.
+    void holdUsage();
+    void letUse();
+    /// The kernel has killed so often for memory in each sandbox that there is.
+    void oomKills(std::uint64_t kills) { oom_kills_ = kills; }
+    /// narrow() finds so much memory in use from now on; else what usage() tells.
+    void useMemory(std::uint64_t bytes);
+    /// What the sandbox is held to; nullopt if it is not there.
+    std::optional<SandboxLimits> limitsOf(const SandboxId& id) const;
+    /// create() only accepts sandboxes from now on; they listen when letListen() is called.
+    void acceptOnly();
+    /// Every sandbox that was only accepted listens, and the news are told.
+    void letListen();
+    /// create() takes this long from now on (real time).
+    void slowCreates(std::chrono::milliseconds by);
+    /// The sandbox's agent disappears as if its container had died; list() shows it until
+    /// destroy().
+    void kill(const SandboxId& id);
+    /// The sandbox's agent stops answering; and answers all that it was asked meanwhile.
+    void hang(const SandboxId& id);
+    void resume(const SandboxId& id);
+    /// The connections to its agent end, and nothing else.
+    void sever(const SandboxId& id);
+    /// destroy() of it throws, and a sweep leaves it, from now on; until the second call.
+    void resist(const SandboxId& id, bool resists = true);
+    /// A server's life begins: from now on a sweep spares what is made in it.
+    void begin();
+    /// fetchImage() and unpacking do not return from now on until letFetch().
+    void holdFetches();
+    void letFetch();
+    /// What was fetched and is still here; and how many calls of fetchImage() there were.
+    std::set<std::string> fetched() const;
+    std::size_t fetches() const;
+    /// How often an image was unpacked, or tried to be.
+    std::size_t unpackings() const;
+    /// Those that go before the others.
+    std::set<SandboxId> first() const;
+    std::size_t running() const;
+    std::size_t created() const;
+
+private:
+    std::shared_ptr<FakeAgent> findAgent(const SandboxId& id) const;
+
+    const Clock& clock_;
+    std::unique_ptr<FakeLoop> loop_;
+    mutable std::mutex mutex_;
+    std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;  // guarded by mutex_
+    std::map<SandboxId, SandboxInfo> infos_;                  // guarded by mutex_
+    std::set<SandboxId> first_;                               // guarded by mutex_
+    std::map<SandboxId, SandboxLimits> limits_;               // guarded by mutex_
+    std::atomic<std::uint64_t> oom_kills_ = 0;
+    std::uint64_t memory_used_ = 0;               // guarded by mutex_; 0: as usage()
+    unsigned failing_ = 0;                        // guarded by mutex_
+    bool blind_ = false;                          // guarded by mutex_
+    bool accept_only_ = false;                    // guarded by mutex_
+    std::function<void(const SandboxId&)> news_;  // guarded by mutex_
+    std::chrono::milliseconds slow_{0};           // guarded by mutex_
+    std::size_t created_ = 0;                     // guarded by mutex_
+    std::set<SandboxId> resisting_;               // guarded by mutex_
+    std::optional<std::set<SandboxId>> born_;     // guarded by mutex_; since begin()
+    std::set<std::string> fetched_;               // guarded by mutex_
+    std::set<std::string> layers_;                // guarded by mutex_
+    std::size_t fetches_ = 0;                     // guarded by mutex_
+    std::set<std::string> unpacked_;              // guarded by mutex_; names
+    std::size_t unpackings_ = 0;                  // guarded by mutex_
+    bool hold_usage_ = false;                     // guarded by mutex_
+    bool hold_ = false;                           // guarded by mutex_
+    std::condition_variable let_;
+};
+
+}  // namespace hearth::pool

@@ -1,0 +1,196 @@
+#include "pool/runtime/oci/OciRuntime.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "pool/image/LayerStore.h"
+#include "pool/image/Reference.h"
+#include "pool/runtime/AgentSocket.h"
+#include "pool/sys/CpuWeight.h"
+#include "pool/sys/Files.h"
+
+namespace hearth::pool {
+namespace {
+
+void requireId(const SandboxId& id) {
+    if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
+}
+
+SandboxInfo infoOf(LauncherClient::Found found) {
+    return {.id = std::move(found.id),
+            .alive = found.alive,
+            .labels = std::move(found.labels),
+            .created_unix_ms = found.created_unix_ms};
+}
+
+KnownImage known(const image::Image& image) {
+    KnownImage known{image.digest, image.digest, {image.name, image.name + "@" + image.digest}};
+    const auto reference = image::parseReference(image.reference);
+    if (!reference) return known;
+    known.names.push_back(image.reference);
+    for (const std::string& digest : {image.digest, image.source_digest}) {
+        if (!digest.empty()) known.names.push_back(reference->repository + "@" + digest);
+    }
+    return known;
+}
+
+}  // namespace
+
+OciRuntime::OciRuntime(const Instance& instance, LauncherClient& launcher)
+    : names_(instance), launcher_(launcher), cgroups_(sys::Cgroups::detect()) {}
+
+ContainerRuntime::Started OciRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
+    requireId(id);
+    const std::string path = names_.socket(id);
+    const Fd listening = listenAt(path, 0600);
+    try {
+        launcher_.create(id, spec, listening.get());
+    } catch (...) {
+        sys::removeFile(path);
+        throw;
+    }
+    return Started::Listening;
+}
+
+void OciRuntime::destroy(const SandboxId& id) {
+    requireId(id);
+    launcher_.destroy(id);
+}
+
+std::vector<SandboxInfo> OciRuntime::list() {
+    std::vector<SandboxInfo> sandboxes;
+    for (LauncherClient::Found& found : launcher_.list()) {
+        sandboxes.push_back(infoOf(std::move(found)));
+    }
+    return sandboxes;
+}
+
+std::optional<SandboxInfo> OciRuntime::find(const SandboxId& id) {
+    requireId(id);
+    std::optional<LauncherClient::Found> found = launcher_.find(id);
+    if (!found) return std::nullopt;
+    return infoOf(*std::move(found));
+}
+
+Fd OciRuntime::connect(const SandboxId& id) {
+    requireId(id);
+    return connectTo(names_.socket(id));
+}
+
+std::optional<SandboxUsage> OciRuntime::usage(const SandboxId& id) {
+    requireId(id);
+    const std::optional<sys::CgroupUsage> read = sys::readUsage(cgroups_, names_.cgroup(id));
+    if (!read) return std::nullopt;
+    return SandboxUsage{read->cpu_ns, read->memory_bytes, read->memory_peak_bytes, read->processes,
+                        read->oom_kills};
+}
+
+std::optional<LimitInUse> OciRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {
+    requireId(id);
+    return launcher_.narrow(id, limits);
+}
+
+bool OciRuntime::goFirst(const SandboxId& id, bool first) {
+    requireId(id);
+    return sys::CpuWeightFile(cgroups_, names_.cgroup(id))
+        .set(first ? sys::CpuWeight::First : sys::CpuWeight::Ordinary);
+}
+
+/// Remembers what the image is called; gives its digest if it is unpacked.
+std::optional<std::string> OciRuntime::keep(const std::string& name, image::Image image) {
+    if (!image.unpacked) return std::nullopt;
+    std::string digest = image.digest;
+    const std::lock_guard lock(mutex_);
+    resolved_.insert_or_assign(name, std::move(image));
+    return digest;
+}
+
+std::optional<std::string> OciRuntime::readyImage(const std::string& name) {
+    return keep(name, launcher_.describeImage(name));
+}
+
+std::string OciRuntime::resolveImage(const std::string& name) {
+    // One image is unpacked at a time: who needs one that is ready does not stand in that line.
+    if (std::optional<std::string> ready = readyImage(name)) return *std::move(ready);
+    return keep(name, launcher_.prepareImage(name)).value();
+}
+
+bool OciRuntime::sameImage(const std::string& image, const std::string& wanted) {
+    if (image == wanted) return true;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto known = resolved_.find(image);
+        if (known != resolved_.end()) return known->second.is(wanted);
+    }
+    try {
+        image::Image found = launcher_.describeImage(image);
+        const bool same = found.is(wanted);
+        const std::lock_guard lock(mutex_);
+        resolved_.emplace(image, std::move(found));
+        return same;
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::Unavailable) throw;
+        return false;  // the pool's image is not there
+    }
+}
+
+std::optional<KnownImage> OciRuntime::knownImage(const std::string& wanted) {
+    try {
+        return known(launcher_.describeImage(wanted));
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::NotFound) return std::nullopt;
+        throw;
+    }
+}
+
+KnownImage OciRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stages) {
+    const launcher::Fetched fetched = launcher_.fetchImage(
+        {fetch.reference, fetch.insecure, static_cast<std::uint64_t>(fetch.limit.count())},
+        fetch.gateway);
+    stages.pull = std::chrono::milliseconds(fetched.pull_ms);
+    stages.unpack = std::chrono::milliseconds(fetched.unpack_ms);
+    return known(fetched.image);
+}
+
+void OciRuntime::collectImages(const std::vector<std::string>& wanted) {
+    launcher_.forgetImages(wanted);
+}
+
+std::vector<std::string> OciRuntime::layers() {
+    return image::LayerStore(names_.layers()).all();
+}
+
+void OciRuntime::addLayer(const std::string& digest, int tar) {
+    launcher_.addLayer(digest, tar);
+}
+
+void OciRuntime::removeLayer(const std::string& digest) {
+    launcher_.removeLayer(digest);
+}
+
+std::vector<Leftover> OciRuntime::sweep(const std::vector<SandboxId>& keep) {
+    return launcher_.sweep(keep);
+}
+
+RuntimeFacts OciRuntime::facts() {
+    const Json told = launcher_.facts();
+    RuntimeFacts facts;
+    facts.name = "oci";
+    facts.version = told.at("version").get<std::string>();
+    facts.user_namespaces = told.at("userNamespaces").get<bool>();
+    facts.seccomp = told.at("seccomp").get<bool>();
+    facts.cgroup = told.at("cgroup").get<std::string>();
+    for (const Json& hole : told.at("holes")) facts.holes.push_back(hole.get<std::string>());
+    for (const Json& image : told.at("images")) {
+        if (!image.at("unpacked").get<bool>()) continue;
+        const auto name = image.at("name").get<std::string>();
+        facts.images.push_back(name);
+        facts.image_notes[name] = {image.at("digest").get<std::string>(),
+                                   image.at("reference").get<std::string>(),
+                                   image.at("languages").get<std::vector<std::string>>()};
+    }
+    return facts;
+}
+
+}  // namespace hearth::pool

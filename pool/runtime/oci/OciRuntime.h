@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/Instance.h"
+#include "pool/isolation/SandboxPaths.h"
+#include "pool/launcher/LauncherClient.h"
+#include "pool/runtime/ContainerRuntime.h"
+#include "pool/sys/Cgroups.h"
+
+namespace hearth::pool {
+
+/// The embedded runtime: containers on this machine, made by the launcher with runc. Runs in the
+/// unprivileged server; only the launcher is root. Thread-safe.
+class OciRuntime final : public ContainerRuntime {
+public:
+    /// `launcher` must outlive the runtime.
+    OciRuntime(const Instance& instance, LauncherClient& launcher);
+
+    Started create(const SandboxId& id, const SandboxSpec& spec) override;
+    void destroy(const SandboxId& id) override;
+    std::vector<SandboxInfo> list() override;
+    std::optional<SandboxInfo> find(const SandboxId& id) override;
+    Fd connect(const SandboxId& id) override;
+    std::optional<SandboxUsage> usage(const SandboxId& id) override;
+    std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
+    bool goFirst(const SandboxId& id, bool first) override;
+    std::string resolveImage(const std::string& name) override;
+    std::optional<std::string> readyImage(const std::string& name) override;
+    bool sameImage(const std::string& image, const std::string& wanted) override;
+    std::optional<KnownImage> knownImage(const std::string& wanted) override;
+    KnownImage fetchImage(const ImageFetch& fetch, ImageStages& stages) override;
+    void stopFetching() override { launcher_.stopFetching(); }
+    void finishWithin(std::chrono::milliseconds most) override { launcher_.finishWithin(most); }
+    void collectImages(const std::vector<std::string>& wanted) override;
+    /// What was made since this server started and not destroyed is kept in any case.
+    std::vector<std::string> layers() override;
+    void addLayer(const std::string& digest, int tar) override;
+    void removeLayer(const std::string& digest) override;
+    std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
+    RuntimeFacts facts() override;
+
+private:
+    std::optional<std::string> keep(const std::string& name, image::Image image);
+
+    launcher::SandboxPaths names_;
+    LauncherClient& launcher_;
+    sys::Cgroups cgroups_;
+    std::mutex mutex_;
+    std::map<std::string, image::Image> resolved_;  // guarded by mutex_; by what pools call them
+};
+
+}  // namespace hearth::pool

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pool/warm/Member.h"
+
+namespace hearth::pool {
+
+struct PoolCounts {
+    std::size_t creating = 0;
+    std::size_t warming = 0;
+    std::size_t ready = 0;
+    std::size_t claimed = 0;
+    std::size_t draining = 0;
+    std::size_t failed = 0;
+
+    std::size_t total() const { return creating + warming + ready + claimed + draining + failed; }
+};
+
+/// What a pool has that no claim has taken yet, seen from one template.
+struct WarmStock {
+    std::size_t fresh = 0;            ///< made of that template: being made, warming or ready
+    std::size_t fresh_ready = 0;      ///< of these, ready
+    std::size_t ready = 0;            ///< of any template
+    std::optional<TimePoint> oldest;  ///< when the one that is ready longest was made
+};
+
+/// The members of every pool, and the list of those that are ready, oldest first. Mechanism only:
+/// no policy, no I/O under its lock. Thread-safe.
+class WarmPool {
+public:
+    /// A member that is being created: from now on it counts, so nobody creates it twice.
+    void add(Member member);
+    /// The same, if all members together are then promised no more than `most` of the disk.
+    bool addWithin(Member member, std::uint64_t most);
+    /// What all members together are promised of the disk.
+    std::uint64_t promisedDisk() const;
+    /// Creating → Warming → Ready. False if the member has gone or moved on meanwhile.
+    bool warming(const SandboxId& id);
+    bool ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at,
+               const StartTimes& took = {});
+    /// An adopted member that already serves a workspace. It takes the place of an `unasked` one of
+    /// its id, all at once: nobody sees it missing.
+    /// False if another is there, or its end was asked for.
+    bool adopt(Member member);
+    /// Its agent answers on a new connection. False if it is not Claimed.
+    bool reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent);
+
+    /// Takes the oldest ready sandbox of the pool and makes it Claimed; nullopt if there is none.
+    std::optional<Member> claim(const std::string& pool, const std::string& workspace,
+                                const std::string& tenant);
+    /// Claimed → Ready again, before others: of a claim that was taken back before its sandbox was
+    /// marked or told anything, so that nobody can tell it from one never claimed. False if it has
+    /// moved on meanwhile.
+    bool giveBack(const SandboxId& id);
+    /// Creating, Warming or Ready → Draining; true for the first caller, who sees to its end. False
+    /// for a claimed sandbox: it ends with its workspace (drain), never under its claim.
+    bool retire(const SandboxId& id);
+    /// → Draining, from any phase; true for the first caller, who sees to its end. Only for the end
+    /// of a workspace: everything else retires.
+    bool drain(const SandboxId& id);
+    /// → Failed, from any phase but Draining; true for the first caller.
+    bool fail(const SandboxId& id);
+    /// Forgets the member: nothing of it exists any more.
+    void remove(const SandboxId& id);
+    /// How many members have been removed.
+    std::uint64_t removals() const;
+    /// Blocks until there are more removals than `seen`, at most for `most`.
+    void awaitRemoval(std::uint64_t seen, std::chrono::milliseconds most) const;
+
+    std::optional<Member> find(const SandboxId& id) const;
+    std::vector<Member> members(const std::string& pool) const;
+    std::vector<Member> all() const;
+    PoolCounts counts(const std::string& pool) const;
+    /// As counts(), at a cost that does not grow with the pool.
+    WarmStock stock(const std::string& pool, const std::string& template_hash) const;
+    /// The languages of the pool's image, as the newest of its agents told; nullopt while there is
+    /// none. At a cost that does not grow.
+    std::optional<std::vector<std::string>> languages(const std::string& pool) const;
+
+private:
+    /// One pool's part.
+    struct Shelf {
+        PoolCounts counts;
+        std::deque<Member*> ready;               ///< oldest first
+        std::map<std::string, PoolCounts> made;  ///< by template, as long as there is any of it
+        std::size_t agents = 0;                  ///< of members, that told their languages
+        std::vector<std::string> languages;      ///< as the newest told
+    };
+
+    Member* locate(const SandboxId& id);
+    bool place(Member member);
+    void enlist(Member& member);
+    void unlist(const Member& member);
+    void hear(const Member& member);
+    void countIn(const Member& member);
+    void countOut(const Member& member);
+    void move(Member& member, Phase phase);
+
+    mutable std::mutex mutex_;
+    std::map<SandboxId, std::unique_ptr<Member>> members_;  // guarded by mutex_
+    std::map<std::string, Shelf> shelves_;                  // guarded by mutex_
+    std::uint64_t promised_disk_ = 0;                       // guarded by mutex_; of all members_
+    std::uint64_t removals_ = 0;                            // guarded by mutex_
+    mutable std::condition_variable removed_;
+};
+
+}  // namespace hearth::pool

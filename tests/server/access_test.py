@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Who is served and what of others they see, black box: lost tokens, foreign web pages, the view of operators."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BUILD, Server, main  # noqa: E402
+from rest_test import problem  # noqa: E402
+
+
+def lost_tokens():
+    """tokens: a lost or damaged database opens nothing; doctor tells, and a token made offline serves again"""
+    with Server() as s:
+        hearth = os.path.join(BUILD, "hearth")
+        root = s.post("/v1/tokens", {"name": "root", "role": "admin"}).json
+        bearer = {"Authorization": "Bearer " + root["token"]}
+        try:
+            problem(s.call("DELETE", "/v1/tokens/" + root["id"], headers=bearer), 409, "CONFLICT")
+            assert s.get("/v1/tokens", headers=bearer).status == 200
+            s.stop()
+            database = os.path.join(s.data, "state", "hearth.db")
+            for damage in ("overwritten", "lost", "emptied"):
+                if damage == "overwritten":
+                    with open(database, "r+b") as f:
+                        f.write(b"x" * 4096)
+                elif damage == "lost":
+                    os.unlink(database)
+                else:
+                    os.truncate(database, 0)
+                s.start()
+                for headers in ({}, {"Authorization": "Bearer " + root["token"]}, {"X-Forwarded-For": "192.0.2.1"}):
+                    refused = s.get("/v1/tokens", headers=headers)
+                    problem(refused, 401, "UNAUTHENTICATED")
+                    assert "hearth token create --role admin --offline" in refused.json["hint"], refused
+                assert s.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).status == 401
+                found = "start" if damage == "overwritten" else "missing"
+                metrics = s.ops("/metrics").body.decode()
+                assert f'hearth_database_damage_total{{found="{found}"}} 1' in metrics, metrics
+                s.stop()
+            told = s.log()
+            assert "error database.damaged" in told and "error database.missing" in told and "error auth.closed" in told, told
+            kept = [n for n in os.listdir(os.path.dirname(database)) if ".damaged-" in n]
+            assert len(kept) == 1, kept
+            doctor = subprocess.run([hearth, "doctor", "--data-dir", s.data, "--runtime", s.runtime], capture_output=True, text=True, env=s.env)
+            assert kept[0] in doctor.stdout and "has had tokens and has none now" in doctor.stdout, doctor.stdout
+            refused = subprocess.run([hearth, "token", "create", "--offline", "--data-dir", s.data], capture_output=True, text=True)
+            assert refused.returncode != 0 and "admin" in refused.stderr, refused
+            os.unlink(database)  # a token is made before the next start, too: the server can write what root made
+            token = subprocess.run([hearth, "token", "create", "--role", "admin", "--offline", "--data-dir", s.data],
+                                   capture_output=True, text=True, check=True).stdout.strip()
+            s.start()
+            bearer = {"Authorization": "Bearer " + token}
+            assert s.get("/v1/tokens", headers=bearer).status == 200
+            assert s.get("/v1/tokens").status == 401
+            assert s.post("/v1/tokens", {"name": "a", "role": "user"}, headers=bearer).status == 201
+        finally:
+            s.post("/v1/drain", headers=bearer)
+            s.stop()
+
+
+def lost_state():
+    """tokens: an instance whose whole state was lost opens nothing, for a file beside it tells that it was used"""
+    for runs in (1, 2):
+        lose_state_after(runs)
+
+
+def lose_state_after(runs):
+    with Server() as s:
+        for _ in range(runs - 1):
+            s.stop()
+            s.start()
+        bearer = {"Authorization": "Bearer " + s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]}
+        s.post("/v1/drain", headers=bearer)
+        s.stop()
+        state = os.path.join(s.data, "state")
+        for entry in os.scandir(state):
+            shutil.rmtree(entry) if entry.is_dir() else os.unlink(entry)
+        s.start()
+        try:
+            problem(s.get("/v1/tokens"), 401, "UNAUTHENTICATED")
+            assert 'hearth_database_damage_total{found="missing"} 1' in s.ops("/metrics").body.decode()
+        finally:
+            s.stop()
+            made = subprocess.run([os.path.join(BUILD, "hearth"), "token", "create", "--role", "admin", "--offline", "--data-dir", s.data],
+                                  capture_output=True, text=True, check=True)
+            s.start()
+            assert s.post("/v1/drain", headers={"Authorization": "Bearer " + made.stdout.strip()}).status < 300
+            s.stop()
+
+
+def revoked_for_good():
+    """tokens: a revoked one stays so although what SQLite had written last is damaged or lost"""
+    with Server() as s:
+        root = {"Authorization": "Bearer " + s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]}
+        try:
+            for damage in ("overwritten", "lost"):
+                other = s.post("/v1/tokens", {"name": damage, "role": "admin"}, headers=root).json
+                bearer = {"Authorization": "Bearer " + other["token"]}
+                s.stop()
+                s.start()
+                assert s.get("/v1/tokens", headers=bearer).status == 200
+                assert s.call("DELETE", f"/v1/tokens/{other['id']}", headers=root).status == 204
+                s.kill9()
+                wal = os.path.join(s.data, "state", "hearth.db-wal")
+                if damage == "overwritten":
+                    with open(wal, "r+b") as f:
+                        f.write(b"x" * 4096)
+                else:
+                    os.unlink(wal)
+                s.start()
+                assert s.get("/v1/tokens", headers=bearer).status == 401, damage
+                assert s.get("/v1/tokens", headers=root).status == 200
+        finally:
+            s.post("/v1/drain", headers=root)
+            s.stop()
+
+
+def opened_by_flag():
+    """tokens: --open-loopback serves an instance that lost them; one that never had any survives the loss of its database"""
+    with Server(args=["--open-loopback"]) as s:
+        root = s.post("/v1/tokens", {"name": "root", "role": "admin"}).json
+        assert s.get("/v1/pools").status == 401, "the flag opens nothing while there is a token"
+        s.kill9()
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(s.data, "state", "hearth.db" + suffix))
+        s.start()
+        assert s.get("/v1/pools").status == 200
+        assert s.get("/v1/pools", headers={"Authorization": "Bearer " + root["token"]}).status == 401
+        problem(s.get("/v1/pools", headers={"X-Forwarded-For": "192.0.2.1"}), 401, "UNAUTHENTICATED")
+        assert "warn auth.opened" in s.log()
+    with Server() as s:
+        s.stop()
+        with open(os.path.join(s.data, "state", "hearth.db"), "r+b") as f:
+            f.write(b"x" * 4096)
+        s.start()
+        assert s.get("/v1/tokens").status == 200
+
+
+def foreign_pages():
+    """without tokens: a web page of another loopback port commands nothing, whatever it posts"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        before = len(s.get("/v1/workspaces").json["items"])
+        for origin in ("http://127.0.0.1:3000", f"http://localhost:{s.port}", "http://127.0.0.1", "null"):
+            for path in ("/v1/workspaces", f"/v1/workspaces/{w}/touch", "/v1/drain", "/mcp"):
+                for kind in ("text/plain", "application/x-www-form-urlencoded", None):
+                    headers = {"Origin": origin} | ({"Content-Type": kind} if kind else {})
+                    answer = s.call("POST", path, raw=b"", headers=headers)
+                    assert answer.status == 403 and answer.json["errorCode"] == "FORBIDDEN", (origin, path, answer)
+            assert s.call("DELETE", f"/v1/workspaces/{w}", headers={"Origin": origin}).status == 403
+        assert len(s.get("/v1/workspaces").json["items"]) == before
+        own = {"Origin": f"http://127.0.0.1:{s.port}"}
+        assert s.call("POST", f"/v1/workspaces/{w}/touch", headers=own).status == 200
+
+
+def operators():
+    """roles: an operator sees id, pool, age and reason of another tenant's workspace, and may end it; an admin sees all"""
+    with Server() as s:
+        root = {"Authorization": "Bearer " + s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]}
+        try:
+            def token(tenant, role):
+                made = s.post("/v1/tokens", {"name": tenant, "tenant": tenant, "role": role}, headers=root)
+                return {"Authorization": "Bearer " + made.json["token"]}
+            red, operator = token("red", "user"), token("ops", "operator")
+            w = s.post("/v1/workspaces", {"name": "merger", "labels": {"customer": "acme"}}, headers=red).json["id"]
+            e = s.post(f"/v1/workspaces/{w}/executions", {"command": "echo confidential"}, headers=red).json["id"]
+            secrets = ("merger", "customer", "acme", "confidential")
+            cli = subprocess.run([os.path.join(BUILD, "hearth"), "get", "workspaces", "--url", s.url, "-o", "json"], capture_output=True, text=True,
+                                 env=dict(os.environ, HEARTH_TOKEN=operator["Authorization"].split()[1]), check=True)
+            shown = [cli.stdout] + [s.get(path, headers=operator).body.decode() for path in (
+                "/v1/workspaces", f"/v1/workspaces/{w}", "/v1/events", "/v1/sandboxes", "/v1/pools")]
+            for text in shown:
+                assert not [word for word in secrets if word in text], text
+            assert w in shown[0] and w in shown[1] and w in shown[3], shown
+            one = s.get(f"/v1/workspaces/{w}", headers=operator).json
+            assert one["pool"] == "shell" and one["tenant"] == "red" and one["createdAt"] and one["labels"] == {} and one["name"] is None, one
+            assert s.get("/v1/workspaces?label=customer=acme", headers=operator).json["items"] == []
+            for path in (f"/v1/executions/{e}", f"/v1/executions/{e}/events", f"/v1/workspaces/{w}/executions"):
+                assert s.get(path, headers=operator).status == 404, path
+                assert "confidential" in s.get(path, headers=root).body.decode() or path.endswith("executions"), path
+            assert s.get(f"/v1/workspaces/{w}", headers=root).json["labels"] == {"customer": "acme"}
+            assert s.call("DELETE", f"/v1/workspaces/{w}", headers=operator).status == 204
+            for who in (operator, red):
+                gone = s.get(f"/v1/workspaces/{w}", headers=who)
+                assert gone.status == 410 and gone.json["reason"] == "deleted", gone
+        finally:
+            s.post("/v1/drain", headers=root)
+            s.stop()
+
+
+for test in [lost_tokens, lost_state, revoked_for_good, opened_by_flag, foreign_pages, operators]:
+    test.only = "oci"  # nothing in them depends on the runtime
+
+if __name__ == "__main__":
+    main("server", [lost_tokens, lost_state, revoked_for_good, opened_by_flag, foreign_pages, operators])

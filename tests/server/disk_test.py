@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Full disks and readers that stall: the server goes on, says what is the matter, and loses nothing."""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import SLOWER, Server, main, new_key, pool_yaml, wait_for  # noqa: E402
+
+MIB = 1 << 20
+
+
+@contextlib.contextmanager
+def server_with(folder, mib, **fields):
+    """A server with a file system of its own, so many MiB large, in a folder of its data directory; gives both."""
+    data = tempfile.mkdtemp(prefix="hearth-server-")
+    path = os.path.join(data, folder)
+    try:
+        os.chmod(data, 0o711)
+        os.mkdir(path)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=0700", "tmpfs", path], check=True)
+        try:
+            with Server(data_dir=data, **fields) as s:
+                yield s, path
+        finally:
+            subprocess.run(["umount", "-l", path], check=True)
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def fill(path):
+    """Takes all that is free there."""
+    with open(os.path.join(path, "filler"), "wb", buffering=0) as f:
+        for size in (MIB, 4096, 1):
+            with contextlib.suppress(OSError):
+                while f.write(b"\0" * size) == size:
+                    pass
+
+
+def empty(path):
+    os.unlink(os.path.join(path, "filler"))
+
+
+def metric(server, name):
+    return float(re.search(rf"^{name} (\S+)$", server.ops("/metrics").body.decode(), re.MULTILINE)[1])
+
+
+def full_state_disk():
+    """with a full disk results wait and come through, changes are DISK_FULL, a one shot stays until its result is durable"""
+    with server_with("state", 48) as (s, state):
+        w = s.open_workspace()["id"]
+        assert s.run(w, "echo before")["stdout"] == "before\n"
+        fill(state)
+        # What need not be on disk is answered: the result is in memory until there is room.
+        key = {"Idempotency-Key": new_key()}
+        body = {"command": "head -c 300000 /dev/zero | tr '\\0' x; echo; head -c 8 /dev/urandom | od -An -tx1"}
+        shot = s.post("/v1/executions", body, headers=key)
+        assert shot.status == 200 and len(shot.json["stdout"]) > 300000, shot
+        kept = s.run(w, "echo within; seq 20000")
+        wait_for("a refused write", lambda: metric(s, "hearth_journal_pending_bytes") > 300000)
+
+        # What must be is refused, in words, once the last free bytes of the data file are used up.
+        def patched():
+            return s.call("PATCH", f"/v1/workspaces/{w}", {"labels": {f"k{i}": "x" * 60 for i in range(20)}})
+
+        refused = wait_for("a refused change", lambda: (a := patched()).status != 200 and a, 60)
+        for answer in (refused, patched(), patched()):
+            assert answer.status == 507 and answer.json["errorCode"] == "DISK_FULL" and answer.json["hint"], answer
+        assert metric(s, "hearth_journal_write_failures_total") > 0
+        held = s.get(f"/v1/workspaces/{shot.json['workspaceId']}")
+        assert held.status == 200, held  # its sandbox has not been ended
+        for result in (shot.json, kept):
+            again = s.get(f"/v1/executions/{result['id']}")
+            assert again.json["stdout"] == result["stdout"], again
+        again = s.post("/v1/executions", body, headers=key)
+        assert again.json["stdout"] == shot.json["stdout"], again
+
+        # So much waits at last that no new work is let in; all else is served.
+        flood = {"command": "head -c 10000000 /dev/zero | tr '\\0' x", "outputLimitBytes": 10000000, "background": True}
+
+        def pushed_back():
+            answer = s.post(f"/v1/workspaces/{w}/executions", flood)
+            if answer.status != 202:
+                return answer
+            wait_for("its end", lambda: all(e["status"] != "running" for e in s.get(f"/v1/workspaces/{w}/executions").json["items"]))
+            return None
+
+        refused = wait_for("the push-back", pushed_back, 120)
+        assert refused.status == 503 and refused.json["errorCode"] == "UNAVAILABLE", refused
+        assert int(refused.headers["retry-after"]) >= 1 and refused.json["hint"], refused
+        assert s.post("/v1/workspaces", {}).status == 503
+        assert s.get(f"/v1/workspaces/{w}").status == 200 and s.ops("/healthz").status == 200
+
+        subprocess.run(["mount", "-o", "remount,size=400m", state], check=True)
+        empty(state)
+        wait_for("all of it on disk", lambda: metric(s, "hearth_journal_pending_bytes") == 0, 60)
+        wait_for("the one shot's end", lambda: s.get(f"/v1/workspaces/{shot.json['workspaceId']}").status == 410)
+        assert metric(s, "hearth_journal_records_lost_total") == 0
+        assert patched().status == 200
+        assert s.run(w, "echo after")["stdout"] == "after\n"
+        assert s.log().count("journal.write_failed") < 10, "the log is flooded"
+        s.kill9()
+        s.start()
+        for result in (shot.json, kept):
+            again = s.get(f"/v1/executions/{result['id']}")
+            assert again.json["stdout"] == result["stdout"], again
+
+
+def crash_with_a_full_disk():
+    """a one shot whose result could not be written is answered after kill -9, from its sandbox, once there is room"""
+    with server_with("state", 48) as (s, state):
+        key = {"Idempotency-Key": new_key()}
+        body = {"command": "head -c 8 /dev/urandom | od -An -tx1; head -c 5000000 /dev/zero | tr '\\0' x", "outputLimitBytes": 6000000}
+        fill(state)
+        shot = s.post("/v1/executions", body, headers=key)
+        assert shot.status == 200, shot
+        wait_for("a refused write", lambda: metric(s, "hearth_journal_write_failures_total") > 0 or
+                 metric(s, "hearth_journal_pending_bytes") > 0)
+        s.kill9()
+        empty(state)
+        s.start()
+        again = wait_for("its answer", lambda: (a := s.post("/v1/executions", body, headers=key)).status == 200 and a)
+        assert again.json["id"] == shot.json["id"] and again.json["stdout"] == shot.json["stdout"], (shot, again)
+        wait_for("its end", lambda: s.get(f"/v1/workspaces/{shot.json['workspaceId']}").status == 410)
+
+
+def promised_disk():
+    """workspaces are promised no more than the disk times the over-commit; a claim beyond it is DISK_FULL, and room comes back"""
+    pools = pool_yaml(warm=2, on_empty="Fail")
+    # 99 MiB but for the reserve: three of 64 MiB.
+    with server_with("storage", 110, pools=pools, args=["--disk-overcommit", "2"]) as (s, _):
+        opened = [s.open_workspace()["id"], s.open_workspace()["id"]]
+        wait_for("the third", lambda: s.get("/v1/pools/shell").json["status"]["ready"] == 1)
+
+        def degraded():
+            conditions = s.get("/v1/pools/shell").json["status"]["conditions"]
+            return next((c for c in conditions if c["type"] == "Degraded" and c["status"] in (True, "True")), None)
+
+        told = wait_for("the condition", degraded)
+        assert told["reason"] == "DiskFull" and "64Mi does not fit: 192Mi of" in told["message"], told
+        opened.append(s.open_workspace()["id"])
+        refused = s.post("/v1/workspaces", {})
+        assert refused.status == 507 and refused.json["errorCode"] == "DISK_FULL", refused
+        assert "--disk-overcommit" in refused.json["hint"], refused
+        assert metric(s, "hearth_workspace_disk_promised_bytes") == 192 * MIB
+        assert metric(s, "hearth_workspace_disk_limit_bytes") == 198 * MIB
+        s.kill9()
+        s.start()
+        wait_for("the same count", lambda: metric(s, "hearth_workspace_disk_promised_bytes") == 192 * MIB)
+        assert s.post("/v1/workspaces", {}).status == 507
+        assert s.call("DELETE", f"/v1/workspaces/{opened[0]}").status == 204
+        again = wait_for("room", lambda: (a := s.post("/v1/workspaces", {})).status == 201 and a, 20)
+        assert s.run(again.json["id"], "echo on")["stdout"] == "on\n"
+
+
+promised_disk.only = "oci"
+
+
+def stalled_log():
+    """with a log that nobody reads requests are answered; what is dropped is counted and told, and the server ends"""
+    pool = pool_yaml(name="out").replace("    resources:", "    network: {mode: Egress, allow: [\"allowed.invalid:80\"]}\n    resources:")
+    with Server(pools=pool, args=["--log-level", "debug"]) as s:
+        assert s.stop() == 0
+        whole, pipe = s.log_path, os.path.join(s.data, "log.pipe")
+        os.mkfifo(pipe)
+        end = os.open(pipe, os.O_RDWR | os.O_CLOEXEC)
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)
+        try:
+            s.log_path, s.log = pipe, lambda: "(unread)"
+            s.start()
+            w = s.open_workspace()["id"]
+            # Each refusal is a line of the log.
+            host = ".".join(["x" * 60] * 4)
+            ask = f"for i in $(seq 200); do wget -q -O /dev/null http://{host}/; done; echo asked"
+            begin = time.monotonic()
+            while metric(s, "hearth_log_lines_dropped_total") == 0:
+                assert s.run(w, ask, timeoutSeconds=100)["stdout"] == "asked\n"
+                assert time.monotonic() - begin < 300, s.get(f"/v1/workspaces/{w}/egress")
+            assert s.run(w, "echo on")["stdout"] == "on\n"
+            assert s.post("/v1/executions", {"command": "echo shot"}).json["stdout"] == "shot\n"
+            assert s.ops("/healthz").status == 200
+            text = []
+
+            def read():
+                with contextlib.suppress(OSError):  # the test closes it when it has seen enough
+                    text.extend(iter(lambda: os.read(end, 65536), b""))
+
+            reader = threading.Thread(target=read, daemon=True)
+            reader.start()  # it reads again
+            wait_for("the log to tell of the gap", lambda: b"log.dropped lines=" in b"".join(text), 30)
+            s.run(w, ask, timeoutSeconds=100)
+            s.drain()
+            assert s.stop() == 0
+            wait_for("the last line", lambda: b" server.stopped" in b"".join(text), 10)
+            lines = b"".join(text).splitlines()
+            told = sum(int(line.split(b"lines=")[1].split()[0]) for line in lines if b" log.dropped " in line)
+            assert told > 0 and all(line[:2] == b"20" for line in lines if b"egress.request" in line), told
+        finally:
+            s.log_path = whole
+            del s.log
+            os.close(end)
+
+
+def stalled_to_the_end():
+    """a log that nobody ever reads does not keep the server from starting or ending"""
+    with Server() as s:
+        assert s.stop() == 0
+        whole, pipe = s.log_path, os.path.join(s.data, "log.pipe")
+        os.mkfifo(pipe)
+        end = os.open(pipe, os.O_RDWR | os.O_CLOEXEC)
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(end, False)
+        with contextlib.suppress(BlockingIOError):
+            while os.write(end, b"." * 4096):
+                pass
+        try:
+            s.log_path, s.log = pipe, lambda: "(unread)"
+            s.start()
+            assert s.run(s.open_workspace()["id"], "echo on")["stdout"] == "on\n"
+            s.drain()
+            begin = time.monotonic()
+            assert s.stop() == 0
+            assert time.monotonic() - begin < 20 * SLOWER
+        finally:
+            s.log_path = whole
+            del s.log
+            os.close(end)
+
+
+if __name__ == "__main__":
+    main("server", [full_state_disk, crash_with_a_full_disk, promised_disk, stalled_log, stalled_to_the_end])

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/Clock.h"
+#include "controller/Services.h"
+#include "tests/support/FakeContexts.h"
+#include "tests/support/FakeEvents.h"
+#include "tests/support/FakeExecutions.h"
+#include "tests/support/FakePools.h"
+#include "tests/support/FakeStock.h"
+#include "tests/support/FakeTokens.h"
+#include "tests/support/FakeWorkspaces.h"
+
+namespace hearth::test {
+
+/// All services, faked, at a time that goes on or that the test moves.
+struct FakeServices {
+    enum class Time { Real, Manual };
+    explicit FakeServices(Time which = Time::Real)
+        : clock(which == Time::Real ? static_cast<const Clock&>(real) : manual) {}
+
+    SystemClock real;
+    ManualClock manual;
+    const Clock& clock;
+    FakePools pools;
+    FakeStock stock;
+    FakeWorkspaces workspaces{stock};
+    FakeExecutions executions{stock};
+    FakeContexts contexts;
+    FakeEvents events;
+    FakeTokens tokens;
+    metrics::Metrics metrics;
+    metrics::Log log{-1};
+    std::string secret = std::string(32, 'k');
+    /// What the server can do, but for what each door adds.
+    Json capabilities{{"runtime", "oci"},
+                      {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
+    controller::PackageService packages{executions, workspaces, {"pypi", "npm"}};
+    controller::Services services{pools,
+                                  workspaces,
+                                  executions,
+                                  contexts,
+                                  packages,
+                                  events,
+                                  tokens,
+                                  metrics,
+                                  log,
+                                  clock,
+                                  [this] { return capabilities; },
+                                  secret};
+};
+
+}  // namespace hearth::test

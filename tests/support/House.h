@@ -1,0 +1,156 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/Ids.h"
+#include "controller/ControlPlane.h"
+#include "controller/packages/PackageSpec.h"
+#include "pool/runtime/fake/FakeRuntime.h"
+#include "tests/support/Support.h"
+
+namespace hearth::controller::test {
+
+using namespace hearth::test;
+
+/// An index that has version `version` of whatever is asked for, but for what begins with
+/// "missing". Counts what it was asked.
+class FakeLayerBuilder final : public LayerBuilder {
+public:
+    BuiltLayer build(const LayerOrder& order) override {
+        ++builds;
+        if (!failure.empty()) throw Error(ErrorCode::InvalidArgument, failure);
+        if (!order.lock.empty()) return {parseLayerLock(order.lock), Fd()};
+        ++resolved;
+        std::string text;
+        for (const std::string& spec : order.specs) {
+            const std::string name = packageName(spec);
+            if (name.starts_with("missing")) throw Error(ErrorCode::InvalidArgument, "no " + name);
+            text += name + "==" + version + " --hash=sha256:" + std::string(64, 'a') + "\n";
+        }
+        return {parseLayerLock(text), Fd()};
+    }
+
+    std::string version = "1.0";
+    std::string failure;
+    unsigned builds = 0;
+    unsigned resolved = 0;
+};
+
+/// What survives the end of a server: its sandboxes, its directories and the time.
+struct Ground {
+    explicit Ground(const Clock* other = nullptr)
+        : clock(other == nullptr ? static_cast<const Clock&>(manual) : *other) {}
+    void loseData() const {
+        for (const char* suffix : {"", "-wal", "-shm"}) {
+            std::filesystem::remove(dir.file(std::string("hearth.db") + suffix));
+        }
+    }
+
+    TempDir dir;
+    ManualClock manual;
+    const Clock& clock;
+    pool::FakeRuntime runtime{clock};
+    FakeLayerBuilder packages;
+    std::optional<DiskSpace> disk;  ///< of workspaces; none: everything fits
+};
+
+inline Pool poolNamed(const std::string& name, const PoolSpec& spec) {
+    return parsePool(poolDocument(name, spec));
+}
+
+inline PoolSpec smallSpec(std::uint32_t min = 2) {
+    PoolSpec spec;
+    spec.image = "python";
+    spec.warm_min = min;
+    return spec;
+}
+
+/// What a plane of the tests stands on: a journal of the ground's, and nothing that is heard.
+struct HouseGround {
+    HouseGround(Ground& on, JournalLimits limits)
+        : ground(on), journal(on.dir.file("hearth.db"), on.clock, log, told(limits)) {
+        on.runtime.begin();
+    }
+    JournalLimits told(JournalLimits limits) {
+        limits.metrics = &metrics;
+        return limits;
+    }
+    Foundation foundation() {
+        return {ground.runtime, poller, journal, metrics, log, ground.clock};
+    }
+    PlaneOptions options(OnDemandRules rules) const {
+        return {.secret_key = secret,
+                .default_pool = "p",
+                .marks = ground.dir.file("claimed"),
+                .layers = ground.dir.file("layers"),
+                .artifacts = ground.dir.file("artifacts"),
+                .on_demand = std::move(rules),
+                .disk = DiskBudget([&on = ground] { return on.disk; }, 0, 1),
+                .layer_builder = &ground.packages};
+    }
+
+    Ground& ground;
+    const Clock& clock = ground.clock;
+    metrics::Log log{-1};  // to nowhere
+    metrics::Metrics metrics;
+    const std::string secret = "a key of thirty-two bytes.......";
+    agent::Poller poller;
+    Journal journal;
+};
+
+/// The control plane over a fake runtime. Its end is a crash for the sandboxes.
+class House : public HouseGround, public ControlPlane {
+public:
+    explicit House(Ground& on, OnDemandRules allowed = {}, JournalLimits limits = {})
+        : HouseGround(on, limits),
+          ControlPlane(HouseGround::foundation(), HouseGround::options(std::move(allowed))) {}
+    House(const House&) = delete;
+    House& operator=(const House&) = delete;
+    /// As the server does: what the journal calls back must still be there.
+    ~House() {
+        loop.stop();
+        journal.flush(std::chrono::seconds(5));
+    }
+
+    void declare(const std::string& name, const PoolSpec& spec) {
+        bool created = false;
+        specs.put(poolNamed(name, spec), SpecStore::Mode::CreateOrReplace, {}, created);
+        work.add({WorkKind::Pool, name});
+    }
+
+    Recovery::Outcome recover() {
+        const Recovery::Outcome outcome = ControlPlane::recover();
+        // At once, so that a test sees what is left.
+        if (const auto again = orphans.sweep().again)
+            work.addAfter({WorkKind::Sweep, "all"}, *again);
+        for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
+        return outcome;
+    }
+
+    /// Works until `done`, with the loop on this thread; moves the clock a little each time.
+    bool settleUntil(const std::function<bool()>& done) {
+        return eventually([&] {
+            loop.settle();
+            if (done()) return true;
+            ground.manual.advance(std::chrono::microseconds(100));
+            return false;
+        });
+    }
+
+    bool filled(const std::string& pool, std::size_t ready) {
+        return settleUntil([&] { return warm.counts(pool).ready >= ready; });
+    }
+
+    static WorkspaceRequest request(const std::string& key = {},
+                                    const std::string& fingerprint = "f") {
+        WorkspaceRequest out;
+        out.idempotency_key = key;
+        out.fingerprint = fingerprint;
+        return out;
+    }
+
+    Principal who{"default", Role::Admin, ""};
+};
+
+}  // namespace hearth::controller::test

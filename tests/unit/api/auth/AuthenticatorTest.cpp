@@ -1,0 +1,102 @@
+#include <catch2/catch.hpp>
+
+#include "api/auth/Authenticator.h"
+#include "base/Error.h"
+#include "tests/support/FakeHttp.h"
+#include "tests/support/FakeTokens.h"
+
+using namespace hearth;
+using namespace hearth::test;
+using controller::Role;
+
+namespace {
+
+FakeRequest request(const std::string& authorization = {}) {
+    FakeRequest out("GET", "/v1/pools");
+    if (!authorization.empty()) out.with("Authorization", authorization);
+    return out;
+}
+
+ErrorCode refused(const FakeTokens& tokens, FakeRequest from) {
+    try {
+        auth::Authenticator(tokens).authenticate(from);
+    } catch (const Error& error) {
+        CHECK(!error.hint().empty());
+        return error.code();
+    }
+    return ErrorCode::Internal;
+}
+
+}  // namespace
+
+TEST_CASE("without tokens loopback is admin of the default tenant and nobody else is served",
+          "[unit][auth]") {
+    FakeTokens tokens;
+    FakeRequest inside = request();
+    const controller::Principal who = auth::Authenticator(tokens).authenticate(inside);
+    CHECK(who.tenant == "default");
+    CHECK(who.role == Role::Admin);
+    FakeRequest outside = request();
+    outside.from("192.0.2.1", false);
+    CHECK(refused(tokens, outside) == ErrorCode::Unauthenticated);
+}
+
+TEST_CASE("an instance that lost its tokens serves nobody and says how to make one",
+          "[unit][auth]") {
+    FakeTokens tokens;
+    tokens.had_some = true;
+    for (FakeRequest from : {request(), request("Bearer old")}) {
+        try {
+            auth::Authenticator(tokens).authenticate(from);
+            FAIL("it was served");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::Unauthenticated);
+            CHECK(error.hint().find("hearth token create --role admin --offline") !=
+                  std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("without tokens no caller behind a proxy is served", "[unit][auth]") {
+    FakeTokens tokens;
+    for (const char* added :
+         {"Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Real-IP", "Via"}) {
+        INFO(added);
+        FakeRequest proxied = request();
+        proxied.with(added, "192.0.2.1");
+        CHECK(refused(tokens, proxied) == ErrorCode::Unauthenticated);
+    }
+    tokens.known["abc"] = {"acme", Role::User, "tk_1"};
+    FakeRequest bearing = request("Bearer abc");
+    bearing.with("X-Forwarded-For", "192.0.2.1");
+    CHECK(auth::Authenticator(tokens).authenticate(bearing).tenant == "acme");
+}
+
+TEST_CASE("a stale token does not fall back to loopback admin", "[unit][auth]") {
+    FakeTokens tokens;
+    CHECK(refused(tokens, request("Bearer old")) == ErrorCode::Unauthenticated);
+}
+
+TEST_CASE("a known token gives its principal, whatever the scheme's case", "[unit][auth]") {
+    FakeTokens tokens;
+    tokens.known["abc.-_~+/="] = {"acme", Role::User, "tk_1"};
+    for (const char* scheme : {"Bearer ", "bearer ", "BEARER   "}) {
+        FakeRequest bearing = request(std::string(scheme) + "abc.-_~+/=");
+        const controller::Principal who = auth::Authenticator(tokens).authenticate(bearing);
+        CHECK(who.tenant == "acme");
+        CHECK(who.token_id == "tk_1");
+    }
+}
+
+TEST_CASE("with tokens configured nobody comes in without one", "[unit][auth]") {
+    FakeTokens tokens;
+    tokens.known["abc"] = {"acme", Role::User, "tk_1"};
+    CHECK(refused(tokens, request()) == ErrorCode::Unauthenticated);
+    for (const std::string& header :
+         {std::string("Bearer"), std::string("Bearer "), std::string("Basic abc"),
+          std::string("abc"), std::string("Bearer abd"), std::string("Bearer a bc"),
+          std::string("Bearer ab\"c"), "Bearer " + std::string(5000, 'a')}) {
+        INFO(header.substr(0, 40));
+        CHECK(refused(tokens, request(header)) == ErrorCode::Unauthenticated);
+    }
+}

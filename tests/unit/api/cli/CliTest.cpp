@@ -1,0 +1,331 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "api/cli/Cli.h"
+#include "api/cli/commands/Commands.h"
+#include "api/cli/remote/Remote.h"
+#include "api/cli/remote/RunOutput.h"
+#include "api/cli/remote/RunRequest.h"
+#include "api/cli/remote/Tables.h"
+#include "base/Fd.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::cli;
+
+namespace {
+
+Options options(const std::vector<std::string>& arguments) {
+    return Options::parse(makeRun().spec, arguments,
+                          [](const std::string&) { return std::nullopt; });
+}
+
+RunRequest request(const std::vector<std::string>& arguments) {
+    return makeRunRequest(options(arguments));
+}
+
+/// A program without a server, its two streams and its status.
+struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+};
+
+Outcome call(const std::vector<std::string>& arguments) {
+    std::ostringstream out;
+    std::ostringstream err;
+    Outcome outcome;
+    outcome.status =
+        runCommand(arguments, Console{out, err}, [](const std::string&) { return std::nullopt; });
+    outcome.out = out.str();
+    outcome.err = err.str();
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("output goes to the stream it came from, byte for byte", "[unit][cli]") {
+    std::ostringstream out;
+    std::ostringstream err;
+    const Console console{out, err};
+    RunOutput output(console, false);
+    output.take({"1", "started", R"({"id":"ex_1"})"});
+    output.take({"2", "stdout", R"({"text":"a"})"});
+    output.take({"3", "stderr", R"({"text":"b"})"});
+    output.take({"4", "stdout", R"({"base64":"/wA="})"});
+    CHECK_FALSE(output.finished());
+    output.take({"5", "exit", R"({"id":"ex_1","status":"failed","exitCode":3})"});
+    CHECK(output.finished());
+    CHECK(output.executionId() == "ex_1");
+    CHECK(out.str() == std::string("a\xff\0", 3));
+    CHECK(err.str() == "b");
+    CHECK(output.exitStatus() == 3);
+}
+
+TEST_CASE("how an execution ended becomes an exit status", "[unit][cli]") {
+    CHECK(exitStatusOf({{"status", "ok"}, {"exitCode", 0}}) == 0);
+    CHECK(exitStatusOf({{"status", "failed"}, {"exitCode", 7}}) == 7);
+    CHECK(exitStatusOf({{"status", "failed"}, {"exitCode", nullptr}, {"signal", "SEGV"}}) == 139);
+    CHECK(exitStatusOf({{"status", "timeout"}, {"signal", "KILL"}}) == 124);
+    CHECK(exitStatusOf({{"status", "oom"}, {"signal", "KILL"}}) == 137);
+    CHECK(exitStatusOf({{"status", "killed"}}) == 137);
+    CHECK(exitStatusOf({{"status", "lost"}, {"exitCode", nullptr}}) == 1);
+}
+
+TEST_CASE("an exception that nobody printed is shown", "[unit][cli]") {
+    std::ostringstream out;
+    std::ostringstream err;
+    const Console console{out, err};
+    RunOutput output(console, false);
+    output.take({"1", "exit",
+                 R"({"id":"e","status":"failed","exitCode":1,
+                     "error":{"name":"ValueError","message":"no","traceback":"Traceback: no"}})"});
+    CHECK(err.str() == "Traceback: no\n");
+}
+
+TEST_CASE("the value of a last expression is printed as a REPL does", "[unit][cli]") {
+    const std::string exit =
+        R"({"id":"e","status":"ok","exitCode":0,"results":[)"
+        R"({"main":false,"mime":{"text/plain":"<Figure>"}},{"main":true,"mime":{"text/plain":"42"}}]})";
+    for (const bool shows : {true, false}) {
+        std::ostringstream out;
+        std::ostringstream err;
+        const Console console{out, err};
+        RunOutput output(console, false, shows);
+        output.take({"1", "stdout", R"({"text":"no line end"})"});
+        output.take({"2", "exit", exit});
+        CHECK(out.str() == (shows ? "no line end\n42\n" : "no line end"));
+    }
+}
+
+TEST_CASE("run in a context asks for it by name first", "[unit][cli]") {
+    const RunRequest named =
+        request({"-w", "ws_1", "--context", "main", "-l", "python", "-c", "x"});
+    CHECK(named.context_target == "/v1/workspaces/ws_1/contexts");
+    CHECK(named.context == Json({{"name", "main"}, {"language", "python"}}));
+    CHECK(named.shows_value);
+    CHECK(request({"-c", "1"}).context.is_null());
+    CHECK_THROWS_AS(request({"--context", "main", "-c", "x"}), UsageError);
+    CHECK_THROWS_AS(request({"-w", "ws_1", "--context", "main", "--command", "ls"}), UsageError);
+    CHECK_THROWS_AS(request({"-w", "ws_1", "--context", "m", "-c", "x", "-e", "A=b"}), UsageError);
+}
+
+TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
+    const RunRequest code =
+        request({"-l", "python", "-c", "print(1)", "-e", "A=b=c", "-t", "1500ms"});
+    CHECK(code.target == "/v1/executions");
+    CHECK(code.body["code"] == "print(1)");
+    CHECK(code.body["language"] == "python");
+    CHECK(code.body["env"]["A"] == "b=c");
+    CHECK(code.body["timeoutSeconds"] == 1.5);
+    CHECK(request({"--command", "echo hi | wc -c"}).body["command"] == "echo hi | wc -c");
+    CHECK(request({"--", "ls", "-l"}).body["argv"] == Json({"ls", "-l"}));
+    CHECK(request({"-w", "ws_1", "--command", "ls"}).target == "/v1/workspaces/ws_1/executions");
+    CHECK(request({"-i", "--command", "cat"}).body["stdinOpen"] == true);
+    CHECK(request({"-p", "gpu", "--command", "ls"}).body["pool"] == "gpu");
+    CHECK(request({"--image", "python:3", "--command", "ls"}).body["image"] == "python:3");
+}
+
+TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") {
+    const Json limits =
+        request({"--cpu", "500m", "--memory", "64Mi", "--pids", "32", "--command", "ls"})
+            .body["limits"];
+    CHECK(limits == Json({{"cpu", 0.5}, {"memoryBytes", 64 << 20}, {"pids", 32}}));
+    CHECK(request({"--cpu", "0.29", "-c", "1"}).body["limits"] == Json({{"cpu", 0.29}}));
+    CHECK_FALSE(request({"-c", "1"}).body.contains("limits"));
+    CHECK_THROWS_AS(request({"--cpu", "half", "-c", "1"}), UsageError);
+    CHECK_THROWS_AS(request({"--memory", "64Q", "-c", "1"}), UsageError);
+    CHECK_THROWS_AS(request({"--pids", "many", "-c", "1"}), UsageError);
+    CHECK_THROWS_AS(request({"-w", "ws_1", "--pids", "32", "-c", "1"}), UsageError);
+    for (const char* command : {"run", "open"}) {
+        CHECK(call({command, "--help"}).out.find("--memory SIZE") != std::string::npos);
+    }
+}
+
+TEST_CASE("run names the packages that must be there", "[unit][cli]") {
+    const Json body = request({"--packages", "a>=1, <2", "--packages", "b", "-c", "1"}).body;
+    CHECK(body["packages"] == Json({"a>=1, <2", "b"}));
+    CHECK_FALSE(body.contains("autoPackages"));
+    CHECK(request({"--auto-packages", "-c", "1"}).body["autoPackages"] == true);
+    CHECK_FALSE(request({"-c", "1"}).body.contains("packages"));
+    CHECK_THROWS_AS(request({"--auto-packages", "--command", "ls"}), UsageError);
+}
+
+TEST_CASE("run refuses nothing, two things and nonsense", "[unit][cli]") {
+    for (const std::vector<std::string>& wrong :
+         std::vector<std::vector<std::string>>{{},
+                                               {"-c", "1", "--command", "ls"},
+                                               {"-c", "1", "--", "ls"},
+                                               {"-l", "python", "--command", "ls"},
+                                               {"-c", "1", "-e", "novalue"},
+                                               {"-c", "1", "-w", "ws_1", "-p", "python"},
+                                               {"-i", "-"}}) {
+        CHECK_THROWS_AS(request(wrong), UsageError);
+    }
+}
+
+TEST_CASE("the language goes by the extension", "[unit][cli]") {
+    CHECK(languageOf("a/b.py") == "python");
+    CHECK(languageOf("x.js") == "node");
+    CHECK(languageOf("main.go") == "go");
+    CHECK(languageOf("main.R") == "r");
+    CHECK(languageOf("x.unknown").empty());
+}
+
+TEST_CASE("problem details become one message and one hint", "[unit][cli]") {
+    const RemoteError error = remoteError(
+        429, R"({"title":"No warm sandbox free","status":429,"detail":"pool python: queue full",
+                 "errorCode":"POOL_EXHAUSTED","retryAfterSeconds":3,"hint":"raise warm.max",
+                 "errors":[{"pointer":"/pool","reason":"empty"}]})");
+    CHECK(std::string(error.what()) == "pool python: queue full; /pool: empty");
+    CHECK(error.hint() == "raise warm.max; try again in 3 s");
+    const RemoteError once =
+        remoteError(400, R"({"detail":"the body is not valid: /pids must be 8 or more",
+                 "errors":[{"pointer":"/pids","reason":"must be 8 or more"}]})");
+    CHECK(std::string(once.what()) == "the body is not valid: /pids must be 8 or more");
+    CHECK(remoteError(500, R"({"requestId":"req_1"})").hint().find("req_1") != std::string::npos);
+    CHECK(remoteError(503, R"({"requestId":"req_1"})").hint().empty());  // nobody logged it
+    CHECK(error.code() == "POOL_EXHAUSTED");
+    CHECK(std::string(remoteError(502, "<html>").what()) == "the server answered with status 502");
+    CHECK(remoteError(401, R"({"hint":"Send a header"})").hint().find("HEARTH_TOKEN") !=
+          std::string::npos);
+}
+
+TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
+    const Outcome outcome = call({"rnu"});
+    CHECK(outcome.status == kUsage);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err == "error: unknown command \"rnu\"\n  hint: did you mean `hearth run`?\n");
+    CHECK(call({"get", "pool"}).status == kUsage);
+    CHECK(call({"get", "workspcaes"}).err.find("did you mean workspaces?") != std::string::npos);
+    CHECK(call({"get", "executions"}).err.find("--workspace") != std::string::npos);
+    CHECK(call({"delete", "pools", "x"}).status == kUsage);
+    CHECK(call({}).status == kUsage);
+}
+
+TEST_CASE("each problem of a manifest is told once, on a line of its own", "[unit][cli]") {
+    std::string file = "/tmp/hearth-unit-XXXXXX";
+    const Fd made(::mkstemp(file.data()));
+    std::ofstream(file) << "apiVersion: hearth.dev/v1alpha1\nkind: SandboxPool\n"
+                           "metadata: {name: x}\nspec:\n  template: {image: x}\n"
+                           "  wram: {}\n  warm:\n    mni: 1\n";
+    const Outcome outcome = call({"apply", "-f", file});
+    ::unlink(file.c_str());
+    CHECK(outcome.status == kFailure);
+    CAPTURE(outcome.err);
+    CHECK(std::ranges::count(outcome.err, '\n') == 2);
+    CHECK(outcome.err.find("error: " + file + ":8: /spec/warm/mni unknown field") !=
+          std::string::npos);
+    CHECK(outcome.err.find("\nerror: " + file + ":6: /spec/wram unknown field") !=
+          std::string::npos);
+    CHECK(outcome.err.find('?') == std::string::npos);
+}
+
+TEST_CASE("the first token must be an admin's", "[unit][cli]") {
+    const test::TempDir dir;
+    std::filesystem::create_directory(dir.file("state"));
+    const std::string at = "--data-dir=" + dir.path();
+    const Outcome refused = call({"token", "create", "--offline", at});
+    CHECK(refused.status == kFailure);
+    CHECK(refused.err.find("--role admin") != std::string::npos);
+    const Outcome made = call({"token", "create", "--offline", "--role", "admin", at});
+    CHECK(made.status == kOk);
+    CHECK(made.out.starts_with("hearth_"));
+    CHECK(made.err.find("next start") != std::string::npos);
+}
+
+TEST_CASE("every command has a page of help", "[unit][cli]") {
+    for (const Command& command : allCommands()) {
+        CAPTURE(command.spec.name);
+        const Outcome page = call({command.spec.name, "--help"});
+        CHECK(page.status == kOk);
+        CHECK(page.out.starts_with("usage: hearth " + command.spec.name));
+        CHECK(page.out == call({"help", command.spec.name}).out);
+    }
+    CHECK(call({"--version"}).out == "hearth " HEARTH_VERSION "\n");
+}
+
+TEST_CASE("an unreachable server exits with 4", "[unit][cli]") {
+    const Outcome outcome = call({"get", "pools", "--url", "unix:///nonexistent/hearth.sock"});
+    CHECK(outcome.status == kUnreachable);
+    CHECK(outcome.err.find("hint:") != std::string::npos);
+}
+
+TEST_CASE("serve looks at its configuration first", "[unit][cli]") {
+    CHECK(call({"serve", "--listen=7"}).status == kUsage);
+    CHECK(call({"serve", "--data-dir=/proc/version"}).err.find("is not a directory") !=
+          std::string::npos);
+    CHECK(call({"config", "--listen=127.0.0.1:7"}).out.find("127.0.0.1:7") != std::string::npos);
+}
+
+TEST_CASE("tables are aligned and show no control characters", "[unit][cli]") {
+    Table table({"NAME", "N"});
+    table.align({Table::Align::Left, Table::Align::Right});
+    table.add({"a\x1b[31m\n", "7"});
+    table.add({"größer", "1234"});
+    table.add({""});
+    CHECK(table.text() ==
+          "NAME        N\n"
+          "a?[31m?     7\n"
+          "größer   1234\n"
+          "-           -\n");
+    CHECK(printable("a\xc2\x9b"
+                    "b") == "a?b");
+    CHECK(printable("a\xe2\x80\xaegpj.exe\xe2\x80\xac \xe2\x81\xa6x\xe2\x81\xa9 "
+                    "\xe2\x80\xa9\xe2\x82\xac") == "a?gpj.exe? ?x? \xe2\x80\xa9\xe2\x82\xac");
+    CHECK(printable("a\xff") == "a\xef\xbf\xbd");
+}
+
+TEST_CASE("a document of JSON obeys nobody's control characters either", "[unit][cli]") {
+    const Json value{{"name",
+                      "a\n\x1b\x7f\xc2\x9b"
+                      "31m\xe2\x80\xaegpj \xe2\x81\xa9 größer"}};
+    const std::string text = jsonText(value);
+    CHECK(text == "{\n  \"name\": \"a\\n\\u001b\\u007f\\u009b31m\\u202egpj \\u2069 größer\"\n}");
+    CHECK(parseJson(text) == value);
+    CHECK(jsonText(value, -1).find('\n') == std::string::npos);
+}
+
+TEST_CASE("ages are short and work for the past and the future", "[unit][cli]") {
+    const WallTime now = fromUnixMillis(1'700'000'000'000);  // 2023-11-14T22:13:20Z
+    CHECK(age("2023-11-14T22:13:15.500Z", now) == "5s");
+    CHECK(age("2023-11-14T22:33:20Z", now) == "20m");
+    CHECK(age("2023-11-11T22:13:20Z", now) == "3d");
+    CHECK(age("", now) == "-");
+}
+
+TEST_CASE("views live with fields that are missing", "[unit][cli]") {
+    const WallTime now = fromUnixMillis(1'700'000'000'000);
+    const std::vector<Json> items = {Json::object(), {{"metadata", {{"name", "python"}}}}};
+    const std::string text = poolTable(items, now);
+    CHECK(text.find("python") != std::string::npos);
+    const Json holds = {{"type", "Ready"}, {"status", "True"}};
+    Json pool = {{"status", {{"conditions", Json::array({holds})}}}};
+    CHECK(poolTable({pool}, now).find("Ready") != std::string::npos);
+    pool["status"]["conditions"].push_back(
+        {{"type", "Prewarmed"}, {"status", "False"}, {"reason", "InstallingPackages"}});
+    CHECK(poolTable({pool}, now).find("Installing") != std::string::npos);
+    pool["status"]["conditions"].push_back(
+        {{"type", "Mirrored"}, {"status", "False"}, {"message", "no Python index is mirrored"}});
+    pool["status"]["conditions"].push_back(
+        {{"type", "Credentials"}, {"status", "False"}, {"message", "secret a: no such file"}});
+    CHECK(poolTable({pool}, now).find("no Python index is mirrored; secret a: no such file") !=
+          std::string::npos);
+    pool["status"]["conditions"].push_back(
+        {{"type", "Degraded"}, {"status", "True"}, {"message", "no image\nby that name"}});
+    CHECK(poolTable({pool}, now).find("no image by that name") != std::string::npos);
+    CHECK(poolTable({pool}, now).find("mirrored") == std::string::npos);
+    CHECK(poolTable({pool}, now).find("Degraded") != std::string::npos);
+    pool["status"]["conditions"][0] = {
+        {"type", "Ready"}, {"status", "False"}, {"reason", "Drained"}};
+    CHECK(poolTable({pool}, now).find("Drained") != std::string::npos);
+    CHECK(workspaceTable({Json::object()}, now).find('-') != std::string::npos);
+    CHECK(fieldList({{"a", {{"b", 1}}}, {"c", Json::array({{{"d", "e"}}})}}) ==
+          "FIELD   VALUE\na.b     1\nc[0].d  e\n");
+}

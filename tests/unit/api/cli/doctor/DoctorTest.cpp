@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "api/cli/doctor/HostChecks.h"
+#include "api/cli/doctor/StateChecks.h"
+#include "api/cli/doctor/ToolChecks.h"
+#include "api/serve/OfflineState.h"
+
+using namespace hearth::cli;
+
+namespace {
+
+/// Made-up files of /proc and /sys.
+class FakeHost {
+public:
+    FakeHost() {
+        std::string name =
+            (std::filesystem::temp_directory_path() / "hearth-doctor-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+        root_ = name;
+    }
+    ~FakeHost() {
+        std::error_code error;
+        std::filesystem::remove_all(root_, error);
+    }
+    FakeHost(const FakeHost&) = delete;
+    FakeHost& operator=(const FakeHost&) = delete;
+    void write(const std::string& path, const std::string& text) const {
+        const std::filesystem::path file = root_ + path;
+        std::filesystem::create_directories(file.parent_path());
+        std::ofstream(file) << text << '\n';
+    }
+    HostChecks checks() const { return HostChecks(root_); }
+    const std::string& root() const { return root_; }
+
+private:
+    std::string root_;
+};
+
+const Finding* find(const Findings& findings, const std::string& name) {
+    const auto it = std::ranges::find(findings, name, &Finding::name);
+    return it == findings.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+TEST_CASE("cgroup layouts are told apart, and missing controllers named", "[unit][cli]") {
+    const FakeHost v2;
+    v2.write("/proc/self/mountinfo",
+             "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw");
+    v2.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids");
+    CHECK(v2.checks().cgroups().level == Level::Ok);
+    CHECK(v2.checks().cgroups().message.starts_with("v2"));
+    v2.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io");
+    CHECK(v2.checks().cgroups().level == Level::Fail);
+    CHECK(v2.checks().cgroups().message == "v2 without memory, pids");
+
+    const FakeHost hybrid;
+    hybrid.write("/proc/self/mountinfo",
+                 "1 2 0:1 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+                 "1 2 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+                 "1 2 0:1 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+                 "1 2 0:1 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct");
+    hybrid.write("/sys/fs/cgroup/unified/cgroup.controllers", "");
+    CHECK(hybrid.checks().cgroups().message == "hybrid with memory, pids, cpu");
+
+    const FakeHost none;
+    CHECK(none.checks().cgroups().level == Level::Fail);
+    CHECK_FALSE(none.checks().cgroups().fix.empty());
+}
+
+TEST_CASE("an old kernel and closed user namespaces fail with a fix", "[unit][cli]") {
+    const FakeHost host;
+    host.write("/proc/sys/kernel/osrelease", "4.19.0");
+    host.write("/proc/self/ns/user", "");
+    host.write("/proc/sys/user/max_user_namespaces", "0");
+    CHECK(host.checks().kernel().level == Level::Fail);
+    CHECK(host.checks().userNamespaces().fix.starts_with("sysctl -w user.max_user_namespaces"));
+    host.write("/proc/sys/kernel/osrelease", "6.1.0-18-amd64");
+    CHECK(host.checks().kernel().level == Level::Ok);
+}
+
+TEST_CASE("root without CAP_SYS_RESOURCE is told what it costs", "[unit][cli]") {
+    const FakeHost host;
+    host.write("/proc/self/status", "Name:\thearth\nCapBnd:\t000001fffeffffff\nCapAmb:\t0");
+    CHECK(host.checks().oomScores().level == Level::Warn);
+    CHECK(host.checks().oomScores().message.find("oom_score_adj") != std::string::npos);
+    CHECK_FALSE(host.checks().oomScores().fix.empty());
+    host.write("/proc/self/status", "Name:\thearth\nCapBnd:\t000001ffffffffff\nCapAmb:\t0");
+    CHECK(host.checks().oomScores().level == Level::Ok);
+}
+
+TEST_CASE("host gates are warnings with the command that closes them", "[unit][cli]") {
+    const FakeHost host;
+    host.write("/proc/sys/fs/protected_symlinks", "0");
+    host.write("/proc/sys/kernel/kptr_restrict", "2");
+    host.write("/proc/sys/kernel/core_pattern", "|/usr/lib/crash %p");
+    host.write("/proc/swaps", "Filename Type\n/dev/sda2 partition");
+    const Findings findings = host.checks().gates();
+    REQUIRE(find(findings, "fs.protected_symlinks") != nullptr);
+    CHECK(find(findings, "fs.protected_symlinks")->level == Level::Warn);
+    CHECK(find(findings, "fs.protected_symlinks")->fix == "sysctl -w fs.protected_symlinks=1");
+    CHECK(find(findings, "kernel.kptr_restrict")->level == Level::Ok);
+    CHECK(find(findings, "kernel.core_pattern") != nullptr);
+    CHECK(find(findings, "swap") != nullptr);
+    CHECK(std::ranges::none_of(findings, [](const Finding& f) { return f.level == Level::Fail; }));
+}
+
+TEST_CASE("/run is judged by the mount that holds it", "[unit][cli]") {
+    const FakeHost host;
+    host.write("/proc/self/mountinfo",
+               "1 0 0:1 / / rw - ext4 /dev/sda rw\n2 1 0:2 / /run rw - tmpfs tmpfs rw\n"
+               "3 2 0:3 / /run/lock rw - ext4 /dev/sdb rw");
+    CHECK(host.checks().runTmpfs().level == Level::Ok);
+    host.write("/proc/self/mountinfo", "1 0 0:1 / / rw - ext4 /dev/sda rw");
+    CHECK(host.checks().runTmpfs().level == Level::Warn);
+}
+
+TEST_CASE("runc is judged by its version", "[unit][cli]") {
+    CHECK(judgeRunc("runc version 1.1.5").level == Level::Fail);
+    CHECK(judgeRunc("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1").level == Level::Fail);
+    const Finding debian = judgeRunc("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1\n");
+    CHECK(debian.level == Level::Warn);
+    CHECK(debian.message.find("CVE-2024-45310") != std::string::npos);  // as the capabilities say
+    CHECK(judgeRunc("runc version 1.1.15").level == Level::Warn);
+    CHECK(judgeRunc("runc version 1.2.7").level == Level::Warn);
+    CHECK(judgeRunc("runc version 1.3.2").level == Level::Warn);
+    CHECK(judgeRunc("runc version 1.4.0").level == Level::Warn);
+    CHECK(judgeRunc("runc version 1.4.3").level == Level::Ok);
+    CHECK(judgeRunc("runc version 2.0.0").level == Level::Ok);
+    CHECK(judgeRunc("runc what").level == Level::Warn);
+}
+
+TEST_CASE("damaged databases that were kept are told, and nothing of a directory never used",
+          "[unit][cli]") {
+    const FakeHost host;
+    ServeConfig config;
+    config.data_dir = {host.root()};
+    CHECK(checkState(config).empty());
+    host.write("/state/key", "a key");
+    CHECK(find(checkState(config), "database")->message.find("is missing") != std::string::npos);
+    host.write("/state/hearth.db.damaged-17", "x");
+    host.write("/state/hearth.db.damaged-17-wal", "x");
+    const Findings kept = checkState(config);
+    CHECK(find(kept, "database")->level == Level::Warn);
+    CHECK(find(kept, "database")->message.ends_with(": hearth.db.damaged-17"));
+    CHECK_FALSE(find(kept, "database")->fix.empty());
+    host.write("/state/hearth.db", std::string(5000, 'x'));
+    CHECK(find(checkState(config), "database")->level == Level::Fail);
+    host.write("/state/hearth.db.suspect", "");
+    CHECK(find(checkState(config), "database")->level == Level::Fail);
+}
+
+TEST_CASE("an instance that lost its tokens is told", "[unit][cli]") {
+    const FakeHost host;
+    ServeConfig config;
+    config.data_dir = {host.root()};
+    host.write("/state/key", "a key");
+    host.write("/state/had-tokens", "yes");
+    { std::ofstream empty(host.root() + "/state/hearth.db"); }
+    Findings findings = checkState(config);
+    REQUIRE(find(findings, "tokens") != nullptr);
+    CHECK(find(findings, "tokens")->level == Level::Fail);
+    CHECK(find(findings, "tokens")->fix.starts_with("hearth token create --role admin --offline"));
+    config.open_loopback = {true, hearth::cli::Source::Flag, "--open-loopback"};
+    findings = checkState(config);
+    CHECK(find(findings, "tokens")->level == Level::Warn);
+    hearth::program::offlineTokens(host.root())
+        ->create({"default", hearth::controller::Role::Admin, ""}, "root", "default",
+                 hearth::controller::Role::Admin, {});
+    CHECK(find(checkState(config), "tokens") == nullptr);
+}

@@ -1,0 +1,147 @@
+#include <catch2/catch.hpp>
+
+#include "tests/unit/api/mcp/Scene.h"
+
+// What one tenant, or one token, does leaves the others what is theirs.
+
+namespace hearth::mcp {
+namespace {
+
+/// A scene with tokens, as the bearer of one.
+struct Tenants : Scene {
+    Tenants() {
+        house.tokens.known = twoTenants();
+        as("token-a");
+    }
+    void as(const std::string& token) { set("Authorization", "Bearer " + token); }
+    std::shared_ptr<FakeStream> openEvents() {
+        FakeRequest request = requestOf("GET", "/sse", headers);
+        return started(surface.handle(request));
+    }
+    api::Response tell(const std::string& session, const Json& body) {
+        FakeRequest request =
+            requestOf("POST", "/messages?sessionId=" + session, headers, dumpJson(body));
+        return surface.handle(request);
+    }
+};
+
+std::string sessionOf(const std::string& sent) {
+    const std::size_t begin = sent.find("sessionId=") + 10;
+    return sent.substr(begin, sent.find('\n', begin) - begin);
+}
+
+}  // namespace
+
+TEST_CASE("a session is its token's, not its tenant's", "[unit][mcp]") {
+    Tenants scene;
+    scene.open();
+    CHECK(scene.post(message("ping", 1)).status == 200);
+    scene.as("second-a");
+    CHECK(scene.post(message("ping", 1)).status == 404);
+
+    scene.as("token-a");
+    const auto stream = scene.openEvents();
+    const std::string session = sessionOf(stream->until("endpoint"));
+    CHECK(scene.tell(session, message("ping", 1)).status == 202);
+    for (const char* other : {"second-a", "token-b"}) {
+        scene.as(other);
+        CHECK(scene.tell(session, message("ping", 1)).status == 404);
+    }
+    stream->finish();
+}
+
+TEST_CASE("HTTP+SSE takes batches of the revision that has them, of a hundred at most",
+          "[unit][mcp]") {
+    Tenants scene;
+    const auto stream = scene.openEvents();
+    const std::string session = sessionOf(stream->until("endpoint"));
+    const Json two = Json::array({message("ping", 1), message("ping", 2)});
+    scene.tell(session, message("initialize", 0, {{"protocolVersion", "2024-11-05"}}));
+    CHECK(scene.tell(session, two).status == 400);
+    scene.tell(session, message("initialize", 0, {{"protocolVersion", "2025-03-26"}}));
+    CHECK(scene.tell(session, two).status == 202);
+    stream->until("\"id\":2");
+    Json many = Json::array();
+    for (int i = 0; i < 101; ++i) many.push_back(message("ping", i));
+    CHECK(scene.tell(session, many).status == 400);
+    stream->finish();
+}
+
+TEST_CASE("a tenant has so many calls in work, and another tenant's go on", "[unit][mcp]") {
+    Tenants scene;
+    scene.keepRunning();
+    scene.open();
+    std::vector<std::shared_ptr<FakeStream>> streams;
+    for (std::size_t i = 0; i < Scene::kCallsOfTenant; ++i) {
+        streams.push_back(started(scene.post(runMessage(static_cast<int>(i)))));
+        streams.back()->finish();  // who hangs up still has its call in work
+    }
+    const Json refused = scene.postJson(runMessage(99));
+    CHECK(refused["error"]["message"].get<std::string>().find("its share") != std::string::npos);
+    scene.as("token-b");
+    scene.open();
+    CHECK(std::holds_alternative<api::StreamStarter>(scene.post(runMessage(1)).body));
+}
+
+TEST_CASE("what is kept of a client's own words is short", "[unit][mcp]") {
+    Tenants scene;
+    scene.open();
+    const std::string much(1'000, 'x');
+    CHECK(errorCode(scene.postJson(message("ping", much))) == rpc::kInvalidRequest);
+    CHECK(errorCode(scene.postJson(message("resources/subscribe", 1,
+                                           {{"uri", "pool://" + much}}))) == rpc::kInvalidParams);
+    scene.keepRunning();
+    Json call = runMessage(1);
+    call["params"]["_meta"]["progressToken"] = much;
+    const auto stream = started(scene.post(call));
+    scene.house.executions.newest()->end("ok", 0);
+    CHECK(stream->until("\"id\":1").find(much) == std::string::npos);
+}
+
+TEST_CASE("a call that cannot be taken back harms no other", "[unit][mcp]") {
+    Tenants scene;
+    scene.keepRunning();
+    scene.house.executions.refuse_kill = Error(ErrorCode::SandboxLost, "it has just gone");
+    Json call = runMessage(1);
+    call["params"]["_meta"][envelope::kVersion] = "2026-07-28";
+    call["params"]["_meta"][envelope::kCapabilities] = Json::object();
+    scene.set("MCP-Protocol-Version", "2026-07-28");
+    scene.set("Mcp-Method", "tools/call");
+    scene.set("Mcp-Name", "run");
+    for (int i = 0; i < 3; ++i) started(scene.post(call))->finish();
+    const auto stream = started(scene.post(call));
+    scene.house.executions.endAll("ok", 0);
+    stream->until("\"result\"");
+}
+
+TEST_CASE("an answer has one reader: the last", "[unit][mcp]") {
+    Tenants scene;
+    scene.keepRunning();
+    scene.open();
+    const auto first = started(scene.post(runMessage(7)));
+    const std::string sent = first->until("notifications/progress");
+    scene.set("Last-Event-ID", sent.substr(4, sent.find('\n') - 4));
+    const auto second = started(scene.send("GET", ""));
+    CHECK(first->closed());
+    const auto third = started(scene.send("GET", ""));
+    CHECK(second->closed());
+    scene.house.executions.newest()->end("ok", 0);
+    third->until("\"id\":7,\"result\"");
+}
+
+TEST_CASE("subscriptions of one tenant push out none of another", "[unit][mcp]") {
+    Tenants scene;
+    scene.as("token-b");
+    scene.open();
+    const auto stream = started(scene.send("GET", ""));
+    scene.post(message("resources/subscribe", 1, {{"uri", "pool://p"}}));
+    scene.as("token-a");
+    ChangeNotifier& notices = scene.surface.notices();
+    for (std::size_t i = 0; i < 2 * ChangeNotifier::kMaxSessions; ++i) {
+        notices.subscribe("a", std::to_string(i), "pool://p");
+    }
+    scene.house.events.happen({.type = "pool.warm", .pool = "p"});
+    stream->until("pool://p");
+}
+
+}  // namespace hearth::mcp

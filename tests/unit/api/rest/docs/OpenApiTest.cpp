@@ -1,0 +1,136 @@
+#include <catch2/catch.hpp>
+
+#include "api/rest/docs/DocsPage.h"
+#include "api/rest/docs/OpenApi.h"
+#include "tests/unit/api/rest/House.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+void collectReferences(const Json& value, std::set<std::string>& out) {
+    if (value.is_object()) {
+        for (const auto& [key, member] : value.items()) {
+            if (key == "$ref") out.insert(member.get<std::string>());
+            collectReferences(member, out);
+        }
+    } else if (value.is_array()) {
+        for (const Json& item : value) collectReferences(item, out);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("the document has every operation that is served and no other", "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    CHECK(document.at("openapi") == "3.1.0");
+    for (const char* told : {"Authorization: Bearer", "/mcp"}) {
+        CHECK(document.at("info").at("description").get<std::string>().find(told) !=
+              std::string::npos);
+    }
+    std::size_t shown = 0;
+    std::set<std::string> ids;
+    for (const rest::Operation& op : house.rest.operations()) {
+        std::string path = op.pattern;
+        if (const auto dots = path.find("...}"); dots != std::string::npos) path.erase(dots, 3);
+        const std::string method = toLower(op.method);
+        const bool there =
+            document.at("paths").contains(path) && document.at("paths").at(path).contains(method);
+        INFO(op.method << " " << op.pattern);
+        CHECK(there == !op.hidden);
+        if (!there) continue;
+        ++shown;
+        const Json& shape = document.at("paths").at(path).at(method);
+        CHECK(ids.insert(shape.at("operationId").get<std::string>()).second);
+        CHECK(!shape.at("summary").get<std::string>().empty());
+        CHECK(shape.contains("requestBody") == (op.body_kind != rest::Body::None));
+        CHECK(shape.at("responses").contains("500"));
+        CHECK(shape.at("responses").contains("403"));
+        CHECK(shape.at("responses").contains("401") == !op.open);
+    }
+    std::size_t total = 0;
+    for (const auto& [path, methods] : document.at("paths").items()) total += methods.size();
+    CHECK(total == shown);
+}
+
+TEST_CASE("every reference of the document resolves", "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    std::set<std::string> references;
+    collectReferences(document, references);
+    CHECK(references.size() > 15);
+    const Json& schemas = document.at("components").at("schemas");
+    for (const std::string& reference : references) {
+        INFO(reference);
+        const std::string prefix = "#/components/schemas/";
+        REQUIRE(reference.starts_with(prefix));
+        CHECK(!schemas.at(reference.substr(prefix.size())).empty());
+    }
+}
+
+TEST_CASE("the document promises nothing of later versions", "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    const Json& schemas = document.at("components").at("schemas");
+    for (const char* name : {"gpu", "context"}) {
+        CHECK(!schemas.at("OneShotRequest").at("properties").contains(name));
+    }
+    CHECK(schemas.at("OneShotRequest").at("properties").contains("limits"));
+    CHECK(schemas.at("ClaimLimits").at("properties").size() == 3);  // those that can be narrowed
+    CHECK(schemas.at("OneShotRequest").at("additionalProperties") == false);
+}
+
+TEST_CASE("examples of a schema fit it", "[unit][rest]") {
+    House house;
+    for (const rest::Operation& op : house.rest.operations()) {
+        if (op.body_kind != rest::Body::Json && op.body_kind != rest::Body::OptionalJson) continue;
+        Json components = Json::object();
+        op.body.toOpenApi(components);
+        for (const auto& [name, schema] : components.items()) {
+            if (!schema.contains("examples") ||
+                op.body.toOpenApi(components).at("$ref") != "#/components/schemas/" + name) {
+                continue;
+            }
+            for (const Json& example : schema.at("examples")) {
+                INFO(op.id << " " << example.dump());
+                CHECK_NOTHROW(op.body.validate(example, "the example"));
+            }
+        }
+    }
+}
+
+TEST_CASE("the page of the document shows every operation and loads nothing", "[unit][rest]") {
+    House house;
+    FakeRequest request("GET", "/docs");
+    const api::Response response = house.rest.handle(request);
+    const std::string html = bodyOf(response);
+    CHECK(headerOf(response, "Content-Security-Policy").starts_with("default-src 'none'"));
+    for (const rest::Operation& op : house.rest.operations()) {
+        if (!op.hidden) CHECK(html.find("id=\"" + op.id + "\"") != std::string::npos);
+    }
+    CHECK(html.find("<script") == std::string::npos);
+    CHECK(html.find("://") == std::string::npos);
+}
+
+TEST_CASE("the page escapes all that it is given", "[unit][rest]") {
+    const std::string evil = "<script>alert('x')&\"</script>";
+    rest::Operation op;
+    op.method = "GET";
+    op.pattern = "/" + evil;
+    op.id = op.summary = op.description = op.tag = evil;
+    op.parameters = {{rest::Parameter::In::Query, evil, rest::Schema::oneOf({evil}), evil}};
+    rest::Schema body = rest::Schema::object();
+    body.optional(evil, rest::Schema::string().describe(evil).fallback(evil))
+        .describe(evil)
+        .example(evil)
+        .named(evil);
+    op.body_kind = rest::Body::Json;
+    op.body = body;
+    op.answers = {{200, evil, body, evil}};
+    const std::string html = rest::docsPage(rest::openApiDocument({op}));
+    CHECK(html.find("<script") == std::string::npos);
+    CHECK(html.find("alert('") == std::string::npos);
+    CHECK(html.find("&lt;script&gt;alert(&#39;x&#39;)&amp;&quot;") != std::string::npos);
+}

@@ -1,0 +1,174 @@
+#include <fcntl.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "api/rest/operations/Pages.h"
+#include "tests/unit/api/rest/House.h"
+
+using namespace hearth;
+using namespace hearth::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// As the front does: headers of the answer are kept, and it is told of.
+class FrontRequest final : public FakeRequest {
+public:
+    using FakeRequest::FakeRequest;
+    void addAnswerHeader(std::string name, std::string value) override {
+        told[std::move(name)] = std::move(value);
+    }
+    void onAnswered(std::function<void(const api::Response&)> callback) override {
+        answered = std::move(callback);
+    }
+    std::map<std::string, std::string> told;
+    std::function<void(const api::Response&)> answered;
+};
+
+const std::string kLinks = "/v1/workspaces/" + kWorkspace + "/links";
+
+api::Response link(House& house, const std::string& key, const std::string& path = "a.txt") {
+    FakeRequest request("POST", kLinks, R"({"path":")" + path + R"("})");
+    request.json().with("Idempotency-Key", key);
+    return house.rest.handle(request);
+}
+
+ErrorCode refusal(const std::function<void()>& act) {
+    try {
+        act();
+    } catch (const Error& e) {
+        return e.code();
+    }
+    return ErrorCode::Internal;
+}
+
+rest::Page<std::string> page(const Json& query, std::vector<std::string> items, bool down = false) {
+    FakeRequest request("GET", "/v1/x", "");
+    const api::RouteParams none;
+    rest::Call call{request, none, {}, query, Json(), {}, {}};
+    return rest::pageOf(
+        call, std::move(items), [](const std::string& item) { return item; }, down);
+}
+
+}  // namespace
+
+TEST_CASE("a creation that is repeated with its key gets the first one's answer", "[unit][rest]") {
+    House house;
+    const api::Response first = link(house, "k");
+    CHECK(first.status == 201);
+    CHECK(headerOf(first, "Idempotency-Replayed").empty());
+    house.manual.advance(std::chrono::minutes(5));
+    const api::Response again = link(house, "k");
+    CHECK(again.status == 201);
+    CHECK(bodyOf(again) == bodyOf(first));
+    CHECK(headerOf(again, "Idempotency-Replayed") == "true");
+    CHECK(bodyOf(link(house, "other")) != bodyOf(first));
+    CHECK(refusal([&] { link(house, "k", "b.txt"); }) == ErrorCode::IdempotencyMismatch);
+    house.manual.advance(rest::IdempotencyCache::kKeep);
+    CHECK(headerOf(link(house, "k"), "Idempotency-Replayed").empty());
+}
+
+TEST_CASE("a key is free again when its request failed, and taken while it is under way",
+          "[unit][rest]") {
+    ManualClock clock;
+    rest::IdempotencyCache replays(clock);
+    const auto fails = []() -> api::Response { throw Error(ErrorCode::NotFound, "no"); };
+    const auto works = [] {
+        api::Response response;
+        response.body = std::string("made");
+        return response;
+    };
+    CHECK(refusal([&] { replays.answer("t", "s", "f", fails); }) == ErrorCode::NotFound);
+    const auto within = [&] {
+        CHECK(refusal([&] { replays.answer("t", "s", "f", works); }) ==
+              ErrorCode::IdempotencyInFlight);
+        return works();
+    };
+    CHECK(bodyOf(replays.answer("t", "s", "f", within)) == "made");
+    CHECK(headerOf(replays.answer("t", "s", "f", fails), "Idempotency-Replayed") == "true");
+    for (std::size_t i = 0; i <= rest::IdempotencyCache::kMost; ++i) {
+        replays.answer("other", std::to_string(i), "f", works);
+    }
+    CHECK(headerOf(replays.answer("t", "s", "f", fails), "Idempotency-Replayed") == "true");
+    for (std::size_t i = 0; i <= rest::IdempotencyCache::kMost; ++i) {
+        replays.answer("t", std::to_string(i), "f", works);
+    }
+    CHECK(headerOf(replays.answer("t", "s", "f", works), "Idempotency-Replayed").empty());
+}
+
+TEST_CASE("pages follow one another whatever comes and goes between them", "[unit][rest]") {
+    const auto first = page({{"limit", 2}}, {"d", "a", "c", "b"});
+    CHECK(first.items == std::vector<std::string>{"a", "b"});
+    REQUIRE_FALSE(first.next_cursor.empty());
+    const Json next = {{"limit", 2}, {"cursor", first.next_cursor}};
+    CHECK(page(next, {"d", "a", "c"}).items == std::vector<std::string>{"c", "d"});
+    CHECK(page(next, {"d", "a", "aa", "b", "c"}).items == std::vector<std::string>{"c", "d"});
+    CHECK(page(next, {"a"}).items.empty());
+    CHECK(page({{"limit", 4}}, {"d", "a", "c", "b"}).next_cursor.empty());
+    CHECK(page({{"limit", 1}}, {"a", "b"}, true).items == std::vector<std::string>{"b"});
+    for (const char* bad : {"%", "\xff", "a"}) {
+        CHECK(refusal([&] { page({{"cursor", bad}}, {"a"}); }) == ErrorCode::InvalidArgument);
+    }
+}
+
+TEST_CASE("a tenant past its rate is refused, and every answer tells the rate", "[unit][rest]") {
+    House house;
+    auth::RateLimits limits(1, 2, house.clock);
+    rest::RestHandler handler(house.services, house.authenticator, house.shares, limits);
+    for (int left = 1; left >= 0; --left) {
+        FrontRequest request("GET", "/v1/pools", "");
+        CHECK(handler.handle(request).status == 200);
+        CHECK(request.told["RateLimit-Limit"] == "2");
+        CHECK(request.told["RateLimit-Remaining"] == std::to_string(left));
+    }
+    FrontRequest request("GET", "/v1/pools", "");
+    CHECK(refusal([&] { handler.handle(request); }) == ErrorCode::RateLimited);
+    CHECK(request.told["RateLimit-Reset"] == "2");
+}
+
+TEST_CASE("changes and denials are in the audit log, reading and what was sent are not",
+          "[unit][rest][audit]") {
+    House house;
+    std::string pattern = (fs::temp_directory_path() / "hearth-gate-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    const fs::path file = fs::path(pattern) / "audit";
+    {
+        SystemClock clock;
+        metrics::AuditLog audit(file.string(), clock, house.log, house.metrics);
+        house.services.audit = &audit;
+        const auto send = [&](const char* method, const std::string& target,
+                              const std::string& body) {
+            FrontRequest request(method, target, body);
+            if (!body.empty()) request.json();
+            const api::Response response = house.rest.handle(request);
+            if (request.answered) request.answered(response);
+        };
+        send("GET", "/v1/pools", "");
+        send("POST", "/v1/workspaces", R"({"secrets":{"TOKEN":"hush"},"pool":"python"})");
+        send("DELETE", "/v1/workspaces/" + kWorkspace, "");
+        FrontRequest denied("GET", "/v1/pools", "");
+        denied.with("Authorization", "Bearer nobody");
+        CHECK(refusal([&] { house.rest.handle(denied); }) == ErrorCode::Unauthenticated);
+        api::Response answer;
+        answer.status = 401;
+        answer.error_code = "UNAUTHENTICATED";
+        REQUIRE(denied.answered);
+        denied.answered(answer);
+    }
+    std::ifstream in(file);
+    std::vector<Json> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(parseJson(line));
+    fs::remove_all(pattern);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0]["operation"] == "createWorkspace");
+    CHECK(lines[0]["resource"] == kWorkspace);
+    CHECK(lines[0]["decision"] == "allowed");
+    CHECK(lines[0]["tenant"] == "default");
+    CHECK(lines[0].dump().find("hush") == std::string::npos);
+    CHECK(lines[1]["operation"] == "deleteWorkspace");
+    CHECK(lines[2]["decision"] == "denied");
+    CHECK(lines[2]["tenant"].is_null());
+}

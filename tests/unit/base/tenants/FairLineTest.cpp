@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/tenants/FairLine.h"
+
+using hearth::FairLine;
+
+namespace {
+
+FairLine<int> lineOf(const std::vector<std::pair<std::string, int>>& items) {
+    FairLine<int> line;
+    for (const auto& [tenant, item] : items) line.push(tenant, item);
+    return line;
+}
+
+std::vector<int> popped(FairLine<int> line) {
+    std::vector<int> out;
+    while (!line.empty()) out.push_back(line.pop());
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("tenants take turns, and within a tenant who came first is first", "[unit][controller]") {
+    const FairLine<int> line = lineOf({{"a", 1}, {"a", 2}, {"a", 3}, {"b", 4}, {"c", 5}, {"b", 6}});
+    CHECK(line.size() == 6);
+    CHECK(line.of("a") == 3);
+    CHECK(line.of("z") == 0);
+    CHECK(popped(line) == std::vector<int>{1, 4, 5, 2, 6, 3});
+}
+
+TEST_CASE("a place in line is how many are served before it", "[unit][controller]") {
+    const std::vector<std::pair<std::string, int>> items{{"a", 1}, {"a", 2}, {"a", 3},
+                                                         {"b", 4}, {"c", 5}, {"b", 6}};
+    const FairLine<int> line = lineOf(items);
+    const std::vector<int> order = popped(line);
+    for (const auto& [tenant, item] : items) {
+        const auto at = std::find(order.begin(), order.end(), item);
+        CHECK(line.before(tenant, item) == static_cast<std::size_t>(at - order.begin()));
+    }
+}
+
+TEST_CASE("who leaves is not served, and the turns of the others stay", "[unit][controller]") {
+    FairLine<int> line = lineOf({{"a", 1}, {"b", 2}, {"a", 3}, {"c", 4}});
+    CHECK(line.erase("b", 2));
+    CHECK_FALSE(line.erase("b", 2));
+    CHECK_FALSE(line.erase("a", 99));
+    CHECK(popped(line) == std::vector<int>{1, 4, 3});
+}
+
+TEST_CASE("room is made by the newest of who has most, until shares are equal",
+          "[unit][controller]") {
+    FairLine<int> line = lineOf({{"a", 1}, {"a", 2}, {"a", 3}, {"a", 4}});
+    CHECK(line.displaceFor("a") == std::nullopt);
+    CHECK(line.displaceFor("b") == 4);
+    line.push("b", 5);
+    CHECK(line.displaceFor("b") == 3);
+    line.push("b", 6);
+    CHECK(line.displaceFor("b") == std::nullopt);
+    CHECK(line.displaceFor("a") == std::nullopt);
+    CHECK(line.displaceFor("c").has_value());
+}

@@ -1,0 +1,285 @@
+#include <algorithm>
+
+#include "controller/SuspectSandboxes.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kShort = 100ms;
+
+bool exists(Ground& ground, const std::string& sandbox) {
+    const auto all = ground.runtime.list();
+    return std::any_of(all.begin(), all.end(), [&](const auto& i) { return i.id == sandbox; });
+}
+
+bool told(House& house, const std::string& type) {
+    EventQuery query;
+    query.limit = 1000;
+    const std::vector<Event> all = house.events.list(house.who, query);
+    return std::any_of(all.begin(), all.end(), [&](const Event& e) { return e.type == type; });
+}
+
+ExecutionRequest command(const std::string& line) {
+    ExecutionRequest request;
+    request.command = line;
+    request.background = true;
+    request.timeout = 24h;
+    return request;
+}
+
+/// A workspace in which something runs, whose agent is stopped when its server dies.
+struct Left {
+    explicit Left(Ground& ground) {
+        House house(ground);
+        PoolSpec spec = smallSpec(1);
+        spec.per_tenant = 1;
+        house.declare("p", spec);
+        house.recover();
+        REQUIRE(house.filled("p", 1));
+        workspace = house.workspaces.create(house.who, House::request("key"));
+        house.workspaces.makeDirectory(house.who, workspace.id, "kept");
+        running = house.executions.start(house.who, workspace.id, command("sleep 1000"))->id();
+        house.journal.flush(5s);
+        ground.runtime.hang(workspace.sandbox_id);
+    }
+    WorkspaceView workspace;
+    std::string running;
+};
+
+/// Looks again and again, as time passes.
+bool laterOn(House& house, const std::function<bool()>& done) {
+    return eventually([&] {
+        house.ground.manual.advance(1s);
+        house.loop.settle();
+        return done();
+    });
+}
+
+/// A server with an open workspace.
+struct Open {
+    Open() {
+        house.declare("p", smallSpec(1));
+        REQUIRE(house.filled("p", 1));
+        id = house.workspaces.create(house.who, House::request("key")).id;
+        workspace = house.table.find(id);
+        sandbox = workspace->facts().sandbox;
+    }
+    void hang() {
+        house.patience = kShort;
+        workspace->agent()->patience(kShort);
+        ground.runtime.hang(sandbox);
+    }
+    Ground ground;
+    House house{ground};
+    std::string id;
+    std::shared_ptr<Workspace> workspace;
+    std::string sandbox;
+};
+
+}  // namespace
+
+TEST_CASE("a sandbox that is stopped over a restart keeps its workspace", "[unit][controller]") {
+    Ground ground;
+    const Left left(ground);
+    House house(ground);
+    house.patience = kShort;
+    const Recovery::Outcome outcome = house.recover();
+    CHECK(outcome.silent == std::vector<std::string>{left.workspace.sandbox_id});
+    house.loop.settle();
+    CHECK(exists(ground, left.workspace.sandbox_id));
+    CHECK(house.marks.exists(left.workspace.sandbox_id));
+    CHECK(told(house, "sandbox.suspect"));
+    CHECK(house.metrics.render().find("hearth_suspect_sandboxes{pool=\"p\"} 1") !=
+          std::string::npos);
+
+    // Who asks for it is told to come again, and nobody gets its place.
+    const auto code = [&](const auto& call) { return codeOf(call); };
+    CHECK(code([&] { house.workspaces.get(house.who, left.workspace.id); }) ==
+          ErrorCode::Unavailable);
+    CHECK(code([&] { house.workspaces.create(house.who, House::request("key")); }) ==
+          ErrorCode::Unavailable);
+    CHECK(code([&] { house.executions.find(house.who, left.running); }) == ErrorCode::Unavailable);
+    CHECK(code([&] { house.workspaces.create(house.who, House::request("another")); }) ==
+          ErrorCode::QuotaExceeded);
+    CHECK(errorOf([&] { house.workspaces.get(house.who, left.workspace.id); }).retryAfter());
+
+    ground.runtime.resume(left.workspace.sandbox_id);
+    REQUIRE(laterOn(house, [&] { return house.table.find(left.workspace.id) != nullptr; }));
+    CHECK(told(house, "sandbox.answers"));
+    CHECK(house.metrics.render().find("hearth_suspect_sandboxes{pool=\"p\"} 0") !=
+          std::string::npos);
+    CHECK(house.workspaces.get(house.who, left.workspace.id).sandbox_id ==
+          left.workspace.sandbox_id);
+    CHECK(house.workspaces.stat(house.who, left.workspace.id, "kept").type ==
+          agent::FileType::Directory);
+    CHECK(house.workspaces.create(house.who, House::request("key")).replayed);
+    const auto running = house.executions.find(house.who, left.running);
+    CHECK_FALSE(running->finished());
+    house.executions.kill(house.who, left.running);
+    CHECK(house.settleUntil([&] { return running->finished(); }));
+    CHECK(running->view().status == ExecutionStatus::Killed);
+}
+
+TEST_CASE("while a sandbox may hold any claim, a new key is in flight", "[unit][controller]") {
+    Ground ground;
+    const Left left(ground);
+    ground.loseData();
+    House house(ground);
+    house.patience = kShort;
+    PoolSpec spec = smallSpec(1);
+    spec.per_tenant = 3;
+    house.declare("p", spec);
+    CHECK(house.recover().silent.size() == 1);
+    REQUIRE(house.filled("p", 1));
+    CHECK(codeOf([&] { house.workspaces.create(house.who, House::request("key")); }) ==
+          ErrorCode::IdempotencyInFlight);
+    CHECK(house.workspaces.create(house.who, House::request()).phase == WorkspacePhase::Active);
+    ground.runtime.resume(left.workspace.sandbox_id);
+    REQUIRE(laterOn(house, [&] { return house.table.find(left.workspace.id) != nullptr; }));
+    const WorkspaceView again = house.workspaces.create(house.who, House::request("key"));
+    CHECK(again.replayed);
+    CHECK(again.id == left.workspace.id);
+}
+
+TEST_CASE("a silent sandbox ends on its runtime's word at once", "[unit][controller]") {
+    Ground ground;
+    const Left left(ground);
+    House house(ground);
+    house.patience = kShort;
+    house.recover();
+    house.loop.settle();
+    ground.runtime.kill(left.workspace.sandbox_id);
+    REQUIRE(laterOn(house, [&] { return !exists(ground, left.workspace.sandbox_id); }));
+    CHECK(errorOf([&] { house.workspaces.get(house.who, left.workspace.id); }).endedReason() ==
+          "lost");
+    CHECK_FALSE(house.marks.exists(left.workspace.sandbox_id));
+}
+
+TEST_CASE("a silence longer than its pool allows ends a workspace", "[unit][controller]") {
+    Ground ground;
+    const Left left(ground);
+    House house(ground);
+    house.patience = kShort;
+    house.recover();
+    house.loop.settle();
+    ground.manual.advance(PoolSpec{}.silence_timeout - 1s);
+    house.loop.settle();
+    CHECK(exists(ground, left.workspace.sandbox_id));
+    REQUIRE(laterOn(house, [&] { return !exists(ground, left.workspace.sandbox_id); }));
+    CHECK(codeOf([&] { house.workspaces.get(house.who, left.workspace.id); }) == ErrorCode::Gone);
+    CHECK(codeOf([&] { house.executions.find(house.who, left.running); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("a workspace whose sandbox is silent can be closed", "[unit][controller]") {
+    Ground ground;
+    const Left left(ground);
+    House house(ground);
+    house.patience = kShort;
+    house.recover();
+    house.workspaces.close(house.who, left.workspace.id);
+    REQUIRE(laterOn(house, [&] { return !exists(ground, left.workspace.sandbox_id); }));
+    house.journal.flush(5s);
+    CHECK(errorOf([&] { house.workspaces.get(house.who, left.workspace.id); }).endedReason() ==
+          "deleted");
+}
+
+TEST_CASE("a silent sandbox that was never claimed is replaced", "[unit][controller]") {
+    Ground ground;
+    std::string warm;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(1));
+        REQUIRE(house.filled("p", 1));
+        warm = house.warm.members("p").at(0).id;
+    }
+    ground.runtime.hang(warm);
+    House house(ground);
+    house.patience = kShort;
+    CHECK(house.recover().silent.empty());
+    REQUIRE(house.filled("p", 1));
+    CHECK(house.settleUntil([&] { return !exists(ground, warm); }));
+}
+
+TEST_CASE("a connection that ends takes neither workspace nor execution along",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("cat");
+    request.stdin_open = true;
+    const auto running = house.executions.start(house.who, open.id, request);
+    house.executions.writeStdin(house.who, running->id(), "before\n", false);
+    REQUIRE(eventually([&] { return running->view().stdout_bytes == "before\n"; }));
+
+    const auto first = open.workspace->agent();
+    open.ground.runtime.sever(open.sandbox);
+    REQUIRE(eventually([&] { return first->lost(); }));
+    REQUIRE(house.settleUntil([&] { return open.workspace->agent() != first; }));
+    CHECK_FALSE(open.workspace->silentSince());
+    CHECK_FALSE(running->finished());
+    CHECK(house.warm.find(open.sandbox)->agent == open.workspace->agent());
+    house.executions.writeStdin(house.who, running->id(), "after\n", true);
+    REQUIRE(house.settleUntil([&] { return running->finished(); }));
+    CHECK(running->view().stdout_bytes == "before\nafter\n");
+    CHECK(running->view().status == ExecutionStatus::Ok);
+    CHECK_FALSE(told(house, "workspace.reclaimed"));
+    CHECK_FALSE(told(house, "sandbox.suspect"));  // it answered the first question
+}
+
+TEST_CASE("an agent that stops answering is asked again, and nobody waits for it meanwhile",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    open.hang();
+    CHECK(codeOf([&] { house.workspaces.touch(house.who, open.id); }) == ErrorCode::Unavailable);
+    REQUIRE(open.workspace->silentSince());
+    open.workspace->agent()->patience(1h);  // the next one does not ask
+    CHECK(codeOf([&] { house.workspaces.touch(house.who, open.id); }) == ErrorCode::Unavailable);
+    CHECK(codeOf([&] { house.executions.start(house.who, open.id, command("echo 1")); }) ==
+          ErrorCode::Unavailable);
+    CHECK(codeOf([&] { house.contexts.create(house.who, open.id, {}); }) == ErrorCode::Unavailable);
+    house.loop.settle();
+    CHECK(told(house, "sandbox.suspect"));
+    open.workspace->agent()->patience(5s);
+    open.ground.runtime.resume(open.sandbox);
+    REQUIRE(laterOn(house, [&] { return !open.workspace->silentSince(); }));
+    CHECK(house.workspaces.touch(house.who, open.id).phase == WorkspacePhase::Active);
+    CHECK_FALSE(told(house, "workspace.reclaimed"));
+}
+
+TEST_CASE("a connection that stays silent is replaced by another", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto running = house.executions.start(house.who, open.id, command("sleep 1000"));
+    const auto first = open.workspace->agent();
+    house.workspaces.touch(house.who, open.id);  // all that the agent had to say has come
+    open.hang();
+    CHECK(codeOf([&] { house.workspaces.touch(house.who, open.id); }) == ErrorCode::Unavailable);
+    for (int i = 0; i < 10; ++i) {
+        house.loop.settle();
+        open.ground.manual.advance(20s);
+    }
+    house.loop.settle();
+    open.ground.runtime.resume(open.sandbox);
+    REQUIRE(laterOn(house, [&] { return !open.workspace->silentSince(); }));
+    CHECK(open.workspace->agent() != first);
+    CHECK_FALSE(running->finished());
+    house.executions.kill(house.who, running->id());
+    REQUIRE(house.settleUntil([&] { return running->finished(); }));
+    CHECK(running->view().status == ExecutionStatus::Killed);
+}
+
+TEST_CASE("an agent that tells of another claim is not taken back", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto running = house.executions.start(house.who, open.id, command("sleep 1000"));
+    open.ground.runtime.destroy(open.sandbox);
+    open.ground.runtime.create(open.sandbox, {});
+    REQUIRE(house.settleUntil([&] { return !house.table.find(open.id); }));
+    CHECK(running->view().status == ExecutionStatus::Lost);
+    CHECK(codeOf([&] { house.workspaces.get(house.who, open.id); }) == ErrorCode::Gone);
+}

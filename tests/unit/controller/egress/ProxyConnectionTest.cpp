@@ -1,0 +1,290 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "controller/egress/ProxyConnection.h"
+#include "tests/support/Support.h"
+#include "tests/unit/controller/egress/Outside.h"
+
+// One tenant's connection against a server of the test on loopback, which the operator exempts.
+
+namespace hearth::broker {
+namespace {
+
+/// A workspace whose network is Egress, and one connection in it.
+struct Inside {
+    explicit Inside(const std::vector<std::string>& allow, EgressLimits limits = {},
+                    const std::vector<std::string>& exempt = {"127.0.0.0/8", "::1/128"})
+        : dialer(DenySet({}, parseRanges(exempt, "exempt"))),
+          egress({"ws_1", "default", "p"}, policy(allow), limits, log, metrics, clock) {}
+
+    static NetworkPolicy policy(const std::vector<std::string>& allow) {
+        NetworkPolicy out;
+        out.mode = NetworkMode::Egress;
+        out.lists.emplace_back(allow);
+        return out;
+    }
+    /// What comes back for `text`; with `half`, the tenant then says that no more comes.
+    std::string ask(const std::string& text, bool half = true) {
+        int pair[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        const Fd tenant(pair[0]);
+        std::thread server([&, end = Fd(pair[1])] {
+            ProxyConnection(end.get(), facts).run();
+            ::shutdown(end.get(), SHUT_RDWR);
+        });
+        say(tenant.get(), text);
+        if (half) ::shutdown(tenant.get(), SHUT_WR);
+        const std::string out = receiveUntil(tenant.get(), "\x01never");
+        server.join();
+        return out;
+    }
+    EgressEntry latest() const { return egress.report().latest.at(0); }
+
+    metrics::Log log{-1};
+    metrics::Metrics metrics;
+    SystemClock clock;
+    Dialer dialer;
+    WorkspaceEgress egress;
+    ProxyFacts facts{.egress = egress, .dialer = dialer, .ca_file = {}, .clock = clock};
+};
+
+std::string hello(const std::string& name) {
+    // A ClientHello with nothing but what every one has, and the server's name.
+    const auto counted = [](const std::string& text, std::size_t bytes) {
+        std::string out;
+        for (std::size_t i = bytes; i > 0; --i) {
+            out += static_cast<char>(text.size() >> (8U * (i - 1)) & 0xFFU);
+        }
+        return out + text;
+    };
+    std::string extensions;
+    if (!name.empty()) {
+        extensions = std::string("\0\0", 2) +
+                     counted(counted(std::string("\0", 1) + counted(name, 2), 2), 2);
+    }
+    const std::string body = std::string("\x03\x03", 2) + std::string(32, 'r') + counted("", 1) +
+                             counted(std::string("\x13\x01", 2), 2) +
+                             counted(std::string("\0", 1), 1) + counted(extensions, 2);
+    return std::string("\x16\x03\x01", 3) + counted(std::string("\x01", 1) + counted(body, 3), 2);
+}
+
+}  // namespace
+
+TEST_CASE("a plain request goes on as one of the destination's, and nothing behind it does",
+          "[unit][broker]") {
+    std::string seen;
+    Outside outside([&](int fd) {
+        seen = receiveUntil(fd, "body!");
+        say(fd, "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok");
+    });
+    Inside inside({outside.authority()});
+    const std::string answer = inside.ask(
+        "POST http://" + outside.authority() +
+        "/path?q=1 HTTP/1.1\r\nHost: other.example\r\n"
+        "Proxy-Authorization: Basic c2VjcmV0\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\n"
+        "X-Kept: yes\r\nContent-Length: 5\r\n\r\nbody!GET / HTTP/1.1\r\nHost: "
+        "smuggled.example\r\n\r\n");
+    CHECK(answer == "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok");
+    CHECK(seen == "POST /path?q=1 HTTP/1.1\r\nHost: " + outside.authority() +
+                      "\r\nX-Kept: yes\r\nContent-Length: 5\r\nConnection: close\r\n\r\nbody!");
+    CHECK(inside.latest().kind == "http");
+    CHECK(inside.latest().decision == "allowed");
+    CHECK(inside.latest().destination == outside.authority());
+    CHECK(inside.latest().received == answer.size());
+    CHECK(inside.latest().sent == seen.size());
+}
+
+TEST_CASE("the length of a body cannot be kept from its destination", "[unit][broker]") {
+    std::string seen;
+    Outside outside([&](int fd) {
+        seen = receiveUntil(fd, "body!");
+        say(fd, "HTTP/1.1 200 OK\r\n\r\n");
+    });
+    Inside inside({outside.authority()});
+    inside.ask("POST http://" + outside.authority() +
+               "/ HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Content-Length\r\n"
+               "Content-Length: 5\r\n\r\nbody!");
+    CHECK(seen.find("\r\nContent-Length: 5\r\n") != std::string::npos);
+}
+
+TEST_CASE("a large body and a large answer pass, and are counted", "[unit][broker]") {
+    const std::string body(3'000'000, 'b');
+    Outside outside([&](int fd) {
+        std::string head = receiveUntil(fd, "\r\n\r\n");
+        std::size_t got = head.size() - head.find("\r\n\r\n") - 4;
+        char piece[65'536];
+        while (got < body.size()) {
+            const ssize_t n = ::recv(fd, piece, sizeof(piece), 0);
+            if (n <= 0) return;
+            got += static_cast<std::size_t>(n);
+        }
+        say(fd, "HTTP/1.1 200 OK\r\n\r\n" + body);
+    });
+    Inside inside({outside.authority()});
+    const std::string head = "PUT http://" + outside.authority() +
+                             "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n";
+    CHECK(inside.ask(head + body).size() == body.size() + 19);
+    CHECK(inside.latest().received == body.size() + 19);
+    CHECK(inside.latest().sent > body.size());
+}
+
+TEST_CASE("what is not allowed or denied is refused in words, and no connection is made",
+          "[unit][broker]") {
+    Outside outside([](int) {});
+    Inside elsewhere({"api.example.com"});
+    std::string answer =
+        elsewhere.ask("GET http://" + outside.authority() + "/ HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(answer.starts_with("HTTP/1.1 403 "));
+    CHECK(answer.find("is not on the allow-list") != std::string::npos);
+    CHECK(elsewhere.latest().decision == "not_allowed");
+    answer = elsewhere.ask("CONNECT evil.example:443 HTTP/1.0\r\n\r\n");
+    CHECK(answer.starts_with("HTTP/1.1 403 "));
+
+    for (const std::string& host :
+         {std::string("127.0.0.1"), std::string("localhost"), std::string("[::1]"),
+          std::string("[::ffff:127.0.0.1]"), std::string("0.0.0.0"), std::string("0x7f.1"),
+          std::string("2130706433"), std::string("127.1")}) {
+        INFO(host);
+        const std::string to = host + ":" + std::to_string(outside.port);
+        for (const char* port_rule : {"*"}) {
+            Inside every({port_rule + std::string(":") + std::to_string(outside.port),
+                          "0.0.0.0/0:" + std::to_string(outside.port)},
+                         {}, {});
+            CHECK(every.ask("GET http://" + to + "/ HTTP/1.1\r\nHost: x\r\n\r\n")
+                      .starts_with("HTTP/1.1 40"));
+            CHECK(every.ask("CONNECT " + to + " HTTP/1.1\r\nHost: x\r\n\r\n")
+                      .starts_with("HTTP/1.1 40"));
+        }
+    }
+    CHECK(outside.connections == 0);
+}
+
+TEST_CASE("a tunnel carries TLS to the name it was opened for, and nothing else",
+          "[unit][broker]") {
+    Outside outside([](int fd) {
+        const std::string first = receiveUntil(fd, "more");
+        say(fd, "got " + std::to_string(first.size()));
+    });
+    // "localhost" is on the list by its name, and exempt by whatever addresses it has here.
+    const std::string authority = "localhost:" + std::to_string(outside.port);
+    const std::string head = "CONNECT " + authority + " HTTP/1.1\r\nHost: x\r\n\r\n";
+    const std::string established = "HTTP/1.1 200 Connection established\r\n\r\n";
+    Inside inside({authority});
+    const auto tunnel = [&](const std::string& bytes) { return inside.ask(head + bytes); };
+    const std::string right = hello("localhost") + "more";
+    CHECK(tunnel(right) == established + "got " + std::to_string(right.size()));
+    CHECK(inside.latest().decision == "allowed");
+    CHECK(tunnel(hello("LOCALHOST") + "more").ends_with("got " + std::to_string(right.size())));
+    CHECK(tunnel(hello("evil.example") + "more") == established);
+    CHECK(inside.latest().decision == "server_name");
+    CHECK(tunnel(hello("") + "more") == established);
+    CHECK(inside.latest().decision == "server_name");
+    CHECK(tunnel("SSH-2.0-x\r\nmore") == established);
+    CHECK(inside.latest().decision == "not_tls");
+    CHECK(tunnel("") == established);
+    CHECK(inside.latest().decision == "no_hello");
+}
+
+TEST_CASE("a tenant cannot write to the mirror: neither it nor the index hears of it",
+          "[unit][broker]") {
+    const std::string page = "<a href=\"foo-1.0.tar.gz#sha256=" + std::string(64, 'a') + "\">x</a>";
+    Outside index([&](int fd) {
+        receiveUntil(fd, "\r\n\r\n");
+        say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " +
+                    std::to_string(page.size()) + "\r\nConnection: close\r\n\r\n" + page);
+    });
+    const test::TempDir folder;
+    FileCache cache(folder.path(), 1'000'000,
+                    [](const std::string&, const std::function<void()>& task) {
+                        task();
+                        return true;
+                    });
+    Fetcher fetcher(DenySet{}, {index.authority()});
+    Inside inside({"*"});
+    PackageMirror mirror(
+        {.pypi = "http://" + index.authority() + "/simple/", .npm = {}, .hosts = {}, .apt = {}},
+        "http://127.0.0.1:3128", fetcher, cache, inside.clock);
+    inside.facts.mirror = &mirror;
+    const std::string written = "Host: x\r\nContent-Length: 4\r\n\r\nevil";
+    for (const std::string path :
+         {"/pypi/simple/foo/", "/pypi/files/foo/foo-1.0.tar.gz", "/npm/foo"}) {
+        INFO(path);
+        for (const std::string method : {"POST", "PUT", "DELETE", "PATCH"}) {
+            CHECK(inside.ask(method + " " + path + " HTTP/1.1\r\nHost: x\r\n\r\n")
+                      .starts_with("HTTP/1.1 405 "));
+            CHECK(inside.latest().decision == "read_only");
+        }
+        for (const std::string method : {"POST", "PUT", "GET"}) {
+            CHECK(inside.ask(method + " " + path + " HTTP/1.1\r\n" + written)
+                      .starts_with("HTTP/1.1 400 "));
+            CHECK(inside.latest().decision == "read_only");
+        }
+    }
+    CHECK(index.connections == 0);
+    CHECK(std::filesystem::is_empty(folder.path()));
+    // Asked as it may be, the same page comes, from the index.
+    CHECK(inside.ask("GET /pypi/simple/foo/ HTTP/1.1\r\nHost: x\r\n\r\n").find("foo-1.0.tar.gz") !=
+          std::string::npos);
+    CHECK(index.connections == 1);
+}
+
+TEST_CASE("rate and bytes of a workspace are bounded", "[unit][broker]") {
+    Outside outside([](int fd) {
+        receiveUntil(fd, "\r\n\r\n");
+        say(fd, std::string(100'000, 'x'));
+    });
+    const std::string request =
+        "GET http://" + outside.authority() + "/ HTTP/1.1\r\nHost: x\r\n\r\n";
+    EgressLimits limits;
+    limits.requests_per_second = 0.000001;
+    limits.burst = 3;
+    Inside rated({outside.authority()}, limits);
+    CHECK(rated.ask(request).size() == 100'000);
+    CHECK(rated.ask(request).size() == 100'000);
+    CHECK(rated.ask(request).size() == 100'000);
+    const std::string refused = rated.ask(request);
+    CHECK(refused.starts_with("HTTP/1.1 429 "));
+    CHECK(refused.find("Retry-After: 1") != std::string::npos);
+
+    limits = {};
+    limits.bytes = 150'000;
+    Inside bounded({outside.authority()}, limits);
+    CHECK(bounded.ask(request).size() == 100'000);
+    CHECK(bounded.ask(request).size() < 100'000);  // what is on its way is not called back
+    CHECK(bounded.ask(request).starts_with("HTTP/1.1 403 "));
+    CHECK(bounded.latest().decision == "bytes");
+}
+
+TEST_CASE("what is no request of a proxy is answered and ended", "[unit][broker]") {
+    Inside inside({"*"});
+    for (const char* text :
+         {"hello\n", "GET http://user@x.example/ HTTP/1.1\r\nHost: x\r\n\r\n",
+          "GET http:///x HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT / HTTP/1.1\r\nHost: x\r\n\r\n",
+          "GET ftp://x.example/ HTTP/1.1\r\nHost: x\r\n\r\n",
+          "GET http://x.example/ HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+          "GET http://x.example/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: "
+          "chunked\r\n\r\n",
+          "GET http://x.example/ HTTP/1.1\r\nX : y\r\nHost: x\r\n\r\n", "\r\n\r\n"}) {
+        INFO(text);
+        CHECK(inside.ask(text).starts_with("HTTP/1.1 400 "));
+    }
+    CHECK(inside.ask("CONNECT x.example HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 403 "));
+    CHECK(
+        inside.ask("GET /pypi/simple/x/ HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    CHECK(
+        inside
+            .ask("POST http://x.example/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            .starts_with("HTTP/1.1 411 "));
+    CHECK(inside.ask("GET http://x.example/ HTTP/1.1\r\n" + std::string(40'000, 'a'))
+              .starts_with("HTTP/1.1 400 "));
+    CHECK(inside.ask("").empty());
+}
+
+}  // namespace hearth::broker

@@ -1,0 +1,45 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/Error.h"
+#include "controller/egress/policy/ClaimSeal.h"
+
+namespace hearth::broker {
+
+TEST_CASE("what a claim may reach is opened as it was sealed, for this claim and server alone",
+          "[unit][broker]") {
+    const ClaimSeal seal("server's key");
+    const ClaimReach reach{NetworkMode::Egress,
+                           {{"*.example"}, {"narrow.example"}},
+                           Json{{"credentials", {{{"value", "very-secret"}}}}},
+                           "red",
+                           "ws_1"};
+    const std::string sealed = seal.close(reach, "cl_1");
+    const ClaimReach again = seal.open(sealed, "cl_1");
+    CHECK(again.mode == reach.mode);
+    CHECK(again.allow == reach.allow);
+    CHECK(again.keys == reach.keys);
+    CHECK(again.tenant == "red");
+    CHECK(again.workspace == "ws_1");
+    CHECK(sealed.find("very-secret") == std::string::npos);
+    CHECK(sealed.find("narrow") == std::string::npos);
+    CHECK_THROWS_AS(seal.open(sealed, "cl_2"), Error);
+    CHECK_THROWS_AS(ClaimSeal("another key").open(sealed, "cl_1"), Error);
+    CHECK_THROWS_AS(seal.open("x" + sealed, "cl_1"), Error);
+}
+
+TEST_CASE("nothing sealed is no network and nobody's workspace", "[unit][broker]") {
+    const ClaimSeal seal("server's key");
+    const ClaimReach reach = seal.open("", "cl_1");
+    CHECK(reach.mode == NetworkMode::None);
+    CHECK(reach.tenant.empty());
+    CHECK(reach.workspace.empty());
+    CHECK(reach.allow.empty());
+    CHECK(reach.keys.is_null());
+    const ClaimReach mirror = seal.open(seal.close({NetworkMode::Mirror, {}}, "cl_1"), "cl_1");
+    CHECK(mirror.mode == NetworkMode::Mirror);
+    CHECK(mirror.keys.is_null());
+}
+
+}  // namespace hearth::broker

@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "controller/reconcile/OrphanSweep.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::size_t toldOf(House& house, const std::string& type) {
+    EventQuery query;
+    query.limit = 1000;
+    const std::vector<Event> all = house.events.list(house.who, query);
+    return static_cast<std::size_t>(
+        std::count_if(all.begin(), all.end(), [&](const Event& e) { return e.type == type; }));
+}
+
+bool shows(House& house, const std::string& line) {
+    return house.metrics.render().find(line) != std::string::npos;
+}
+
+bool laterOn(House& house, const std::function<bool()>& done) {
+    return eventually([&] {
+        house.ground.manual.advance(1s);
+        house.loop.settle();
+        return done();
+    });
+}
+
+}  // namespace
+
+TEST_CASE("a server starts and serves beside what cannot be removed", "[unit][controller]") {
+    Ground ground;
+    std::string open;
+    std::string corpse;
+    {
+        House house(ground);
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+        open = house.workspaces.create(house.who, House::request("key")).id;
+        corpse = house.workspaces.create(house.who, House::request()).sandbox_id;
+    }
+    ground.runtime.kill(corpse);
+    ground.runtime.resist(corpse);
+
+    House house(ground);
+    CHECK(house.metrics.render().find("hearth_sweep_leftovers 0") != std::string::npos);
+    const Recovery::Outcome outcome = house.recover();
+    CHECK(outcome.workspaces == 1);
+    CHECK(outcome.swept == 1);
+    REQUIRE(house.filled("p", 2));
+    CHECK(house.workspaces.get(house.who, open).phase == WorkspacePhase::Active);
+    CHECK(house.orphans.condition().find(corpse) != std::string::npos);
+    CHECK(shows(house, "hearth_sweep_leftovers 1"));
+    CHECK(house.marks.exists(corpse));  // it is not proven gone
+    REQUIRE(laterOn(house, [&] { return true; }));
+    house.work.add({WorkKind::Orphans, "all"});  // leaves it to the sweep
+    house.loop.settle();
+    CHECK(toldOf(house, "sandbox.resists") == 1);
+
+    ground.runtime.resist(corpse, false);
+    REQUIRE(laterOn(house, [&] { return house.orphans.condition().empty(); }));
+    CHECK_FALSE(house.marks.exists(corpse));
+    CHECK(shows(house, "hearth_sweep_leftovers 0"));
+    CHECK(toldOf(house, "sandbox.removed") == 1);
+    CHECK(ground.runtime.running() == house.warm.members("p").size());
+}
+
+TEST_CASE("a sandbox whose end fails is told, and ends later", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(1));
+    REQUIRE(house.filled("p", 1));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    ground.runtime.resist(view.sandbox_id);
+    house.workspaces.close(house.who, view.id);
+    house.loop.settle();
+    CHECK(house.orphans.condition().find(view.sandbox_id) != std::string::npos);
+    CHECK(shows(house, "hearth_sweep_leftovers 1"));
+    CHECK(toldOf(house, "sandbox.resists") == 1);
+    ground.runtime.resist(view.sandbox_id, false);
+    REQUIRE(laterOn(house, [&] { return !house.warm.find(view.sandbox_id); }));
+    CHECK(house.orphans.condition().empty());
+    CHECK(shows(house, "hearth_sweep_leftovers 0"));
+}

@@ -1,0 +1,104 @@
+#include <fstream>
+
+#include "controller/reconcile/PoolDependencies.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+// What a pool lacks of the server is a condition, told when it is declared, and no refusal.
+
+namespace {
+
+const Condition* conditionIn(const PoolStatus& status, ConditionType type) {
+    for (const Condition& each : status.conditions) {
+        if (each.type == type) return &each;
+    }
+    return nullptr;
+}
+
+PoolSpec withSecret(const std::string& name) {
+    PoolSpec spec = smallSpec(1);
+    spec.network = broker::NetworkMode::Egress;
+    broker::Credential credential;
+    credential.destination = *broker::Destination::parse("api.example.com", 443);
+    credential.secret = name;
+    spec.network_credentials = {credential};
+    return spec;
+}
+
+struct Outside {
+    explicit Outside(broker::EgressOptions options)
+        : broker(std::move(options), log, metrics, clock) {}
+    Condition credentials(const PoolSpec& spec) {
+        outside.tell(spec, status);
+        const Condition* found = conditionIn(status, ConditionType::Credentials);
+        return found == nullptr ? Condition{} : *found;
+    }
+
+    ManualClock clock;
+    metrics::Log log{-1};
+    metrics::Metrics metrics;
+    broker::EgressGateway broker;
+    PoolDependencies outside{broker, log, clock};
+    PoolStatus status;
+};
+
+}  // namespace
+
+TEST_CASE("a Mirror pool on a server without a mirror says so, and is no less ready",
+          "[unit][controller]") {
+    Ground ground;
+    House house{ground};
+    PoolSpec spec = smallSpec(1);
+    spec.network = broker::NetworkMode::Mirror;
+    house.declare("p", spec);
+    REQUIRE(house.filled("p", 1));
+    const PoolStatus status = house.statuses.of("p");
+    const Condition* mirrored = conditionIn(status, ConditionType::Mirrored);
+    REQUIRE(mirrored != nullptr);
+    CHECK_FALSE(mirrored->status);
+    CHECK(mirrored->message.find("--mirror-pypi") != std::string::npos);
+    CHECK(mirrored->message.find("--mirror-npm") != std::string::npos);
+    CHECK(conditionIn(status, ConditionType::Ready)->status);
+    house.declare("p", smallSpec(1));
+    house.loop.settle();
+    CHECK(conditionIn(house.statuses.of("p"), ConditionType::Mirrored) == nullptr);
+}
+
+TEST_CASE("a pool that was just declared tells at once what it lacks", "[unit][controller]") {
+    Ground ground;
+    House house{ground};
+    const Pool pool = poolNamed("p", [] {
+        PoolSpec spec = smallSpec(1);
+        spec.network = broker::NetworkMode::Mirror;
+        return spec;
+    }());
+    CHECK(conditionIn(house.statuses.first(pool), ConditionType::Mirrored) != nullptr);
+}
+
+TEST_CASE("a credential that is not to be had is told by its name, until its file has come",
+          "[unit][controller]") {
+    CHECK(Outside({}).credentials(smallSpec(1)).reason.empty());
+    CHECK(Outside({}).credentials(withSecret("tok")).message ==
+          "secret tok: egress.secrets is not set");
+    TempDir dir;
+    broker::EgressOptions options;
+    options.secrets_directory = dir.path();
+    Outside some(options);
+    CHECK(some.credentials(withSecret("tok")).message ==
+          "secret tok: no such file in egress.secrets");
+    CHECK_FALSE(some.credentials(withSecret("tok")).status);
+    const std::string since = some.credentials(withSecret("tok")).since;
+    std::ofstream(dir.file("tok")) << "short";
+    CHECK(some.credentials(withSecret("tok")).message ==
+          "secret tok: its file is not 8 to 4,096 printable ASCII characters");
+    std::ofstream(dir.file("tok")) << "long-enough-value\n";
+    some.clock.advance(5s);
+    const Condition whole = some.credentials(withSecret("tok"));
+    CHECK(whole.status);
+    CHECK(whole.message.empty());
+    CHECK(whole.since != since);
+}

@@ -1,0 +1,273 @@
+#include "controller/services/ContextService.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Open {
+    Ground ground;
+    std::unique_ptr<House> house = std::make_unique<House>(ground);
+    std::string workspace;
+
+    Open() {
+        house->declare("p", smallSpec(2));
+        REQUIRE(house->filled("p", 2));
+        workspace = house->workspaces.create(house->who, House::request()).id;
+    }
+    ContextView make(const std::string& name = {}) const {
+        ContextRequest request;
+        request.name = name;
+        return house->contexts.create(house->who, workspace, request);
+    }
+    std::shared_ptr<Execution> start(const std::string& context, const std::string& code,
+                                     std::chrono::milliseconds timeout = 60s) const {
+        ExecutionRequest request;
+        request.code = code;
+        request.context = context;
+        request.timeout = timeout;
+        return house->executions.start(house->who, workspace, request);
+    }
+    ExecutionView run(const std::string& context, const std::string& code) const {
+        const auto execution = start(context, code);
+        REQUIRE(house->settleUntil([&] { return execution->finished(); }));
+        return execution->view();
+    }
+    /// The server is killed and started again.
+    void restart() {
+        house.reset();
+        house = std::make_unique<House>(ground);
+        house->recover();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a context keeps its variables and tells what it runs", "[unit][controller]") {
+    Open open;
+    const ContextView made = open.make();
+    CHECK(isId(made.id, "cx_"));
+    CHECK(made.language == "python");
+    CHECK(made.workspace_id == open.workspace);
+    CHECK(open.run(made.id, "set x 41").status == ExecutionStatus::Ok);
+    const ExecutionView view = open.run(made.id, "get x");
+    CHECK(view.stdout_bytes == "41\n");
+    CHECK(view.interpreter == "context");
+    CHECK(view.context == made.id);
+    CHECK(view.context_kept == true);
+    CHECK(open.house->contexts.list(open.house->who, open.workspace).size() == 1);
+    CHECK(open.house->contexts.get(open.house->who, made.id).running.empty());
+}
+
+TEST_CASE("a busy context refuses at once and an interrupt keeps its state", "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const std::string id = open.make().id;
+    CHECK(codeOf([&] { house.contexts.interrupt(house.who, id); }) == ErrorCode::Conflict);
+    const auto execution = open.start(id, "set x 1\nsleep 1000");
+    CHECK(house.contexts.get(house.who, id).running == execution->id());
+    CHECK(codeOf([&] { open.start(id, "get x"); }) == ErrorCode::Conflict);
+    house.contexts.interrupt(house.who, id);
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status == ExecutionStatus::Failed);
+    CHECK(execution->view().error->at("name") == "KeyboardInterrupt");
+    CHECK(execution->view().context_kept == true);
+    CHECK(open.run(id, "get x").stdout_bytes == "1\n");
+}
+
+TEST_CASE("a restart empties a context and leaves it usable", "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const std::string id = open.make().id;
+    open.run(id, "set x 1");
+    const auto execution = open.start(id, "sleep 1000");
+    house.contexts.restart(house.who, id);
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status == ExecutionStatus::Killed);
+    CHECK(open.run(id, "get x").error->at("name") == "NameError");
+}
+
+TEST_CASE("a context that dies with its execution is gone", "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const std::string id = open.make().id;
+    const auto execution = open.start(id, "stubborn 900000000", 1s);
+    REQUIRE(house.settleUntil([&] { return house.contexts.get(house.who, id).running != ""; }));
+    REQUIRE(eventually([&] {
+        open.ground.manual.advance(1s);
+        house.loop.settle();
+        return execution->finished();
+    }));
+    CHECK(execution->view().status == ExecutionStatus::Timeout);
+    CHECK(execution->view().context_kept == false);
+    CHECK(codeOf([&] { open.start(id, "get x"); }) == ErrorCode::Gone);
+    CHECK(codeOf([&] { house.contexts.get(house.who, id); }) == ErrorCode::Gone);
+    house.contexts.remove(house.who, id);  // idempotent
+}
+
+TEST_CASE("a context ends once, belongs to its tenant, and dies with its workspace",
+          "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const std::string first = open.make().id;
+    const std::string second = open.make().id;
+    const Principal other{"other", Role::Admin, ""};
+    CHECK(codeOf([&] { house.contexts.get(other, first); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { house.contexts.remove(other, first); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { house.contexts.list(other, open.workspace); }) == ErrorCode::NotFound);
+    house.contexts.remove(house.who, first);
+    house.contexts.remove(house.who, first);
+    CHECK(codeOf([&] { house.contexts.get(house.who, first); }) == ErrorCode::Gone);
+    CHECK(codeOf([&] { house.contexts.remove(house.who, newId("cx_")); }) == ErrorCode::NotFound);
+    house.workspaces.close(house.who, open.workspace);
+    CHECK(codeOf([&] { house.contexts.get(house.who, second); }) == ErrorCode::Gone);
+    house.contexts.remove(house.who, second);
+}
+
+TEST_CASE("a name and a key find the same context again", "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const ContextView made = open.make("main");
+    CHECK_FALSE(made.replayed);
+    CHECK(open.make("main").id == made.id);
+    CHECK(open.make("main").replayed);
+    CHECK(open.make("other").id != made.id);
+    ContextRequest request;
+    request.idempotency_key = "k";
+    request.fingerprint = "f";
+    const ContextView keyed = house.contexts.create(house.who, open.workspace, request);
+    CHECK(house.contexts.create(house.who, open.workspace, request).id == keyed.id);
+    request.fingerprint = "g";
+    CHECK(codeOf([&] { house.contexts.create(house.who, open.workspace, request); }) ==
+          ErrorCode::IdempotencyMismatch);
+    for (std::size_t i = 3; i < 8; ++i) open.make();
+    CHECK(codeOf([&] { open.make(); }) == ErrorCode::QuotaExceeded);
+    request = {};
+    request.language = "bash";
+    CHECK(codeOf([&] { house.contexts.create(house.who, open.workspace, request); }) ==
+          ErrorCode::Unsupported);
+    request.language = "cobol";
+    CHECK(codeOf([&] { house.contexts.create(house.who, open.workspace, request); }) ==
+          ErrorCode::InvalidArgument);
+}
+
+TEST_CASE("contexts and what they run survive the server", "[unit][controller]") {
+    Open open;
+    const ContextView made = open.make("main");
+    open.run(made.id, "set x 5");
+    const std::string running =
+        open.start(made.id, "result {\"main\":true,\"mime\":{\"text/plain\":\"7\"}}\nsleep 1000")
+            ->id();
+    open.restart();
+    House& house = *open.house;
+    const ContextView again = house.contexts.get(house.who, made.id);
+    CHECK(again.name == "main");
+    CHECK(again.created_at == made.created_at);
+    const auto execution = house.executions.find(house.who, running);
+    REQUIRE(house.settleUntil([&] { return execution->resultAt(0) != nullptr; }));
+    CHECK(house.contexts.get(house.who, made.id).running == running);
+    CHECK(execution->view().context == made.id);
+    house.contexts.interrupt(house.who, made.id);
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(open.run(made.id, "get x").stdout_bytes == "5\n");
+    open.ground.loseData();
+}
+
+TEST_CASE("results stand in order, bad ones are counted, and the journal keeps them",
+          "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const auto execution = open.start(
+        "",
+        "echo one\nresult {\"main\":false,\"mime\":{\"text/plain\":\"a\"}}\n"
+        "result {\"main\":false,\"mime\":{\"text/x-evil\":\"a\"}}\nresult not json\necho two\n"
+        "result {\"main\":true,\"mime\":{\"application/json\":{\"a\":[1]},\"text/plain\":\"b\"}}");
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    const auto check = [](const Execution& which) {
+        const ExecutionView view = which.view();
+        REQUIRE(view.results.size() == 2);
+        CHECK(view.dropped_results == 2);
+        CHECK(view.results[0]->behind == 4);
+        CHECK_FALSE(view.results[0]->main);
+        CHECK(view.results[1]->behind == 8);
+        CHECK(view.results[1]->main);
+        CHECK(view.results[1]->mime().at("application/json").at("a").at(0) == 1);
+        CHECK(view.stdout_bytes == "one\ntwo\n");
+        CHECK(which.resultAt(1) != nullptr);
+        CHECK(which.resultAt(2) == nullptr);
+        CHECK(view.interpreter == "zygote");
+        CHECK_FALSE(view.context);
+    };
+    check(*execution);
+    REQUIRE(
+        house.settleUntil([&] { return house.journal.execution(execution->id()).has_value(); }));
+    house.loop.settle();
+    const auto stored = house.executions.find(house.who, execution->id());
+    CHECK(stored != execution);
+    check(*stored);
+}
+
+TEST_CASE("results of very many small values are counted, not kept", "[unit][controller]") {
+    Open open;
+    House& house = *open.house;
+    const auto execution = std::dynamic_pointer_cast<LiveExecution>(open.start("", "sleep 1000"));
+    REQUIRE(execution);
+    std::string values = "1";
+    for (int i = 1; i < 90'000; ++i) values += ",1";
+    const std::string large = R"({"main":true,"mime":{"application/json":[)" + values + "]}}";
+    for (int i = 0; i < 4; ++i) execution->result(large);
+    execution->result(R"({"main":true,"mime":{"text/plain":"small"}})");
+    const ExecutionView view = execution->view();
+    REQUIRE(view.results.size() == 3);
+    CHECK(view.results[2]->mime().at("text/plain") == "small");
+    CHECK(view.dropped_results == 2);
+    house.executions.kill(house.who, execution->id());
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+}
+
+TEST_CASE("only what can be shown is a result", "[unit][controller]") {
+    const auto good = [](const char* text) { return readResult(text, 0) != nullptr; };
+    CHECK(good(R"({"main":true,"mime":{"text/plain":"1"}})"));
+    CHECK(good(R"({"main":false,"mime":{"image/png":"aGk=","text/plain":"<Figure>"}})"));
+    CHECK(good(R"({"main":true,"mime":{"application/vnd.vegalite.v5+json":{"a":1}}})"));
+    CHECK_FALSE(good(R"({"mime":{"text/plain":"1"}})"));
+    CHECK_FALSE(good(R"({"main":true,"mime":{}})"));
+    CHECK_FALSE(good(R"({"main":true,"mime":{"text/plain":1}})"));
+    CHECK_FALSE(good(R"({"main":true,"mime":{"image/png":"not base64!"}})"));
+    CHECK_FALSE(good(R"({"main":true,"mime":{"text/plain; x":"1"}})"));
+    CHECK_FALSE(good(R"({"main":true,"mime":{"application/vnd.+json":1}})"));
+    CHECK_FALSE(good(R"({"main":true,"mime":{"application/vnd.a b+json":1}})"));
+    CHECK_FALSE(good(R"({"main":true,"mime":{"text/plain":"1"},"more":1})"));
+    CHECK_FALSE(good(R"([1])"));
+    const std::string deep = std::string(40, '[') + std::string(40, ']');
+    CHECK_FALSE(good((R"({"main":true,"mime":{"application/json":)" + deep + "}}").c_str()));
+}
+
+TEST_CASE("no context is made while its tenant's records wait for the disk", "[unit][controller]") {
+    Ground ground;
+    House house(ground, {}, {.pending = 1U << 20U});
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    const std::string workspace = house.workspaces.create(house.who, House::request()).id;
+    const auto pages = [&](const char* most) {
+        house.journal.writeNow([&](Database& database) {
+            database.execute((std::string("PRAGMA max_page_count = ") + most).c_str());
+        });
+    };
+    pages("1");
+    for (int i = 0; i < 300; ++i) {
+        house.journal.record(ContextRecord{"cx_" + std::to_string(i), workspace, house.who.tenant,
+                                           "python", "", std::string(4000, 'x'), "f", 1000, 2000,
+                                           "deleted"});
+    }
+    const std::size_t before = house.contexts.list(house.who, workspace).size();
+    CHECK(codeOf([&] { house.contexts.create(house.who, workspace, {}); }) ==
+          ErrorCode::Unavailable);
+    CHECK(house.contexts.list(house.who, workspace).size() == before);
+    pages("1000000");
+    CHECK(eventually(
+        [&] { return !codeOf([&] { house.contexts.create(house.who, workspace, {}); }); }));
+}

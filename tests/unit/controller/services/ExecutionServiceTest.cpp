@@ -1,0 +1,344 @@
+#include "controller/services/ExecutionService.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+ExecutionRequest command(const std::string& line) {
+    ExecutionRequest request;
+    request.command = line;
+    return request;
+}
+
+struct Open : Ground {
+    House house{*this};
+    std::string workspace;
+
+    Open() {
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+        workspace = house.workspaces.create(house.who, House::request()).id;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("an execution ends with its output and is found again from disk", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto execution = house.executions.start(house.who, open.workspace, command("echo a b"));
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().stdout_bytes == "a b\n");
+    CHECK(execution->view().status == ExecutionStatus::Ok);
+    CHECK(execution->view().exit_code == 0);
+    REQUIRE(
+        house.settleUntil([&] { return house.journal.execution(execution->id()).has_value(); }));
+    house.loop.settle();
+    CHECK(house.executions.find(house.who, execution->id())->view().stdout_bytes == "a b\n");
+    CHECK(house.executions.list(house.who, open.workspace).size() == 1);
+    const Principal other{"other", Role::Operator, ""};
+    CHECK(codeOf([&] { house.executions.find(other, execution->id()); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { house.executions.signal(house.who, execution->id(), "TERM"); }) ==
+          ErrorCode::Conflict);
+}
+
+TEST_CASE("the same key runs once", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("exit 3");
+    request.idempotency_key = "k";
+    request.fingerprint = "f";
+    const auto first = house.executions.start(house.who, open.workspace, request);
+    REQUIRE(house.settleUntil([&] { return first->finished(); }));
+    CHECK(house.executions.start(house.who, open.workspace, request)->id() == first->id());
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(first->id()).has_value(); }));
+    CHECK(house.executions.start(house.who, open.workspace, request)->view().exit_code == 3);
+    request.fingerprint = "g";
+    CHECK(codeOf([&] { house.executions.start(house.who, open.workspace, request); }) ==
+          ErrorCode::IdempotencyMismatch);
+}
+
+TEST_CASE("a running execution keeps its workspace and takes input", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("cat");
+    request.stdin_open = true;
+    const auto execution = house.executions.start(house.who, open.workspace, request);
+    CHECK_FALSE(house.workspaces.get(house.who, open.workspace).idle_expires_at);
+    house.executions.writeStdin(house.who, execution->id(), "input", false);
+    house.executions.writeStdin(house.who, execution->id(), "", true);
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().stdout_bytes == "input");
+    CHECK(house.settleUntil([&] {
+        return house.workspaces.get(house.who, open.workspace).idle_expires_at.has_value();
+    }));
+}
+
+TEST_CASE("input that comes with an execution is read when it likes, and its start does not wait",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("sleep 100");
+    request.stdin_bytes = std::string(1U << 20U, 'x');
+    const auto deaf = house.executions.start(house.who, open.workspace, request);
+    CHECK_FALSE(deaf->finished());
+    request.command = "cat";
+    const auto reader = house.executions.start(house.who, open.workspace, request);
+    REQUIRE(house.settleUntil([&] { return reader->finished(); }));
+    CHECK(reader->viewUpTo(0).output_end == 1U << 20U);
+    CHECK_FALSE(deaf->finished());
+    house.executions.kill(house.who, deaf->id());
+    CHECK(house.settleUntil([&] { return deaf->finished(); }));
+}
+
+TEST_CASE("an execution too large for the agent leaves nothing", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("true");
+    for (int i = 0; i < 3; ++i) request.env["V" + std::to_string(i)] = std::string(100'000, 'x');
+    CHECK(codeOf([&] { house.executions.start(house.who, open.workspace, request); }) ==
+          ErrorCode::PayloadTooLarge);
+    house.loop.settle();
+    CHECK(house.executions.list(house.who, open.workspace).empty());
+    CHECK(house.workspaces.get(house.who, open.workspace).idle_expires_at);
+}
+
+TEST_CASE("a one shot's sandbox goes with its execution", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto execution =
+        house.executions.startOneShot(house.who, House::request(), command("echo once"));
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    const std::string workspace = execution->view().workspace_id;
+    REQUIRE(house.settleUntil([&] { return !house.table.find(workspace); }));
+    CHECK(house.executions.find(house.who, execution->id())->view().stdout_bytes == "once\n");
+    CHECK(house.table.all().size() == 1);
+}
+
+TEST_CASE("a second execution's end does not take a one shot's workspace", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto first =
+        house.executions.startOneShot(house.who, House::request(), command("sleep 9"));
+    const std::string workspace = first->view().workspace_id;
+    const auto second = house.executions.start(house.who, workspace, command("echo beside"));
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(second->id()).has_value(); }));
+    house.loop.settle();
+    CHECK(house.table.find(workspace));
+    CHECK(first->view().status == ExecutionStatus::Running);
+    house.executions.kill(house.who, first->id());
+    CHECK(house.settleUntil([&] { return !house.table.find(workspace); }));
+}
+
+TEST_CASE("an execution in a sandbox that dies is lost", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    open.runtime.kill(house.workspaces.get(house.who, open.workspace).sandbox_id);
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status != ExecutionStatus::Ok);
+    // Refused, or, where the loss is only just being noticed, lost like the first.
+    std::shared_ptr<Execution> late;
+    const auto refused =
+        codeOf([&] { late = house.executions.start(house.who, open.workspace, command("echo")); });
+    if (refused) return;
+    REQUIRE(house.settleUntil([&] { return late->finished(); }));
+    CHECK(late->view().status != ExecutionStatus::Ok);
+}
+
+TEST_CASE("what was lost to memory is told so, also when its sandbox is destroyed first",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto start = [&] {
+        return house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    };
+    const auto first = start();
+    const auto second = start();
+    const std::string sandbox = house.workspaces.get(house.who, open.workspace).sandbox_id;
+    open.runtime.oomKills(1);
+    open.runtime.kill(sandbox);
+    house.endings.lost(sandbox, "gone");
+    house.sandboxes.reconcile(sandbox);
+    REQUIRE_FALSE(open.runtime.find(sandbox));
+    REQUIRE(house.settleUntil([&] { return first->finished() && second->finished(); }));
+    CHECK(first->view().status == ExecutionStatus::Oom);
+    CHECK(second->view().status == ExecutionStatus::Oom);
+}
+
+TEST_CASE("an execution that was killed ends although its runtime cannot tell why",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    open.runtime.failUsage();
+    const auto execution = house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    house.executions.kill(house.who, execution->id());
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status == ExecutionStatus::Killed);
+    CHECK(house.workspaces.get(house.who, open.workspace).phase == WorkspacePhase::Active);
+}
+
+TEST_CASE("a one shot whose result a full disk refuses stays until it is durable",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    house.loop.settle();
+    house.journal.flush(5s);
+    house.journal.writeNow(
+        [](Database& database) { database.execute("PRAGMA max_page_count = 1"); });
+    const std::string long_text(200'000, 'x');
+    const auto execution =
+        house.executions.startOneShot(house.who, House::request(), command("echo " + long_text));
+    const std::string workspace = execution->view().workspace_id;
+    const auto failures = [&] {
+        const std::string text = house.metrics.render();
+        const std::string name = "\nhearth_journal_write_failures_total ";
+        return std::stoi(text.substr(text.find(name) + name.size()));
+    };
+    REQUIRE(house.settleUntil([&] { return execution->finished() && failures() > 3; }));
+    house.loop.settle();
+    for (int i = 0; i < 8; ++i) {
+        open.manual.advance(2min);
+        house.settler.endOverdue();
+        house.reclaimer.sweep();
+    }
+    CHECK(house.table.find(workspace));  // its sandbox still has the result, however long it idles
+    CHECK_FALSE(house.table.find(open.workspace));
+    CHECK(house.executions.find(house.who, execution->id())->view().stdout_bytes ==
+          long_text + "\n");
+    house.journal.writeNow(
+        [](Database& database) { database.execute("PRAGMA max_page_count = 1000000"); });
+    REQUIRE(house.settleUntil([&] { return !house.table.find(workspace); }));
+    REQUIRE(house.journal.execution(execution->id()));
+    CHECK(house.executions.find(house.who, execution->id())->view().stdout_bytes ==
+          long_text + "\n");
+}
+
+TEST_CASE("a result that was answered is on disk when its workspace has been closed",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    house.loop.start();
+    std::jthread time([&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) open.manual.advance(1us), std::this_thread::yield();
+    });
+    for (int i = 0; i < 10; ++i) {
+        const std::string id = house.workspaces.create(house.who, House::request()).id;
+        const auto execution = house.executions.start(house.who, id, command("echo kept"));
+        REQUIRE(execution->wait(5s));
+        house.workspaces.close(house.who, id);
+        CHECK(house.journal.hasExecution(execution->id()));
+    }
+    house.loop.stop();
+}
+
+TEST_CASE("while too much waits for the disk no new work is let in", "[unit][controller]") {
+    Ground ground;
+    House house(ground, {}, {.pending = 0});  // always too much
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    const auto refused = [&](const std::function<void()>& call) {
+        try {
+            call();
+        } catch (const Error& e) {
+            CHECK(e.retryAfter());
+            CHECK_FALSE(e.hint().empty());
+            return e.code() == ErrorCode::Unavailable;
+        }
+        return false;
+    };
+    CHECK(refused([&] { house.workspaces.create(house.who, House::request()); }));
+    CHECK(refused(
+        [&] { house.executions.startOneShot(house.who, House::request(), command("echo")); }));
+    CHECK(refused([&] { house.executions.start(house.who, "ws_1", command("echo")); }));
+    CHECK(house.warm.counts("p").ready == 2);  // it has cost no sandbox
+}
+
+TEST_CASE("what the running executions of a tenant may keep of output is bounded",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest large = command("sleep 99");
+    large.output_limit = 16U << 20U;
+    std::vector<std::string> ids;
+    for (int i = 0; i < 32; ++i)
+        ids.push_back(house.executions.start(house.who, open.workspace, large)->id());
+    const auto begin = [&] { house.executions.start(house.who, open.workspace, large); };
+    const Error refused = errorOf(begin);
+    CHECK(refused.code() == ErrorCode::RateLimited);
+    CHECK(refused.hint().starts_with("ask for less with outputLimitBytes"));
+    CHECK(codeOf([&] { house.executions.startOneShot(house.who, House::request(), large); }) ==
+          ErrorCode::RateLimited);
+    CHECK(house.table.all().size() == 1);  // it has cost no sandbox
+
+    const Principal other{"other", Role::User, ""};
+    const std::string theirs = house.workspaces.create(other, House::request()).id;
+    CHECK_NOTHROW(house.executions.start(other, theirs, large));
+
+    house.executions.signal(house.who, ids.front(), "KILL");
+    REQUIRE(house.settleUntil([&] { return !house.live.find(ids.front()); }));
+    CHECK_NOTHROW(begin());
+    CHECK(codeOf(begin) == ErrorCode::RateLimited);
+    for (const std::string& id : ids) {
+        if (id != ids.front()) house.executions.signal(house.who, id, "KILL");
+    }
+    REQUIRE(house.settleUntil([&] { return house.live.all().size() == 2; }));
+    house.workspaces.close(house.who, open.workspace);
+    REQUIRE(house.settleUntil([&] { return house.live.all().size() == 1; }));
+}
+
+TEST_CASE("what an execution was given counts, and so do its results", "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    std::shared_ptr<void> most =
+        house.live.kept().take(house.who.tenant, LiveExecutions::kMostOfTenant - (4U << 20U));
+    ExecutionRequest request = command("sleep 99");
+    request.output_limit = 1U << 10U;
+    request.stdin_bytes = std::string(4U << 20U, 'x');
+    const auto begin = [&] { return house.executions.start(house.who, open.workspace, request); };
+    CHECK(codeOf(begin) == ErrorCode::RateLimited);
+    CHECK(codeOf([&] { house.executions.startOneShot(house.who, House::request(), request); }) ==
+          ErrorCode::RateLimited);
+    CHECK(house.table.all().size() == 1);
+    request.stdin_bytes->resize(3U << 20U);
+    const auto running = std::dynamic_pointer_cast<LiveExecution>(begin());
+    REQUIRE(running);
+    const std::string large =
+        R"({"main":false,"mime":{"text/plain":")" + std::string(1U << 20U, 'y') + R"("}})";
+    running->result(large);
+    CHECK(running->view().result_count == 0);
+    CHECK(running->view().dropped_results == 1);
+    most.reset();
+    running->result(large);
+    CHECK(running->view().result_count == 1);
+    most = house.live.kept().takeAnyway(house.who.tenant, LiveExecutions::kMostOfTenant);
+    house.executions.signal(house.who, running->id(), "KILL");
+    REQUIRE(house.settleUntil([&] { return house.live.all().empty(); }));
+    most.reset();
+    most = house.live.kept().take(house.who.tenant, LiveExecutions::kMostOfTenant);
+    CHECK(most);  // all of it was given back
+}
+
+TEST_CASE("a runtime that does not answer about memory holds up nobody else's execution",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    house.loop.start();
+    const std::string other = house.workspaces.create(house.who, House::request()).id;
+    open.runtime.holdUsage();
+    const auto killed = house.executions.start(house.who, open.workspace, command("sleep 1000"));
+    house.executions.kill(house.who, killed->id());
+    // Nobody waits for it with wait(): the thread that reads all agents must see it.
+    const auto quick = house.executions.start(house.who, other, command("echo there"));
+    CHECK(eventually([&] { return quick->finished(); }));
+    CHECK(quick->view().stdout_bytes == "there\n");
+    CHECK_FALSE(killed->finished());
+    open.runtime.letUse();
+    CHECK(eventually([&] { return killed->finished(); }));
+    CHECK(killed->view().status == ExecutionStatus::Killed);
+    house.loop.stop();
+}

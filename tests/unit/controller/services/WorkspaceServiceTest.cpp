@@ -1,0 +1,134 @@
+#include "controller/services/WorkspaceService.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+
+namespace {
+
+const Principal kTenant{"red", Role::User, ""};
+const Principal kOther{"blue", Role::User, ""};
+const Principal kOperator{"ops", Role::Operator, ""};
+const Principal kAdmin{"ops", Role::Admin, ""};
+
+/// A workspace of tenant red that says something of itself, with an execution.
+struct Told : Ground {
+    House house{*this};
+    std::string workspace;
+    std::string execution;
+
+    Told() {
+        house.declare("p", smallSpec(2));
+        REQUIRE(house.filled("p", 2));
+        WorkspaceRequest request = House::request();
+        request.name = "merger-plan";
+        request.labels = {{"customer", "acme"}};
+        workspace = house.workspaces.create(kTenant, request).id;
+        ExecutionRequest run;
+        run.command = "echo confidential";
+        const auto started = house.executions.start(kTenant, workspace, run);
+        REQUIRE(house.settleUntil([&] { return started->finished(); }));
+        execution = started->id();
+    }
+};
+
+bool holdsSecret(const std::string& text) {
+    for (const char* secret : {"merger-plan", "customer", "acme", "confidential"}) {
+        if (text.find(secret) != std::string::npos) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("an operator sees id, pool and age of another tenant's workspace, not what it is for",
+          "[unit][controller]") {
+    Told told;
+    WorkspaceService& workspaces = told.house.workspaces;
+    for (const WorkspaceView& view :
+         {workspaces.get(kOperator, told.workspace), workspaces.list(kOperator, {}).items.at(0)}) {
+        CHECK(view.id == told.workspace);
+        CHECK(view.pool == "p");
+        CHECK(view.tenant == "red");
+        CHECK_FALSE(view.created_at.empty());
+        CHECK_FALSE(view.name);
+        CHECK(view.labels.empty());
+        CHECK(view.credentials.empty());
+    }
+    for (const Principal& who : {kTenant, kAdmin}) {
+        CHECK(workspaces.get(who, told.workspace).name == "merger-plan");
+        CHECK(workspaces.list(who, {}).items.at(0).labels.at("customer") == "acme");
+    }
+    CHECK(codeOf([&] { workspaces.get(kOther, told.workspace); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("labels of other tenants cannot be guessed by asking for them", "[unit][controller]") {
+    Told told;
+    ListQuery query;
+    query.labels = {{"customer", "acme"}};
+    CHECK(told.house.workspaces.list(kOperator, query).items.empty());
+    CHECK(told.house.workspaces.list(kAdmin, query).items.size() == 1);
+    CHECK(told.house.workspaces.list(kTenant, query).items.size() == 1);
+}
+
+TEST_CASE("executions are their tenant's and an admin's", "[unit][controller]") {
+    Told told;
+    ExecutionService& executions = told.house.executions;
+    for (const Principal& who : {kOperator, kOther}) {
+        CHECK(codeOf([&] { executions.find(who, told.execution); }) == ErrorCode::NotFound);
+        CHECK(codeOf([&] { executions.list(who, told.workspace); }) == ErrorCode::NotFound);
+        CHECK(codeOf([&] { executions.kill(who, told.execution); }) == ErrorCode::NotFound);
+    }
+    CHECK(executions.find(kAdmin, told.execution)->view().stdout_bytes == "confidential\n");
+    CHECK(executions.list(kAdmin, told.workspace).size() == 1);
+    const std::string empty = told.house.workspaces.create(kTenant, House::request()).id;
+    CHECK(executions.list(kAdmin, empty).empty());
+    CHECK(codeOf([&] { executions.list(kAdmin, "ws_unknown"); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("an operator ends another tenant's workspace and is told why it ended",
+          "[unit][controller]") {
+    Told told;
+    WorkspaceService& workspaces = told.house.workspaces;
+    CHECK(codeOf([&] { workspaces.close(kOther, told.workspace); }) == ErrorCode::NotFound);
+    CHECK(workspaces.get(kTenant, told.workspace).phase == WorkspacePhase::Active);
+    workspaces.close(kOperator, told.workspace);
+    REQUIRE(told.house.settleUntil([&] { return !told.house.table.find(told.workspace); }));
+    workspaces.close(kOperator, told.workspace);  // idempotent
+    for (const Principal& who : {kOperator, kTenant}) {
+        const Error gone = errorOf([&] { workspaces.get(who, told.workspace); });
+        CHECK(gone.code() == ErrorCode::Gone);
+        CHECK(gone.endedReason() == "deleted");
+    }
+    CHECK(codeOf([&] { workspaces.get(kOther, told.workspace); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("what an operator may not change stays the tenant's", "[unit][controller]") {
+    Told told;
+    WorkspaceService& workspaces = told.house.workspaces;
+    WorkspacePatch patch;
+    patch.labels.emplace()["x"] = "y";
+    CHECK(codeOf([&] { workspaces.patch(kOperator, told.workspace, patch); }) ==
+          ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.touch(kOperator, told.workspace); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.stat(kOperator, told.workspace, "f"); }) == ErrorCode::NotFound);
+    CHECK(codeOf([&] { workspaces.usage(kOperator, told.workspace); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("events tell operators of other tenants nothing that those said", "[unit][controller]") {
+    Told told;
+    told.house.workspaces.close(kTenant, told.workspace);
+    REQUIRE(told.house.settleUntil([&] { return !told.house.table.find(told.workspace); }));
+    bool created = false;
+    bool ended = false;
+    for (const Event& event : told.house.events.list(kOperator, {})) {
+        INFO(event.type << " " << event.message);
+        CHECK_FALSE(
+            holdsSecret(event.type + event.resource + event.pool + event.reason + event.message));
+        created = created || (event.type == "workspace.created" && event.tenant == "red");
+        ended = ended || (event.type == "workspace.reclaimed" && event.reason == "deleted");
+    }
+    CHECK(created);
+    CHECK(ended);
+}

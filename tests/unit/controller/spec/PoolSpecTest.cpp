@@ -1,0 +1,256 @@
+#include "controller/spec/PoolSpec.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+
+namespace {
+
+Json manifest() {
+    return {{"apiVersion", "hearth.dev/v1alpha1"},
+            {"kind", "SandboxPool"},
+            {"metadata", {{"name", "p"}}},
+            {"spec", {{"template", {{"image", "python"}}}}}};
+}
+
+/// Refused with `code` and, among others, a complaint about `pointer`.
+bool refused(const Json& document, ErrorCode code, const std::string& pointer) {
+    try {
+        parsePool(document);
+    } catch (const Error& e) {
+        if (e.code() != code) return false;
+        for (const FieldError& field : e.fields()) {
+            if (field.pointer == pointer) return true;
+        }
+    }
+    return false;
+}
+
+bool refusedWith(const std::string& pointer, const Json& value,
+                 ErrorCode code = ErrorCode::InvalidSpec) {
+    Json document = manifest();
+    document[Json::json_pointer(pointer)] = value;
+    return refused(document, code, pointer);
+}
+
+}  // namespace
+
+TEST_CASE("a manifest that names only an image gets every default", "[unit][controller]") {
+    const Pool pool = parsePool(manifest());
+    PoolSpec expected;
+    expected.image = "python";
+    CHECK(pool.name == "p");
+    CHECK(pool.spec == expected);
+    CHECK(pool.generation == 1);
+    CHECK_FALSE(pool.deleting);
+}
+
+TEST_CASE("the document of a pool reads back as the same pool", "[unit][controller]") {
+    PoolSpec spec;
+    spec.image = "node:22";
+    spec.allow_tags = true;
+    spec.limits = {1500, 1ULL << 30U, 64, 100'000'000, 3ULL << 20U};
+    spec.storage = pool::Storage::Memory;
+    spec.warm_min = 3;
+    spec.warm_max = 7;
+    spec.parallel_creates = 4;
+    spec.max_age = std::chrono::minutes(90);
+    spec.on_empty = OnEmpty::Fail;
+    spec.max_wait = std::chrono::milliseconds(1500);
+    spec.prewarm_packages = {"numpy==2.1", "pandas"};
+    spec.max_queue = 5;
+    spec.idle_timeout = std::chrono::seconds(0);
+    spec.max_lifetime = std::chrono::hours(1);
+    spec.silence_timeout = std::chrono::seconds(45);
+    spec.max_members = 9;
+    spec.per_tenant = 2;
+    const Pool pool = parsePool(poolDocument("n", spec));
+    CHECK(pool.spec == spec);
+    CHECK(poolDocument(pool.name, pool.spec) == poolDocument("n", spec));
+    CHECK(parsePool(poolDocument("d", parsePool(manifest()).spec)).spec ==
+          parsePool(manifest()).spec);
+}
+
+TEST_CASE("packages are named as an index has them, by nothing else", "[unit][controller]") {
+    Json document = manifest();
+    Json& prewarm = document["spec"]["template"]["prewarm"];
+    prewarm["packages"] = {"numpy==2.1", "pandas[excel]>=2,<3", "tomli; python_version < '3.11'"};
+    CHECK(parsePool(document).spec.prewarm_packages.size() == 3);
+    for (const char* wrong : {"", "-r x", "--index-url=http://x", "../x", "a @ file:///x", "a b",
+                              "git+https://x", "./x.whl"}) {
+        CAPTURE(wrong);
+        prewarm["packages"] = {"numpy", wrong};
+        const Error error = errorOf([&] { parsePool(document); });
+        REQUIRE(error.fields().size() == 1);
+        CHECK(error.fields()[0].pointer == "/spec/template/prewarm/packages/1");
+    }
+}
+
+TEST_CASE("what the server adds to a manifest may come back with it", "[unit][controller]") {
+    Json document = manifest();
+    document["metadata"]["generation"] = 4;
+    document["metadata"]["resourceVersion"] = 9;
+    document["metadata"]["createdAt"] = "2026-01-01T00:00:00.000Z";
+    document["status"] = {{"ready", 3}};
+    CHECK_NOTHROW(parsePool(document));
+}
+
+TEST_CASE("unknown fields are refused with their place and the names that exist",
+          "[unit][controller]") {
+    CHECK(refusedWith("/spec/warm/minimum", 1));
+    CHECK(refusedWith("/spec/template/resources/mem", "1Gi"));
+    CHECK(refusedWith("/metadata/labels", Json::object()));
+    CHECK(refusedWith("/extra", true));
+    Json document = manifest();
+    document["spec"]["limits"] = {{"tenants", 1}};
+    const Error error = errorOf([&] { parsePool(document); });
+    REQUIRE(error.fields().size() == 1);
+    CHECK(error.fields()[0].reason.find("members, perTenant") != std::string::npos);
+}
+
+TEST_CASE("wrong types and values out of range are refused one by one", "[unit][controller]") {
+    for (const Json& value :
+         {Json("3"), Json(-1), Json(1001), Json(1.5), Json(true), Json(1e300)}) {
+        CAPTURE(value.dump());
+        CHECK(refusedWith("/spec/warm/max", value));
+    }
+    CHECK(refusedWith("/spec/template/prewarm/packages", "numpy"));
+    CHECK(refusedWith("/spec/template/prewarm/packages", Json(std::vector<std::string>(101, "a"))));
+    CHECK(refusedWith("/spec/warm", 4));
+    CHECK(refusedWith("/spec", Json::array()));
+    CHECK(refusedWith("/spec/warm/parallelCreates", 0));
+    CHECK(refusedWith("/spec/warm/parallelCreates", 17));
+    CHECK(refusedWith("/spec/warm/maxAge", "soon"));
+    CHECK(refusedWith("/spec/warm/maxAge", 60));
+    CHECK(refusedWith("/spec/template/image", 7));
+    CHECK(refusedWith("/spec/template/image", ""));
+    CHECK(refusedWith("/spec/template/image", "../python"));
+    CHECK(refusedWith("/spec/template/image", "python:"));
+    CHECK(refusedWith("/spec/template/allowTags", "yes"));
+    CHECK(refusedWith("/spec/template/storage", "disk"));
+    CHECK(refusedWith("/spec/template/resources/cpu", "0"));
+    CHECK(refusedWith("/spec/template/resources/cpu", "lots"));
+    CHECK(refusedWith("/spec/template/resources/memory", "1Mi"));
+    CHECK(refusedWith("/spec/template/resources/memory", "2Pi"));
+    CHECK(refusedWith("/spec/template/resources/pids", 4));
+    CHECK(refusedWith("/spec/onEmpty/action", "Wait"));
+    CHECK(refusedWith("/spec/onEmpty/maxWait", "11m"));
+    for (const char* name : {"", "A", "-a", "a-", "a_b", "a/b"}) {
+        CHECK(refusedWith("/metadata/name", name));
+    }
+    CHECK(refusedWith("/metadata/name", std::string(64, 'a')));
+    CHECK(refusedWith("/kind", "Pool"));
+    CHECK(refusedWith("/apiVersion", "v1"));
+    CHECK(codeOf([] { parsePool(Json::array()); }) == ErrorCode::InvalidSpec);
+}
+
+TEST_CASE("limits that contradict each other are refused", "[unit][controller]") {
+    Json document = manifest();
+    document["spec"]["warm"] = {{"min", 5}, {"max", 4}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/warm/min"));
+    document = manifest();
+    document["spec"]["template"]["resources"] = {{"memory", "100Mi"}, {"tmp", "64Mi"}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/resources/tmp"));
+}
+
+TEST_CASE("all mistakes are told at once", "[unit][controller]") {
+    Json document = manifest();
+    document["spec"]["warm"] = {{"min", "x"}, {"maximum", 1}};
+    document["kind"] = "Other";
+    CHECK(errorOf([&] { parsePool(document); }).fields().size() == 3);
+}
+
+TEST_CASE("a network is None, Mirror, or Egress with what it may reach", "[unit][controller]") {
+    const auto invalid = ErrorCode::InvalidSpec;
+    CHECK(refusedWith("/spec/template/network/mode", "Internet", invalid));
+    Json document = manifest();
+    document["spec"]["template"]["network"] = {{"mode", "Egress"}};
+    CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer ==
+          "/spec/template/network/allow");
+    document["spec"]["template"]["network"] = {{"mode", "Mirror"}, {"allow", {"example.com"}}};
+    CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer ==
+          "/spec/template/network/allow");
+    document["spec"]["template"]["network"] = {
+        {"mode", "Egress"}, {"allow", {"example.com", "http://x", "10.0.0.0/8"}}};
+    CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer ==
+          "/spec/template/network/allow/1");
+    document["spec"]["template"]["network"]["allow"] = {"*.example.com:443", "203.0.113.0/24"};
+    const Pool pool = parsePool(document);
+    CHECK(pool.spec.network == broker::NetworkMode::Egress);
+    CHECK(pool.spec.network_allow.size() == 2);
+    CHECK(parsePool(poolDocument(pool.name, pool.spec)).spec == pool.spec);
+}
+
+TEST_CASE("how long a sandbox may be silent has a least", "[unit][controller]") {
+    Json document = manifest();
+    CHECK(parsePool(document).spec.silence_timeout == std::chrono::minutes(5));
+    for (const char* good : {"10s", "2h", "0s"}) {
+        document["spec"]["lifecycle"]["silenceTimeout"] = good;
+        CHECK_NOTHROW(parsePool(document));
+    }
+    CHECK(refusedWith("/spec/lifecycle/silenceTimeout", "9s", ErrorCode::InvalidSpec));
+    CHECK(refusedWith("/spec/lifecycle/silenceTimeout", 5, ErrorCode::InvalidSpec));
+}
+
+TEST_CASE("features of later versions are taken at their default only", "[unit][controller]") {
+    const auto unsupported = ErrorCode::Unsupported;
+    CHECK(refusedWith("/spec/template/gpu/count", 1, unsupported));
+    CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", unsupported));
+    CHECK(refusedWith("/spec/sizing/mode", "Predictive", unsupported));
+    CHECK(refusedWith("/spec/schedules", Json::array({"x"}), unsupported));
+    CHECK(refusedWith("/spec/lifecycle/onIdle", "Pause", unsupported));
+    Json document = manifest();
+    document["spec"]["template"]["gpu"] = {{"count", 0}};
+    document["spec"]["sizing"] = {{"mode", "Static"}};
+    CHECK_NOTHROW(parsePool(document));
+    // Together with a plain mistake the manifest is simply not valid.
+    document["spec"]["template"]["gpu"]["count"] = 2;
+    document["spec"]["warm"] = {{"min", "x"}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/count"));
+}
+
+TEST_CASE("a tag is an image only where the pool allows it", "[unit][controller]") {
+    const std::string digest = "@sha256:" + std::string(64, 'a');
+    for (const std::string& image :
+         {std::string("python-3.9"), "python" + digest, "registry:5000/team/app:1" + digest}) {
+        INFO(image);
+        Json document = manifest();
+        document["spec"]["template"]["image"] = image;
+        CHECK(parsePool(document).spec.image == image);
+    }
+    for (const char* image : {"python:3.9-slim", "docker.io/library/python", "team/app:latest"}) {
+        INFO(image);
+        CHECK(refusedWith("/spec/template/image", image));
+        Json document = manifest();
+        document["spec"]["template"] = {{"image", image}, {"allowTags", true}};
+        CHECK(parsePool(document).spec.image == image);
+    }
+}
+
+TEST_CASE("prewarm is read, implied, refused with a pointer, and written back",
+          "[unit][controller]") {
+    Json document = manifest();
+    Json& prewarm = document["spec"]["template"]["prewarm"];
+    prewarm = {{"imports", {"numpy", "matplotlib.pyplot"}}, {"command", {"sh", "-c", "true"}}};
+    const PoolSpec spec = parsePool(document).spec;
+    CHECK(spec.prewarm_languages == std::vector<std::string>{"python"});
+    CHECK(spec.prewarm_imports.size() == 2);
+    CHECK(spec.prewarm_command.size() == 3);
+    CHECK(spec.prewarm_timeout == std::chrono::seconds(60));
+    CHECK(parsePool(poolDocument("p", spec)).spec == spec);
+    const std::string at = "/spec/template/prewarm";
+    for (const char* bad : {"", "1a", "a..b", "a b", "os;x", "a.", "-m"}) {
+        INFO(bad);
+        prewarm = {{"imports", {bad}}};
+        CHECK(refused(document, ErrorCode::InvalidSpec, at + "/imports/0"));
+    }
+    CHECK(refusedWith(at + "/imports", "numpy"));
+    CHECK(refusedWith(at + "/timeout", "0s"));
+    prewarm = {{"languages", {"node"}}, {"imports", {"numpy"}}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/imports"));
+    prewarm = {{"languages", {"Python"}}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/languages/0"));
+    prewarm = {{"command", {""}}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, at + "/command/0"));
+}

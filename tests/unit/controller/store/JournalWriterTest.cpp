@@ -1,0 +1,167 @@
+#include <atomic>
+#include <map>
+
+#include "base/Error.h"
+#include "controller/store/Database.h"
+#include "controller/store/DiskReserve.h"
+#include "controller/store/JournalWriter.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A disk that the test fills and breaks. Items name themselves as they are written.
+class Disk {
+public:
+    JournalWriter::Commit commit() {
+        return [this](const std::vector<const JournalWriter::Item*>& items) { write(items); };
+    }
+    /// An item of `bytes`; `fault`: it fails by itself.
+    JournalWriter::Item item(const std::string& name, std::size_t bytes = 100, bool alone = false,
+                             bool fault = false) {
+        JournalWriter::Item item;
+        item.bytes = bytes;
+        item.alone = alone;
+        item.write = [this, name, bytes, fault](Database&) {
+            ++tries[name];
+            if (fault) throw std::runtime_error("a fault of the item's own");
+            if (bytes > room_for) throw Error(ErrorCode::DiskFull, "full");
+            round.push_back(name);
+        };
+        item.written = [this, name](bool durable) {
+            const std::lock_guard lock(mutex);
+            told[name] = durable;
+        };
+        return item;
+    }
+    std::vector<std::string> onDisk() {
+        const std::lock_guard lock(mutex);
+        return written;
+    }
+    std::optional<bool> durable(const std::string& name) {
+        const std::lock_guard lock(mutex);
+        const auto found = told.find(name);
+        return found == told.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    /// Of the largest item that the disk takes.
+    std::atomic<std::size_t> room_for{SIZE_MAX};
+    std::atomic<unsigned> failures{0};
+
+private:
+    void write(const std::vector<const JournalWriter::Item*>& items) {
+        round.clear();
+        try {
+            for (const JournalWriter::Item* each : items) each->write(database);
+        } catch (const std::exception&) {
+            ++failures;
+            throw;
+        }
+        const std::lock_guard lock(mutex);
+        written.insert(written.end(), round.begin(), round.end());
+    }
+
+    Database database{":memory:"};
+    std::vector<std::string> round;
+    std::map<std::string, int> tries;
+    std::mutex mutex;
+    std::vector<std::string> written;
+    std::map<std::string, bool> told;
+};
+
+struct Desk {
+    metrics::Log log{-1};
+    metrics::Metrics metrics;
+    Disk disk;
+};
+
+}  // namespace
+
+TEST_CASE("what a full disk does not take waits, in order, and is written when there is room",
+          "[unit][controller]") {
+    Desk desk;
+    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
+    desk.disk.room_for = 0;
+    std::vector<std::string> names;
+    for (int i = 0; i < 50; ++i) {
+        names.push_back("i" + std::to_string(i));
+        writer.add(desk.disk.item(names.back()));
+    }
+    CHECK(eventually([&] { return desk.disk.failures > 2; }));
+    CHECK(desk.disk.onDisk().empty());
+    CHECK(writer.pendingBytes() == 50 * 100);
+    CHECK_FALSE(desk.disk.durable("i0"));  // nobody is told that it failed
+    writer.flush(10s);                     // does not wait for a disk that refuses
+    desk.disk.room_for = SIZE_MAX;
+    CHECK(eventually([&] { return desk.disk.durable("i49").has_value(); }));
+    CHECK(desk.disk.onDisk() == names);
+    CHECK(desk.disk.durable("i0") == true);
+    CHECK(eventually([&] { return writer.pendingBytes() == 0; }));
+}
+
+TEST_CASE("an item that fails by itself is tried a few times and takes no other with it",
+          "[unit][controller]") {
+    Desk desk;
+    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
+    writer.add(desk.disk.item("before"));
+    writer.add(desk.disk.item("faulty", 100, false, true));
+    writer.add(desk.disk.item("behind"));
+    CHECK(eventually([&] { return desk.disk.durable("behind").has_value(); }));
+    CHECK(desk.disk.onDisk() == std::vector<std::string>{"before", "behind"});
+    CHECK(desk.disk.durable("faulty") == false);
+    CHECK(desk.metrics.render().find("\nhearth_journal_records_lost_total 1\n") !=
+          std::string::npos);
+}
+
+TEST_CASE("a large item that depends on no other is overtaken by what the disk still takes",
+          "[unit][controller]") {
+    Desk desk;
+    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
+    desk.disk.room_for = 1000;
+    writer.add(desk.disk.item("large", 5000, true));
+    writer.add(desk.disk.item("small"));
+    CHECK(eventually([&] { return desk.disk.durable("small") == true; }));
+    writer.flush(10s);
+    writer.add(desk.disk.item("later"));
+    CHECK(eventually([&] { return desk.disk.durable("later") == true; }));
+    CHECK_FALSE(desk.disk.durable("large"));
+    CHECK(writer.pendingBytes() == 5000);
+    desk.disk.room_for = SIZE_MAX;
+    CHECK(eventually([&] { return desk.disk.durable("large") == true; }));
+}
+
+TEST_CASE("a large item is not even tried while the disk has only its reserve left",
+          "[unit][controller]") {
+    Desk desk;
+    std::atomic<std::uint64_t> free{50};
+    const DiskReserve reserve([&] { return DiskSpace{1000, free.load()}; }, 100);
+    JournalWriter writer(desk.disk.commit(), &reserve, desk.log, &desk.metrics);
+    writer.add(desk.disk.item("large", 1U << 20U, true));
+    writer.add(desk.disk.item("small"));
+    CHECK(eventually([&] { return desk.disk.durable("small") == true; }));
+    CHECK(desk.disk.failures == 0);
+    CHECK_FALSE(desk.disk.durable("large"));
+    free = 500;
+    CHECK(eventually([&] { return desk.disk.durable("large") == true; }));
+    CHECK(desk.disk.failures == 0);
+}
+
+TEST_CASE("at its end a writer tries once more, then says what it gives up", "[unit][controller]") {
+    Desk desk;
+    {
+        JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
+        desk.disk.room_for = 50;
+        writer.add(desk.disk.item("refused"));
+        writer.add(desk.disk.item("large", 5000, true));
+        writer.add(desk.disk.item("tiny", 10));
+        CHECK(eventually([&] { return desk.disk.failures > 2; }));
+        desk.disk.room_for = 1000;
+    }
+    CHECK(desk.disk.durable("refused") == true);
+    CHECK(desk.disk.durable("tiny") == true);
+    CHECK(desk.disk.durable("large") == false);
+}

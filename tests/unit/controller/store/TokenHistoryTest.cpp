@@ -1,0 +1,52 @@
+#include "controller/store/TokenHistory.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+
+TEST_CASE("that there was a token is remembered across restarts", "[unit][controller]") {
+    const TempDir dir;
+    const std::string path = dir.file("had-tokens");
+    {
+        TokenHistory history(path, false);
+        CHECK_FALSE(history.had());
+        history.settle();
+        CHECK_FALSE(history.had());
+    }
+    {
+        // The database was lost, the answer was not.
+        TokenHistory history(path, true);
+        CHECK_FALSE(history.had());
+        history.remember();
+        CHECK(history.had());
+    }
+    TokenHistory history(path, false);
+    CHECK(history.had());
+    history.settle();  // takes nothing back
+    CHECK(TokenHistory(path, false).had());
+    const auto mode = std::filesystem::status(path).permissions();
+    CHECK((mode & std::filesystem::perms::others_read) == std::filesystem::perms::none);
+}
+
+TEST_CASE("what is not known for sure counts as a yes", "[unit][controller]") {
+    const TempDir dir;
+    CHECK(TokenHistory(dir.file("doubtful"), true).had());
+    CHECK(TokenHistory(dir.file("doubtful"), false).had());  // and is written down
+    for (const std::string text : {"", "n", "garbage", "no"}) {
+        INFO(text);
+        writeText(dir.file("damaged"), text);
+        CHECK(TokenHistory(dir.file("damaged"), false).had());
+    }
+    std::filesystem::create_directory(dir.file("folder"));
+    CHECK(TokenHistory(dir.file("folder"), false).had());
+}
+
+TEST_CASE("what cannot be remembered is told", "[unit][controller]") {
+    const TempDir dir;
+    TokenHistory history(dir.file("none/had-tokens"), false);
+    CHECK_THROWS_AS(history.remember(), std::system_error);
+    CHECK_FALSE(history.had());
+    history.settle();  // no reason to refuse to start
+    CHECK_FALSE(history.had());
+}

@@ -1,0 +1,194 @@
+#include "base/Digest.h"
+#include "controller/contract/RoleName.h"
+#include "controller/store/TokenStore.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+
+namespace {
+
+struct Desk {
+    TempDir dir;
+    ManualClock clock;
+    metrics::Log log{-1};
+    Journal journal{dir.file("hearth.db"), clock, log};
+    TokenHistory history{dir.file("had-tokens"), false};
+
+    /// As after a start whose database was lost; the history is read again.
+    struct Lost {
+        Journal journal;
+        TokenHistory history;
+    };
+    Lost lost() { return {{dir.file("anew.db"), clock, log}, {dir.file("had-tokens"), true}}; }
+};
+
+const Principal kAdmin{"default", Role::Admin, ""};
+
+}  // namespace
+
+TEST_CASE("a token made is known, now and after a restart, and kept as a hash only",
+          "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    CHECK_FALSE(store.configured());
+    CHECK_FALSE(store.authenticate(""));
+    const auto [view, token] = store.create(kAdmin, "ci", "team-a", Role::Operator, {});
+    CHECK(store.configured());
+    const auto who = store.authenticate(token);
+    REQUIRE(who);
+    CHECK(who->tenant == "team-a");
+    CHECK(who->role == Role::Operator);
+    CHECK(who->token_id == view.id);
+    const TokenStore again(desk.journal, desk.history, {}, desk.clock);
+    REQUIRE(again.authenticate(token));
+    CHECK(again.authenticate(token)->role == Role::Operator);
+    CHECK_FALSE(again.authenticate(token + "x"));
+    CHECK_FALSE(again.authenticate(token.substr(0, token.size() - 1)));
+    for (const char* suffix : {"", "-wal"}) {
+        CHECK(readText(desk.dir.file(std::string("hearth.db") + suffix)).find(token) ==
+              std::string::npos);
+    }
+}
+
+TEST_CASE("an expired token is nobody", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    const auto [view, token] = store.create(kAdmin, "short", "t", Role::User, 60);
+    CHECK(view.expires_at);
+    desk.clock.advance(std::chrono::seconds(59));
+    CHECK(store.authenticate(token));
+    desk.clock.advance(std::chrono::seconds(1));
+    CHECK_FALSE(store.authenticate(token));
+    CHECK_FALSE(TokenStore(desk.journal, desk.history, {}, desk.clock).authenticate(token));
+}
+
+TEST_CASE("a token removed is nobody at once and for good", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    const auto [view, token] = store.create(kAdmin, "x", "t", Role::User, {});
+    store.remove(kAdmin, view.id);
+    CHECK_FALSE(store.authenticate(token));
+    CHECK_FALSE(TokenStore(desk.journal, desk.history, {}, desk.clock).authenticate(token));
+    CHECK(codeOf([&] { store.remove(kAdmin, view.id); }) == ErrorCode::NotFound);
+}
+
+TEST_CASE("configured tokens work and cannot be removed", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history,
+                     {{"ci", "team", Role::User, toHex(sha256("secret"))}}, desk.clock);
+    CHECK(store.configured());
+    REQUIRE(store.authenticate("secret"));
+    CHECK(store.authenticate("secret")->tenant == "team");
+    const auto views = store.list(kAdmin);
+    REQUIRE(views.size() == 1);
+    CHECK(views[0].source == TokenSource::Config);
+    CHECK(codeOf([&] { store.remove(kAdmin, views[0].id); }) == ErrorCode::Conflict);
+}
+
+TEST_CASE("only an admin sees or changes tokens, and tenants have names", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    for (const Role role : {Role::User, Role::Operator}) {
+        const Principal who{"t", role, ""};
+        CHECK(codeOf([&] { store.list(who); }) == ErrorCode::Forbidden);
+        CHECK(codeOf([&] { store.remove(who, "tk"); }) == ErrorCode::Forbidden);
+        CHECK(codeOf([&] { store.create(who, "n", "t", Role::User, {}); }) == ErrorCode::Forbidden);
+    }
+    for (const std::string& tenant :
+         {std::string(), std::string("a/b"), std::string("."), std::string(64, 'a')}) {
+        CHECK(codeOf([&] { store.create(kAdmin, "n", tenant, Role::User, {}); }) ==
+              ErrorCode::InvalidArgument);
+    }
+}
+
+TEST_CASE("roles have names and back", "[unit][controller]") {
+    for (const Role role : {Role::User, Role::Operator, Role::Admin}) {
+        CHECK(kRoles.find(kRoles.of(role)) == role);
+    }
+    CHECK_FALSE(kRoles.find("root"));
+    CHECK_FALSE(kRoles.find("Admin"));
+}
+
+TEST_CASE("an instance that never had a token is open, one that had and lost them is not",
+          "[unit][controller]") {
+    Desk desk;
+    {
+        TokenStore store(desk.journal, desk.history, {}, desk.clock);
+        CHECK(store.open());
+        store.create(kAdmin, "root", "default", Role::Admin, {});
+        CHECK_FALSE(store.open());
+    }
+    Desk::Lost lost = desk.lost();
+    CHECK_FALSE(TokenStore(lost.journal, lost.history, {}, desk.clock).configured());
+    CHECK_FALSE(TokenStore(lost.journal, lost.history, {}, desk.clock).open());
+    CHECK(TokenStore(lost.journal, lost.history, {}, desk.clock, true).open());
+}
+
+TEST_CASE("the flag opens nothing while there is a token", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock, true);
+    store.create(kAdmin, "root", "default", Role::Admin, 60);
+    CHECK_FALSE(store.open());
+    desk.clock.advance(std::chrono::seconds(61));
+    CHECK_FALSE(store.open());  // also when it has expired
+}
+
+TEST_CASE("tokens that leave the configuration leave a closed instance", "[unit][controller]") {
+    Desk desk;
+    {
+        const TokenStore store(desk.journal, desk.history,
+                               {{"ci", "team", Role::User, toHex(sha256("secret"))}}, desk.clock);
+    }
+    TokenHistory again(desk.dir.file("had-tokens"), false);
+    CHECK_FALSE(TokenStore(desk.journal, again, {}, desk.clock).open());
+    std::filesystem::remove(desk.dir.file("had-tokens"));
+    TokenHistory lost(desk.dir.file("had-tokens"), false);
+    CHECK_FALSE(TokenStore(desk.journal, lost, {}, desk.clock).open());  // the database knows it
+}
+
+TEST_CASE("no token is made where that it was cannot be remembered", "[unit][controller]") {
+    Desk desk;
+    const std::string folder = desk.dir.file("state");
+    std::filesystem::create_directory(folder);
+    TokenHistory history(folder + "/had-tokens", false);
+    TokenStore store(desk.journal, history, {}, desk.clock);
+    std::filesystem::remove_all(folder);
+    CHECK_THROWS_AS(store.create(kAdmin, "root", "default", Role::Admin, {}), std::system_error);
+    CHECK_FALSE(store.configured());
+    CHECK(TokenStore(desk.journal, desk.history, {}, desk.clock).list(kAdmin).empty());
+}
+
+TEST_CASE("the last token of an admin stays", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    const std::string first = store.create(kAdmin, "a", "t", Role::Admin, {}).first.id;
+    const std::string user = store.create(kAdmin, "u", "t", Role::User, {}).first.id;
+    const std::string brief = store.create(kAdmin, "b", "t", Role::Admin, 60).first.id;
+    desk.clock.advance(std::chrono::seconds(61));
+    const Error refused = errorOf([&] { store.remove(kAdmin, first); });
+    CHECK(refused.code() == ErrorCode::Conflict);
+    CHECK_FALSE(refused.hint().empty());
+    store.remove(kAdmin, brief);  // it has expired: nobody loses anything
+    store.remove(kAdmin, user);
+    const std::string second = store.create(kAdmin, "c", "t", Role::Admin, {}).first.id;
+    store.remove(kAdmin, first);
+    CHECK(codeOf([&] { store.remove(kAdmin, second); }) == ErrorCode::Conflict);
+}
+
+TEST_CASE("a revocation that cannot be written is told and revokes nothing", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    store.create(kAdmin, "root", "default", Role::Admin, {});
+    const auto [view, token] = store.create(kAdmin, "ci", "t", Role::User, {});
+    desk.journal.writeNow([](Database& database) {
+        database.execute(
+            "CREATE TRIGGER full BEFORE DELETE ON tokens BEGIN SELECT RAISE(ABORT, 'full'); END");
+    });
+    CHECK_THROWS(store.remove(kAdmin, view.id));
+    CHECK(store.authenticate(token));
+    desk.journal.writeNow([](Database& database) { database.execute("DROP TRIGGER full"); });
+    store.remove(kAdmin, view.id);
+    CHECK_FALSE(store.authenticate(token));
+}
