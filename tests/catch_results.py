@@ -7,7 +7,8 @@
 SUITE is a program without LABEL_ before its name; some of its cases may follow, with tabs between.
 
 Appends "pass|fail|skip STAGE NAME" for each test case to the file in HEARTH_TEST_RESULTS. A test
-says that this machine lacks what it needs with a line "SKIP why" on its standard output.
+says that this machine lacks what it needs with a line "SKIP why" on its standard output. A case that
+fails may be run again, once and alone (second_try.py).
 """
 
 import json
@@ -20,6 +21,7 @@ import time
 import xml.etree.ElementTree as xml
 
 import plan
+import second_try
 
 DEFAULT_TIMEOUT = 900
 SUFFIX = os.environ.get("HEARTH_TEST_SUFFIX", "")  # of each name: what a program that runs twice ran on
@@ -90,6 +92,20 @@ def run(command, timeout):
         return results + [("skip", why, "") for why in skips]
 
 
+def run_again(stage, command, timeout, results):
+    """The same results, but for cases that fail and then pass alone: those pass, and are reported."""
+    program = command[0]
+    again = []
+    for result, name, text in results:
+        alone = result == "fail" and name != os.path.basename(program) and second_try.allowed(stage)
+        if alone and all(kind == "pass" for kind, _, _ in run([program, only([name])], timeout)):
+            print(f"\nFAILED, THEN PASSED ALONE: {name}\n{text}\n", flush=True)
+            second_try.report(stage, " ".join(name.split()) + SUFFIX)
+            result = "pass"
+        again.append((result, name, text))
+    return again
+
+
 def main():
     stage, arguments = sys.argv[1], sys.argv[2:]
     if arguments[0] == "--ctest":
@@ -101,7 +117,7 @@ def main():
         lines.append(f"fail {stage} there is no test program\n")
     for command, timeout in programs:
         started = time.monotonic()
-        results = run(command, timeout)
+        results = run_again(stage, command, timeout, run(command, timeout))
         suite = os.path.basename(command[0]).removeprefix("unit_").removesuffix("_tests") + SUFFIX.strip().replace(" ", "")
         plan.note_time(stage, suite, time.monotonic() - started, [each for each in command[1:] if each.startswith('"')])
         count = {kind: sum(1 for result, _, _ in results if result == kind)

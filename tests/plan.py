@@ -55,6 +55,7 @@ FILES = [
     (r"^tests/CMakeLists\.txt$", "unit kernel"),
     (r"^tests/(kernel|crash|security)/", r"\1"),
     (r"^tests/server/harness\.py$", "kernel server crash security"),
+    (r"^tests/second_try\.py$", "unit server/start"),
     (r"^tests/server/mcp/conformance/", "server/conformance"),
     (r"^tests/server/mcp/", "server/mcp/clients"),
     (r"^tests/server/run$", "server"),
