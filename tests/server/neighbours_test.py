@@ -362,7 +362,9 @@ def agent_out_of_memory():
                 for each in (hungry, "sleep 60")]
         wait_for("its start", lambda: s.get(f"/v1/workspaces/{w}/files/started").status == 200)
         # Stopped, it neither raises anybody's score nor hears of the end. Then it goes itself, as the next that the kernel takes.
-        [agent] = [pid for pid in pids() if is_agent(pid, s.instance) and os.path.exists(inside(pid, "started"))]
+        def agents():  # what it forks is called as it is, until it begins to run something
+            return [pid for pid in pids() if is_agent(pid, s.instance) and os.path.exists(inside(pid, "started"))]
+        agent = wait_for("one agent", lambda: (found := agents()) and len(found) == 1 and found[0])
         os.kill(agent, signal.SIGSTOP)
         os.close(os.open(inside(agent, "go"), os.O_CREAT))
         wait_for("the kernel's kill", lambda: any(parent(pid) == agent and state(pid) == "Z" for pid in pids()), 60)
