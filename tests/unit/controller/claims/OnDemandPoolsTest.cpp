@@ -232,7 +232,7 @@ TEST_CASE("claims for images, one after the other, do not stop the collection of
     CHECK((!house.specs.find(unused) || house.specs.find(unused)->deleting));
     REQUIRE(eventually([&] {
         ground.manual.advance(200ms);
-        return ground.runtime.fetches() == 3;
+        return ground.runtime.fetches() >= 3;  // more where minutes pass in this loop
     }));
     house.on_demand.stop();
     house.queue.close(Error(ErrorCode::Unavailable, "over"));
