@@ -182,10 +182,11 @@ private:
         plane_.loop.start();
         looping_ = true;
         plane_.reclaimer.start();
+        doorway_.open();  // workspaces of before wait for no image
         prepareImages();
         if (ending()) return;
         started_at_ = clock_.now();
-        doorway_.open();
+        prepared_ = true;
         greet();
     }
 
@@ -218,8 +219,8 @@ private:
 
     bool ending() const { return signals_.ended().stop_requested(); }
 
-    /// Nobody is asked to wait for a sandbox while an image is unpacked for the first time. One
-    /// that cannot be prepared leaves its pool Degraded, which tells why.
+    /// Not ready while an image is unpacked for the first time. One that cannot be prepared leaves
+    /// its pool Degraded, which says why.
     void prepareImages() {
         for (const controller::PoolPtr& pool : plane_.specs.all()) {
             if (!pool->refused.empty() || !pool->on_demand.empty()) continue;
@@ -270,7 +271,7 @@ private:
     /// Degraded, and the others serve.
     std::pair<bool, std::string> ready() {
         if (stopping_) return {false, "stopping"};
-        if (!doorway_.isOpen()) return {false, doorway_.doing()};
+        if (!prepared_) return {false, doorway_.doing()};
         if (plane_.pool_reconciler.drained()) {
             return {false, "drained; the pools stay empty until the server is started again"};
         }
@@ -384,7 +385,8 @@ private:
     std::atomic<bool> warmed_up_{false};
     std::atomic<bool> launcher_died_{false};
     bool looping_ = false;
-    TimePoint started_at_{};
+    TimePoint started_at_{};  ///< set before prepared_
+    std::atomic<bool> prepared_{false};
     agent::Poller poller_;  ///< first: also the journal's callbacks hold clients of agents
     controller::DatabaseFile database_;
     controller::TokenHistory token_history_;

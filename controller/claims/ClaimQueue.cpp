@@ -186,6 +186,16 @@ pool::Member ClaimQueue::settle(const Pool& pool, const Claimant& claimant, Wait
     refuse(pool, line == lines_.end() ? 0 : line->second.waiters.size(), waiter.displaced);
 }
 
+void ClaimQueue::giveBack(const pool::Member& member) {
+    std::vector<WaiterPtr> served;
+    {
+        const std::lock_guard lock(mutex_);
+        if (warm_.giveBack(member.id)) served = serve(member.pool);
+    }
+    tell(served);
+    work_.add({WorkKind::Pool, member.pool});
+}
+
 void ClaimQueue::leave(const WaiterPtr& waiter) {
     std::vector<WaiterPtr> served;
     {

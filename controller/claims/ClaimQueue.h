@@ -50,6 +50,8 @@ public:
     /// PoolExhausted (also where others displaced it), PoolDegraded, RateLimited (as many of the
     /// tenant's wait as may), Unavailable (as many in all; shutting down; taken back); MustWait.
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
+    /// What acquire() gave was not used: the next in line gets it.
+    void giveBack(const pool::Member& member);
     /// A sandbox of the pool has become ready.
     void offer(const std::string& pool);
     /// The pool has gone, and with it what is known of its line.

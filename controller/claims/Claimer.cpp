@@ -7,6 +7,7 @@
 #include "base/Error.h"
 #include "base/JsonText.h"
 #include "controller/claims/ClaimWait.h"
+#include "controller/claims/PoolChooser.h"
 #include "controller/contract/RequestLimits.h"
 #include "controller/workspaces/AgentErrors.h"
 #include "controller/workspaces/BindNote.h"
@@ -207,6 +208,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
             const pool::Member member = supply_.claims.acquire(
                 *wanted.pool,
                 {wanted.workspace_id, wanted.tenant, wanted.request->patience, wanted.tell_why});
+            requireLanguage(*wanted.request, member);
             const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
             const TimePoint picked = history_.clock.now();
             const std::shared_ptr<Workspace> workspace =
@@ -260,6 +262,15 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
                                toSeconds(history_.clock.now() - begin));
         throw;
     }
+}
+
+void Claimer::requireLanguage(const WorkspaceRequest& request, const pool::Member& member) {
+    if (!request.language) return;
+    const std::vector<std::string>& known = member.agent->hello().languages;
+    if (std::find(known.begin(), known.end(), *request.language) != known.end()) return;
+    supply_.claims.giveBack(member);
+    throw noLanguage("pool " + member.pool + " has", *request.language,
+                     {known.begin(), known.end()});
 }
 
 std::shared_ptr<Workspace> Claimer::bind(const Wanted& wanted, const Binding& binding,

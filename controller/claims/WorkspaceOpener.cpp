@@ -87,13 +87,6 @@ Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequ
     }
     const std::shared_ptr<Workspace>& workspace = claimed.workspace;
     try {
-        if (request.language) {
-            const std::vector<std::string> known = workspace->agent()->hello().languages;
-            if (std::find(known.begin(), known.end(), *request.language) == known.end()) {
-                throw noLanguage("pool " + workspace->facts().pool + " has", *request.language,
-                                 {known.begin(), known.end()});
-            }
-        }
         for (const InlineFile& file : request.files) {
             std::string_view left = file.bytes;
             access_.ask(workspace, file.path, [&] {

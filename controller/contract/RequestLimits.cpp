@@ -1,8 +1,12 @@
 #include "controller/contract/RequestLimits.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "base/Error.h"
+#include "pool/agent/protocol/Frame.h"
+#include "pool/agent/protocol/WorkspacePath.h"
 #include "pool/image/Reference.h"
 
 namespace hearth::controller {
@@ -10,6 +14,8 @@ namespace {
 
 constexpr std::size_t kMostVariables = 128;
 constexpr std::size_t kMostFaults = 20;
+/// Of what an agent is told of an execution, for what is not the client's.
+constexpr std::size_t kRoomForRest = 8U << 10U;
 
 bool isLetter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -43,6 +49,41 @@ void checkVariables(const std::map<std::string, std::string>& variables, const s
     }
 }
 
+/// Paths that the agent takes, none of which needs a directory where another is a file.
+void checkFiles(const std::vector<InlineFile>& files, std::vector<FieldError>& faults) {
+    std::set<std::string> names;
+    std::set<std::string> folders;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const std::string pointer = "/files/" + std::to_string(i) + "/path";
+        const std::optional<std::string> path = agent::workspacePath(files[i].path);
+        if (!path || path->empty()) {
+            faults.push_back({pointer, "must name a file in the workspace, as src/main.py"});
+            continue;
+        }
+        bool clashes = folders.contains(*path);
+        for (std::size_t at = path->find('/'); at != std::string::npos;
+             at = path->find('/', at + 1)) {
+            const std::string folder = path->substr(0, at);
+            clashes = clashes || names.contains(folder);
+            folders.insert(folder);
+        }
+        names.insert(*path);
+        if (clashes) faults.push_back({pointer, "is a file and a directory at once"});
+    }
+}
+
+/// Throws the first as a sentence, and all of them as fields.
+void refuse(const std::string& what, const std::vector<FieldError>& faults) {
+    if (faults.empty()) return;
+    const FieldError& first = faults.front();
+    Error error(ErrorCode::InvalidArgument,
+                what + " is not valid: " + first.pointer + " " + first.reason);
+    for (std::size_t i = 0; i < std::min(faults.size(), kMostFaults); ++i) {
+        error.field(faults[i].pointer, faults[i].reason);
+    }
+    throw std::move(error);
+}
+
 }  // namespace
 
 bool isEnvName(std::string_view text) {
@@ -73,16 +114,37 @@ void checkRequest(const WorkspaceRequest& request) {
     if (request.image && !pool::image::isImage(*request.image)) {
         faults.push_back({"/image", pool::image::kImageRule});
     }
-    if (!faults.empty()) {
-        const FieldError& first = faults.front();
-        Error error(ErrorCode::InvalidArgument,
-                    "the workspace's request is not valid: " + first.pointer + " " + first.reason);
-        for (std::size_t i = 0; i < std::min(faults.size(), kMostFaults); ++i) {
-            error.field(faults[i].pointer, faults[i].reason);
-        }
-        throw std::move(error);
-    }
+    checkFiles(request.files, faults);
+    refuse("the workspace's request", faults);
     checkLabels(request.labels);
+}
+
+void checkRequest(const ExecutionRequest& request) {
+    std::vector<FieldError> faults;
+    const int ways =
+        (request.argv.empty() ? 0 : 1) + (request.command ? 1 : 0) + (request.code ? 1 : 0);
+    if (ways != 1) {
+        faults.push_back({"", "needs exactly one of command, argv and code"});
+    } else if (request.command && request.command->empty()) {
+        faults.push_back({"/command", R"(must not be empty; write a shell command, as "ls -l")"});
+    } else if (!request.argv.empty() && request.argv.front().empty()) {
+        faults.push_back({"/argv/0", R"(must name a program, as in ["ls", "-l"])"});
+    }
+    refuse("the execution's request", faults);
+    const Json told{request.argv,
+                    request.command.value_or(""),
+                    request.code.value_or(""),
+                    request.cwd,
+                    request.env,
+                    request.packages,
+                    request.packages,
+                    request.collect,
+                    request.collect};
+    if (dumpJson(told).size() > agent::kMaxPayload - kRoomForRest) {
+        throw Error(ErrorCode::PayloadTooLarge,
+                    "the command or code and its environment are more than 248 KiB as JSON")
+            .hint("write large input to a file first, or send it as stdin");
+    }
 }
 
 void checkLabels(const std::map<std::string, std::string>& labels) {

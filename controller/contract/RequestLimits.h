@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "controller/contract/Executions.h"
 #include "controller/contract/Workspaces.h"
 
 namespace hearth::controller {
@@ -24,6 +25,9 @@ bool isDisplayName(std::string_view text);
 /// What every surface holds a claim to, before it costs a sandbox: REST by its schema, and those
 /// that have none by this. Throws Error(InvalidArgument) with the fields, as REST names them.
 void checkRequest(const WorkspaceRequest& request);
+/// The same of an execution: an agent would refuse it, in a sandbox that was claimed for it. Throws
+/// Error(InvalidArgument) with the field, and Error(PayloadTooLarge).
+void checkRequest(const ExecutionRequest& request);
 /// Throws Error(InvalidArgument) if they are more than one workspace may have.
 void checkLabels(const std::map<std::string, std::string>& labels);
 

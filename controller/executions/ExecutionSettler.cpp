@@ -44,7 +44,7 @@ void ExecutionSettler::follow(LiveExecution& execution) {
         line.reach([&](ExecutionSettler& settler) {
             // One that was never sent met nothing, and nobody would find it to tell its end.
             looks = settler.live_.find(which->id()) != nullptr;
-            if (looks) settler.work_.add({WorkKind::Oom, which->id(), where.pool});
+            if (looks) settler.work_.add({WorkKind::Oom, which->id(), where.tenant});
         });
         return looks;
     });
@@ -94,7 +94,7 @@ void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
     }
     // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
     // answer is on its way.
-    work_.addAfter({WorkKind::Execution, execution->id(), facts.pool}, kBehindAnswer);
+    work_.addAfter({WorkKind::Execution, execution->id(), facts.tenant}, kBehindAnswer);
 }
 
 ReconcileResult ExecutionSettler::settle(const std::string& id) {
@@ -150,23 +150,23 @@ void ExecutionSettler::recorded(const std::string& id, const std::shared_ptr<Wor
     live_.remove(id);
     workspace->resultKept();
     if (workspace->facts().one_shot) {
-        work_.add({WorkKind::OneShot, workspace->facts().id, workspace->facts().pool});
+        work_.add({WorkKind::OneShot, workspace->facts().id, workspace->facts().tenant});
     } else if (workspace->active()) {
         // It costs the agent a request of its own, which would meet the tenant's next.
         const bool small = kept_bytes <= kSmallOutput;
         work_.addAfter(
-            {WorkKind::Forget, workspace->facts().id + "/" + id, workspace->facts().pool},
+            {WorkKind::Forget, workspace->facts().id + "/" + id, workspace->facts().tenant},
             small ? kForgetSmall : std::chrono::milliseconds(0));
     }
 }
 
 void ExecutionSettler::adoptOneShot(const Workspace& workspace) {
-    work_.addAfter({WorkKind::AdoptedOneShot, workspace.facts().id, workspace.facts().pool},
+    work_.addAfter({WorkKind::AdoptedOneShot, workspace.facts().id, workspace.facts().tenant},
                    kRetryOfOneShot);
 }
 
 void ExecutionSettler::forgetSoon(const Workspace& workspace, const std::string& id) {
-    work_.add({WorkKind::Forget, workspace.facts().id + "/" + id});
+    work_.add({WorkKind::Forget, workspace.facts().id + "/" + id, workspace.facts().tenant});
 }
 
 ReconcileResult ExecutionSettler::forget(const std::string& name) {
@@ -178,8 +178,8 @@ ReconcileResult ExecutionSettler::forget(const std::string& name) {
         workspace->agent()->forget(name.substr(slash + 1));
     } catch (const agent::AgentError&) {
         // It has forgotten already.
-    } catch (const agent::AgentLost& e) {
-        endings_.unanswered(workspace->facts().sandbox, e);
+    } catch (const agent::AgentLost&) {
+        // A second without an answer says nothing of a starved sandbox: others ask it longer.
         return ReconcileResult::after(kForgetLater);
     }
     return ReconcileResult::settled();
@@ -194,7 +194,7 @@ ReconcileResult ExecutionSettler::endOverdue() {
             waiting.push_back(execution->workspace());
         }
         const TimePoint at = execution->facts().overdue_at;
-        if (at != TimePoint{} && at < now && !execution->finished()) overdue.push_back(execution);
+        if (at != TimePoint{} && at < now && !execution->hasEnded()) overdue.push_back(execution);
     }
     std::set<std::string> seen;
     for (const std::shared_ptr<LiveExecution>& execution : overdue) {
@@ -210,7 +210,7 @@ ReconcileResult ExecutionSettler::endOverdue() {
         } catch (const agent::AgentError&) {  // an answer, too
         }
         seen.insert(execution->id());
-        if (!answered_overdue_.contains(execution->id()) || execution->finished()) continue;
+        if (!answered_overdue_.contains(execution->id()) || execution->hasEnded()) continue;
         endings_.lost(sandbox, "the agent did not end an execution at its deadline");
         execution->endLost();
     }

@@ -104,6 +104,11 @@ void LiveExecution::oomSeen() {
         status_ = ExecutionStatus::Oom;
 }
 
+bool LiveExecution::hasEnded() const {
+    const std::lock_guard lock(mutex_);
+    return status_ != ExecutionStatus::Running;
+}
+
 bool LiveExecution::agentLost() const {
     const std::lock_guard lock(mutex_);
     return status_ == ExecutionStatus::Lost && !has_result_;

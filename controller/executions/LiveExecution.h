@@ -79,6 +79,8 @@ public:
     void oomSeen();
     /// Its agent was lost, and no word of its end has come.
     bool agentLost() const;
+    /// Whether its agent has told the end, or was lost: what is left to do is the server's.
+    bool hasEnded() const;
     /// The workspace has ended under it.
     void endLost();
     /// Its output and results are in the journal now, and read from there by `stored`: whoever

@@ -13,6 +13,8 @@ constexpr std::array<LaneRules, kLanes> kRules{{{"records", 2, 0},
                                                 {"creates", 6, 2},
                                                 {"destroys", 5, 1},
                                                 {"images", 5, 1},
+                                                {"looks", 2, 1},
+                                                {"forgets", 2, 1},
                                                 {"asks", 4, 1}}};
 
 struct KindRules {
@@ -26,7 +28,7 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"pool", Lane::Pools},        {"create", Lane::Creates},  {"sandbox", Lane::Destroys},
      {"unpack", Lane::Images},     {"image", Lane::Images},    {"images", Lane::Images},
      {"layer", Lane::Images},      {"layers", Lane::Images},   {"artifacts", Lane::Images},
-     {"sweep", Lane::Images},      {"forget", Lane::Asks},     {"oom", Lane::Asks},
+     {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
      {"suspect", Lane::Asks},      {"orphans", Lane::Asks}}};
 
 }  // namespace

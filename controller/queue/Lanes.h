@@ -14,9 +14,11 @@ enum class Lane : std::uint8_t {
     Creates,   ///< sandboxes on their way to Ready
     Destroys,  ///< sandboxes on their way out
     Images,    ///< images, layers, kept files: minutes, disks and registries
+    Looks,     ///< questions to the runtime that the end of an execution waits for
+    Forgets,   ///< what agents need not keep: nothing waits for it
     Asks,      ///< questions to agents and runtimes that may answer late
 };
-inline constexpr std::size_t kLanes = 6;
+inline constexpr std::size_t kLanes = 8;
 
 struct LaneRules {
     const char* name;  ///< in metrics

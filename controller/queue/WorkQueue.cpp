@@ -9,7 +9,8 @@ constexpr auto kFirstRetry = std::chrono::milliseconds(100);
 constexpr auto kLastRetry = std::chrono::seconds(30);
 
 constexpr std::array<Lane, kLanes> kAllLanes{Lane::Records,  Lane::Pools,  Lane::Creates,
-                                             Lane::Destroys, Lane::Images, Lane::Asks};
+                                             Lane::Destroys, Lane::Images, Lane::Looks,
+                                             Lane::Forgets,  Lane::Asks};
 
 }  // namespace
 
@@ -18,7 +19,8 @@ WorkQueue::WorkQueue(const Clock& clock, metrics::Metrics& metrics)
       metrics_(metrics),
       lanes_{{Waiting(rulesOf(Lane::Records)), Waiting(rulesOf(Lane::Pools)),
               Waiting(rulesOf(Lane::Creates)), Waiting(rulesOf(Lane::Destroys)),
-              Waiting(rulesOf(Lane::Images)), Waiting(rulesOf(Lane::Asks))}} {
+              Waiting(rulesOf(Lane::Images)), Waiting(rulesOf(Lane::Looks)),
+              Waiting(rulesOf(Lane::Forgets)), Waiting(rulesOf(Lane::Asks))}} {
     for (const Lane lane : kAllLanes) tellDepth(lane);
 }
 

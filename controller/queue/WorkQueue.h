@@ -22,8 +22,8 @@
 
 namespace hearth::controller {
 
-/// What there is to reconcile: a kind and a name. Never an event. The group, mostly a pool, is who
-/// takes turns in the kind's lane; it is no part of the key.
+/// What there is to reconcile: a kind and a name. Never an event. The group, a pool or a tenant, is
+/// who takes turns in the kind's lane; it is no part of the key.
 struct WorkKey {
     WorkKind kind;
     std::string name;

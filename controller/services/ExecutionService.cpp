@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/Error.h"
+#include "controller/contract/RequestLimits.h"
 #include "controller/executions/ExecutionPackages.h"
 #include "controller/executions/StoredExecution.h"
 #include "controller/workspaces/AgentErrors.h"
@@ -34,6 +35,7 @@ ExecutionService::ExecutionService(WorkspaceAccess& access, WorkspaceOpener& ope
 std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
                                                    const std::string& workspace,
                                                    const ExecutionRequest& request) {
+    checkRequest(request);
     const std::string id = ids_.execution(who, workspace, request.idempotency_key);
     if (!request.idempotency_key.empty()) {
         if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
@@ -45,7 +47,9 @@ std::shared_ptr<Execution> ExecutionService::start(const Principal& who,
 std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
                                                           const WorkspaceRequest& where,
                                                           const ExecutionRequest& request) {
-    checkPackages(request, request.language);  // before it costs a sandbox
+    // Before it costs a sandbox.
+    checkRequest(request);
+    checkPackages(request, request.language);
     WorkspaceRequest claim = where;
     claim.idempotency_key = request.idempotency_key;
     claim.fingerprint = request.fingerprint;
@@ -55,7 +59,6 @@ std::shared_ptr<Execution> ExecutionService::startOneShot(const Principal& who,
         if (std::shared_ptr<Execution> known = replay(who, id, request.fingerprint)) return known;
     }
     history_.journal.requireRoom(who.tenant);
-    // Before it costs a sandbox.
     live_.requireRoom(
         who.tenant, request.output_limit + (request.stdin_bytes ? request.stdin_bytes->size() : 0));
     bool replayed = false;

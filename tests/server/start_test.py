@@ -106,7 +106,7 @@ def unpacking(s):
 
 
 def ended_while_unpacking():
-    """while an image is unpacked clients are told to come back, and the first signal ends the server, a second one at once"""
+    """while an image is unpacked the server is not ready, and the first signal ends it, a second one at once"""
     with hanging_umoci() as hang:
         for sign in (signal.SIGINT, signal.SIGTERM):
             s = fresh(hang)
@@ -114,8 +114,7 @@ def ended_while_unpacking():
                 s.start(wait=0)
                 unpacking(s)
                 answer = s.get("/v1/pools")
-                assert answer.status == 503 and int(answer.headers["retry-after"]) > 0, answer
-                assert answer.json["errorCode"] == "UNAVAILABLE" and answer.json["retryable"], answer
+                assert answer.status == 200 and answer.json["items"][0]["status"]["ready"] == 0, answer
                 assert "Unpacking image shell, once" in s.log(), s.log()
                 s.process.send_signal(sign)
                 assert s.process.wait(20) == 0, s.log()
@@ -130,6 +129,27 @@ def ended_while_unpacking():
                 if s.process and s.process.poll() is None:
                     s.kill9()
                 clean_up(s)
+
+
+def served_while_unpacking():
+    """a workspace of before is served at once, also where another pool's image is still to be unpacked"""
+    with Server() as s:
+        w = s.open_workspace()["id"]
+        s.run(w, "echo kept > file")
+        s.kill9()
+        s.write_pools(pool_yaml() + "---\n" + pool_yaml("python", image="python"))
+        s.start(wait=0)
+        answer = wait_for("its workspace", lambda: (a := asked(s, f"/v1/workspaces/{w}")) and a.status != 503 and a)
+        assert answer.status == 200 and b"unpacking image python" in ready(s).body, (answer, ready(s))
+        assert s.run(w, "cat file")["stdout"] == "kept\n"
+        assert b"unpacking image python" in ready(s).body, ready(s)  # and all of that before it was done
+
+
+def asked(s, path):
+    try:
+        return s.get(path)
+    except OSError:
+        return None
 
 
 def second_signal():
@@ -280,7 +300,7 @@ def overlays():
                               check=False).returncode == 0
 
 
-TESTS = [taken_port, ended_while_unpacking, second_signal, full_disk, places_that_cannot_be, closed_folder, read_only_data,
+TESTS = [taken_port, ended_while_unpacking, served_while_unpacking, second_signal, full_disk, places_that_cannot_be, closed_folder, read_only_data,
          first_step, default_pool, drained]
 for test in TESTS:
     test.only = "oci"

@@ -104,6 +104,8 @@ struct Connection {
 
     Place place = Place::Reading;  ///< from here on: the loop's own
     bool counted = false;          ///< among those of its address
+    TimePoint accepted_at{};
+    TimePoint moved_at{};  ///< when the client last took a part of `output`
     bool served = false;
     bool receiving = false;  ///< a part of a request has arrived
     TimePoint receiving_since{};

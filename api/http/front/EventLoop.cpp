@@ -318,6 +318,7 @@ void EventLoop::reject(Connection& connection, const HttpProblem& why, std::stri
 void EventLoop::startFlush(Connection& connection) {
     const TimePoint now = core_.clock.now();
     connection.place = Place::Flushing;
+    connection.moved_at = now;
     connection.flush_until =
         now + core_.options.write_stall +
         milliseconds(connection.output.size() * 1'000 / core_.options.body_rate);
@@ -334,6 +335,7 @@ void EventLoop::flush(Connection& connection) {
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && errno == EAGAIN) {
             if (connection.output_at > before) {
+                connection.moved_at = core_.clock.now();
                 setDeadline(connection, std::min(connection.flush_until,
                                                  core_.clock.now() + core_.options.write_stall));
             }

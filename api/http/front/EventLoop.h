@@ -58,9 +58,12 @@ private:
     /// counts for its tenant instead.
     void count(Connection& connection);
     void uncount(Connection& connection);
-    /// Makes room: closes the oldest connection of that address which waits for a request or has
-    /// not sent all of one, else the oldest that is only still read. False if all of them are
-    /// being answered.
+    /// In which order connections give their places up. One that has just been accepted comes last:
+    /// else clients that take no answers would have each newcomer closed.
+    enum class Worth { Unread, Idle, Closing, Answered, Fresh, Kept };
+    Worth worthOf(const Connection& connection, TimePoint now) const;
+    /// Makes room: closes the oldest of the address's connections that are worth least. False if
+    /// all of them are kept: at work, suspended or streaming.
     bool shedIdle(const std::string& peer);
     void refuse(Fd fd, std::string_view reason);
     void pauseAccepting();

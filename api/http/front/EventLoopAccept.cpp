@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "api/http/front/EventLoop.h"
 #include "base/Error.h"
@@ -87,6 +88,7 @@ void EventLoop::admit(Fd fd, std::string peer, bool loopback) {
     connection->fd = std::move(fd);
     connection->peer = std::move(peer);
     connection->loopback = loopback;
+    connection->accepted_at = core_.clock.now();
     epoll_event event{};
     event.events = EPOLLIN | EPOLLONESHOT;
     event.data.u64 = connection->id;
@@ -114,19 +116,38 @@ void EventLoop::uncount(Connection& connection) {
 }
 
 bool EventLoop::shedIdle(const std::string& peer) {
-    Connection* oldest = nullptr;
-    // Last those who do not take their answers: a client that reads has few of them at a time.
-    for (const Place place : {Place::Reading, Place::Closing, Place::Flushing}) {
-        for (const auto& [id, connection] : connections_) {
-            if (connection->place != place || connection->peer != peer) continue;
-            if (oldest == nullptr || id < oldest->id) oldest = connection.get();
+    const TimePoint now = core_.clock.now();
+    Connection* least = nullptr;
+    for (const auto& [id, connection] : connections_) {
+        if (connection->peer != peer || worthOf(*connection, now) == Worth::Kept) continue;
+        if (least == nullptr ||
+            std::pair(worthOf(*connection, now), id) < std::pair(worthOf(*least, now), least->id)) {
+            least = connection.get();
         }
-        if (oldest != nullptr) break;
     }
-    if (oldest == nullptr) return false;
+    if (least == nullptr) return false;
     core_.metrics.httpRefused("shed_idle");
-    close(*oldest);
+    close(*least);
     return true;
+}
+
+EventLoop::Worth EventLoop::worthOf(const Connection& connection, TimePoint now) const {
+    switch (connection.place) {
+        case Place::Flushing:
+            return now - connection.moved_at >= core_.options.unread ? Worth::Unread
+                                                                     : Worth::Answered;
+        case Place::Reading:
+            return connection.served || now - connection.accepted_at >= core_.options.fresh
+                       ? Worth::Idle
+                       : Worth::Fresh;
+        case Place::Closing:
+            return Worth::Closing;
+        case Place::AtWorker:
+        case Place::Suspended:
+        case Place::Streaming:
+            return Worth::Kept;
+    }
+    return Worth::Kept;
 }
 
 void EventLoop::refuse(Fd fd, std::string_view reason) {

@@ -59,9 +59,13 @@ struct FrontOptions {
     Millis body_time{5'000};               ///< plus size / body_rate
     Millis body_stall{10'000};             ///< no byte of a body for so long ends it
     std::uint64_t body_rate = 64U << 10U;  ///< bytes a second that a client must reach
-    Millis write_stall{30'000};            ///< no progress for so long ends a write or stream
-    Millis linger{2};                      ///< a worker waits so long for the next request
-    Millis drain{5'000};                   ///< stop() lets work in flight finish for so long
+    /// With all places taken: a client that takes nothing for so long gives its own up first, and
+    /// one that was accepted so recently and has not asked yet gives its own up last.
+    Millis unread{250};
+    Millis fresh{1'000};
+    Millis write_stall{30'000};  ///< no progress for so long ends a write or stream
+    Millis linger{2};            ///< a worker waits so long for the next request
+    Millis drain{5'000};         ///< stop() lets work in flight finish for so long
 };
 
 /// The HTTP/1.1 server: handlers, requests and responses are Poco's, the way to them is ours. One

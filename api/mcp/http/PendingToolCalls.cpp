@@ -150,7 +150,8 @@ bool PendingToolCalls::look(Followed& followed, bool stopping) {
     sendOutput(followed);
     const TimePoint now = clock_.now();
     if (stopping || call.pending.ready(now)) {
-        outlet.send(call.answer());
+        // Asked again: a cancel since then may be what ended it.
+        if (!call.call->cancelled()) outlet.send(call.answer());
         return false;
     }
     const bool first = followed.progress == 0;

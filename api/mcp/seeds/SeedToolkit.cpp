@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/mcp/tools/Pictures.h"
 #include "base/Ids.h"
 #include "base/http/Url.h"
 
@@ -15,6 +16,9 @@ using controller::Services;
 constexpr std::int64_t kLinkSeconds = 3600;
 /// A request to an agent has 256 KiB, with all that is besides the code.
 constexpr std::size_t kLongCode = 200'000;
+/// Of the JSON that a tool tells, within kResultCap: as a text in JSON its quotes are escaped
+/// again.
+constexpr std::size_t kTextsCap = 400'000;
 
 bool offersPackages(const Services& services, const CallContext& call) {
     const auto pools = services.pools.list(call.who);
@@ -62,17 +66,20 @@ Json linksOf(const Services& services, const CallContext& call, const ExecutionV
 }
 
 void addShownImages(ToolResult& result, const ExecutionView& view) {
-    std::size_t images = 0;
-    for (const controller::ResultPtr& shown : view.results) {
-        const Json mime = shown->mime();
-        for (const auto& [type, value] : mime.items()) {
-            if (type != "image/png" && type != "image/jpeg") continue;
-            const auto& base64 = value.get_ref<const std::string&>();
-            if (base64.size() / 4 * 3 > kImageCap || images == kImagesCap) continue;
-            result.encodedImage(base64, type);
-            ++images;
-        }
+    const ShownPictures shown = picturesOf(view, result.room());
+    for (const auto& [number, picture] : shown.of_result) {
+        result.encodedImage(picture.base64, picture.type);
     }
+}
+
+/// Each text in it cut to `most` bytes.
+Json withShortTexts(const Json& value, std::size_t most) {
+    if (value.is_string()) return clip(value.get_ref<const std::string&>(), most).text;
+    Json out = value;
+    if (value.is_structured()) {
+        for (auto& [key, member] : out.items()) member = withShortTexts(member, most);
+    }
+    return out;
 }
 
 }  // namespace
@@ -97,7 +104,14 @@ std::string inWords(const Error& error) {
 
 ToolResult valueResult(const Json& value) {
     ToolResult result;
-    result.text(value.is_string() ? value.get<std::string>() : dumpJson(value));
+    std::string text = value.is_string() ? value.get<std::string>() : dumpJson(value);
+    // The text stays JSON that a client can read: what is long in it is cut, not its end.
+    for (std::size_t most = kTextsCap; text.size() > kTextsCap && most > 0; most /= 2) {
+        Json fitting = withShortTexts(value, most);
+        if (fitting.is_object()) fitting["truncated"] = true;
+        text = fitting.is_string() ? fitting.get<std::string>() : dumpJson(fitting);
+    }
+    result.text(text);
     // structuredContent is an object by its definition.
     result.structured = value.is_object() ? value : Json{{"result", value}};
     return result;

@@ -1,5 +1,6 @@
 #include "api/mcp/tools/Arguments.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -132,7 +133,34 @@ private:
     }
 };
 
+bool takesNull(const Json& schema) {
+    Checker checker;
+    checker.check(schema, nullptr, "");
+    return checker.problems.empty();
+}
+
 }  // namespace
+
+Json withoutNulls(const Json& schema, Json arguments) {
+    if (arguments.is_array()) {
+        if (const Json* items = member(schema, "items")) {
+            for (Json& item : arguments) item = withoutNulls(*items, std::move(item));
+        }
+        return arguments;
+    }
+    const Json* properties = member(schema, "properties");
+    if (!arguments.is_object() || properties == nullptr) return arguments;
+    const Json* required = member(schema, "required");
+    Json kept = Json::object();
+    for (auto& [key, value] : arguments.items()) {
+        const Json* known = member(*properties, key);
+        const bool needed = required != nullptr && std::find(required->begin(), required->end(),
+                                                             Json(key)) != required->end();
+        if (known != nullptr && value.is_null() && !needed && !takesNull(*known)) continue;
+        kept[key] = known == nullptr ? std::move(value) : withoutNulls(*known, std::move(value));
+    }
+    return kept;
+}
 
 std::vector<std::string> argumentProblems(const Json& schema, const Json& arguments) {
     if (!arguments.is_object()) return {"arguments must be an object"};

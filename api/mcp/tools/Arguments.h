@@ -16,6 +16,10 @@ namespace hearth::mcp {
 /// maxLength, minItems, maxItems, items, properties, required, additionalProperties, anyOf.
 std::vector<std::string> argumentProblems(const Json& schema, const Json& arguments);
 
+/// The arguments without those that are null where the schema has no null and does not need them:
+/// many clients write null for what they leave out.
+Json withoutNulls(const Json& schema, Json arguments);
+
 /// Typed reading of arguments that have passed argumentProblems().
 class Arguments {
 public:

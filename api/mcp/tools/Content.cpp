@@ -17,6 +17,20 @@ std::string_view suffixOf(std::string_view bytes, std::size_t size) {
     return bytes.substr(from);
 }
 
+constexpr std::size_t kRoomForWords = 200;
+
+/// As JSON. Base64 is not looked at: nothing in it is escaped.
+std::size_t sizeOf(const Json& value) {
+    if (!value.is_structured()) return dumpJson(value).size();
+    std::size_t size = 2;
+    for (const auto& [key, member] : value.items()) {
+        const bool base64 = key == "data" || key == "blob";
+        size += key.size() + 4 +
+                (base64 ? member.get_ref<const std::string&>().size() : sizeOf(member));
+    }
+    return size;
+}
+
 }  // namespace
 
 ToolResult& ToolResult::text(std::string_view text) {
@@ -40,8 +54,30 @@ ToolResult& ToolResult::blob(const std::string& uri, std::string_view bytes,
     return *this;
 }
 
+std::size_t ToolResult::room() const {
+    const std::size_t used = sizeOf(content);
+    return kResultCap - std::min(used, kResultCap);
+}
+
 Json ToolResult::message() const {
-    Json out = {{"content", content}};
+    Json fitting = content;
+    for (std::size_t i = fitting.size(); i > 0 && sizeOf(fitting) > kResultCap; --i) {
+        Json& block = fitting[i - 1];
+        const std::size_t size = sizeOf(block);
+        const std::size_t over = sizeOf(fitting) - kResultCap;
+        if (block.at("type") != "text") {
+            block = {
+                {"type", "text"},
+                {"text", "[" + block.at("type").get<std::string>() + " of " + std::to_string(size) +
+                             " bytes left out: the result would be too large]"}};
+            continue;
+        }
+        const auto& text = block.at("text").get_ref<const std::string&>();
+        // Each character left out frees a byte at least; the rest is for the words about it.
+        const std::size_t less = std::min(text.size(), over + kRoomForWords);
+        block = {{"type", "text"}, {"text", clip(text, text.size() - less).text}};
+    }
+    Json out = {{"content", std::move(fitting)}};
     if (is_error) out["isError"] = true;
     return out;
 }

@@ -13,8 +13,13 @@ namespace hearth::mcp {
 
 /// The most characters of text one tool result carries: what clients pass to a model unharmed.
 constexpr std::size_t kTextCap = 24'000;
+/// The most bytes that one tool result has as JSON, on every transport: the Python SDK 2 refuses an
+/// event of a stream with more than 1 MiB, and the call ends without an answer.
+constexpr std::size_t kResultCap = 900'000;
+/// Of it for pictures; the rest is for text, of which a character may be escaped sixfold.
+constexpr std::size_t kPicturesCap = 700'000;
 /// The largest image that is given as an image, raw.
-constexpr std::size_t kImageCap = 700'000;
+constexpr std::size_t kImageCap = kPicturesCap / 4 * 3;
 /// The most images that one tool result carries.
 constexpr std::size_t kImagesCap = 4;
 
@@ -36,7 +41,10 @@ struct ToolResult {
     ToolResult& encodedImage(const std::string& base64, const std::string& mime);
     /// A file's bytes as an embedded resource.
     ToolResult& blob(const std::string& uri, std::string_view bytes, const std::string& mime);
-    /// The result object of tools/call.
+    /// How many bytes of JSON may be added until it has kResultCap.
+    std::size_t room() const;
+    /// The result object of tools/call. What is over kResultCap is left out, the last first, and a
+    /// text says so.
     Json message() const;
 };
 

@@ -12,7 +12,9 @@ using controller::Artifact;
 
 constexpr std::size_t kMostPictures = 4;
 constexpr std::size_t kMostListed = 40;
-constexpr std::size_t kMostPictureBytes = 1'400'000;  ///< of all in one result
+constexpr std::size_t kRoomForList = 150'000;  ///< 40 names and links
+/// What a driver saves of a figure that it also shows smaller.
+constexpr std::string_view kSavedFigure = "hearth-figure-";
 
 /// The kept copy; empty if it is gone or larger than `most`.
 std::string copyOf(const controller::Services& services, const Artifact& artifact,
@@ -49,11 +51,14 @@ void addArtifacts(ToolResult& result, const controller::Services& services,
     std::string list = "files made or changed:";
     std::size_t listed = 0;
     std::size_t pictures = 0;
-    std::size_t room = kMostPictureBytes;
+    std::size_t room = result.room();
+    room = (room - std::min(room, kRoomForList)) / 4 * 3;
     for (const Artifact& artifact : view.artifacts) {
         std::string how;
-        if (artifact.mime.starts_with("image/") && artifact.size <= kImageCap &&
-            pictures < kMostPictures) {
+        const bool shown_smaller =
+            artifact.path.substr(artifact.path.rfind('/') + 1).starts_with(kSavedFigure);
+        if (artifact.mime.starts_with("image/") && artifact.size <= std::min(kImageCap, room) &&
+            pictures < kMostPictures && !shown_smaller) {
             const std::string bytes = copyOf(services, artifact, std::min(kImageCap, room));
             if (const auto type = imageType(bytes)) {
                 result.image(bytes, *type);

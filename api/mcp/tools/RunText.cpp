@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/mcp/tools/Pictures.h"
 #include "base/Units.h"
 
 namespace hearth::mcp {
@@ -48,8 +49,8 @@ std::string statusHint(const ExecutionView& view) {
 }
 
 struct Shown {
-    std::string text;                                         ///< sections to be added
-    std::vector<std::pair<std::string, std::string>> images;  ///< type and base64
+    std::string text;  ///< sections to be added
+    ShownPictures pictures;
 };
 
 /// The text of one result: plain where there is some, else what stands in for it.
@@ -67,23 +68,12 @@ std::string textOf(const Json& mime, bool main, bool has_image) {
 
 /// The results within `room` characters of text.
 Shown showResults(const ExecutionView& view, std::size_t room) {
-    Shown shown;
-    std::map<std::string, int> left_out;
-    for (const controller::ResultPtr& result : view.results) {
-        const Json whole = result->mime();
-        bool has_image = false;
-        for (const auto& [type, value] : whole.items()) {
-            if (!controller::isBinaryType(type)) continue;
-            const auto& base64 = value.get_ref<const std::string&>();
-            const bool carried = type == "image/png" || type == "image/jpeg";
-            if (carried && base64.size() / 4 * 3 <= kImageCap && shown.images.size() < kImagesCap) {
-                shown.images.emplace_back(type, base64);
-                has_image = true;
-            } else {
-                ++left_out[type];
-            }
-        }
-        const std::string text = textOf(whole, result->main, has_image);
+    Shown shown{{}, picturesOf(view, kPicturesCap)};
+    std::map<std::string, int>& left_out = shown.pictures.left_out;
+    for (std::size_t i = 0; i < view.results.size(); ++i) {
+        const controller::ResultPtr& result = view.results[i];
+        const bool has_image = shown.pictures.of_result.contains(i);
+        const std::string text = textOf(result->mime(), result->main, has_image);
         if (text.empty()) continue;
         if (room == 0) {
             ++left_out["text"];
@@ -189,7 +179,9 @@ ToolResult runResult(const ExecutionView& view) {
         text += "\n(no output)";
     }
     ToolResult result = textResult(text);
-    for (const auto& [type, base64] : shown.images) result.encodedImage(base64, type);
+    for (const auto& [number, picture] : shown.pictures.of_result) {
+        result.encodedImage(picture.base64, picture.type);
+    }
     result.is_error = view.status == ExecutionStatus::Lost;
     return result;
 }

@@ -91,8 +91,8 @@ std::string Toolbox::names() const {
     return names;
 }
 
-ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context,
-                          const Json& arguments) const {
+ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context, const Json& given) const {
+    const Json arguments = withoutNulls(tool.schema, given);
     const std::vector<std::string> problems = argumentProblems(tool.schema, arguments);
     if (!problems.empty()) {
         std::string text = "Invalid arguments for " + tool.name + ":";

@@ -100,7 +100,7 @@ Json readJson(const Operation& operation, api::Request& request) {
         throw invalid("a JSON body is needed", "The shape of the body is in /openapi.json");
     }
     checkContentType(operation, request);
-    Json body = parseJson(text);
+    Json body = operation.body.withoutNulls(parseJson(text));
     operation.body.validate(body, "the body");
     return body;
 }

@@ -396,11 +396,6 @@ controller::ExecutionRequest readExecutionRequest(const Json& body) {
     request.code = textOf(body, "code");
     if (const auto argv = body.find("argv"); argv != body.end()) {
         request.argv = argv->get<std::vector<std::string>>();
-        if (request.argv.front().empty()) {
-            throw Error(ErrorCode::InvalidArgument, "argv names no program")
-                .field("/argv/0", "must not be empty")
-                .hint(R"(Put the program first: ["ls", "-l"])");
-        }
     }
     request.language = textOf(body, "language").value_or("");
     request.cwd = textOf(body, "cwd").value_or("");

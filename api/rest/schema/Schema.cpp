@@ -256,6 +256,22 @@ const Schema::Field* Schema::field(std::string_view name) const {
     return nullptr;
 }
 
+Json Schema::withoutNulls(Json value) const {
+    if (value.is_object() && kind_ == Kind::Object) {
+        Json kept = Json::object();
+        for (auto& [key, member] : value.items()) {
+            const Field* known = field(key);
+            if (known && member.is_null() && !known->needed && !known->schema->nullable_) continue;
+            kept[key] = known ? known->schema->withoutNulls(std::move(member)) : std::move(member);
+        }
+        return kept;
+    }
+    if ((value.is_array() && kind_ == Kind::Array) || (value.is_object() && kind_ == Kind::Map)) {
+        for (Json& item : value) item = items_->withoutNulls(std::move(item));
+    }
+    return value;
+}
+
 void Schema::check(const Json& value, const std::string& pointer, Faults& faults) const {
     if (faults.invalid.size() >= kMostFaults) return;
     if (nullable_ && value.is_null()) return;

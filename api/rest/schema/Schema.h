@@ -92,6 +92,8 @@ public:
     /// Stands in `components/schemas` under this name and is referred to.
     Schema& named(std::string name);
 
+    /// `value` without the optional fields that are null and may not be: null means absent.
+    Json withoutNulls(Json value) const;
     /// Appends to `faults` all that is wrong with `value`; `pointer` is where it stands.
     void check(const Json& value, const std::string& pointer, Faults& faults) const;
     /// Throws Error(InvalidArgument) with every fault, or, if the only fault is to ask for it,

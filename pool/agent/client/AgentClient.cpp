@@ -1,5 +1,6 @@
 #include "pool/agent/client/AgentClient.h"
 
+#include <algorithm>
 #include <mutex>
 #include <system_error>
 
@@ -14,6 +15,8 @@
 namespace hearth::agent {
 namespace {
 
+/// What an agent may forget costs it little: nobody waits for it, and a slow one is asked again.
+constexpr auto kForgetPatience = std::chrono::seconds(1);
 constexpr std::chrono::seconds kSendPatience{10};
 
 /// Tells the owner of a client once that its agent is lost, but not before the hello is done.
@@ -281,7 +284,9 @@ void AgentClient::resize(const std::string& id, unsigned columns, unsigned rows)
 }
 
 void AgentClient::forget(const std::string& id) {
-    impl_->askControl(dumpJson({{"op", "forget"}, {"id", id}}), nothing);
+    impl_->askControl(dumpJson({{"op", "forget"}, {"id", id}}),
+                      std::min<std::chrono::milliseconds>(impl_->timeout, kForgetPatience),
+                      nothing);
 }
 
 void AgentClient::drain(std::uint64_t epoch) {

@@ -85,6 +85,7 @@ public:
                                          const std::shared_ptr<EgressSink>& sink);
     void signal(const std::string& id, std::string_view name);
     void resize(const std::string& id, unsigned columns, unsigned rows);
+    /// Waits a second at most.
     void forget(const std::string& id);
     void drain(std::uint64_t epoch);
 

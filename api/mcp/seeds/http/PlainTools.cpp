@@ -127,7 +127,8 @@ api::Response PlainTools::called(api::Request& request, const std::string& seed,
     if (request.contentLength().value_or(kLargeBody) >= kLargeBody) {
         large = large_.take(call.who.tenant);
     }
-    const auto arguments = std::make_shared<const Json>(readArguments(request));
+    const auto arguments =
+        std::make_shared<const Json>(withoutNulls(tool->schema, readArguments(request)));
     large.reset();
     const std::vector<std::string> problems = argumentProblems(tool->schema, *arguments);
     if (!problems.empty()) {

@@ -7,12 +7,14 @@ that notebooks use (`_repr_html_` and its kin); matplotlib figures and PIL image
 import base64
 import io
 import json
+import os
 import sys
 
 import hearth_program as program
 
 LIMITS = {"text/plain": 64 << 10, "text/html": 256 << 10}
 OTHER_LIMIT = 4 << 20
+RESULT_LIMIT = (4 << 20) - 4096  # of all that one result says together: the agent takes 4 MiB
 # Asked of every value, in this order.
 REPRESENTATIONS = {
     "text/html": "_repr_html_",
@@ -23,28 +25,123 @@ REPRESENTATIONS = {
     "image/jpeg": "_repr_jpeg_",
     "application/json": "_repr_json_",
 }
+# A larger picture comes in two sizes, and as a file: clients of MCP cannot take it whole.
+LARGE_PICTURE = 200 << 10
+SMALL_PICTURE = 110 << 10
+SMALL_SIDES = (1400, 1000, 700, 400)
+SAVED_FIGURE = "hearth-figure-%d.png"
 PLAIN_JSON = (dict, list, bool, int, float, str)
 NO_JSON = (bool, int, float, str)  # alone they say no more than their text
 
 
 def send(mime, main=False):
-    """One result; what is too large of it is left out, and said."""
+    """One result; what is too large of it is left out, counted, and said in a result of its own."""
     kept = {}
+    notes = []
+    left_out = 0
     for kind, value in mime.items():
         limit = LIMITS.get(kind, OTHER_LIMIT)
-        size = len(value) if isinstance(value, str) else len(json.dumps(value))
+        size = len(value) if isinstance(value, str) else length(value)
         if size <= limit:
             kept[kind] = value
         elif kind == "text/plain":
             kept[kind] = program.clip(value, limit)
         else:
-            note = "[%s of %d characters left out: more than %d]" % (kind, size, limit)
-            kept.setdefault("text/plain", note)
-    if not kept:
-        return
+            left_out += 1
+            notes.append("[%s of %d characters left out: more than %d]" % (kind, size, limit))
+    while sum(map(length, kept.values())) > RESULT_LIMIT:
+        kind = max(kept, key=lambda each: length(kept[each]))
+        left_out += 1
+        notes.append("[%s of %d characters left out: there was too much else]" % (kind, length(kept.pop(kind))))
+    if kept:
+        send_kept(kept, main)
+    for note in notes:
+        send_kept({"text/plain": note})
+    for _ in range(left_out):
+        send_kept({})
+
+
+def length(value):
+    """Of a form as JSON."""
+    return len(json.dumps(value))
+
+
+def send_kept(kept, main=False):
+    """Without any type it is a result that was lost: the server counts it as dropped."""
     payload = json.dumps({"main": main, "mime": kept}, ensure_ascii=True).encode("ascii")
     sys.stdout.flush()
     program.channel.send(b"result", payload)
+
+
+def send_picture(png, mime, main=False):
+    """Like send(). A large one is saved, and sent in a second size."""
+    note = None
+    if len(png) > LARGE_PICTURE:
+        small, words = smaller(png)
+        saved = save(png)
+        if small:
+            mime = dict(mime, **{"image/jpeg": encoded(small)})
+        note = "[%s; it is %s]" % (words, "saved as " + saved if saved else "not saved: no file could be made")
+    if len(png) * 4 // 3 + sum(map(length, mime.values())) < RESULT_LIMIT:
+        send(dict(mime, **{"image/png": encoded(png)}), main)
+    else:  # the file has it, and the smaller one shows it
+        send(mime, main)
+        if not saved:
+            send_kept({})
+    if note:
+        send_kept({"text/plain": note})
+
+
+def smaller(png):
+    """A JPEG of less than SMALL_PICTURE bytes or None, and what it is in words."""
+    try:
+        import warnings
+
+        from PIL import Image
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its size
+            picture = Image.open(io.BytesIO(png))
+        size = "%d x %d" % picture.size
+        if picture.mode in ("RGBA", "LA", "P"):
+            picture = picture.convert("RGBA")
+            white = Image.new("RGB", picture.size, "white")
+            white.paste(picture, mask=picture.getchannel("A"))
+            picture = white
+        picture = picture.convert("RGB")
+        for side in SMALL_SIDES:
+            picture.thumbnail((side, side))
+            out = io.BytesIO()
+            picture.save(out, format="JPEG", quality=80)
+            if out.tell() <= SMALL_PICTURE:
+                break
+        return out.getvalue(), "a picture of %s pixels; where it is too large, as here, %d x %d are shown" % (
+            (size,) + picture.size)
+    except Exception:
+        return None, "a picture of %d bytes" % len(png)
+
+
+def save(png):
+    """The name of a new file with it beside the program's; None if it cannot be made."""
+    for number in range(1, 1000):
+        name = SAVED_FIGURE % number
+        try:
+            file = open(name, "xb")
+        except FileExistsError:
+            continue
+        except OSError:
+            return None
+        try:
+            with file:
+                file.write(png)
+            return name
+        except OSError:
+            try:
+                os.unlink(name)
+            except OSError:
+                pass
+            return None
+    return None
 
 
 def encoded(data):
@@ -99,21 +196,21 @@ def is_figure(value):
     return figure is not None and isinstance(value, figure.Figure)
 
 
-def figure_forms(figure):
+def send_figure(figure, main=False):
     picture = io.BytesIO()
     figure.savefig(picture, format="png", bbox_inches="tight")
-    return {"image/png": encoded(picture.getvalue()), "text/plain": repr(figure)}
+    send_picture(picture.getvalue(), {"text/plain": repr(figure)}, main)
 
 
-def image_forms(image):
+def send_image(image):
     picture = io.BytesIO()
     image.save(picture, format="PNG")
-    return {"image/png": encoded(picture.getvalue()), "text/plain": repr(image)}
+    send_picture(picture.getvalue(), {"text/plain": repr(image)})
 
 
 def send_value(value, main=False):
     if is_figure(value):
-        send(figure_forms(value), main)
+        send_figure(value, main)
         close(value)
         return
     forms = own_forms(value)
@@ -124,7 +221,24 @@ def send_value(value, main=False):
     as_json = json_form(value)
     if as_json is not None:
         forms.setdefault("application/json", as_json)
-    send(forms, main)
+    png = picture_in(forms)
+    if png:
+        send_picture(png, forms, main)
+    else:
+        send(forms, main)
+
+
+def picture_in(forms):
+    """The bytes of a large PNG that a value shows of itself; taken out of its forms."""
+    text = forms.get("image/png")
+    if not isinstance(text, str) or len(text) // 4 * 3 <= LARGE_PICTURE or "image/jpeg" in forms:
+        return None
+    try:
+        png = base64.b64decode(text)
+    except ValueError:
+        return None
+    del forms["image/png"]
+    return png
 
 
 def close(figure):
@@ -142,7 +256,7 @@ def send_open_figures():
         figure = pyplot.figure(number)
         try:
             if figure.axes or figure.texts or figure.images:
-                send(figure_forms(figure))
+                send_figure(figure)
         except Exception as failure:
             sys.stderr.write("figure %d cannot be drawn: %s\n" % (number, failure))
         pyplot.close(figure)
@@ -161,6 +275,6 @@ def hook(name, module):
 
         def show_image(image, title=None):
             """Makes a result of the image."""
-            send(image_forms(image))
+            send_image(image)
 
         module.Image.show = show_image

@@ -7,7 +7,7 @@
 
 #include "pool/agent/program/files/FileOperation.h"
 #include "pool/agent/program/files/Tree.h"
-#include "pool/agent/program/files/WorkspacePath.h"
+#include "pool/agent/protocol/WorkspacePath.h"
 #include "pool/tar/Tar.h"
 
 namespace hearth::agent {

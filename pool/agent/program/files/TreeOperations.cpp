@@ -15,8 +15,8 @@
 #include "pool/agent/program/core/Settings.h"
 #include "pool/agent/program/files/FileOperation.h"
 #include "pool/agent/program/files/Tree.h"
-#include "pool/agent/program/files/WorkspacePath.h"
 #include "pool/agent/protocol/Glob.h"
+#include "pool/agent/protocol/WorkspacePath.h"
 
 namespace hearth::agent {
 

@@ -293,6 +293,22 @@ TEST_CASE("a claim that a sandbox refuses as faulty is not tried on five", "[uni
     CHECK(house.warm.counts("p").claimed == 0);
 }
 
+TEST_CASE("a sandbox that lacks the claim's language goes back to its pool", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    house.declare("p", smallSpec(2));
+    REQUIRE(house.filled("p", 2));
+    WorkspaceRequest request = House::request();
+    request.language = "klingon";
+    Claimer::Wanted wanted = wantedIn(house, request);
+    wanted.claim_id = newId("cl_");
+    CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidSpec);
+    CHECK(house.warm.counts("p").ready == 2);
+    CHECK(house.table.all().empty());
+    request.language = "python";
+    CHECK(house.claims.claim(wanted).workspace);
+}
+
 TEST_CASE("a claim that fails in any other way leaves no sandbox claimed", "[unit][controller]") {
     Ground ground;
     House house(ground);

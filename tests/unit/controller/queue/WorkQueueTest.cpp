@@ -252,6 +252,25 @@ TEST_CASE("slow ends, unpackings and questions delay no record, pool or create",
     CHECK(eventually([&] { return work.queue.idle(); }));
 }
 
+TEST_CASE("agents that are slow to forget delay no look for memory kills and no question",
+          "[unit][controller]") {
+    Working work;
+    work.slow = {WorkKind::Forget};
+    work.loop.start();
+    for (int i = 0; i < 30; ++i) {
+        work.queue.add({WorkKind::Forget, "slow" + std::to_string(i), "hostile"});
+    }
+    REQUIRE(work.begins("forget"));
+    for (const WorkKind kind : {WorkKind::Oom, WorkKind::Lost, WorkKind::Overdue}) {
+        work.queue.add({kind, "x"});
+        CHECK(work.begins(std::string(nameOf(kind)) + " x"));
+    }
+    work.queue.add({WorkKind::Forget, "mine", "other"});
+    CHECK(work.begins("forget mine"));
+    work.free();
+    CHECK(eventually([&] { return work.queue.idle(); }));
+}
+
 TEST_CASE("slow creates delay no end of a sandbox and no unpacking", "[unit][controller]") {
     Working work;
     work.slow = {WorkKind::Create};
@@ -321,7 +340,8 @@ TEST_CASE("a sandbox is never made and ended at once", "[unit][controller]") {
 
 TEST_CASE("the depth of each lane is told, from the beginning", "[unit][controller]") {
     Queue q;
-    for (const char* lane : {"records", "pools", "creates", "destroys", "images", "asks"}) {
+    for (const char* lane :
+         {"records", "pools", "creates", "destroys", "images", "looks", "forgets", "asks"}) {
         const std::string series = std::string("hearth_workqueue_depth{lane=\"") + lane + "\"} 0";
         CAPTURE(lane);
         CHECK(q.metrics.render().find(series) != std::string::npos);

@@ -182,6 +182,26 @@ TEST_CASE("an execution that was killed ends although its runtime cannot tell wh
     CHECK(house.workspaces.get(house.who, open.workspace).phase == WorkspacePhase::Active);
 }
 
+TEST_CASE("an execution that has ended is not overdue while its end is looked at",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    ExecutionRequest request = command("sleep 100");
+    request.timeout = 1s;
+    const auto execution = house.executions.start(house.who, open.workspace, request);
+    house.executions.kill(house.who, execution->id());
+    const auto live = house.live.find(execution->id());
+    REQUIRE(eventually([&] { return live->hasEnded(); }));
+    CHECK_FALSE(execution->finished());  // the runtime is to be asked why
+    for (int i = 0; i < 4; ++i) {
+        open.manual.advance(30s);
+        house.settler.endOverdue();
+    }
+    CHECK(house.table.find(open.workspace));
+    REQUIRE(house.settleUntil([&] { return execution->finished(); }));
+    CHECK(execution->view().status == ExecutionStatus::Killed);
+}
+
 TEST_CASE("a one shot whose result a full disk refuses stays until it is durable",
           "[unit][controller]") {
     Open open;

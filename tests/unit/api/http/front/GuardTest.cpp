@@ -260,6 +260,30 @@ TEST_CASE("a client that does not take its answers gives its places up", "[unit]
     CHECK(served.metrics.render().find("reason=\"shed_idle\"} ") != std::string::npos);
 }
 
+TEST_CASE("a newcomer outlives clients that do not take their answers", "[unit][http]") {
+    FrontOptions options;
+    options.connections_per_address = 2;
+    options.unread = Millis(0);
+    options.fresh = Millis(60'000);
+    Served served([](Request&) { return text(std::string(16U << 20U, 'x')); }, options);
+    int served_newcomers = 0;
+    for (int round = 0; round < 20; ++round) {
+        Raw deaf(served, 4096);
+        deaf.send(get("/"));
+        deaf.until("\r\n\r\n");
+        Raw newcomer(served);
+        Raw next(served);  // one of the three has to go
+        newcomer.send(get("/"));
+        try {
+            newcomer.until("\r\n");
+            ++served_newcomers;
+        } catch (const std::runtime_error&) {  // closed
+        }
+    }
+    // Not always: the deaf client's worker may be at it still.
+    CHECK(served_newcomers > 10);
+}
+
 TEST_CASE("connections beyond the caps are told so where all are being answered", "[unit][http]") {
     FrontOptions options;
     options.connections_per_address = 2;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "pool/agent/program/files/WorkspacePath.h"
 #include "pool/agent/protocol/Deadlines.h"
+#include "pool/agent/protocol/WorkspacePath.h"
 
 using hearth::agent::Deadlines;
 using hearth::agent::pathBefore;

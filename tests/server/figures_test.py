@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Large figures and long output reach every client: a tool result has at most 900 kB as JSON, whatever a run shows."""
+
+import base64
+import json
+import os
+import re
+import sys
+import urllib.parse
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Server, main, pool_yaml  # noqa: E402
+
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+          "io.modelcontextprotocol/clientInfo": {"name": "figures", "version": "1"}}
+MOST = 910_000  # with the JSON-RPC around it
+MARGIN = "import numpy as np, matplotlib.pyplot as plt\nnp.random.seed(1)\n"
+IMSHOW = MARGIN + "plt.figure(figsize=(9, 9)); plt.imshow(np.random.rand(900, 900)); plt.show()"
+SCATTER = MARGIN + ("plt.rcParams['savefig.dpi'] = 300\nr = np.random.rand(20000, 2)\n"
+                    "plt.figure(figsize=(10, 8)); plt.scatter(r[:, 0], r[:, 1], c=r[:, 0], s=3); plt.show()")
+NOISE = ("import numpy as np\nfrom PIL import Image\nfor i in range({count}):\n"
+         "    Image.fromarray((np.random.rand({side}, {side}, 3) * 255).astype('uint8')).show()")
+
+
+def python():
+    return Server(pools=pool_yaml("python", image="python", memory="512Mi"), ready_within=240)
+
+
+def call(s, tool, arguments):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": MODERN}}
+    answer = s.post("/mcp", body, headers={"Mcp-Method": "tools/call", "Mcp-Name": tool, "MCP-Protocol-Version": "2026-07-28"}, timeout=180)
+    assert len(answer.body) <= MOST, len(answer.body)
+    return answer.json["result"]["content"]
+
+
+def text(content):
+    return "\n".join(c["text"] for c in content if c["type"] == "text")
+
+
+def images(content):
+    return [(c["mimeType"], base64.b64decode(c["data"])) for c in content if c["type"] == "image"]
+
+
+def linked(s, content, name):
+    """The whole file behind the link that a result tells of it."""
+    [url] = [word for line in text(content).splitlines() if name in line for word in line.split() if word.startswith("http")]
+    return s.get(urllib.parse.urlsplit(url).path).body
+
+
+def seen():
+    """a scatter at 300 dpi and a picture of 900 x 900 are seen by a model, and the full ones have a link"""
+    with python() as s:
+        for code in (IMSHOW, SCATTER):
+            content = call(s, "run", {"code": code, "timeout_s": 150})
+            assert len(images(content)) == 1, text(content)
+            [(_, shown)] = images(content)
+            whole = linked(s, content, "hearth-figure-1.png (")
+            assert whole.startswith(b"\x89PNG") and len(whole) > len(shown), (len(whole), len(shown), text(content))
+            assert "pixels" in text(content) and "saved as hearth-figure-1.png" in text(content), text(content)
+        [(kind, _)] = images(call(s, "run", {"code": MARGIN + "plt.plot([1, 2]); plt.show()"}))
+        assert kind == "image/png"  # small ones are what they are
+
+
+def many():
+    """two, and five, pictures of 700 kB fit one result; REST has them whole"""
+    with python() as s:
+        for count in (2, 5):
+            code = NOISE.format(count=count, side=480)
+            content = call(s, "run", {"code": code, "timeout_s": 150})
+            assert len(images(content)) == min(count, 4), text(content)
+            assert (count == 5) == ("are not shown here" in text(content)), text(content)
+        run = s.post("/v1/executions", {"code": code, "language": "python", "timeoutSeconds": 150}, timeout=180).json
+        whole = [r["mime"]["image/png"] for r in run["results"] if "image/png" in r["mime"]]
+        assert len(whole) == 5 and min(map(len, whole)) > 700_000 and run["droppedResults"] == 0, run["droppedResults"]
+
+
+def too_large():
+    """a picture over the driver's limit is shown smaller and saved; where it cannot be saved it counts as dropped"""
+    with python() as s:
+        content = call(s, "run", {"code": NOISE.format(count=1, side=1400), "timeout_s": 150})
+        assert len(images(content)) == 1 and len(linked(s, content, "hearth-figure-1.png (")) > 5_000_000, text(content)
+        run = s.post("/v1/executions", {"code": "import os; os.chdir('/')\n" + NOISE.format(count=1, side=1400), "language": "python"}, timeout=180).json
+        assert run["status"] == "ok" and run["droppedResults"] == 1, (run["status"], run["droppedResults"], run["stderr"])
+        assert any("not saved" in r["mime"].get("text/plain", "") for r in run["results"]), [list(r["mime"]) for r in run["results"]]
+        class_of_its_own = "class A:\n    def _repr_html_(self): return 'x' * 300_000\nA()"
+        run = s.post("/v1/executions", {"code": class_of_its_own, "language": "python"}, timeout=180).json
+        assert run["droppedResults"] == 1 and "left out" in json.dumps(run["results"]), run["results"]
+
+
+def long_output():
+    """a million lines fit a result of the new tools and of the earlier systems' tools"""
+    with python() as s:
+        content = call(s, "run", {"code": "for i in range(1_000_000): print(i)", "timeout_s": 150})
+        assert "999999" in text(content), text(content)[:500]
+
+        def compat(seed, number, method, params, session=None):
+            headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+            if session:
+                headers["Mcp-Session-Id"] = session
+            return s.post(f"/compat/{seed}/mcp", {"jsonrpc": "2.0", "id": number, "method": method, "params": params}, headers=headers, timeout=180)
+        first = compat("s3", 1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}})
+        session = first.headers.get("mcp-session-id")
+        made = compat("s3", 2, "tools/call", {"name": "create_python_env", "arguments": {}}, session).json["result"]["content"][0]["text"]
+        answer = compat("s3", 3, "tools/call", {"name": "execute_python_code", "arguments": {
+            "container_id": re.search("ws_[0-9a-f]+", made).group(), "code": "for i in range(1_000_000): print(i)"}}, session)
+        assert answer.status == 200 and len(answer.body) <= MOST and b"999999" in answer.body, (answer.status, len(answer.body), answer.body[:300])
+
+
+if __name__ == "__main__":
+    main("server", [seen, many, too_large, long_output])

@@ -1,0 +1,25 @@
+#include <catch2/catch.hpp>
+
+#include "api/rest/schema/Schema.h"
+
+using namespace hearth;
+using namespace hearth::rest;
+
+TEST_CASE("null for an optional field is the same as leaving it out", "[unit][rest]") {
+    const Schema schema =
+        Schema::object()
+            .required("name", Schema::string())
+            .optional("count", Schema::integer(1, 9))
+            .optional("choice", Schema::string().nullable())
+            .optional("parts", Schema::array(Schema::object().optional("size", Schema::integer())))
+            .optional("labels", Schema::map(kEnvName, Schema::string().nullable()));
+    const Json given = Json::parse(R"({"name": "a", "count": null, "choice": null,
+        "parts": [{"size": null}, {"size": 2}], "labels": {"A": null}, "unknown": null})");
+    const Json kept = schema.withoutNulls(given);
+    CHECK(kept == Json::parse(R"({"name": "a", "choice": null, "parts": [{}, {"size": 2}],
+        "labels": {"A": null}, "unknown": null})"));
+    // What must be there is no less missing, and what is unknown no less wrong.
+    CHECK(schema.withoutNulls(Json::parse(R"({"name": null})")) ==
+          Json::parse(R"({"name": null})"));
+    CHECK(schema.withoutNulls(Json(nullptr)).is_null());
+}

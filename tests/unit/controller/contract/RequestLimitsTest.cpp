@@ -1,0 +1,56 @@
+#include "base/Error.h"
+#include "controller/contract/RequestLimits.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+
+namespace {
+
+WorkspaceRequest with(const std::vector<std::string>& paths) {
+    WorkspaceRequest request;
+    for (const std::string& path : paths) request.files.push_back({path, "x"});
+    return request;
+}
+
+std::string pointerOf(const std::function<void()>& call) {
+    const Error error = errorOf(call);
+    return error.fields().empty() ? "" : error.fields().front().pointer;
+}
+
+}  // namespace
+
+TEST_CASE("a file that the workspace cannot hold is refused before a sandbox is claimed",
+          "[unit][controller]") {
+    for (const std::string wrong : {"../x", "/etc/x", ".", "", "a/..", "a//b", "a/../../b"}) {
+        CAPTURE(wrong);
+        CHECK(pointerOf([&] { checkRequest(with({"fine", wrong})); }) == "/files/1/path");
+    }
+    CHECK(pointerOf([&] { checkRequest(with({std::string(256, 'x')})); }) == "/files/0/path");
+    CHECK(pointerOf([&] { checkRequest(with({"a", "a/b"})); }) == "/files/1/path");
+    CHECK(pointerOf([&] { checkRequest(with({"a/b/c", "./a//b"})); }) == "/files/1/path");
+    CHECK(pointerOf([&] { checkRequest(with({"a/b/c", "a/b"})); }) == "/files/1/path");
+    CHECK_NOTHROW(checkRequest(with({"a", "a", "b/c", "b/d", "/workspace/e", "f/../g"})));
+}
+
+TEST_CASE("an execution has one thing to run, and fits an agent's message", "[unit][controller]") {
+    ExecutionRequest request;
+    CHECK(codeOf([&] { checkRequest(request); }) == ErrorCode::InvalidArgument);
+    request.command = "";
+    CHECK(pointerOf([&] { checkRequest(request); }) == "/command");
+    request.command = "true";
+    CHECK_NOTHROW(checkRequest(request));
+    request.code = "1";
+    CHECK(codeOf([&] { checkRequest(request); }) == ErrorCode::InvalidArgument);
+    request.command.reset();
+    request.code = "";
+    CHECK_NOTHROW(checkRequest(request));
+    request.code = std::string(250'000, 'x');
+    CHECK_NOTHROW(checkRequest(request));
+    request.code = std::string(130'000, '\n');  // two bytes each in a message
+    CHECK(codeOf([&] { checkRequest(request); }) == ErrorCode::PayloadTooLarge);
+    request.code.reset();
+    request.argv = {"", "x"};
+    CHECK(pointerOf([&] { checkRequest(request); }) == "/argv/0");
+}
