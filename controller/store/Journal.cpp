@@ -58,6 +58,10 @@ Tenants tenantsOf(Statement& rows) {
     return tenants;
 }
 
+std::string labelsOf(const std::string& workspace) {
+    return std::string(kLabelsOf) + workspace;
+}
+
 void dropOutput(Database& database, const std::string& id) {
     Statement(database, "DELETE FROM outputs WHERE execution = ?").bind(id).run();
 }
@@ -247,7 +251,7 @@ void Journal::ended(const std::string& workspace, std::int64_t ended_ms, const s
                                          .bind(ended_ms)
                                          .bind(reason)
                                          .bind(workspace));
-        Statement(database, "DELETE FROM meta WHERE key = ?").bind("labels/" + workspace).run();
+        Statement(database, "DELETE FROM meta WHERE key = ?").bind(labelsOf(workspace)).run();
         const Tenants contexts_of =
             tenantsOf(Statement(database,
                                 "UPDATE contexts SET ended_ms = ?, reason = 'workspace' "
@@ -478,11 +482,20 @@ std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace)
 
 void Journal::labels(const std::string& workspace,
                      const std::map<std::string, std::string>& labels) {
-    setMeta("labels/" + workspace, dumpJson(Json(labels)));
+    flush(kReadYourWrites);  // its row may still be that of an attempt which failed
+    writeNow([&](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO meta (key, value) SELECT ?, ? WHERE NOT EXISTS "
+                  "(SELECT 1 FROM workspaces WHERE id = ? AND ended_ms IS NOT NULL)")
+            .bind(labelsOf(workspace))
+            .bind(dumpJson(Json(labels)))
+            .bind(workspace)
+            .run();
+    });
 }
 
 std::optional<std::map<std::string, std::string>> Journal::labels(const std::string& workspace) {
-    const std::string text = meta("labels/" + workspace);
+    const std::string text = meta(labelsOf(workspace));
     if (text.empty()) return std::nullopt;
     try {
         return parseJson(text).get<std::map<std::string, std::string>>();

@@ -154,7 +154,7 @@ public:
     /// it) comes as kNoOutput.
     std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
 
-    /// Labels changed since the bind: on disk when this returns.
+    /// Labels changed since the bind: on disk when this returns, unless the workspace has ended.
     void labels(const std::string& workspace, const std::map<std::string, std::string>& labels);
     /// nullopt if they were never changed.
     std::optional<std::map<std::string, std::string>> labels(const std::string& workspace);

@@ -435,3 +435,25 @@ TEST_CASE("records of contexts that wait for the disk count for their tenant wit
     CHECK(eventually([&] { return journal.context("cx_299").has_value(); }));
     CHECK(eventually([&] { return !codeOf([&] { journal.requireRoom("t"); }); }));
 }
+
+TEST_CASE("labels that come after the end of their workspace are not kept", "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    journal.record(workspaceRecord("1"));
+    journal.labels("ws_1", {{"a", "b"}});
+    CHECK(journal.labels("ws_1") == std::map<std::string, std::string>{{"a", "b"}});
+    journal.ended("ws_1", 2000, "deleted", "sb_1");
+    journal.flush(10s);
+    journal.labels("ws_1", {{"a", "c"}});
+    journal.flush(10s);
+    CHECK_FALSE(journal.labels("ws_1"));
+
+    // The next attempt of the same claim has its id.
+    WorkspaceRecord again = workspaceRecord("1");
+    again.sandbox = "sb_2";
+    journal.record(again);
+    journal.labels("ws_1", {{"a", "d"}});
+    CHECK(journal.labels("ws_1") == std::map<std::string, std::string>{{"a", "d"}});
+    journal.labels("ws_unknown", {{"e", "f"}});  // its record may be lost with the file
+    CHECK(journal.labels("ws_unknown"));
+}
