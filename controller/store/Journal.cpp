@@ -87,20 +87,25 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
 }
 
 void Journal::write(Write write, Written written, std::size_t bytes) {
-    writer_thread_.add({std::move(write), std::move(written), bytes});
+    JournalWriter::Item item;
+    item.write = std::move(write);
+    item.written = std::move(written);
+    item.bytes = bytes;
+    writer_thread_.add(std::move(item));
 }
 
 void Journal::writeOf(const std::string& tenant, std::size_t bytes, Write write) {
-    bytes += kRecordSize;
-    waiting_.add(tenant, bytes);
-    this->write(
-        std::move(write), [this, tenant, bytes](bool) { waiting_.remove(tenant, bytes); }, bytes);
+    JournalWriter::Item item;
+    item.write = std::move(write);
+    item.bytes = bytes + kRecordSize;
+    item.tenant = tenant;
+    writer_thread_.add(std::move(item));
 }
 
 void Journal::requireRoom(const std::string& tenant) const {
-    if (!full()) return;
-    const bool last_reserve = writer_thread_.pendingBytes() >= kMostTimes * limits_.pending;
-    if (!last_reserve && waiting_.of(tenant) < limits_.pending / kShares) return;
+    if (writer_thread_.pendingBytes() < limits_.pending) return;
+    const bool last_reserve = waiting() >= kMostTimes * limits_.pending;
+    if (!last_reserve && writer_thread_.pendingOf(tenant) < share()) return;
     throw Error(ErrorCode::Unavailable,
                 "results of earlier work wait for the disk of the data directory, which is full "
                 "or slow")
@@ -108,21 +113,8 @@ void Journal::requireRoom(const std::string& tenant) const {
         .retryAfter(kRoomAgain);
 }
 
-std::uint64_t Journal::Waiting::of(const std::string& tenant) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = bytes_.find(tenant);
-    return found == bytes_.end() ? 0 : found->second;
-}
-
-void Journal::Waiting::add(const std::string& tenant, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    bytes_[tenant] += bytes;
-}
-
-void Journal::Waiting::remove(const std::string& tenant, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    const auto found = bytes_.find(tenant);
-    if (found != bytes_.end() && (found->second -= bytes) == 0) bytes_.erase(found);
+std::uint64_t Journal::share() const {
+    return limits_.pending / kShares;
 }
 
 void Journal::writeNow(const Write& write) {
@@ -314,12 +306,8 @@ void Journal::record(const ExecutionRecord& r, Written written,
     JournalWriter::Item item;
     item.bytes = kRecordSize + r.document.size() + r.output.size() + apart_bytes;
     item.alone = true;
-    waiting_.add(r.tenant, item.bytes);
-    item.written = [this, tenant = r.tenant, bytes = item.bytes,
-                    written = std::move(written)](bool durable) {
-        waiting_.remove(tenant, bytes);
-        if (written) written(durable);
-    };
+    item.tenant = r.tenant;
+    item.written = std::move(written);
     item.write = [this, r, apart = std::move(apart)](Database& database) {
         dropOutput(database, r.id);  // of the same one, recorded before
         Statement(database,
@@ -382,7 +370,7 @@ std::optional<std::string> Journal::resultOf(const std::string& execution, std::
 }
 
 void Journal::record(const Event& e, std::int64_t time_ms) {
-    if (full()) return;
+    if (waiting() >= limits_.pending) return;
     write([e, time_ms](Database& database) {
         Statement(database,
                   "INSERT OR REPLACE INTO events (id, time_ms, type, resource, pool, tenant, "
