@@ -242,11 +242,16 @@ void JournalWriter::done(Item& item, bool durable) {
         }
     }
     uncount(item);
+    if (durable && item.refused) {  // the disk takes again what it did not: so it may the rest
+        aside_again_ = {};
+        if (!aside_.empty()) aside_again_.later();
+    }
     item = {};  // whoever waits for it may end what its callbacks hold
 }
 
 void JournalWriter::putAside(Item item) {
     if (aside_.empty()) aside_again_.later();
+    item.refused = true;
     aside_.push_back(std::move(item));
 }
 

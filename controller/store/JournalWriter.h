@@ -37,6 +37,7 @@ public:
         bool alone = false;
         std::string tenant;  ///< whose it is; empty: nobody's
         unsigned tries = 0;
+        bool refused = false;  ///< before, and put aside
     };
     /// Writes all of these or, where it throws, none. Error(DiskFull) and Error(Unavailable) say
     /// that the disk may take them later.
