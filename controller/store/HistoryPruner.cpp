@@ -29,6 +29,7 @@ bool HistoryPruner::prune(Database& database, std::int64_t now_ms) {
     if (left() > 0) pruneStrayWork(database, now_ms - kExecutionKeptMs);
     if (left() > 0) pruneWorkspaces(database, now_ms - kWorkspaceKeptMs);
     if (left() > 0) pruneContexts(database, now_ms - kWorkspaceKeptMs);
+    if (left() > 0) pruneLabels(database, now_ms);
     if (left() > 0) pruneEvents(database);
     return left() <= 0;
 }
@@ -178,6 +179,37 @@ bool HistoryPruner::dropSeenExecutions(Database& database, const std::string& wo
     }
     for (const std::string& id : ids) dropExecution(database, id);
     return static_cast<std::int64_t>(ids.size()) < kAtOnce;
+}
+
+void HistoryPruner::pruneLabels(Database& database, std::int64_t now_ms) {
+    if (now_ms < labels_.next_ms) return;
+    const std::int64_t most = left();
+    std::vector<std::string> keys;
+    std::vector<std::string> gone;
+    {
+        // Of a living workspace a crash may have lost the row: it is written anew after the start.
+        Statement rows(database,
+                       "SELECT key, coalesce((SELECT ended_ms IS NOT NULL FROM workspaces WHERE "
+                       "id = substr(key, ?)), ?) FROM meta WHERE key > ? AND key < ? ORDER BY key "
+                       "LIMIT ?");
+        rows.bind(static_cast<std::int64_t>(kLabelsOf.size() + 1))
+            .bind(std::int64_t{labels_.first ? 0 : 1})
+            .bind(labels_.key)
+            .bind(std::string(kLabelsOf) + "\xff")
+            .bind(most);
+        while (rows.step()) {
+            keys.push_back(rows.text(0));
+            if (rows.integer(1) != 0) gone.push_back(keys.back());
+        }
+    }
+    for (const std::string& key : gone) {
+        Statement(database, "DELETE FROM meta WHERE key = ?").bind(key).run();
+    }
+    for (const std::string& key : keys) {
+        use();
+        labels_.key = key;
+    }
+    if (left() > 0) labels_ = {std::string(kLabelsOf), now_ms + kWorkspaceKeptMs, false};
 }
 
 void HistoryPruner::pruneEvents(Database& database) {

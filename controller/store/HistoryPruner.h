@@ -4,17 +4,22 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/store/Database.h"
 
 namespace hearth::controller {
 
+/// Key of a workspace's labels in the table `meta`, before its id.
+inline constexpr std::string_view kLabelsOf = "labels/";
+
 /// Removes history that has been kept long enough: executions an hour after their workspace's end
 /// (an hour after their own where the workspace is unknown), workspaces and contexts after a day,
-/// all events but the latest. Finds them by index, each row once, and works in slices, so that what
-/// is written meanwhile waits for one slice at most. Of one tenant's ended workspaces and contexts
-/// only the latest are kept, so that nobody fills the disk within the day. Not thread-safe.
+/// all events but the latest, labels of workspaces that have gone. Finds them by index, each row
+/// once, and works in slices, so that what is written meanwhile waits for one slice at most. Of one
+/// tenant's ended workspaces and contexts only the latest are kept, so that nobody fills the disk
+/// within the day. Not thread-safe.
 class HistoryPruner {
 public:
     /// How many ended rows of one tenant are kept. A context's row is larger: it has a path.
@@ -46,6 +51,12 @@ private:
         std::int64_t ended_ms = -1;
         std::string id;
     };
+    /// The labels' table is read once a day.
+    struct LabelsRead {
+        std::string key{kLabelsOf};
+        std::int64_t next_ms = 0;
+        bool first = true;
+    };
     /// Ended rows of one kind, by tenant; loaded at a tenant's first end.
     struct Ended {
         std::int64_t most;
@@ -57,6 +68,7 @@ private:
     void pruneEndedWork(Database& database, std::int64_t before);
     void pruneStrayWork(Database& database, std::int64_t before);
     void pruneContexts(Database& database, std::int64_t before);
+    void pruneLabels(Database& database, std::int64_t now_ms);
     void pruneEvents(Database& database);
     /// Executions of one workspace, as many as are left of the slice; true if none stay.
     bool dropExecutions(Database& database, const std::string& workspace);
@@ -76,6 +88,7 @@ private:
     Ended contexts_;
     Cursor ended_;  // workspaces whose executions have gone
     Cursor stray_;  // executions whose workspace was looked for
+    LabelsRead labels_;
 };
 
 }  // namespace hearth::controller

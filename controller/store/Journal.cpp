@@ -58,6 +58,10 @@ Tenants tenantsOf(Statement& rows) {
     return tenants;
 }
 
+std::string labelsOf(const std::string& workspace) {
+    return std::string(kLabelsOf) + workspace;
+}
+
 void dropOutput(Database& database, const std::string& id) {
     Statement(database, "DELETE FROM outputs WHERE execution = ?").bind(id).run();
 }
@@ -83,20 +87,25 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
 }
 
 void Journal::write(Write write, Written written, std::size_t bytes) {
-    writer_thread_.add({std::move(write), std::move(written), bytes});
+    JournalWriter::Item item;
+    item.write = std::move(write);
+    item.written = std::move(written);
+    item.bytes = bytes;
+    writer_thread_.add(std::move(item));
 }
 
 void Journal::writeOf(const std::string& tenant, std::size_t bytes, Write write) {
-    bytes += kRecordSize;
-    waiting_.add(tenant, bytes);
-    this->write(
-        std::move(write), [this, tenant, bytes](bool) { waiting_.remove(tenant, bytes); }, bytes);
+    JournalWriter::Item item;
+    item.write = std::move(write);
+    item.bytes = bytes + kRecordSize;
+    item.tenant = tenant;
+    writer_thread_.add(std::move(item));
 }
 
 void Journal::requireRoom(const std::string& tenant) const {
-    if (!full()) return;
-    const bool last_reserve = writer_thread_.pendingBytes() >= kMostTimes * limits_.pending;
-    if (!last_reserve && waiting_.of(tenant) < limits_.pending / kShares) return;
+    if (writer_thread_.pendingBytes() < limits_.pending) return;
+    const bool last_reserve = waiting() >= kMostTimes * limits_.pending;
+    if (!last_reserve && writer_thread_.pendingOf(tenant) < share()) return;
     throw Error(ErrorCode::Unavailable,
                 "results of earlier work wait for the disk of the data directory, which is full "
                 "or slow")
@@ -104,21 +113,8 @@ void Journal::requireRoom(const std::string& tenant) const {
         .retryAfter(kRoomAgain);
 }
 
-std::uint64_t Journal::Waiting::of(const std::string& tenant) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = bytes_.find(tenant);
-    return found == bytes_.end() ? 0 : found->second;
-}
-
-void Journal::Waiting::add(const std::string& tenant, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    bytes_[tenant] += bytes;
-}
-
-void Journal::Waiting::remove(const std::string& tenant, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    const auto found = bytes_.find(tenant);
-    if (found != bytes_.end() && (found->second -= bytes) == 0) bytes_.erase(found);
+std::uint64_t Journal::share() const {
+    return limits_.pending / kShares;
 }
 
 void Journal::writeNow(const Write& write) {
@@ -247,7 +243,7 @@ void Journal::ended(const std::string& workspace, std::int64_t ended_ms, const s
                                          .bind(ended_ms)
                                          .bind(reason)
                                          .bind(workspace));
-        Statement(database, "DELETE FROM meta WHERE key = ?").bind("labels/" + workspace).run();
+        Statement(database, "DELETE FROM meta WHERE key = ?").bind(labelsOf(workspace)).run();
         const Tenants contexts_of =
             tenantsOf(Statement(database,
                                 "UPDATE contexts SET ended_ms = ?, reason = 'workspace' "
@@ -310,12 +306,8 @@ void Journal::record(const ExecutionRecord& r, Written written,
     JournalWriter::Item item;
     item.bytes = kRecordSize + r.document.size() + r.output.size() + apart_bytes;
     item.alone = true;
-    waiting_.add(r.tenant, item.bytes);
-    item.written = [this, tenant = r.tenant, bytes = item.bytes,
-                    written = std::move(written)](bool durable) {
-        waiting_.remove(tenant, bytes);
-        if (written) written(durable);
-    };
+    item.tenant = r.tenant;
+    item.written = std::move(written);
     item.write = [this, r, apart = std::move(apart)](Database& database) {
         dropOutput(database, r.id);  // of the same one, recorded before
         Statement(database,
@@ -378,7 +370,7 @@ std::optional<std::string> Journal::resultOf(const std::string& execution, std::
 }
 
 void Journal::record(const Event& e, std::int64_t time_ms) {
-    if (full()) return;
+    if (waiting() >= limits_.pending) return;
     write([e, time_ms](Database& database) {
         Statement(database,
                   "INSERT OR REPLACE INTO events (id, time_ms, type, resource, pool, tenant, "
@@ -478,11 +470,20 @@ std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace)
 
 void Journal::labels(const std::string& workspace,
                      const std::map<std::string, std::string>& labels) {
-    setMeta("labels/" + workspace, dumpJson(Json(labels)));
+    flush(kReadYourWrites);  // its row may still be that of an attempt which failed
+    writeNow([&](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO meta (key, value) SELECT ?, ? WHERE NOT EXISTS "
+                  "(SELECT 1 FROM workspaces WHERE id = ? AND ended_ms IS NOT NULL)")
+            .bind(labelsOf(workspace))
+            .bind(dumpJson(Json(labels)))
+            .bind(workspace)
+            .run();
+    });
 }
 
 std::optional<std::map<std::string, std::string>> Journal::labels(const std::string& workspace) {
-    const std::string text = meta("labels/" + workspace);
+    const std::string text = meta(labelsOf(workspace));
     if (text.empty()) return std::nullopt;
     try {
         return parseJson(text).get<std::map<std::string, std::string>>();

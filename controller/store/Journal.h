@@ -105,8 +105,8 @@ public:
     /// Queues a write that holds about `bytes` of memory; never blocks on the disk.
     void write(Write write, Written written = {}, std::size_t bytes = kRecordSize);
     /// Throws Error(Unavailable) while too much waits for the disk: whoever starts work that ends
-    /// in a record asks first. Who has little in it goes on for a while, so that one tenant's
-    /// results do not stop the others.
+    /// in a record asks first. Who has little in it goes on until many tenants have their share in
+    /// it, so that one tenant's results do not stop the others, however large they are.
     void requireRoom(const std::string& tenant) const;
     /// Runs now, on the caller's thread, in a transaction of its own; for declared objects, whose
     /// answer must be true. Throws what the database throws.
@@ -135,7 +135,7 @@ public:
     /// long output is ever made.
     void record(const ExecutionRecord& record, Written written,
                 std::function<void(const PutPiece&)> apart = {}, std::size_t apart_bytes = 0);
-    /// Not kept while too much waits for the disk.
+    /// Not kept while too much of too many tenants waits for the disk.
     void record(const Event& event, std::int64_t time_ms);
     std::optional<WorkspaceRecord> workspace(const std::string& id);
     std::optional<WorkspaceRecord> workspaceByClaim(const std::string& claim_id);
@@ -154,7 +154,7 @@ public:
     /// it) comes as kNoOutput.
     std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
 
-    /// Labels changed since the bind: on disk when this returns.
+    /// Labels changed since the bind: on disk when this returns, unless the workspace has ended.
     void labels(const std::string& workspace, const std::map<std::string, std::string>& labels);
     /// nullopt if they were never changed.
     std::optional<std::map<std::string, std::string>> labels(const std::string& workspace);
@@ -177,26 +177,16 @@ private:
     void pruneSlice();
     /// write() of what counts as the tenant's: `bytes` beside the record's own size.
     void writeOf(const std::string& tenant, std::size_t bytes, Write write);
-    /// Bytes of records that wait for the disk, by tenant. Thread-safe.
-    class Waiting {
-    public:
-        std::uint64_t of(const std::string& tenant) const;
-        void add(const std::string& tenant, std::uint64_t bytes);
-        void remove(const std::string& tenant, std::uint64_t bytes);
-
-    private:
-        mutable std::mutex mutex_;
-        std::map<std::string, std::uint64_t> bytes_;  // guarded by mutex_
-    };
-
-    bool full() const { return writer_thread_.pendingBytes() >= limits_.pending; }
+    /// What waits for the disk, where no tenant counts with more than its share: one of them alone
+    /// shuts out nobody else.
+    std::uint64_t waiting() const { return writer_thread_.pendingShares(share()); }
+    std::uint64_t share() const;
     std::optional<std::string> piece(const char* condition, Piece kind,
                                      const std::string& execution, std::uint64_t place);
 
     const Clock& clock_;
     metrics::Log& log_;
     const JournalLimits limits_;
-    Waiting waiting_;
     std::mutex writer_mutex_;  ///< one transaction at a time
     Database writer_;          // guarded by writer_mutex_
     std::mutex reader_mutex_;

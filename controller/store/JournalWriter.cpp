@@ -18,6 +18,8 @@ constexpr auto kLastDelay = std::chrono::seconds(5);
 constexpr unsigned kTries = 3;
 /// So much waits while the disk has only its reserve left, which the rest of the state needs.
 constexpr std::size_t kLarge = 64U << 10U;
+/// So much of what is `alone` is written between two looks at the queue.
+constexpr std::size_t kRound = 4U << 20U;
 constexpr std::size_t kNoneRefused = std::numeric_limits<std::size_t>::max();
 
 /// The disk may take the same write later.
@@ -50,7 +52,7 @@ JournalWriter::~JournalWriter() {
 }
 
 void JournalWriter::add(Item item) {
-    pending_ += item.bytes;
+    count(item);
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(item));
     ++added_;
@@ -64,28 +66,82 @@ void JournalWriter::flush(std::chrono::milliseconds timeout) {
     tried_some_.wait_for(lock, timeout, [&] { return tried_ >= target || blocked_; });
 }
 
+void JournalWriter::count(const Item& item) {
+    pending_ += item.bytes;
+    if (item.tenant.empty()) return;
+    const std::lock_guard lock(pending_mutex_);
+    pending_of_[item.tenant] += item.bytes;
+}
+
+void JournalWriter::uncount(const Item& item) {
+    pending_ -= item.bytes;
+    const std::lock_guard lock(pending_mutex_);
+    const auto found = pending_of_.find(item.tenant);
+    if (found != pending_of_.end() && (found->second -= item.bytes) == 0) pending_of_.erase(found);
+}
+
+std::uint64_t JournalWriter::pendingOf(const std::string& tenant) const {
+    const std::lock_guard lock(pending_mutex_);
+    const auto found = pending_of_.find(tenant);
+    return found == pending_of_.end() ? 0 : found->second;
+}
+
+std::uint64_t JournalWriter::pendingShares(std::uint64_t share) const {
+    const std::lock_guard lock(pending_mutex_);
+    std::uint64_t beyond = 0;
+    for (const auto& [tenant, bytes] : pending_of_) beyond += bytes - std::min(bytes, share);
+    const std::uint64_t all = pendingBytes();  // is counted without this lock
+    return all - std::min(all, beyond);
+}
+
 void JournalWriter::work(const std::stop_token& stop) {
     while (true) {
         const bool last = stop.stop_requested();
         if (last) reserve_ = nullptr;  // what is not written now never is
-        refused_ = kNoneRefused;
-        Items batch = take(last);
-        const bool some = !batch.empty();
-        if (some) writeBatch(std::move(batch));
-        const bool again = !aside_.empty() && (last || aside_again_.due());
-        if (again) writeAside();
+        if (last || aside_again_.due()) retryAside();
+        Round round = take(last);
+        const bool some = !round.items.empty();
+        const std::size_t fresh = round.fresh;
+        if (some) countTried(fresh - write(std::move(round)));
+        if (line_.empty() && aside_.empty()) aside_again_ = {};
         if (metrics_ != nullptr) metrics_->journalPending(static_cast<double>(pendingBytes()));
         if (last && exhausted()) break;
-        if (!last && !some && !again) sleep(stop);
+        if (!last && !some) sleep(stop);
     }
     giveUp();
 }
 
-JournalWriter::Items JournalWriter::take(bool last) {
-    Items batch;
-    const std::lock_guard lock(mutex_);
-    if (!blocked_ || last || queue_again_.due()) batch.swap(queue_);
-    return batch;
+JournalWriter::Round JournalWriter::take(bool last) {
+    Round round;
+    Items fresh;
+    {
+        const std::lock_guard lock(mutex_);
+        round.of_queue = !blocked_ || last || queue_again_.due();
+        if (round.of_queue) fresh.swap(queue_);
+    }
+    round.fresh = fresh.size();
+    Items in_order;
+    for (Item& item : fresh) {
+        if (item.alone) {
+            const std::string tenant = item.tenant;
+            line_.push(tenant, std::move(item));
+        } else {
+            in_order.push_back(std::move(item));
+        }
+    }
+    for (std::size_t bytes = 0; !line_.empty() && (last || bytes < kRound);) {
+        round.items.push_back(line_.pop());
+        bytes += round.items.back().bytes;
+    }
+    std::move(in_order.begin(), in_order.end(), std::back_inserter(round.items));
+    return round;
+}
+
+void JournalWriter::retryAside() {
+    for (Item& item : std::exchange(aside_, {})) {
+        const std::string tenant = item.tenant;
+        line_.push(tenant, std::move(item));
+    }
 }
 
 bool JournalWriter::exhausted() {
@@ -109,9 +165,10 @@ void JournalWriter::sleep(const std::stop_token& stop) {
     alarm_.wait();
 }
 
-void JournalWriter::writeBatch(Items batch) {
+std::size_t JournalWriter::write(Round round) {
+    if (aside_.empty()) refused_ = kNoneRefused;
     Items left;
-    for (Item& item : batch) {
+    for (Item& item : round.items) {
         if (holdsBack(item)) {
             putAside(std::move(item));
         } else {
@@ -129,13 +186,14 @@ void JournalWriter::writeBatch(Items batch) {
         } else {
             some = some || outcome == Outcome::Written;
             done(item, outcome == Outcome::Written);
-            countTried();
         }
         left.pop_front();
     }
+    if (!round.of_queue) return 0;
     queue_again_ = {};
     const std::lock_guard lock(mutex_);
     blocked_ = false;
+    return 0;
 }
 
 bool JournalWriter::writeTogether(Items& items) {
@@ -150,26 +208,7 @@ bool JournalWriter::writeTogether(Items& items) {
         return false;
     }
     for (Item& item : items) done(item, true);
-    countTried(items.size());
     return true;
-}
-
-void JournalWriter::writeAside() {
-    Items left;
-    bool some = false;
-    for (Item& item : std::exchange(aside_, {})) {
-        const Outcome outcome = holdsBack(item) ? Outcome::Later : attempt(item);
-        some = some || outcome == Outcome::Written;
-        if (outcome == Outcome::Later) {
-            left.push_back(std::move(item));
-        } else {
-            done(item, outcome == Outcome::Written);
-        }
-    }
-    // The callbacks may not add to it: only this thread's rounds do.
-    aside_ = std::move(left);
-    if (some) aside_again_ = {};
-    if (!aside_.empty()) aside_again_.later();
 }
 
 bool JournalWriter::holdsBack(const Item& item) const {
@@ -202,17 +241,22 @@ void JournalWriter::done(Item& item, bool durable) {
             log_.error("journal.callback_failed", {{"error", e.what()}});
         }
     }
-    pending_ -= item.bytes;
+    uncount(item);
+    if (durable && item.refused) {  // the disk takes again what it did not: so it may the rest
+        aside_again_ = {};
+        if (!aside_.empty()) aside_again_.later();
+    }
     item = {};  // whoever waits for it may end what its callbacks hold
 }
 
 void JournalWriter::putAside(Item item) {
     if (aside_.empty()) aside_again_.later();
+    item.refused = true;
     aside_.push_back(std::move(item));
-    countTried();
 }
 
-void JournalWriter::putBack(Items left, bool some) {
+std::size_t JournalWriter::putBack(Items left, bool some) {
+    const std::size_t count = left.size();
     if (some) queue_again_ = {};
     queue_again_.later();
     {
@@ -222,6 +266,7 @@ void JournalWriter::putBack(Items left, bool some) {
         queue_ = std::move(left);
     }
     tried_some_.notify_all();
+    return count;
 }
 
 void JournalWriter::countTried(std::size_t items) {

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/Alarm.h"
+#include "base/tenants/FairLine.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 
@@ -21,8 +24,9 @@ class DiskReserve;
 
 /// Writes history in one thread, in order and many items in one transaction. An item that the disk
 /// does not take is tried again, longer apart each time, until it is durable: no failure loses
-/// another item. What depends on no other item (`alone`) may be overtaken by the rest. An item that
-/// fails for a reason of its own is given up after a few tries. Thread-safe.
+/// another item. What depends on no other item (`alone`) may be overtaken by the rest, and tenants
+/// take turns in it, a few MiB at a time: however much one of them has, the others do not wait for
+/// it. An item that fails for a reason of its own is given up after a few tries. Thread-safe.
 class JournalWriter {
 public:
     struct Item {
@@ -31,7 +35,9 @@ public:
         std::function<void(bool durable)> written;
         std::size_t bytes = 0;  ///< memory that it holds
         bool alone = false;
+        std::string tenant;  ///< whose it is; empty: nobody's
         unsigned tries = 0;
+        bool refused = false;  ///< before, and put aside
     };
     /// Writes all of these or, where it throws, none. Error(DiskFull) and Error(Unavailable) say
     /// that the disk may take them later.
@@ -48,10 +54,13 @@ public:
     /// Never blocks on the disk.
     void add(Item item);
     /// Waits until everything added so far was tried, at most `timeout`; not for what the disk does
-    /// not take.
+    /// not take, nor for what is `alone` and was overtaken.
     void flush(std::chrono::milliseconds timeout);
-    /// Memory that items hold which are not durable yet.
+    /// Memory that items hold which are not durable yet; of all, and of one tenant.
     std::uint64_t pendingBytes() const { return pending_.load(std::memory_order_relaxed); }
+    std::uint64_t pendingOf(const std::string& tenant) const;
+    /// The same of all, where each tenant counts with `share` at most.
+    std::uint64_t pendingShares(std::uint64_t share) const;
 
 private:
     using Items = std::deque<Item>;
@@ -66,20 +75,29 @@ private:
     };
 
     void work(const std::stop_token& stop);
-    Items take(bool last);
+    /// What the next round writes.
+    struct Round {
+        Items items;            ///< `alone` first: what comes behind may stop for the disk
+        bool of_queue = false;  ///< queue_ was emptied for it
+        std::size_t fresh = 0;  ///< so many came from there
+    };
+    Round take(bool last);
     /// After the last round: nothing more can be written.
     bool exhausted();
     void sleep(const std::stop_token& stop);
-    void writeBatch(Items batch);
+    /// How many of them it put back.
+    std::size_t write(Round round);
     bool writeTogether(Items& items);
-    void writeAside();
+    void retryAside();
     /// It is large, and the disk has no more than its reserve left.
     bool holdsBack(const Item& item) const;
     Outcome attempt(Item& item);
     void done(Item& item, bool durable);
     void putAside(Item item);
-    void putBack(Items left, bool some);
-    void countTried(std::size_t items = 1);
+    std::size_t putBack(Items left, bool some);
+    void countTried(std::size_t items);
+    void count(const Item& item);
+    void uncount(const Item& item);
     void giveUp();
     void failed(const std::exception& reason);
 
@@ -89,6 +107,8 @@ private:
     metrics::Metrics* metrics_;
     Alarm alarm_;
     std::atomic<std::uint64_t> pending_{0};
+    mutable std::mutex pending_mutex_;
+    std::map<std::string, std::uint64_t> pending_of_;  // guarded by pending_mutex_; by tenant
     std::mutex mutex_;
     std::condition_variable tried_some_;
     Items queue_;              // guarded by mutex_
@@ -96,10 +116,11 @@ private:
     std::uint64_t added_ = 0;  // guarded by mutex_
     std::uint64_t tried_ = 0;  // guarded by mutex_
     // Used by the thread only:
-    Items aside_;  ///< `alone`, and not taken by the disk
+    FairLine<Item> line_;  ///< `alone`, and not tried since it came or was put aside
+    Items aside_;          ///< `alone`, and not taken by the disk
     Backoff queue_again_;
     Backoff aside_again_;
-    std::size_t refused_ = 0;  ///< the smallest size that the disk refused in this round
+    std::size_t refused_ = 0;  ///< the smallest size that the disk refused since aside_ was empty
     bool failing_ = false;     ///< said once, until all is written again
     std::jthread thread_;
 };

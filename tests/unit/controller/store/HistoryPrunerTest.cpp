@@ -43,6 +43,11 @@ struct History {
             .bind(ended_ms)
             .run();
     }
+    void labels(const std::string& workspace) {
+        Statement(database, "INSERT INTO meta (key, value) VALUES ('labels/' || ?, '{}')")
+            .bind(workspace)
+            .run();
+    }
     std::int64_t count(const std::string& table) {
         Statement rows(database, "SELECT count(*) FROM " + table);
         rows.step();
@@ -190,4 +195,32 @@ TEST_CASE("executions of a workspace beyond those that are kept still have their
     CHECK(history.count("executions") == 1);
     history.prune(pruner, kNow + kHour, 64);
     CHECK(history.count("executions") == 0);
+}
+
+TEST_CASE("labels of workspaces that have ended go, and later those of workspaces nobody knows",
+          "[unit][controller]") {
+    History history;
+    history.database.execute("BEGIN");
+    for (int i = 0; i < 40; ++i) {
+        const std::string id = "ended" + std::to_string(i);
+        history.workspace(id, kNow - 1000);
+        history.labels(id);
+        history.workspace("lives" + std::to_string(i), std::nullopt);
+        history.labels("lives" + std::to_string(i));
+    }
+    history.labels("unknown");
+    Statement(history.database, "INSERT INTO meta (key, value) VALUES ('key', 'v'), ('m', 'v')")
+        .run();
+    history.database.execute("COMMIT");
+    HistoryPruner pruner(16);
+    history.prune(pruner, kNow, 16);
+    CHECK(history.count("meta WHERE key LIKE 'labels/ended%'") == 0);
+    CHECK(history.count("meta WHERE key LIKE 'labels/lives%'") == 40);
+    CHECK(history.count("meta WHERE key = 'labels/unknown'") == 1);  // its row may be on its way
+    const std::size_t before = pruner.looked();
+    history.prune(pruner, kNow + kHour / 4, 16);
+    CHECK(pruner.looked() == before);
+    history.prune(pruner, kNow + 25 * kHour, 16);
+    CHECK(history.count("meta WHERE key = 'labels/unknown'") == 0);
+    CHECK(history.count("meta") == 40 + 2);
 }

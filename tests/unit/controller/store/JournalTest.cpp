@@ -435,3 +435,58 @@ TEST_CASE("records of contexts that wait for the disk count for their tenant wit
     CHECK(eventually([&] { return journal.context("cx_299").has_value(); }));
     CHECK(eventually([&] { return !codeOf([&] { journal.requireRoom("t"); }); }));
 }
+
+TEST_CASE("results of one tenant that wait for the disk shut out nobody else, however large",
+          "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log, {.pending = 1U << 20U});
+    const auto record = [&](const std::string& id, const std::string& tenant, std::size_t size) {
+        journal.record(ExecutionRecord{id, "ws_1", tenant, "f", "{}", std::string(size, 'x'), 1500},
+                       {});
+    };
+    fill(journal, true);
+    for (int i = 0; i < 16; ++i) record("ex_loud" + std::to_string(i), "loud", 1U << 20U);
+    CHECK(codeOf([&] { journal.requireRoom("loud"); }) == ErrorCode::Unavailable);
+    CHECK_NOTHROW(journal.requireRoom("quiet"));
+    journal.record(Event{.id = 7, .type = "execution.finished", .tenant = "quiet"}, 1000);
+    const auto everyone = [&] { return codeOf([&] { journal.requireRoom("quiet"); }); };
+    int others = 0;
+    for (; others < 100 && !everyone(); ++others) {
+        record("ex_" + std::to_string(others), "t" + std::to_string(others), 1U << 20U);
+    }
+    CHECK(others > 16);
+    CHECK(others < 50);  // what all of them together may have is bounded, too
+    fill(journal, false);
+    CHECK(eventually([&] { return !everyone(); }));
+    std::int64_t events = 0;
+    journal.flush(10s);
+    journal.read([&](Database& database) {
+        Statement rows(database, "SELECT count(*) FROM events WHERE id = 7");
+        rows.step();
+        events = rows.integer(0);
+    });
+    CHECK(events == 1);
+    CHECK(eventually([&] { return journal.hasExecution("ex_loud15"); }));
+}
+
+TEST_CASE("labels that come after the end of their workspace are not kept", "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    journal.record(workspaceRecord("1"));
+    journal.labels("ws_1", {{"a", "b"}});
+    CHECK(journal.labels("ws_1") == std::map<std::string, std::string>{{"a", "b"}});
+    journal.ended("ws_1", 2000, "deleted", "sb_1");
+    journal.flush(10s);
+    journal.labels("ws_1", {{"a", "c"}});
+    journal.flush(10s);
+    CHECK_FALSE(journal.labels("ws_1"));
+
+    // The next attempt of the same claim has its id.
+    WorkspaceRecord again = workspaceRecord("1");
+    again.sandbox = "sb_2";
+    journal.record(again);
+    journal.labels("ws_1", {{"a", "d"}});
+    CHECK(journal.labels("ws_1") == std::map<std::string, std::string>{{"a", "d"}});
+    journal.labels("ws_unknown", {{"e", "f"}});  // its record may be lost with the file
+    CHECK(journal.labels("ws_unknown"));
+}

@@ -51,9 +51,12 @@ public:
     /// Of the largest item that the disk takes.
     std::atomic<std::size_t> room_for{SIZE_MAX};
     std::atomic<unsigned> failures{0};
+    /// While it is true, no commit begins.
+    std::atomic<bool> stands{false};
 
 private:
     void write(const std::vector<const JournalWriter::Item*>& items) {
+        while (stands) std::this_thread::yield();
         round.clear();
         try {
             for (const JournalWriter::Item* each : items) each->write(database);
@@ -164,4 +167,33 @@ TEST_CASE("at its end a writer tries once more, then says what it gives up", "[u
     CHECK(desk.disk.durable("refused") == true);
     CHECK(desk.disk.durable("tiny") == true);
     CHECK(desk.disk.durable("large") == false);
+}
+
+TEST_CASE("what one tenant ends at once is written in turn with the others', a little at a time",
+          "[unit][controller]") {
+    Desk desk;
+    JournalWriter writer(desk.disk.commit(), nullptr, desk.log, &desk.metrics);
+    desk.disk.stands = true;
+    const auto add = [&](const std::string& tenant, const std::string& name, bool alone) {
+        JournalWriter::Item item = desk.disk.item(name, 1U << 20U, alone);
+        item.tenant = tenant;
+        writer.add(std::move(item));
+    };
+    for (int i = 0; i < 64; ++i) add("loud", "loud" + std::to_string(i), true);
+    add("quiet", "result", true);
+    add("quiet", "record", false);
+    CHECK(writer.pendingOf("loud") == 64U << 20U);
+    CHECK(writer.pendingOf("quiet") == 2U << 20U);
+    CHECK(writer.pendingShares(3U << 20U) == 5U << 20U);
+    desk.disk.stands = false;
+    CHECK(eventually([&] { return writer.pendingBytes() == 0; }));
+    const std::vector<std::string> written = desk.disk.onDisk();
+    const auto place = [&](const std::string& name) {
+        return std::find(written.begin(), written.end(), name) - written.begin();
+    };
+    CHECK(written.size() == 66);
+    CHECK(place("result") < 10);
+    CHECK(place("record") < 10);
+    CHECK(place("loud63") == 65);
+    CHECK(writer.pendingOf("loud") == 0);
 }
