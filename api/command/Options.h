@@ -60,9 +60,9 @@ struct CommandSpec {
     std::size_t least = 0;  ///< positional arguments
     std::size_t most = 0;
     bool rest = false;  ///< takes arguments after `--`
-    /// What each positional argument can be, for completion, the last one standing for all behind
+    /// The kind of each positional argument, for completion; the last one also stands for all after
     /// it: "word|word", or "@file", "@dir", "@workspace", "@pool", "@execution", "@image",
-    /// "@command", "@remote" (a workspace's path or a file); "" for what cannot be known.
+    /// "@command", "@remote" (a workspace's path or a file); "" if unknown.
     std::vector<std::string> operands = {};
     /// A program of its own, not a command of `hearth`.
     bool program = false;
@@ -78,8 +78,8 @@ std::optional<std::string> suggestion(std::string_view word,
 
 /// "a, b or c".
 std::string anyOf(const std::vector<std::string>& words);
-/// To throw for a word that is none of `known`. The hint is the nearest of them, else `otherwise`,
-/// else all.
+/// The error for a word that is not in `known`. Its hint is the nearest known word, else
+/// `otherwise`, else all of them.
 UsageError unknownWord(const std::string& message, std::string_view word,
                        const std::vector<std::string>& known, const std::string& otherwise = {});
 

@@ -195,7 +195,7 @@ std::string code(const std::string& text) {
 // Adding a setting: a line here, and its field in ServeConfig.
 const std::vector<SettingRow>& settings() {
     using C = Config;
-    // flag, what stands for the value, key of the file, type, default, help
+    // flag, name of its value, key in the file, type, default, help
     static const std::vector<SettingRow> rows = {
         {"listen", "ADDRESS", "listen", plain(&C::listen, Shape::Text, kAddress), "127.0.0.1:8080",
          "Where REST and MCP are served"},

@@ -13,8 +13,8 @@
 
 namespace hearth::api {
 
-/// What a handler answers, until it has returned: a slow reader then costs no worker, and a failure
-/// in the middle can still become a problem. What is long or lasts is given as a Response.
+/// Collects a handler's answer until it has returned, so that a slow reader holds no worker and a
+/// late failure can still become a problem. Long and streamed answers are given as a Response.
 class CollectedResponse final : public Poco::Net::HTTPServerResponse {
 public:
     /// `go_on` tells the client to send its body.

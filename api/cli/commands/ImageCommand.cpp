@@ -170,7 +170,7 @@ int import(const Invocation& call) {
     request.source = words[1];
     request.name = call.options.get("name", "");
     request.which = call.options.get("image", "");
-    pool::image::parseSource(request.source);  // a wrong word is told before rights are
+    pool::image::parseSource(request.source);  // report a wrong argument before missing rights
     requireRoot("to import");
     request.docker_host = call.environment("DOCKER_HOST").value_or("");
     for (const char* name :

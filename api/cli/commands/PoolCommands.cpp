@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxManifest = 1U << 20U;
 
-/// The pool as it is now; null where there is none.
+/// The pool as it is now; null if there is none.
 Json findPool(Remote& remote, const std::string& target) {
     try {
         return remote.get(target);

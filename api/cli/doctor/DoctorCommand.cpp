@@ -46,8 +46,8 @@ void print(const Console& console, const Findings& findings) {
     }
 }
 
-/// Whether the pool that claims get who name none is declared, as far as that can be told without a
-/// server: in its data directory, or in the manifests that it would be given.
+/// Checks that the default pool exists, as far as possible without a server: in the data directory,
+/// or in the manifests that the server would read.
 std::optional<Finding> checkDefaultPool(const ServeConfig& config) {
     const std::string& wanted = *config.default_pool;
     if (wanted.empty()) return std::nullopt;

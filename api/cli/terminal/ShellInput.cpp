@@ -157,7 +157,7 @@ void ShellInput::kill() noexcept {
         remote_.send("DELETE", "/v1/executions/" + target);
     } catch (const std::exception&) {
         terminal_.restore();
-        ::_exit(128 + ended_by_);  // the server cannot be told; its deadline ends the execution
+        ::_exit(128 + ended_by_);  // no way to reach the server; the deadline ends the execution
     }
 }
 

@@ -68,7 +68,7 @@ bool Worker::another(Connection& connection) {
 
 Next Worker::answer(Connection& connection) {
     connection.head_done = false;  // it is taken: what comes next in the input is another one
-    // A request that was suspended goes on where it was; another one is new.
+    // A suspended request continues where it stopped; any other is new.
     std::unique_ptr<Exchange> owned = std::move(connection.exchange);
     std::function<Response()> make = std::exchange(connection.suspension, {}).resume;
     if (!owned) {

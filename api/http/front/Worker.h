@@ -24,7 +24,7 @@ private:
     /// Whether the next request is there within the linger time.
     bool another(Connection& connection);
 
-    /// A place for a stream; false where there is none.
+    /// Takes a place for a stream; false if there is none.
     bool placeStream(const Exchange& exchange, Connection& connection, bool news);
     Response ask(Exchange& exchange, const Connection& connection);
     /// What the request's handler answers.

@@ -17,7 +17,7 @@
 namespace hearth::mcp {
 
 struct McpOptions {
-    /// How long a call may keep its worker thread (and a plain JSON answer) before it goes on as
+    /// How long a call may keep its worker thread (and a plain JSON answer) before it continues as
     /// an SSE stream.
     std::chrono::milliseconds inline_wait{1'000};
     std::size_t max_body = 4U << 20U;

@@ -9,8 +9,8 @@
 
 namespace hearth::mcp {
 
-/// One MCP endpoint over Streamable HTTP, in both eras, told apart by each request's body: POST,
-/// GET (a session's stream of notifications, or the rest of an answer whose connection broke) and
+/// One MCP endpoint over Streamable HTTP, for both eras, which it distinguishes by each request's
+/// body: POST, GET (a session's notifications, or the rest of an answer whose connection broke) and
 /// DELETE (the end of a session).
 class McpHandler final : public api::Handler {
 public:

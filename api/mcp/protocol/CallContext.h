@@ -11,8 +11,8 @@
 
 namespace hearth::mcp {
 
-/// How long a call waits for a sandbox: clients give up after a minute (the official SDKs unless
-/// told otherwise, also those that ask for progress) and would not hear what to do.
+/// How long a call waits for a sandbox. Clients give up after a minute (the official SDKs by
+/// default, even with progress) and would miss an answer that comes later.
 inline constexpr std::chrono::seconds kClaimPatience{45};
 
 /// Who calls a tool, prompt or resource, and how.

@@ -75,7 +75,7 @@ PendingCall whenDone(const Services& services, const CallContext& call,
                      });
 }
 
-/// Without a network: what is there is all there will be.
+/// Without a network nothing can be installed.
 void judge(PackagesView& view, const std::vector<std::string>& specs) {
     for (const std::string& spec : specs) {
         controller::PackageState& package = view.packages[nameIn(spec)];

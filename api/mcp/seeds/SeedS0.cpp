@@ -5,7 +5,7 @@
 #include "api/mcp/seeds/SeedToolkit.h"
 #include "controller/packages/PackageSpec.h"
 
-// S0: a container id and a workspace id, both of which are the workspace here; commands in series;
+// S0: a container id and a workspace id, which both name the workspace here; commands in series;
 // files by name and directory.
 
 namespace hearth::mcp::seeds {
@@ -114,8 +114,8 @@ std::vector<std::string> requirementsIn(std::string_view text) {
     return specs;
 }
 
-/// What is to be installed before the commands. Without a network nothing can be, and the image
-/// may have it all: then Python itself says what is missing.
+/// The packages to install before the commands. Without a network none can be, but the image may
+/// have them all: if not, Python reports what is missing.
 std::vector<std::string> requirementsFor(const Services& services, const CallContext& call,
                                          const std::string& workspace,
                                          const std::vector<std::string>& commands) {

@@ -16,7 +16,8 @@ struct Catalog {
     Toolbox tools;
     std::optional<Prompts> prompts{};      ///< none: the endpoint has no such capability
     std::optional<Resources> resources{};  ///< likewise
-    /// Whether streams are told when prompts change. Tools and resources always are.
+    /// Whether streams report changes of prompts. They always report changes of tools and
+    /// resources.
     bool prompts_change = false;
 };
 

@@ -117,7 +117,7 @@ Json McpServer::answer(const Caller& caller, const Json& id, Json result) const 
 McpServer::Reply McpServer::handle(const Caller& caller, const Message& message) {
     switch (message.kind) {
         case MessageKind::Response:
-            return std::monostate{};  // the transport knows who waits for it
+            return std::monostate{};  // the transport knows which call waits for it
         case MessageKind::Invalid:
             return errorMessage(message.id, {rpc::kInvalidRequest, message.problem, {}});
         case MessageKind::Notification:

@@ -47,7 +47,7 @@ public:
                                               const std::string& workspace, const std::string& path,
                                               const LocalFiles& files,
                                               const std::string& save_to) const;
-    /// The same for the arguments of file_put and file_get. Give what the model is told.
+    /// The same for the arguments of file_put and file_get. Return the text for the model.
     std::string upload(http::HttpClient& client, const Json& arguments,
                        const LocalFiles& files) const;
     std::string download(http::HttpClient& client, const Json& arguments,

@@ -30,8 +30,8 @@ public:
     std::vector<std::string> textList(const std::string& name) const;
     std::map<std::string, std::string> textMap(const std::string& name) const;
     const Json& values() const { return values_; }
-    /// The fingerprint (controller/contract/Fingerprint.h) of all arguments, so that a repeated
-    /// idempotency key can be told from a reused one.
+    /// The fingerprint (controller/contract/Fingerprint.h) of all arguments, which distinguishes a
+    /// repeated call from a reused idempotency key.
     std::string fingerprint(std::string_view secret_key) const;
 
 private:

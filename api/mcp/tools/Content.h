@@ -26,8 +26,8 @@ struct ToolResult {
     Json structured = nullptr;
     bool is_error = false;
     std::optional<ErrorCode> failure = std::nullopt;  ///< of an Error; for the audit log
-    /// Ends what the call has made, where its caller took it back before this was told; empty:
-    /// nothing is to end.
+    /// Ends what the call has made, if its caller cancelled before this was sent; empty: nothing to
+    /// end.
     std::function<void()> take_back = {};
 
     ToolResult& text(std::string_view text);

@@ -52,7 +52,7 @@ struct Shown {
     std::vector<std::pair<std::string, std::string>> images;  ///< type and base64
 };
 
-/// The text of one result: plain where there is some, else what stands in for it.
+/// The text of one result: plain text if it has some, else a substitute.
 std::string textOf(const Json& mime, bool main, bool has_image) {
     if (const auto plain = stringMember(mime, "text/plain")) {
         // "<Figure size 640x480 with 1 Axes>" says nothing beside the figure.
@@ -110,7 +110,7 @@ std::string contextHint(const ExecutionView& view) {
            "it starts anew.";
 }
 
-/// What came of the packages that it asked for. Untrusted text.
+/// The outcome of the packages that it asked for. Untrusted text.
 std::string packagesText(const ExecutionView& view) {
     if (!view.packages) return {};
     std::string text;

@@ -16,7 +16,7 @@ std::string openApiPath(std::string pattern) {
     return pattern;
 }
 
-/// What stands for an id or a name in the examples of this document.
+/// The sample id or name in this document's examples.
 Json pathExample(const std::string& name) {
     static const std::map<std::string, std::string> kExamples = {
         {"workspace", "ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b"},

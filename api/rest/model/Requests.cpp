@@ -374,7 +374,7 @@ controller::ContextRequest readContextRequest(const Json& body) {
 
 namespace {
 
-/// What a context has of its own cannot be said again for one execution in it.
+/// A context has its own language, cwd and env: an execution in it cannot set them.
 void checkContext(const Json& body) {
     Error error(ErrorCode::InvalidArgument, "a context runs code as it is");
     if (!body.contains("code")) error.field("/context", "goes with code only");

@@ -34,7 +34,7 @@ void requireDirectory(const Services& services, const Call& call, const std::str
     services.workspaces.listFiles(call.who, workspace, path, false, 1, "");
 }
 
-/// A plain tar is what comes in; anything that says it is packed is told so at once.
+/// Only a plain tar is accepted; a Content-Type or encoding that says otherwise is refused at once.
 std::optional<api::Response> refusePacked(const api::Request& request) {
     const std::string media = api::mediaTypeOf(request);
     const std::string coding =

@@ -113,8 +113,9 @@ api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execut
     return response;
 }
 
-/// Waits until the execution has ended, the client's patience has, or the server stops: a moment in
-/// this worker, then in none. The execution goes on in any case, also when the client goes.
+/// Waits until the execution has ended, the client's wait is over, or the server stops: first a
+/// moment in this worker, then without one. The execution continues in any case, also when the
+/// client hangs up.
 api::Response waitFor(const Services& services, const api::Request& request, const Telling& tell,
                       const std::shared_ptr<Execution>& execution) {
     const std::optional<std::chrono::seconds> patience = preferredWait(request);
@@ -145,8 +146,8 @@ api::Response answer(const Services& services, StreamedJson& answers, const api:
     return response;
 }
 
-/// The JSON of a list of executions. All together tell so much output; of those behind it only the
-/// rest is told.
+/// The JSON of a list of executions. Together they show a bounded amount of output; later ones are
+/// shown without any.
 class ListPieces {
 public:
     ListPieces(Page<std::shared_ptr<Execution>> page, std::string origin)

@@ -61,7 +61,7 @@ api::FileSource artifactFile(const Services& services, const SignedLink& link) {
     return source;
 }
 
-/// What this file is to its workspace's tenant, and to nobody else: the link speaks for that one.
+/// Access as the workspace's own tenant, because the link was signed for that tenant.
 api::Response follow(const Services& services, Call& call) {
     const SignedLink link = linkOf(services, call.param("token"));
     // A browser saves the file by this name: another one than the signed path's is a forgery.

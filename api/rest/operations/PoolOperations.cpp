@@ -51,8 +51,8 @@ Schema mergeSchema() {
         .named("PoolPatch");
 }
 
-/// What the server itself writes into a pool is taken out again, so that a client may send back
-/// what it has read. A resourceVersion counts as If-Match where there is none.
+/// Removes the fields that the server itself writes, so that a client may send back a pool as it
+/// was read. A resourceVersion counts as If-Match if that header is absent.
 std::optional<std::int64_t> takeServerFields(Json& document, const api::Request& request) {
     std::optional<std::int64_t> version = ifMatch(request);
     document.erase("status");
