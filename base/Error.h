@@ -55,7 +55,7 @@ public:
         retry_after_ = delay;
         return *this;
     }
-    /// Waiting alone does not help: nobody is told to come back, whatever the code says of others.
+    /// Waiting alone does not help: the answer has no Retry-After, whatever is usual for its code.
     Error& unlessMended() {
         passes_ = false;
         return *this;

@@ -57,7 +57,7 @@
 
 namespace hearth::controller {
 
-/// What the control plane stands on. All of it outlives the plane.
+/// The services that the control plane needs. All of them outlive the plane.
 struct Foundation {
     pool::ContainerRuntime& runtime;
     agent::Poller& poller;

@@ -80,8 +80,8 @@ Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
     agents_.epoch().set(highest);
     storeEpoch(highest);
 
-    // A claim whose bind was not answered in time may hold two sandboxes: the later attempt is the
-    // one that the client was told, the earlier one gives way.
+    // A claim whose bind was not answered in time may hold two sandboxes: the client knows the
+    // later attempt, so the earlier one is given up.
     const auto attempt = [&](const pool::SandboxInfo& info) {
         const auto answer = answers.find(info.id);
         if (answer == answers.end() || !answer->second.agent) return 0U;
@@ -173,7 +173,7 @@ std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
         askers.emplace_back([&] {
             for (std::size_t at = next++; at < found.size(); at = next++) {
                 if (!found[at].alive) continue;
-                // However many are silent, the doors open: who is left is asked behind them.
+                // The server opens however many are silent; the rest are asked after that.
                 Answer answer{nullptr, true};
                 if (std::chrono::steady_clock::now() < until)
                     answer = askOnce(found[at].id, patience);
@@ -328,13 +328,13 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
                               bool on_disk) {
     const agent::Hello& hello = agent->hello();
     WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
-    // What history says is read before anything is changed: where that fails, it is put off.
+    // History is read before anything is changed: if that fails, the sandbox is tried again later.
     const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
     const std::map<std::string, std::string> labels =
         history_.journal.labels(facts.id).value_or(hello.binding->labels);
     // The runtime's note of it may be damaged: history knows it too.
     if (member.pool.empty() && record && record->sandbox == member.id) member.pool = record->pool;
-    // Whose it is, the runtime knows; the agent's word would choose what it may reach.
+    // The runtime decides the pool: an agent could choose a pool with more network.
     if (facts.pool != member.pool) {
         throw Error(ErrorCode::InvalidArgument, "the agent's note is of another pool");
     }
@@ -396,7 +396,7 @@ void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
             return;
         } catch (const agent::AgentLost& e) {
             if (e.loss() == agent::Loss::Broken) throw;
-            // Who carries the connection may have lost it unnoticed.
+            // The thread that reads the connection may not have noticed its loss.
             if (!old->lost() && before < kTouches) throw;
         }
     }
@@ -444,7 +444,7 @@ void Recovery::adoptContexts(const std::shared_ptr<Workspace>& workspace,
                              const agent::Hello& hello) {
     const WorkspaceFacts& facts = workspace->facts();
     for (const agent::KnownContext& known : hello.contexts) {
-        if (!isId(known.id, "cx_")) continue;  // none of ours
+        if (!isId(known.id, "cx_")) continue;  // not ours
         ContextFacts context{known.id, known.language, "", "", "", history_.clock.wall()};
         if (const std::optional<ContextRecord> past = history_.journal.context(known.id)) {
             context.name = past->name;

@@ -88,7 +88,7 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
             const std::lock_guard lock(mutex_);
             refuseClosed();
             if (patience.stop.stop_requested()) throw takenBack();
-            // Who stands in line comes first; with a line nothing is ready.
+            // Claims in line come first; while there is a line, nothing is ready.
             const auto line = lines_.find(pool.name);
             if (line == lines_.end() || line->second.waiters.empty()) {
                 if (auto member = warm_.claim(pool.name, claimant.workspace, claimant.tenant)) {
@@ -150,7 +150,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
     }
     if (displaced) tell({*displaced});
     tell(served);
-    work_.add({WorkKind::Pool, pool.name});  // the reconciler counts who waits
+    work_.add({WorkKind::Pool, pool.name});  // the reconciler counts waiting claims
     return std::make_shared<Ticket>(*this, std::move(waiter));
 }
 
@@ -198,7 +198,7 @@ void ClaimQueue::leave(const WaiterPtr& waiter) {
         if (member && warm_.giveBack(member->id)) served = serve(waiter->pool);
     }
     tell(served);
-    work_.add({WorkKind::Pool, waiter->pool});  // it counts who waits
+    work_.add({WorkKind::Pool, waiter->pool});  // it counts waiting claims
 }
 
 void ClaimQueue::remove(const WaiterPtr& waiter) {

@@ -24,7 +24,7 @@ constexpr std::size_t kMostEscaped = 6;
 constexpr std::size_t kRoomForSigns = 8;
 /// Around an archive: the names of its fields.
 constexpr std::size_t kRoomForArchive = 64;
-/// Refill and weight go on behind the answer: begun at once they would take its processor.
+/// Refill and CPU weight wait until after the answer: at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
 
@@ -135,7 +135,7 @@ void Claimer::close(const Wanted& wanted, Network& network) const {
     network.sealed = broker_.claimSeal().close(
         {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
         wanted.claim_id);
-    // A sandbox that is told too much refuses the claim, and is lost to it.
+    // A sandbox that gets too much data refuses the claim, and is lost to it.
     const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size() +
                              dumpJson(Json(wanted.request->name.value_or(""))).size();
     if (told > kMostTold) {
@@ -176,7 +176,7 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     }
     for (const auto& [name, value] : request.env) told.env[name] = value;
     told.secrets = request.secrets;
-    // Encoding is for a claim that could be too large; what is escaped grows sixfold at most.
+    // Encode only a claim that could be too large; escaping grows text at most sixfold.
     if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
         agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
         throw Error(ErrorCode::PayloadTooLarge, "the claim is more than a sandbox takes at once")
@@ -199,7 +199,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
         std::optional<WorkspaceTable::Place>& place = kept.quota;
         for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
-            // Taken over by a workspace that was lost at once, it has to be had again.
+            // A workspace that took the place over and was lost at once has released it.
             if (!place || !place->held()) {
                 place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
             }
@@ -304,7 +304,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
     WorkspaceFacts facts = binding.facts;
     facts.sandbox = member.id;
     facts.limits = member.limits;
-    // To the millisecond, as the note keeps it: deadlines are told from it, also after a restart.
+    // In whole milliseconds, as in the note: deadlines are computed from it, also after a restart.
     facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
     facts.created_at = history_.clock.now();
 

@@ -9,7 +9,7 @@
 
 namespace hearth::controller {
 
-/// The Idempotency-Keys whose first request is being answered, by claim id. Thread-safe.
+/// The Idempotency-Keys whose first request is still in progress, by claim id. Thread-safe.
 class KeysInFlight {
 public:
     /// Holds the key as long as the returned object, which may outlive this one. Throws

@@ -15,12 +15,12 @@ constexpr LaneRules kTurns{"images of claims", 3, 1};
 constexpr std::size_t kMostNames = 1000;
 constexpr auto kPaceJobs = std::chrono::milliseconds(200);
 constexpr auto kLookAgain = std::chrono::milliseconds(100);
-/// A failure is told again this long without another attempt.
+/// A failure is repeated for this long without another attempt.
 constexpr auto kFailureHolds = std::chrono::seconds(5);
 constexpr auto kCollectEvery = std::chrono::minutes(10);
 constexpr auto kCollectSoonest = std::chrono::seconds(1);
-/// A collection that is due waits so long for the jobs under way, and no other begins. Then they go
-/// on, for one may take minutes; but not for ever.
+/// A due collection lets no job begin for the first limit. Then jobs may begin again, because a
+/// running one may take minutes; after the second limit none begins until the collection has run.
 constexpr auto kJobsWait = std::chrono::seconds(30);
 constexpr auto kCollectionWaits = std::chrono::minutes(10);
 constexpr std::size_t kHexAt = 7;  // behind "sha256:"
@@ -142,12 +142,12 @@ OnDemandPools::Found OnDemandPools::poolFor(const std::string& tenant, const std
         const PoolSpec spec = specFor(pool->spec.image);
         if (pool->spec == spec) return {std::move(pool), {}};
     }
-    allowed(image);  // who may not have it waits for nothing
+    allowed(image);  // a forbidden image fails before any wait
     return await(tenant, image, patience);
 }
 
-/// The job waits in the tenant's turn too, which may come before another's; false where the tenant
-/// has no place for one more.
+/// The job may also run in this tenant's turn, which may come before another tenant's; false if the
+/// tenant has no place for one more.
 bool OnDemandPools::join(const JobPtr& job, const std::string& tenant) {
     if (job->places.contains(tenant)) return true;
     std::shared_ptr<void> place = places_.take(tenant);
@@ -193,7 +193,7 @@ OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::
     std::unique_lock lock(mutex_);
     const auto known = jobs_.find(image);
     JobPtr job = known == jobs_.end() ? nullptr : known->second;
-    // What was done for earlier claims is no answer to this one, but for a failure just now.
+    // A finished job of earlier claims is not reused, except a recent failure.
     if (job && job->done && (!job->failure || history_.clock.now() - job->ended > kFailureHolds)) {
         job = nullptr;
     }
@@ -300,7 +300,7 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
     try {
         pool = make(image, stages);
     } catch (const std::exception& e) {
-        // Told to whom it concerns: the claims that wait, and the log.
+        // Informs those concerned: the waiting claims, and the log.
         failure = std::current_exception();
         history_.log.warn("image.not_ready", {{"image", image}, {"error", e.what()}});
     }
@@ -361,7 +361,7 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
     }
 }
 
-/// As the default pool's, but for the image, the digest instead of a tag, and nothing kept warm.
+/// As the default pool's, except the image, a digest instead of a tag, and nothing kept warm.
 PoolSpec OnDemandPools::specFor(const std::string& image) const {
     PoolSpec spec;
     PoolPtr like;

@@ -40,7 +40,7 @@ private:
     std::string what_for_;
 };
 
-/// Of a claim that was taken back by its caller, who hears nothing of it.
+/// The error of a claim that its caller cancelled; no client sees it.
 inline Error takenBack() {
     return Error(ErrorCode::Unavailable, "the claim was taken back by its caller");
 }

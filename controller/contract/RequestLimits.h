@@ -21,8 +21,8 @@ bool isEnvValue(std::string_view text);
 /// 1 to 253 bytes without control characters.
 bool isDisplayName(std::string_view text);
 
-/// What every surface holds a claim to, before it costs a sandbox: REST by its schema, and those
-/// that have none by this. Throws Error(InvalidArgument) with the fields, as REST names them.
+/// The limits of a claim, checked before it costs a sandbox: REST checks by its schema, other
+/// surfaces by this. Throws Error(InvalidArgument) with the fields, as REST names them.
 void checkRequest(const WorkspaceRequest& request);
 /// Throws Error(InvalidArgument) if they are more than one workspace may have.
 void checkLabels(const std::map<std::string, std::string>& labels);

@@ -36,9 +36,9 @@ struct EgressOptions {
     std::string ca_file;  ///< authorities that hosts with credentials may have; empty: the system's
 };
 
-/// The way out of all sandboxes: takes the connections that their agents hand over, and speaks with
-/// each in a thread of its own, at a lower priority than claims and executions have. Nothing of it
-/// exists in a workspace whose network is None. Thread-safe.
+/// The way out of all sandboxes: takes the connections that their agents hand over, and serves each
+/// in a thread of its own, at a lower priority than claims and executions. A workspace whose
+/// network is None has none of it. Thread-safe.
 class EgressGateway {
 public:
     EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
@@ -64,13 +64,13 @@ public:
     void open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
               const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
               agent::AgentClient& agent);
-    /// After open(), for the agent's next connection: what was opened goes on, and is counted.
+    /// After open(), for the agent's next connection: open streams continue and are still counted.
     void resume(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
                 const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
                 agent::AgentClient& agent);
     /// Ends it with all its connections. Idempotent.
     void close(const std::string& sandbox);
-    /// What was sent out; empty if there is no way out.
+    /// The account of sent requests; empty if there is no way out.
     EgressReport report(const std::string& sandbox) const;
 
 private:

@@ -22,7 +22,7 @@ struct ProxyFacts {
     const Dialer& dialer;
     PackageMirror* mirror = nullptr;   ///< may be null
     const Keyring* keyring = nullptr;  ///< may be null
-    std::string ca_file;               ///< authorities to trust besides the system's; may be empty
+    std::string ca_file;  ///< extra authorities to trust, besides the system's; may be empty
     const Clock& clock;
 };
 
@@ -49,7 +49,7 @@ private:
     bool serveMirror(EgressEntry& entry);
     bool forward(EgressEntry& entry);
     bool tunnel(EgressEntry& entry);
-    /// Reads until the client's hello is whole; what is wrong with it goes into the entry.
+    /// Reads the whole TLS hello; faults go into the entry.
     bool readHello(const Destination& destination, EgressEntry& entry);
     /// From here on requests to this host are read and get credentials.
     void intercept(const Destination& destination);

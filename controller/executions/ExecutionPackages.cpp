@@ -14,7 +14,7 @@ constexpr std::size_t kMostName = 300;
 constexpr std::size_t kMostText = 2'000;
 constexpr std::size_t kMostSaid = 8'000;
 
-/// Whose packages they are: the language's, else as they are named.
+/// The package manager: the language's, else chosen by the names' form.
 std::string managerOf(const std::string& language) {
     if (language == "python") return "pip";
     return language == "node" ? "npm" : "auto";

@@ -10,8 +10,8 @@
 
 namespace hearth::controller {
 
-// The packages of an execution: what is absent is installed in its workspace before it runs, as a
-// part of it (its deadline, its kill, its id), by the program that manages packages there.
+// The packages of an execution: missing ones are installed in its workspace before it runs, as part
+// of it (same deadline, kill and id), by the workspace's package program.
 
 /// Whether the request asks for any, or for whatever its code imports.
 bool wantsPackages(const ExecutionRequest& request);
@@ -22,7 +22,7 @@ void checkPackages(const ExecutionRequest& request, const std::string& language)
 agent::PrepareWork packagesFirst(const ExecutionRequest& request, const std::string& language,
                                  const std::map<std::string, std::string>& shut);
 
-/// What came of it, as the workspace tells: untrusted text, bounded.
+/// The outcome as the workspace reports it: untrusted text, bounded.
 RunPackages readPackages(const agent::Prepared& prepared);
 /// Why an execution that ended with `status` has not begun: {"name", "message", "traceback"};
 /// nullopt if it has.

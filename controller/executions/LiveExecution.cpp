@@ -12,7 +12,7 @@ namespace {
 
 /// Each result stands behind its length on the wire.
 constexpr std::uint64_t kResultLength = 4;
-/// How often a wait looks for the connection that its execution goes on with.
+/// How often a waiting thread looks for the execution's next connection.
 constexpr auto kRejoinLook = std::chrono::milliseconds(50);
 /// What a shell ends with after a child that was killed.
 constexpr int kShellKilled = 128 + SIGKILL;
@@ -210,7 +210,7 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
             workspace_->agent()->drive(
                 over, std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()));
         } catch (const agent::AgentLost&) {
-            // It goes on with the next connection, or giveUp() will be called.
+            // It continues on the next connection, or giveUp() will be called.
             std::unique_lock lock(mutex_);
             concluded_.wait_until(lock, std::min(until, Steady::now() + kRejoinLook),
                                   [this] { return finished_ || concluding_; });

@@ -7,7 +7,7 @@
 
 namespace hearth::controller {
 
-/// The label of a sandbox that tells the digest of its layer.
+/// The label of a sandbox that names its layer's digest.
 inline constexpr const char* kLayerLabel = "layer";
 
 /// How the names of files end that are not kept, should a crash leave them beside the locks.
@@ -40,7 +40,7 @@ std::vector<std::string> sortedSpecs(std::vector<std::string> specs);
 /// A set that was resolved once.
 struct LayerRecord {
     std::string image;         ///< as pools call it
-    std::string image_digest;  ///< for whose Python and platform
+    std::string image_digest;  ///< the image whose Python and platform it fits
     std::vector<std::string> specs;
     std::string layer;  ///< digest
     LayerLock lock;

@@ -43,7 +43,7 @@ enum class WorkKind : std::uint8_t {
     Images,          ///< images that nobody needs any more
     Layer,           ///< a layer that a pool asks for
     Layers,          ///< layers that no pool asks for any more
-    Artifacts,       ///< kept files whose time is over
+    Artifacts,       ///< kept files that have expired
     Sweep,           ///< what a crash has left
     Forget,          ///< an execution that its agent may forget
     Oom,             ///< whether the kernel has killed for memory

@@ -110,7 +110,7 @@ PoolStatus PoolStatuses::first(const Pool& pool) const {
     return known;
 }
 
-/// What can be counted is told as it is now; the reconciler comes a little later.
+/// Counts are shown as they are now; the reconciler follows a little later.
 void PoolStatuses::count(const std::string& name, PoolStatus& status) const {
     const pool::PoolCounts counts = supply_.warm.counts(name);
     const auto small = [](std::size_t n) { return static_cast<std::uint32_t>(n); };

@@ -9,10 +9,9 @@
 
 namespace hearth::controller {
 
-/// Brings one sandbox to where its member's phase says it should be: starts what is Creating, ends
-/// what is Draining, Failed or unknown, and looks after what the runtime has news of. The queue
-/// never runs one sandbox twice at once, also not in two lanes, so its create and its destroy
-/// cannot meet.
+/// Brings one sandbox to its member's phase: starts members that are Creating, ends those Draining,
+/// Failed or unknown, and follows the runtime's news. The queue never runs one sandbox twice at
+/// once, also not in two lanes, so its create and its destroy cannot meet.
 class SandboxReconciler {
 public:
     SandboxReconciler(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,

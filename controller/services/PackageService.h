@@ -59,11 +59,11 @@ public:
         std::shared_ptr<Execution> execution;
         std::vector<std::string> names;
     };
-    /// Begins it and waits for nothing; `request.wait` is the caller's affair. Errors:
-    /// InvalidArgument (specifiers), those of Executions::start. That something is absent and there
-    /// is no way to an index is told by the work, which looks first.
+    /// Starts it and does not wait; `request.wait` is the caller's matter. Errors: InvalidArgument
+    /// (specifiers), those of Executions::start. A missing package without a way to an index is
+    /// reported by the work itself, which checks first.
     Begun begin(const Principal& who, const std::string& workspace, const PackagesRequest& request);
-    /// How such work came along; `names` are told as installing while it runs.
+    /// The progress of such work; `names` are reported as installing while it runs.
     static PackagesView viewOf(const Execution& execution, const std::vector<std::string>& names);
 
 private:

@@ -18,7 +18,7 @@ inline std::string templateHash(const PoolSpec& spec, const std::string& layer) 
           l.tmp_bytes, static_cast<std::uint64_t>(spec.storage)}) {
         text += '/' + std::to_string(part);
     }
-    // Only where there is some: what a server without prewarm made stays good.
+    // Only if there are any: sandboxes made by a server without prewarm stay valid.
     const auto list = [&text](const char* name, const std::vector<std::string>& words) {
         if (words.empty()) return;
         text += std::string("/") + name;

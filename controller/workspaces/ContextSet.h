@@ -48,7 +48,7 @@ private:
     struct Entry {
         ContextFacts facts;
         std::string running;
-        std::string spared;  ///< whose end it survives, whatever is said
+        std::string spared;  ///< it outlives this execution, whatever the agent says
     };
 
     mutable std::mutex mutex_;

@@ -21,8 +21,8 @@
 
 namespace hearth::controller {
 
-/// What of a workspace never changes after its bind, and is told back by its agent after a
-/// restart; of the network only the sealed part is believed.
+/// The facts of a workspace that never change after its bind; its agent returns them after a
+/// restart. Of the network only the sealed part is trusted.
 struct WorkspaceFacts {
     std::string id;
     std::string tenant;
@@ -44,7 +44,7 @@ struct WorkspaceFacts {
     std::string sealed = {};  ///< of network, allow and keyring, by broker::ClaimSeal
 };
 
-/// What goes on in a sandbox while its connection is gone.
+/// The work in a sandbox while its connection is gone.
 class Detached {
 public:
     virtual ~Detached() = default;
@@ -75,8 +75,8 @@ public:
     std::optional<TimePoint> silentSince() const;
     /// When the agent last answered after a silence; zero: there was none.
     TimePoint answeredAt() const;
-    /// The agent answers again, on the connection it had or on this new one. What was detached goes
-    /// on with it.
+    /// The agent answers again, on its connection or on this new one. Detached work continues with
+    /// it.
     void answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent = {});
     /// To hear of the next connection, or of the end; not kept. False if the end has begun.
     bool detach(const std::shared_ptr<Detached>& what);

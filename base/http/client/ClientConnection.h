@@ -31,7 +31,7 @@ public:
 
     Kind kind() const noexcept { return kind_; }
     const std::string& reason() const noexcept { return reason_; }
-    /// The errno of a connection that cannot be made; 0 where there is none.
+    /// The errno of a connection that cannot be made; 0 if there is none.
     int error() const noexcept { return error_; }
 
 private:

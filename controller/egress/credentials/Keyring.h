@@ -31,7 +31,7 @@ public:
 
     /// Whether requests to this destination get something.
     bool covers(const Destination& destination, bool tls) const;
-    /// Throws Refused where a secret is not to be had.
+    /// Throws Refused if a secret cannot be read.
     CredentialGrant grant(const Destination& destination, bool tls) const;
 
 private:

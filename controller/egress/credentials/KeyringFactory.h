@@ -18,7 +18,7 @@ public:
     explicit KeyringFactory(const std::string& secrets_directory) : secrets_(secrets_directory) {}
 
     struct Made {
-        std::shared_ptr<const Keyring> keyring;  ///< null where there are no credentials
+        std::shared_ptr<const Keyring> keyring;  ///< null if there are no credentials
         Json kept;  ///< for again(): holds values and a private key; null where nothing is kept
     };
     Made make(std::vector<Credential> of_pool, const std::vector<Credential>& of_claim) const;

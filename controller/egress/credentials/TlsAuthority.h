@@ -10,9 +10,9 @@
 
 namespace hearth::broker {
 
-/// A certificate authority of one workspace, which only that workspace's programs are told to
-/// trust, and which can only speak for the hosts it was made for (RFC 5280 section 4.2.1.10). With
-/// it the broker is the other end of their TLS to those hosts. Thread-safe.
+/// A certificate authority of one workspace. Only that workspace's programs trust it, and it can
+/// only sign for the hosts it was made for (RFC 5280 section 4.2.1.10). With it the gateway
+/// terminates their TLS to those hosts. Thread-safe.
 class TlsAuthority {
 public:
     /// Names and literal addresses. Throws std::runtime_error if the library refuses.

@@ -62,7 +62,7 @@ std::map<std::string, std::string> PackageMirror::environment() const {
         env["PIP_NO_CACHE_DIR"] = "1";
         env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
         env["PIP_NO_WARN_SCRIPT_LOCATION"] = "1";
-        // The image is read-only; what is installed is the workspace's own in any case.
+        // The image is read-only; installed packages belong to the workspace in any case.
         env["PIP_BREAK_SYSTEM_PACKAGES"] = "1";
     }
     if (!sources_.npm.empty()) {
@@ -71,7 +71,7 @@ std::map<std::string, std::string> PackageMirror::environment() const {
         env["NPM_CONFIG_AUDIT"] = "false";
         env["NPM_CONFIG_FUND"] = "false";
         env["NPM_CONFIG_UPDATE_NOTIFIER"] = "false";
-        // An index that is unreachable is told after 5 s, not after 70.
+        // An unreachable index is reported after 5 s, not after 70.
         env["NPM_CONFIG_FETCH_RETRIES"] = "2";
         env["NPM_CONFIG_FETCH_RETRY_MINTIMEOUT"] = "1000";
         env["NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT"] = "4000";

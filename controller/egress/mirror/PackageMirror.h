@@ -53,7 +53,7 @@ public:
     PackageMirror(MirrorSources sources, std::string base, Fetcher& fetcher, FileCache& cache,
                   const Clock& clock);
 
-    /// Never throws but for a lack of memory: what went wrong is an answer, too.
+    /// Never throws, except for a lack of memory: failures are answers too.
     MirrorAnswer answer(const MirrorRequest& asked);
 
     /// What makes pip, uv and npm find it.

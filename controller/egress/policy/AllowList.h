@@ -16,8 +16,8 @@ struct Destination {
     std::uint16_t port = 0;
     std::optional<IpAddress> literal;  ///< if the host is an address
 
-    /// "host" or "host:port"; nullopt if it is no name and no address in a standard spelling. A
-    /// name whose last label is a number is none: libraries differ in what they take it for.
+    /// "host" or "host:port"; nullopt for anything but a name or an address in a standard spelling.
+    /// A name whose last label is a number is refused: libraries differ in how they read it.
     static std::optional<Destination> parse(std::string_view authority, std::uint16_t otherwise);
     /// "host:port", an IPv6 literal in brackets.
     std::string text() const;

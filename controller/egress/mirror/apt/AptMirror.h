@@ -23,9 +23,9 @@
 namespace hearth::broker {
 
 /// Archives of Debian packages as sandboxes see them, each suite as an archive of its own:
-/// SUITE/dists/SUITE/… and SUITE/pool/…. The suite's Release comes unchanged, with its signature,
-/// and tells the hashes of index files; these tell those of packages. What is not told so is not
-/// given, and nothing that has another hash. Thread-safe; calls block for the archive.
+/// SUITE/dists/SUITE/… and SUITE/pool/…. The suite's Release is passed on unchanged, with its
+/// signature; it lists the hashes of index files, and these list the hashes of packages. Files that
+/// are not listed, or have another hash, are refused. Thread-safe; calls block for the archive.
 class AptMirror {
 public:
     /// All but the sources outlive it.

@@ -250,7 +250,7 @@ std::optional<std::string> resolveUrl(const std::string& base, const std::string
     if (!url.set(base) || !url.set(reference)) return std::nullopt;
     const std::string scheme = url.part(CURLUPART_SCHEME);
     if (scheme != "http" && scheme != "https") return std::nullopt;
-    // Who may be logged in to is the operator's decision, not an index's.
+    // Only the operator decides which host gets a login, never an index.
     if (!url.part(CURLUPART_USER).empty() && url.part(CURLUPART_HOST) != [&] {
             const Url from;
             from.set(base);

@@ -171,7 +171,7 @@ std::shared_ptr<CachedFile> FileCache::openStored(const std::string& key) {
     return std::make_shared<CachedFile>(std::move(fd), found->second.size);
 }
 
-/// A file while it is fetched. Whoever waits for it hears of it even where nobody ever begins.
+/// A file while it is fetched. Waiting readers are notified even if the fetch never begins.
 class FileCache::Arrival {
 public:
     Arrival(ContentHash what, std::string where, Fd to, std::shared_ptr<CachedFile> into, Fetch how)
@@ -270,8 +270,8 @@ bool FileCache::run(const std::shared_ptr<Arrival>& arrival, const std::string& 
     }
 }
 
-/// More arrives than there is room for. Throws Refused where it is the writer's tenant that has
-/// most of it; else the largest file of the tenant with most goes, and its bytes at once.
+/// Frees room for arriving files. Throws Refused if the writer's tenant has most of them; else
+/// drops the largest file of the tenant with most, and frees its bytes at once.
 void FileCache::makeRoom(const Arrival& writer) {
     const auto most =
         std::max_element(arriving_of_.begin(), arriving_of_.end(),
