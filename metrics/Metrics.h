@@ -42,7 +42,7 @@ public:
     void sandboxStart(const std::string& pool, double seconds);
     /// Sandboxes that hold a workspace, live and do not answer.
     void suspectSandboxes(const std::string& pool, double count);
-    /// Sandboxes of which something is left that cannot be removed.
+    /// Sandboxes with leftovers that cannot be removed.
     void sweepLeftovers(double count);
     void sandboxFailure(const std::string& pool, std::string_view reason);
     void reclaim(const std::string& pool, EndReason reason, double lag_seconds);

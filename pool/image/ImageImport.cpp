@@ -334,8 +334,8 @@ Fd lockName(const std::string& images, const std::string& name, const ImportProg
     return fd;
 }
 
-/// skopeo makes files as its user and with its umask; nobody but root may change them, and all may
-/// read. It has ended, and nobody else is that user.
+/// skopeo makes files with its own uid and umask; only root may change them, and everybody may
+/// read. skopeo has ended, and no other process has its uid.
 void settle(const std::string& path) {
     if (::lchown(path.c_str(), 0, 0) != 0) throwErrno("chown", path);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
@@ -379,7 +379,7 @@ ImageSource parseSource(const std::string& text) {
         }
         throw error;
     }
-    // skopeo looks for a reference behind a colon.
+    // skopeo expects a reference after a colon.
     if (source.place.find(':') != std::string::npos) {
         throw invalid("the path of an archive or layout may not contain ':'")
             .hint("rename it, or go to its folder and name it from there");

@@ -26,7 +26,7 @@ public:
     void add(const std::string& digest, int tar, const LayerLimits& limits = {}) const;
     /// Nothing there is fine. The caller knows that nobody has it mounted.
     void remove(const std::string& digest) const;
-    /// What was interrupted half-way, by a crash. Only while nobody adds or removes.
+    /// Leftovers of a crash half-way. Only while nobody adds or removes.
     void removeUnfinished() const;
 
 private:

@@ -12,7 +12,7 @@ bool isImageName(std::string_view text);
 /// "sha256:" and 64 small hex digits.
 bool isDigest(std::string_view text);
 
-/// What may stand behind the colon of a reference.
+/// The rule for the text after a reference's colon.
 bool isTag(std::string_view text);
 
 /// An image as registries and Docker call it, in one spelling: "docker.io/library/python" is

@@ -6,7 +6,7 @@
 
 namespace hearth::pool::launcher {
 
-/// Ids in one sandbox's range, and who is who inside.
+/// Ids in one sandbox's range, and their users inside.
 inline constexpr std::uint32_t kRangeSize = 65'536;
 inline constexpr std::uint32_t kTenantUid = 1000;
 

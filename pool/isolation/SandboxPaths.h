@@ -50,7 +50,7 @@ public:
     std::string layers() const { return instance_.data_dir + "/layers"; }
     std::string layerView() const { return layers() + "/.view"; }
     std::string emptyLayer() const { return layers() + "/.empty"; }
-    /// What becomes /.hearth; and a sandbox's own view of it, as rootView().
+    /// The source of /.hearth; and a sandbox's own view of it, as rootView().
     std::string inside() const { return instance_.data_dir + "/inside"; }
     std::string insideView() const { return inside() + "/.view"; }
     std::string emptyInside() const { return inside() + "/.empty"; }

@@ -10,7 +10,7 @@
 /// The two forms of the table in SeccompTable.h.
 namespace hearth::pool::launcher::seccomp {
 
-/// Who the agent is to its tenant: container root, or (docker) the same user.
+/// The agent's user as its tenant sees it: container root, or (docker) the same user.
 enum class AgentIdentity { Root, Tenant };
 
 /// `linux.seccomp` of an OCI config: the filter around the agent and everything it starts. Docker's

@@ -49,7 +49,7 @@ constexpr int kTurnsForLock = 10;
 constexpr int kLockTurnMs = 20;
 /// What takes longer than this has waited for others long enough, and somebody may wait for it.
 constexpr auto kGivesWay = milliseconds(150);
-/// Exit status of a child that has told the server of a failure.
+/// Exit status of a child that has reported a failure to the server.
 constexpr int kAnsweredFailure = 2;
 
 bool isStream(int fd, bool listening) {
@@ -100,7 +100,7 @@ void raiseLimit(const char* path, std::uint64_t least) {
     try {
         sys::writeKernelFile(path, std::to_string(least));
     } catch (const std::system_error&) {
-        return;  // a container whose /proc/sys is read-only: the limit stays what it is
+        return;  // a container whose /proc/sys is read-only: the limit stays as it is
     }
 }
 
@@ -420,8 +420,7 @@ void Launcher::finish(Job job, int status, bool killed) {
 void Launcher::killLate() {
     const Time now = std::chrono::steady_clock::now();
     for (auto& [pid, item] : running_) {
-        // Nobody will hear of an image that comes after the server's end; what is half done is
-        // removed by the next start.
+        // Nobody waits for an image after the server's end; the next start removes a half-done one.
         const bool idle =
             closing_ && (std::holds_alternative<FetchImageRequest>(item.job.request.body) ||
                          std::holds_alternative<PrepareImageRequest>(item.job.request.body));

@@ -272,7 +272,7 @@ std::optional<SandboxId> SandboxOperations::holderOf(const sys::LoopInUse& loop)
 
 std::set<SandboxId> SandboxOperations::present() {
     std::set<SandboxId> ids = known(true);
-    // Workspaces whose every name is gone and whose process was killed between mount and unlink.
+    // Finds workspaces without any name, whose process was killed between mount and unlink.
     for (const sys::LoopInUse& loop : sys::loopsInUse()) {
         if (const std::optional<SandboxId> id = holderOf(loop)) ids.insert(*id);
     }

@@ -19,7 +19,7 @@
 
 namespace hearth::pool::launcher {
 
-/// What the launcher does to sandboxes. Every method runs in a child of the launcher with one
+/// The launcher's operations on sandboxes. Every method runs in a child of the launcher with one
 /// thread, and may be killed at any point: what it has made until then is found again by name.
 class SandboxOperations {
 public:

@@ -47,7 +47,8 @@ std::vector<std::pair<std::uint32_t, SandboxId>> UidLeases::held() const {
         const std::optional<std::uint32_t> index = numberIn(name);
         if (!index) continue;
         const std::optional<std::string> holder = linkText(directory_ + "/" + name);
-        if (!holder || !holder->starts_with(instance_ + "/")) continue;  // released, or another's
+        if (!holder || !holder->starts_with(instance_ + "/"))
+            continue;  // released, or of another sandbox
         leases.emplace_back(*index, holder->substr(instance_.size() + 1));
     }
     return leases;

@@ -225,7 +225,7 @@ bool TarReader::begin(char type, TarMember member) {
         case '\0':
         case '7':
             member.type = TarMember::Type::File;
-            // Before POSIX a directory was a file whose name ends so.
+            // Before POSIX, a directory was a file whose name ends in a slash.
             if (!member.path.empty() && member.path.back() == '/') {
                 member.type = TarMember::Type::Directory;
             }

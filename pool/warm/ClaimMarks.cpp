@@ -66,7 +66,7 @@ void ClaimMarks::set(const SandboxId& id) {
     char* text = slot(index);
     std::memset(text, 0, kSlotSize);
     id.copy(text, id.size());  // shorter than the slot, which is empty
-    // The caller sends the bind next: the mark must not be moved behind it.
+    // The caller sends the bind next: the compiler must not move the mark after it.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     free_.pop_back();
     taken_.emplace(id, index);

@@ -24,11 +24,11 @@ class Poller;
 
 /// The server's side of one sandbox's agent: the control connection, and data connections made on
 /// demand (one is kept for reuse while the workspace is busy). Every method is thread-safe and
-/// blocks for its answer up to its timeout. The thread that asks reads the answer itself (leader
-/// and followers); while nobody waits, the Poller's thread owns the connection.
+/// blocks for its answer up to its timeout. The calling thread reads the answer itself (leader and
+/// followers); without a caller, the Poller's thread owns the connection.
 ///
-/// Throws AgentError for what the agent refused, AgentLost when it is gone, late or malformed. A
-/// call that is answered too late fails alone: the connection goes on, and the answer is dropped.
+/// Throws AgentError if the agent refused, AgentLost if it is gone, late or sends malformed frames.
+/// A late answer fails only its own call: the connection continues, and the answer is dropped.
 class AgentClient {
 public:
     using Connect = std::function<Fd()>;

@@ -318,9 +318,9 @@ Fd AgentConnection::takePassed() {
     return first;
 }
 
-/// As recv(). A descriptor is kept for the frame that it came with. There may be two: that of a
-/// frame of which only the beginning has come, and that of the next. More, or none of those that
-/// were sent, is a broken protocol.
+/// As recv(). A descriptor is kept for the frame that it came with. There may be two: that of an
+/// incomplete frame, and that of the next one. More than two, or unexpected ones, break the
+/// protocol.
 ssize_t AgentConnection::receive(char* into, std::size_t room) {
     iovec part{into, room};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;

@@ -72,7 +72,7 @@ public:
     AgentConnection& operator=(const AgentConnection&) = delete;
 
     /// Sends a request and waits for its answer. AgentLost if none comes in time: the connection
-    /// goes on, and an answer that is late is dropped.
+    /// continues, and a late answer is dropped.
     Answer call(std::string_view request, Deadline deadline);
     /// Opens a stream with a request and gives its number. Throws AgentLost if the connection has
     /// ended; when it ends afterwards, even before the request is out, the stream hears `lost`.
@@ -181,7 +181,7 @@ private:
     std::condition_variable buried_cv_;
 };
 
-/// What the end of its connection says of an agent.
+/// What the loss of its connection means for an agent.
 Loss lossOf(AgentConnection::End end) noexcept;
 
 }  // namespace hearth::agent

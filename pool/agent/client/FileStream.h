@@ -29,7 +29,7 @@ public:
     std::optional<Answer> answer();
     /// Takes at most `wanted` bytes of the credit to write.
     std::size_t takeCredit(std::size_t wanted);
-    /// Says that so many bytes have been consumed; gives what is to be granted now, if anything.
+    /// Counts consumed bytes; returns the credit to grant now, if any.
     std::size_t consumed(std::size_t bytes);
 
 private:

@@ -29,7 +29,7 @@ std::uint64_t epochOf(const JsonValue& body) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(body["epoch"].integer(), 0));
 }
 
-/// A value the server will be told again; it must fit into a hello.
+/// A value that goes back to the server later; it must fit into a hello.
 std::string keptJson(const JsonValue& value) {
     return value.isObject() ? value.dump() : std::string("{}");
 }

@@ -30,7 +30,7 @@ int failed(const char* what) {
     return 1;
 }
 
-/// What nobody but root may look into or stop.
+/// Makes this process unreadable and unstoppable for all but root.
 void confine() {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

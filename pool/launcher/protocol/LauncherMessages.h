@@ -151,14 +151,14 @@ struct Fetched {
 Json encodeFetched(const Fetched& fetched);
 Fetched decodeFetched(const Json& json);
 
-/// What came of a narrowing: an empty object where the sandbox is held to it.
+/// The result of a narrowing: an empty object if the limits are in force.
 Json encodeInUse(const std::optional<LimitInUse>& in_use);
 std::optional<LimitInUse> decodeInUse(const Json& json);
 
 /// What of `present` this page is to remove: neither what it keeps nor what was `born` since.
 std::set<SandboxId> goneOf(const SweepRequest& sweep, const std::set<SandboxId>& present,
                            const std::set<SandboxId>& born);
-/// What a sweep has left; at most kMostLeftovers are told.
+/// What a sweep could not remove; at most kMostLeftovers are listed.
 Json encodeLeftovers(const std::vector<Leftover>& leftovers);
 std::vector<Leftover> decodeLeftovers(const Json& json);
 

@@ -117,7 +117,8 @@ private:
     docker::ContainerUsage use_;
     docker::Gate creates_;
     docker::Gate destroys_;
-    docker::Gate claims_;  ///< what a client waits for: never behind a create or a destroy
+    docker::Gate
+        claims_;  ///< calls that a client waits for: never queued after a create or a destroy
     image::LayerStore layers_;
     std::string insides_;  ///< every version of the agent in use
     std::string inside_;   ///< this one's

@@ -294,7 +294,7 @@ std::optional<Json> FakeAgent::contextual(const std::string& op, const Json& jso
     return Json::object();
 }
 
-/// Modules whose names begin with "missing" are not there.
+/// Modules whose names begin with "missing" do not exist.
 Json FakeAgent::prewarm(const Json& json) const {
     Json ready = Json::array();
     Json failed = Json::object();

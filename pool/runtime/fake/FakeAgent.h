@@ -30,7 +30,7 @@ public:
     /// Sends what is due on the streams of `peer`, as credit allows.
     void pump(FakePeer& peer);
     void closed(FakePeer& peer);
-    /// Lets executions go on.
+    /// Lets executions continue.
     void work();
 
     bool alive() const { return alive_; }

@@ -67,11 +67,11 @@ public:
     void oomKills(std::uint64_t kills) { oom_kills_ = kills; }
     /// narrow() finds so much memory in use from now on; else what usage() tells.
     void useMemory(std::uint64_t bytes);
-    /// What the sandbox is held to; nullopt if it is not there.
+    /// The limits of the sandbox; nullopt if it does not exist.
     std::optional<SandboxLimits> limitsOf(const SandboxId& id) const;
     /// create() only accepts sandboxes from now on; they listen when letListen() is called.
     void acceptOnly();
-    /// Every sandbox that was only accepted listens, and the news are told.
+    /// Every sandbox that was only accepted now listens, and listeners are notified.
     void letListen();
     /// create() takes this long from now on (real time).
     void slowCreates(std::chrono::milliseconds by);

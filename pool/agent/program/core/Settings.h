@@ -31,7 +31,7 @@ struct Settings {
     std::string languages = "/etc/hearth/languages.json";
     std::string image;                   ///< HEARTH_IMAGE: what the image brings, as JSON
     std::string layer;                   ///< HEARTH_LAYER: where the layer is mounted; may be empty
-    std::string sandbox;                 ///< HEARTH_SANDBOX, told in hello
+    std::string sandbox;                 ///< HEARTH_SANDBOX, sent in hello
     std::string cpus;                    ///< HEARTH_CPUS, for thread-count variables
     std::string listen;                  ///< path to listen on; empty: descriptor 3
     std::string receive;                 ///< path of a socket that hands the listening one over

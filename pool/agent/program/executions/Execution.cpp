@@ -228,7 +228,7 @@ void Execution::done(std::string_view payload) {
 
 void Execution::driverClosed(DriverChannel& channel) {
     if (begin_by_ns_ > 0 && !reaped_ && !channel.taken()) retryCold();
-    // Else how it ended is told by the zygote, or by our own wait.
+    // Else the zygote, or our own wait, reports how it ended.
 }
 
 void Execution::forked(gid_t label, pid_t pid) {
@@ -392,7 +392,7 @@ void Execution::reaped(int status, const rusage& usage) {
     }
     reaped_ = true;
     begin_by_ns_ = 0;
-    pid_ = -1;  // may be another's from here on
+    pid_ = -1;  // may be another process from here on
     status_ = status;
     usage_ = usage;
     ended_ns_ = nowNs();
@@ -407,7 +407,7 @@ void Execution::reaped(int status, const rusage& usage) {
 void Execution::finishIfDone() {
     // A context's pipes stay open: what it wrote before it said so has been read.
     const bool silent = host_ != nullptr || alone_ || (!output_ && !errors_);
-    // What was killed is let go first: the end of an execution is the end of its processes.
+    // A killed execution releases its processes first: its end is their end.
     if (reaped_ && !finished_ && silent && kill_ns_ == 0) finish();
 }
 

@@ -12,7 +12,7 @@ namespace hearth::agent {
 
 class DriverChannel;
 
-/// Who listens to a driver. Calls come on the loop's thread.
+/// The listener of a driver. Calls come on the loop's thread.
 class DriverListener {
 public:
     virtual void driverSaid(DriverChannel& channel, std::string_view kind,
