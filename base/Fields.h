@@ -46,7 +46,7 @@ public:
     void items(const char* key, std::size_t most,
                const std::function<void(const Json&, const std::string&)>& read);
 
-    /// Call last: tells of every field that nobody asked for.
+    /// Call last: reports every field that was not read.
     void finish();
     void tell(FieldError error) const { wrong_(std::move(error)); }
     /// `below`: "" for the object itself, else a field or a pointer in it, without the first slash.

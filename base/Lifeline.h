@@ -17,7 +17,7 @@ class Lifeline {
     };
 
 public:
-    /// What a callback keeps.
+    /// The part that a callback keeps.
     class Line {
     public:
         explicit Line(std::shared_ptr<Knot> knot) : knot_(std::move(knot)) {}

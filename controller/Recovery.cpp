@@ -31,8 +31,8 @@ constexpr int kDoorsOpenWithin = 4;
 constexpr unsigned kTouches = 3;
 constexpr const char* kEpochKey = "epoch";
 
-/// Whether the pool's command has been run to its end: of one that stopped half-way nobody knows
-/// what it has left. Interpreters come along by themselves.
+/// Whether the pool's prewarm command ran to its end: the leftovers of one that stopped half-way
+/// are unknown. Interpreters are restored by themselves.
 bool warmedUp(const agent::Hello& hello, const PoolSpec& spec) {
     if (spec.prewarm_command.empty()) return true;
     return std::any_of(hello.executions.begin(), hello.executions.end(), [](const auto& known) {
@@ -361,7 +361,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     auto workspace =
         std::make_shared<Workspace>(facts, agent, labels, hello.deadlines, hello.last_activity);
     table_.insert(workspace);
-    // What it sent out before is in the log; the connections went with the server that had them.
+    // Its earlier traffic is in the log; the connections ended with the server that had them.
     try {
         broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
                      facts.keyring, *agent);

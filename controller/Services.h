@@ -19,8 +19,8 @@
 
 namespace hearth::controller {
 
-/// What the protocol surfaces (REST, MCP) stand on: references to the services that main() built.
-/// All outlive the surfaces.
+/// The services below the protocol surfaces (REST, MCP): references to objects that the server
+/// built. All outlive the surfaces.
 struct Services {
     Pools& pools;
     Workspaces& workspaces;

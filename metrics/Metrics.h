@@ -73,7 +73,7 @@ public:
     void journalLost(std::uint64_t records);
     /// Bytes that wait for the disk.
     void journalPending(double bytes);
-    /// What sandboxes are promised of the disk of workspaces, and may be promised at most.
+    /// The disk promised to sandboxes, and the most that may be promised.
     void workspaceDisk(double promised, double most);
     /// Operations of one kind that the launcher has not answered within their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);

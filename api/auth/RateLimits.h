@@ -16,7 +16,7 @@ namespace hearth::auth {
 /// rate. Thread-safe; the clock must outlive it.
 class RateLimits {
 public:
-    /// What RateLimit-Limit, -Remaining and -Reset say, and whether the request may pass.
+    /// The values of RateLimit-Limit, -Remaining and -Reset, and whether the request may pass.
     struct Verdict {
         bool allowed = true;
         std::uint32_t limit = 0;              ///< the bucket's size

@@ -13,7 +13,7 @@
 
 namespace hearth::cli {
 
-/// What the program's exit status means; `run` gives the status of what it ran instead of Ok and
+/// The meaning of the program's exit status; `run` returns its program's status instead of Ok and
 /// Failure.
 inline constexpr int kOk = 0;
 inline constexpr int kFailure = 1;
@@ -45,8 +45,7 @@ struct Flag {
     bool repeats = false;  ///< may be given several times; separated by commas in the environment
     /// Whether HEARTH_<NAME> sets it; not for what belongs to one call only, as the code to run.
     bool environment = true;
-    /// What its value can be, for completion: words, or one kind of thing as in
-    /// CommandSpec::operands.
+    /// The possible values, for completion: words, or one kind as in CommandSpec::operands.
     std::vector<std::string> choices = {};
 };
 
@@ -108,7 +107,7 @@ public:
     std::optional<std::chrono::milliseconds> duration(std::string_view flag) const;
 
     const std::vector<std::string>& positional() const { return positional_; }
-    /// What stood after `--`.
+    /// The words after `--`.
     const std::vector<std::string>& rest() const { return rest_; }
 
 private:

@@ -21,8 +21,7 @@ public:
     explicit CollectedResponse(std::function<void()> go_on) : go_on_(std::move(go_on)) {}
 
     void give(Response response) { given_ = std::move(response); }
-    /// What was given, or what was written through Poco's functions, without the headers that
-    /// frame it: those are the front's. Once.
+    /// The collected answer, without the headers that frame it: the front adds those. Once.
     Response take();
 
     void sendContinue() override { go_on_(); }

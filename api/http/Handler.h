@@ -140,7 +140,7 @@ struct Suspension {
     std::function<Response()> give_up{};
 };
 
-/// What a handler answers. Header values with control characters make the front throw.
+/// A handler's answer. Header values with control characters make the front throw.
 struct Response {
     int status = 200;
     HeaderFields headers;  ///< but Content-Length and the like

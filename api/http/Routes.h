@@ -35,7 +35,7 @@ struct Route {
     std::vector<Segment> segments;
 };
 
-/// What a path matched.
+/// A matched path.
 struct RouteMatch {
     const Route* route = nullptr;
     RouteParams params;

@@ -29,7 +29,7 @@ using controller::databasePath;
 bool makeDatabase(const std::string& data_dir) {
     const std::string path = databasePath(data_dir);
     const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file) return false;  // it is there, or opening it tells what is wrong
+    if (!file) return false;  // it exists, or opening it reports the fault
     struct stat folder {};
     if (::geteuid() == 0 && ::stat((data_dir + "/state").c_str(), &folder) == 0 &&
         ::fchown(file.get(), folder.st_uid, folder.st_gid) != 0) {

@@ -18,7 +18,7 @@ public:
     /// Throws Error(Unavailable) with Retry-After until open().
     api::Response handle(api::Request& request) override;
 
-    /// What the server is doing meanwhile, in a few words for an operator.
+    /// The present step of the start, in a few words for an operator.
     void say(std::string doing);
     std::string doing() const;
     void open() { open_ = true; }

@@ -11,7 +11,7 @@
 namespace hearth::controller {
 namespace {
 
-/// What one more interval counts in the moving average.
+/// The weight of one more interval in the moving average.
 constexpr double kNewShare = 0.25;
 constexpr double kLongestEstimate = 3600;
 
@@ -22,7 +22,7 @@ std::chrono::seconds wholeSeconds(double seconds, double most) {
 
 }  // namespace
 
-/// One claim in a line. What changes is guarded by the queue's mutex.
+/// One claim in a line. The queue's mutex guards the changing members.
 struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     std::string pool;
     std::string tenant;

@@ -194,7 +194,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         Network network = networkFor(wanted.pool->spec, *wanted.request);
         close(wanted, network);
         const Binding binding = prepare(wanted, network);
-        // What a claim without a thread keeps until it is run again.
+        // The state that a claim without a thread keeps until it runs again.
         ClaimWait own;
         ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
         std::optional<WorkspaceTable::Place>& place = kept.quota;

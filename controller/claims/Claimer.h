@@ -57,7 +57,7 @@ private:
     /// Adds the keyring, and seals the claim's owner and the network facts that the agent keeps.
     void close(const Wanted& wanted, Network& network) const;
 
-    /// What is known of a bind before there is a sandbox for it.
+    /// The facts of a bind that are known before its sandbox is.
     struct Binding {
         WorkspaceFacts facts;
         agent::BindRequest told;

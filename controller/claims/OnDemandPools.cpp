@@ -75,7 +75,7 @@ void OnDemandPools::refuse(const std::string& image) const {
               pools);
 }
 
-/// What the runtime knows of an image that claims may have; nullopt if it has to be fetched.
+/// The runtime's facts of an image that claims may have; nullopt if it must be fetched.
 std::optional<pool::KnownImage> OnDemandPools::allowed(const std::string& image) {
     if (rules_.allow.empty()) refuse(image);
     std::optional<pool::KnownImage> known = runtime_.knownImage(image);
@@ -334,7 +334,7 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
         const TimePoint begin = history_.clock.now();
         runtime_.resolveImage(known->pinned);
         const auto took = history_.clock.now() - begin;
-        // Finding what is ready already is no stage.
+        // An image that was ready already adds no stage.
         if (took > std::chrono::milliseconds(20)) stages.unpack += took;
         Pool pool;
         pool.name = poolName(known->digest);
@@ -389,7 +389,7 @@ std::vector<std::string> OnDemandPools::unused(TimePoint now) {
             supply_.warm.counts(pool->name).total() == 0 && supply_.claims.waiting(pool->name) == 0;
         TimePoint& used = used_.try_emplace(pool->name, now).first->second;
         if (!idle) used = now;
-        // What is allowed no more has no claims to wait for.
+        // An image that is no longer allowed has no waiting claims.
         if (idle && (now - used >= rules_.keep || rules_.allow.empty()))
             names.push_back(pool->name);
     }

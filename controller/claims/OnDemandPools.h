@@ -25,7 +25,7 @@
 
 namespace hearth::controller {
 
-/// What the operator allows claims to do with images that have no pool.
+/// The operator's rules for claims of images without a pool.
 struct OnDemandRules {
     ImageAllowList allow;              ///< empty: nothing
     std::uint32_t max_sandboxes = 20;  ///< of all such pools together

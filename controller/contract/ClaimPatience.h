@@ -22,14 +22,13 @@ struct ClaimPatience {
     bool waits = true;
     /// Takes the claim back: it waits no longer, and what was made for it is ended.
     std::stop_token stop{};
-    /// Where the claim keeps its place in line; with it one that does not wait is not forgotten,
-    /// and one that does tells how far it is.
+    /// The claim's place in line. With it a waiting claim reports its progress, and one that does
+    /// not wait at present keeps its place.
     std::shared_ptr<ClaimWait> wait{};
 };
 
-/// Thrown by a claim that would have to wait and may not (ClaimPatience::waits). It is no failure
-/// and therefore no Error: whoever forbade to wait catches it, and claims again where waiting harms
-/// nobody.
+/// Thrown by a claim that would have to wait and may not (ClaimPatience::waits). Not an Error,
+/// because it is not a failure: its catcher claims again where waiting blocks nothing.
 class MustWait final : public std::exception {
 public:
     /// `what_for`: as in "waiting for …".

@@ -22,7 +22,7 @@ namespace hearth::controller {
 using agent::ExecutionStatus;
 using agent::kExecutionStatuses;
 
-/// What `POST …/executions` and `run` parse into. Exactly one of argv, command, code.
+/// A parsed `POST …/executions` or `run`. Exactly one of argv, command, code.
 struct ExecutionRequest {
     std::vector<std::string> argv;
     std::optional<std::string> command;
@@ -64,7 +64,7 @@ struct Artifact {
     std::optional<NotKept> not_kept;  ///< none: a copy is kept
 };
 
-/// What a run has left.
+/// The files that a run has left.
 struct CollectedArtifacts {
     std::vector<Artifact> items;
     bool truncated = false;  ///< there may be others

@@ -27,7 +27,7 @@ struct InlineFile {
     std::string bytes;
 };
 
-/// What `POST /v1/workspaces` and `workspace_open` parse into.
+/// A parsed `POST /v1/workspaces` or `workspace_open`.
 struct WorkspaceRequest {
     std::optional<std::string> pool;  ///< none: the default pool
     std::optional<std::string> name;
@@ -37,8 +37,8 @@ struct WorkspaceRequest {
     /// With Egress: the part of the pool's list that the workspace may reach; none: all of it.
     std::optional<std::vector<std::string>> allow;
     ClaimLimits limits;  ///< select or narrow a pool, never widen it
-    /// What requests to the outside carry (broker::readClaimCredentials); null: none. Values in it
-    /// are never logged, shown, or stored in the clear.
+    /// Credentials for requests to the outside (broker::readClaimCredentials); null: none. Their
+    /// values are never logged, shown, or stored in the clear.
     Json credentials;
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
@@ -57,7 +57,7 @@ struct WorkspaceRequest {
 enum class ClaimSource : std::uint8_t { Warm, Cold };
 inline constexpr Texts<ClaimSource, 2> kClaimSources{{"warm", "cold"}};
 
-/// Where the time of a claim went. What a warm sandbox does not need is zero.
+/// The time of each stage of a claim. Stages that a warm sandbox does not need are zero.
 struct ClaimLedger {
     ClaimSource source = ClaimSource::Warm;
     double pull_ms = 0;    ///< its image came from a registry
@@ -144,7 +144,7 @@ public:
     /// Idempotent; returns when the workspace no longer answers (the rest of its end follows).
     virtual void close(const Principal& who, const std::string& id) = 0;
     virtual WorkspaceUsage usage(const Principal& who, const std::string& id) = 0;
-    /// What it has sent to the outside; empty where its network is None.
+    /// Its requests to the outside; empty if its network is None.
     virtual broker::EgressReport egress(const Principal& who, const std::string& id) = 0;
     /// The languages of the workspace's image.
     virtual std::vector<std::string> languages(const Principal& who, const std::string& id) = 0;

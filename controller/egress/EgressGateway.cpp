@@ -173,7 +173,7 @@ EgressGateway::~EgressGateway() {
     }
     if (fetcher_) fetcher_->stop();
     for (const auto& [id, session] : left) session->end();
-    // What is fetched ends first: connections wait for it.
+    // Fetches end first: connections wait for them.
     fetches_.stop();
     threads_.stop();
 }

@@ -48,9 +48,9 @@ public:
     EgressGateway(const EgressGateway&) = delete;
     EgressGateway& operator=(const EgressGateway&) = delete;
 
-    /// What the environment of such a workspace holds, so that programs find the way out.
+    /// The environment variables of such a workspace that lead programs to the gateway.
     std::map<std::string, std::string> environment(NetworkMode mode) const;
-    /// What such a workspace's agent tells apt.
+    /// The settings of apt for such a workspace's agent.
     std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
     /// The kinds of indexes that sandboxes find: "pypi", "npm", "apt".
     std::vector<std::string> mirrored() const;

@@ -213,7 +213,7 @@ bool ProxyConnection::forward(EgressEntry& entry) {
         throw Refused(502, "unreachable", destination.text() + " does not listen");
     }
     entry.sent = head.size();
-    // What follows this request's body is not for this destination.
+    // The bytes after this request's body are not for this destination.
     const std::size_t ahead =
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size(), head_.content_length));
     carry(outside, std::string_view(buffer_).substr(0, ahead), head_.content_length, entry);

@@ -16,7 +16,7 @@
 
 namespace hearth::broker {
 
-/// What all connections of a workspace share.
+/// Shared by all connections of a workspace.
 struct ProxyFacts {
     WorkspaceEgress& egress;
     const Dialer& dialer;
@@ -39,7 +39,7 @@ public:
     void run();
 
 private:
-    /// What is left until then. Throws StreamBroken when nothing is.
+    /// The time left until then. Throws StreamBroken if none is.
     std::chrono::milliseconds patience(TimePoint until) const;
     /// The next request's head; false at the end of the connection.
     bool readHead();
@@ -54,7 +54,7 @@ private:
     /// From here on requests to this host are read and get credentials.
     void intercept(const Destination& destination);
     bool authorized(const Destination& destination, bool tls, EgressEntry& entry);
-    /// Sends what was read ahead and then relays; the sum goes into the entry.
+    /// Sends the bytes read ahead and then relays; the sum goes into the entry.
     void carry(const Fd& outside, std::string_view first, std::uint64_t most_sent,
                EgressEntry& entry);
     void answer(int status, const std::string& type, const std::string& text, bool keep_alive,

@@ -41,7 +41,7 @@ private:
         std::shared_ptr<LiveExecution> execution;
         TimePoint since;
     };
-    /// What one run's artifacts may still use up.
+    /// The budget left for one run's artifacts.
     struct Budget;
 
     void work(const std::stop_token& stop);

@@ -18,7 +18,7 @@ bool wantsPackages(const ExecutionRequest& request);
 /// Error(InvalidArgument) unless they are names and versions of an index, and automatic ones go
 /// with Python code. `language` is that of the code; empty: a command, or not known yet.
 void checkPackages(const ExecutionRequest& request, const std::string& language);
-/// What is to run first; `shut` as shutWays() tells it. Error(InvalidArgument) as above.
+/// The program to run first; `shut` is from shutWays(). Error(InvalidArgument) as above.
 agent::PrepareWork packagesFirst(const ExecutionRequest& request, const std::string& language,
                                  const std::map<std::string, std::string>& shut);
 

@@ -9,7 +9,7 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kForgetLater = std::chrono::seconds(5);
-/// What follows an execution's end shares the processor with its answer if it comes at once.
+/// Follow-up work waits this long, or it would share the processor with the answer.
 constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
 /// The agent keeps what is small a while longer.
 constexpr auto kForgetSmall = std::chrono::milliseconds(250);

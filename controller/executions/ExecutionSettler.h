@@ -14,7 +14,7 @@
 
 namespace hearth::controller {
 
-/// What follows the end of an execution: its record, the agent that may forget it, the one shot
+/// The work after the end of an execution: its record, the agent that may forget it, the one shot
 /// that may go; and executions that do not end when they should. Thread-safe.
 class ExecutionSettler {
 public:

@@ -20,7 +20,7 @@ class ArtifactStore;
 /// resumes. Thread-safe.
 class LiveExecution final : public Execution, public agent::ExecSink, public Detached {
 public:
-    /// What does not change.
+    /// The facts that do not change.
     struct Facts {
         std::string id;
         std::string fingerprint;
@@ -61,7 +61,7 @@ public:
     /// room for it, and it is dropped.
     using CountResult = std::function<std::shared_ptr<void>(std::uint64_t bytes)>;
     void onResult(CountResult count) { count_result_ = std::move(count); }
-    /// What the agent is to tell a later server about it.
+    /// The facts that the agent keeps for a later server.
     Json note() const;
     /// Of its artifacts.
     std::vector<std::string> patterns() const;
@@ -82,8 +82,8 @@ public:
     bool agentLost() const;
     /// The workspace has ended under it.
     void endLost();
-    /// Its output and results are in the journal now, and read from there by `stored`: whoever
-    /// still looks at this costs no memory for them. Not while it runs.
+    /// Its output and results are in the journal now, and `stored` reads them from there: open
+    /// references cost no more memory for them. Not while it runs.
     void keptBy(std::shared_ptr<Execution> stored);
     /// The context it runs in; empty for none.
     std::string context() const;

@@ -18,7 +18,7 @@
 
 namespace hearth::controller {
 
-/// What is to be installed in a layer.
+/// The packages to install in a layer.
 struct LayerOrder {
     std::string image;
     std::string image_digest;
@@ -39,7 +39,7 @@ class LayerBuilder {
 public:
     virtual ~LayerBuilder() = default;
     virtual BuiltLayer build(const LayerOrder& order) = 0;
-    /// What is under way ends soon, and nothing begins any more.
+    /// Ends running builds soon and lets no other begin.
     virtual void stop() {}
 };
 

@@ -185,7 +185,7 @@ ReconcileResult Layers::done(const std::string& key, LayerRecord record) {
         set.retry_at = {};
     }
     for (const PoolPtr& pool : poolsOf(key)) {
-        // What failed before failed with other packages, or without these.
+        // Earlier failures were with other packages, or without these.
         if (news || failures > 0) breaker_.forget(pool->name);
         if (news) {
             history_.events.publish({.type = "pool.packages_installed",

@@ -66,7 +66,7 @@ public:
     /// The work on keys ("layer", …) and ("layers", "all").
     ReconcileResult make(const std::string& key);
     ReconcileResult collect();
-    /// What is being made ends soon: the server stops.
+    /// Ends running builds soon: the server stops.
     void stop() {
         stopped_ = true;
         builder_.stop();

@@ -14,8 +14,9 @@ namespace hearth::controller {
 inline constexpr const char* kPackagesProgram = "/.hearth/packages/packages.py";
 /// The report in the last line of `output`; nullopt if there is none.
 std::optional<Json> packagesOutcome(std::string output);
-/// What is wrong with a specifier, or nullopt. Only names and versions of an index: no options, no
-/// URLs, no paths, no version control (PEP 508; npm's name@range). `manager` is auto, pip or npm.
+/// The fault of a specifier, or nullopt. Only names and versions of an index are valid: no options,
+/// no URLs, no paths, no version control (PEP 508; npm's name@range). `manager` is auto, pip or
+/// npm.
 std::optional<std::string> wrongSpec(const std::string& spec, const std::string& manager);
 /// Why what is absent cannot be installed, for each manager ("pip", "npm") that has no way to an
 /// index from a workspace of this network; `mirrored` are the kinds that the server mirrors.

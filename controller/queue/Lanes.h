@@ -27,7 +27,7 @@ struct LaneRules {
 
 const LaneRules& rulesOf(Lane lane);
 
-/// What a key is about.
+/// The kind of object that a key names.
 enum class WorkKind : std::uint8_t {
     Execution,       ///< its record, once it has ended
     OneShot,         ///< the end of a one shot's workspace

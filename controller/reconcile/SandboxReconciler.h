@@ -26,7 +26,7 @@ public:
     ReconcileResult weigh(const pool::SandboxId& id);
 
 private:
-    /// What the runtime's news are about: a sandbox that should live.
+    /// Handles the runtime's news of a sandbox that should live.
     void look(const pool::SandboxId& id);
     void destroy(const pool::SandboxId& id);
 

@@ -26,7 +26,7 @@ public:
     Warmup(const PoolSpec& spec, std::shared_ptr<agent::AgentClient> agent,
            std::function<void()> news, const Clock& clock);
 
-    /// Does what is to be done next; call first and after each news. Throws what the agent does.
+    /// Does the next step; call first and after each news. Throws the agent's errors.
     State proceed();
     /// When it must have got further; after that proceed() gives Failed.
     TimePoint due() const;

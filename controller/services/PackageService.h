@@ -13,7 +13,7 @@
 
 namespace hearth::controller {
 
-/// What `POST …/packages` and the tool `packages` parse into.
+/// A parsed `POST …/packages` or call of the tool `packages`.
 struct PackagesRequest {
     std::string manager = "auto";      ///< auto, pip, npm
     std::vector<std::string> install;  ///< specifiers: "numpy==2.1", "@scope/name@^1"
@@ -34,7 +34,7 @@ inline constexpr Texts<PackageStage, 4> kPackageStages{
 struct PackageState {
     PackageStage state = PackageStage::Absent;
     std::string version;
-    std::string error;  ///< in words for whoever asked; untrusted text
+    std::string error;  ///< in words for the caller; untrusted text
 };
 
 struct PackagesView {

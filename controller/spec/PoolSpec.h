@@ -17,7 +17,7 @@ namespace hearth::controller {
 
 enum class OnEmpty { Queue, Create, Fail };
 
-/// What a manifest declares (DESIGN section 9), validated, with its defaults filled in.
+/// A validated manifest (DESIGN section 9), with its defaults filled in.
 struct PoolSpec {
     // template
     std::string image;        ///< a name in the store, a reference or a digest
@@ -55,7 +55,7 @@ struct PoolSpec {
     bool operator==(const PoolSpec&) const = default;
 };
 
-/// What the names of pools that the server makes for claims begin with; no declared one may.
+/// The prefix of the pools that the server makes for claims; no declared pool may have it.
 inline constexpr std::string_view kOnDemandPrefix = "ondemand-";
 inline bool isOnDemandName(std::string_view name) {
     return name.starts_with(kOnDemandPrefix);

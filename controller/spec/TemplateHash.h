@@ -7,9 +7,9 @@
 
 namespace hearth::controller {
 
-/// Names what a sandbox is made from: equal templates give equal hashes, so a change of `warm` or
-/// `limits` replaces no sandbox. Of packages only what they came to counts, the digest of its
-/// layer: one that was asked for in other words is the same.
+/// Names a sandbox's template: equal templates give equal hashes, so a change of `warm` or `limits`
+/// replaces no sandbox. Packages count only by the digest of their layer: another spelling of the
+/// same packages changes nothing.
 inline std::string templateHash(const PoolSpec& spec, const std::string& layer) {
     const pool::SandboxLimits& l = spec.limits;
     std::string text = spec.image;

@@ -42,7 +42,7 @@ public:
     /// of the file that the call is about, if any.
     template <typename Call>
     auto ask(const std::shared_ptr<Workspace>& workspace, const std::string& path, Call call);
-    /// What its sandbox has used; nullopt where the runtime cannot tell.
+    /// The usage of its sandbox; nullopt if the runtime does not know it.
     std::optional<pool::SandboxUsage> used(const Workspace& workspace);
 
 private:

@@ -9,7 +9,7 @@
 
 namespace hearth::pool::image {
 
-/// What sandboxes of an image take over from it. Kept by digest beside the unpacked tree.
+/// The facts of an image that its sandboxes inherit. Kept by digest beside the unpacked tree.
 struct ImageFacts {
     std::vector<std::string> env;  ///< "NAME=value", without what takeableEnv() leaves out
     std::string workdir;

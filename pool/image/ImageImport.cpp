@@ -133,7 +133,7 @@ sys::Outcome skopeo(const ImportRequest& request, std::vector<std::string> words
     return sys::supervise(program);
 }
 
-/// What is copied, in skopeo's words, and what it is called.
+/// The source of the copy in skopeo's words, and its name.
 struct Copy {
     std::string from;
     std::string reference;
@@ -307,7 +307,7 @@ public:
     }
     const std::string& path() const { return path_; }
 
-    /// What was there before is behind path() afterwards, and goes with it.
+    /// The earlier image is under path() afterwards, and is removed with it.
     void swap(const std::string& place) const {
         if (::syscall(SYS_renameat2, AT_FDCWD, path_.c_str(), AT_FDCWD, place.c_str(),
                       RENAME_EXCHANGE) == 0) {

@@ -21,8 +21,8 @@ public:
     std::string require(const std::string& digest) const;
     /// Every layer that is there, sorted.
     std::vector<std::string> all() const;
-    /// Unpacks the archive in `tar`, unless the layer is there. Throws what unpackLayer() does, and
-    /// Error(InvalidArgument) for what is no digest.
+    /// Unpacks the archive in `tar`, unless the layer exists. Throws as unpackLayer() does, and
+    /// Error(InvalidArgument) if the digest is malformed.
     void add(const std::string& digest, int tar, const LayerLimits& limits = {}) const;
     /// Nothing there is fine. The caller knows that nobody has it mounted.
     void remove(const std::string& digest) const;

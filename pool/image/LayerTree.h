@@ -5,7 +5,7 @@
 
 namespace hearth::pool::image {
 
-/// What a layer may be.
+/// The limits of a layer.
 struct LayerLimits {
     std::uint64_t bytes = 4ULL << 30U;  ///< of all files together
     std::uint64_t entries = 400'000;

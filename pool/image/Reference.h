@@ -32,7 +32,7 @@ std::string registryOf(std::string_view repository);
 /// Reads "repository[:tag][@digest]"; nullopt for anything else, or beyond 255 characters.
 std::optional<Reference> parseReference(std::string_view text);
 
-/// What an image may be asked for by: a name in the store, a digest or a reference.
+/// How an image may be named: a name in the store, a digest or a reference.
 inline constexpr const char* kImageRule =
     "must be an image name or reference of up to 255 characters";
 bool isImage(std::string_view text);

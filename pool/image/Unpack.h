@@ -9,7 +9,7 @@
 
 namespace hearth::pool::image {
 
-/// What one unpacking may use.
+/// The limits of one unpacking.
 struct UnpackLimits {
     std::uint64_t bytes = 32ULL << 30U;      ///< on the disk, all files together
     std::uint64_t file_bytes = 8ULL << 30U;  ///< one file

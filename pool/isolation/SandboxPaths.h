@@ -36,7 +36,7 @@ public:
     std::string mountPoint() const { return instance_.run_dir + "/mnt"; }
     /// The same, for a sandbox's own /dev.
     std::string devices() const { return instance_.run_dir + "/dev"; }
-    /// What the container program said of itself.
+    /// The file with the container program's version output.
     std::string runtimeVersion() const { return instance_.run_dir + "/runtime-version"; }
     std::string launcherLock() const { return instance_.run_dir + "/launcher.lock"; }
 

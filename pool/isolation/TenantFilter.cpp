@@ -68,7 +68,7 @@ Filter buildTenantFilter() {
     return filter;
 }
 
-/// What an export function writes to a descriptor.
+/// The bytes that an export function writes to a descriptor.
 template <typename Export>
 std::string exported(Export write) {
     const Fd fd(::memfd_create("filter", MFD_CLOEXEC));

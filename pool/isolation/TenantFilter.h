@@ -24,7 +24,7 @@ std::vector<sock_filter> tenantFilter(AgentIdentity agent = AgentIdentity::Root)
 /// The same for a zygote: its children must be able to put their mark on (RLIMIT_LOCKS).
 std::vector<sock_filter> zygoteFilter(AgentIdentity agent = AgentIdentity::Root);
 
-/// What such a child adds once it has put it on: the mark stays.
+/// The addition of such a child once it has installed the filter: the mark stays.
 std::vector<sock_filter> markFilter();
 
 /// The libseccomp part as its pseudo code, for the golden test.

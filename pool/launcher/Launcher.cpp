@@ -47,7 +47,7 @@ constexpr auto kClosingGrace = seconds(5);
 constexpr auto kLockWait = seconds(10);
 constexpr int kTurnsForLock = 10;
 constexpr int kLockTurnMs = 20;
-/// What takes longer than this has waited for others long enough, and somebody may wait for it.
+/// After this time an operation has waited long enough for others, and somebody may wait for it.
 constexpr auto kGivesWay = milliseconds(150);
 /// Exit status of a child that has reported a failure to the server.
 constexpr int kAnsweredFailure = 2;
@@ -306,7 +306,7 @@ const Launcher::Running* Launcher::start(Job job) {
         return nullptr;
     }
     if (pid == 0) perform(job, parent);
-    ::setpgid(pid, pid);  // the child does it too: whoever comes first
+    ::setpgid(pid, pid);  // the child does it too; the order does not matter
     job.fd.reset();
     return &running_.emplace(pid, Running{std::move(job), deadline}).first->second;
 }

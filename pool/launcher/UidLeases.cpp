@@ -61,7 +61,7 @@ std::optional<std::uint32_t> UidLeases::rangeOf(const SandboxId& id) const {
     return index;
 }
 
-/// In one step, so that whoever reads it meanwhile finds the old index or the new one.
+/// Atomically, so that a reader sees the old index or the new one.
 void UidLeases::note(const SandboxId& id, std::uint32_t index) const {
     const std::string aside = indexPath(id) + ".new";
     sys::removeFile(aside);

@@ -11,7 +11,7 @@
 
 namespace hearth::pool {
 
-/// What isolation is really in force; shown by GET /v1/capabilities and `hearth doctor`.
+/// The isolation really in force; shown by GET /v1/capabilities and `hearth doctor`.
 struct RuntimeFacts {
     std::string name;     ///< "oci", "fake"
     std::string version;  ///< of the program that makes containers

@@ -12,11 +12,11 @@ namespace hearth::pool {
 /// An image that a runtime has.
 struct KnownImage {
     std::string pinned;  ///< means these bytes for ever; resolveImage() and pools take it
-    std::string digest;  ///< "sha256:…", what the runtime tells images apart by
+    std::string digest;  ///< "sha256:…", the runtime's key of an image
     std::vector<std::string> names;  ///< everything it is called: names, references
 };
 
-/// What is brought from a registry, and how.
+/// The image to fetch from a registry, and how.
 struct ImageFetch {
     std::string reference;
     bool insecure =

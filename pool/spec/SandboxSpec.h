@@ -11,7 +11,7 @@ namespace hearth::pool {
 /// (counts as the sandbox's memory).
 enum class Storage { Disk, Memory };
 
-/// What one sandbox may use. All hard limits, enforced by the kernel.
+/// The limits of one sandbox. All are hard, enforced by the kernel.
 struct SandboxLimits {
     std::uint32_t milli_cpu = 1000;
     std::uint64_t memory_bytes = 512ULL << 20U;

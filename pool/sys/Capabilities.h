@@ -2,8 +2,8 @@
 
 #include <span>
 
-/// What root may do, piece by piece. Every call is for the calling thread: make it while the
-/// process has one. Throws std::system_error.
+/// Root's rights, piece by piece. Every call is for the calling thread: make it while the process
+/// has one. Throws std::system_error.
 namespace hearth::sys {
 
 /// Limits every program that this process starts to `kept`, whatever its user or file. Without

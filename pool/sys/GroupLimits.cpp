@@ -151,7 +151,7 @@ private:
         return ::access(with_swap.c_str(), F_OK) != 0 || write(with_swap, value);
     }
 
-    /// Version 2 kills for what it cannot take back, so it is looked before and behind.
+    /// Version 2 kills if it cannot reclaim enough, so usage is checked before and after.
     bool lowerUnified(std::uint64_t bytes) const {
         if (needed() > bytes) return false;
         const std::string events = memory_ + "/memory.events";

@@ -8,7 +8,7 @@
 
 namespace hearth::sys {
 
-/// What a group may use.
+/// The limits of a group.
 struct GroupLimits {
     std::uint64_t milli_cpu = 0;
     std::uint64_t memory_bytes = 0;
@@ -33,7 +33,7 @@ std::optional<LimitInUse> lowerLimits(const Cgroups& cgroups, const std::string&
 /// only the machine's own limit, which is everybody's, would end it; version 2 counts it as memory.
 void boundSocketMemory(const Cgroups& cgroups, const std::string& path, std::uint64_t bytes);
 
-/// What of a group's memory the kernel could not take back; nullopt if the group has gone.
+/// The part of a group's memory that the kernel could not reclaim; nullopt if the group is gone.
 std::optional<std::uint64_t> memoryNeeded(const Cgroups& cgroups, const std::string& path);
 
 }  // namespace hearth::sys

@@ -10,7 +10,7 @@ namespace hearth::tar {
 
 namespace {
 
-/// What may follow the archive's end: tar fills its last record with zeros.
+/// The bytes allowed after the archive's end: tar fills its last record with zeros.
 constexpr std::uint64_t kMaxTrailing = 1U << 20U;
 constexpr std::uint64_t kMaxSize = INT64_MAX / 4;
 

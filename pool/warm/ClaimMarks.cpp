@@ -51,7 +51,7 @@ void ClaimMarks::resize(std::size_t slots) {
     for (std::size_t i = slots; i-- > slots_;) {
         const char* text = slot(i);
         const std::string id(text, ::strnlen(text, kSlotSize));
-        // What is no id was being written when its server died: no frame was sent.
+        // A slot without a valid id was being written when its server died: no frame was sent.
         if (!isId(id, "sb_") || !taken_.emplace(id, i).second) free_.push_back(i);
     }
     slots_ = slots;

@@ -27,7 +27,7 @@ struct PoolCounts {
     std::size_t total() const { return creating + warming + ready + claimed + draining + failed; }
 };
 
-/// What a pool has that no claim has taken yet, seen from one template.
+/// A pool's unclaimed sandboxes, seen from one template.
 struct WarmStock {
     std::size_t fresh = 0;            ///< made of that template: being made, warming or ready
     std::size_t fresh_ready = 0;      ///< of these, ready
@@ -43,7 +43,7 @@ public:
     void add(Member member);
     /// The same, if all members together are then promised no more than `most` of the disk.
     bool addWithin(Member member, std::uint64_t most);
-    /// What all members together are promised of the disk.
+    /// The disk promised to all members together.
     std::uint64_t promisedDisk() const;
     /// Creating → Warming → Ready. False if the member has gone or moved on meanwhile.
     bool warming(const SandboxId& id);

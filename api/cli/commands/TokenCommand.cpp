@@ -30,7 +30,7 @@ Json viewJson(const controller::TokenView& view) {
     return json;
 }
 
-/// What the three verbs need, from a server or from a data directory.
+/// The operations of the three verbs, on a server or on a data directory.
 class TokenSource {
 public:
     virtual ~TokenSource() = default;
@@ -67,7 +67,7 @@ public:
 
     Json create(const std::string& name, const std::string& tenant, controller::Role role,
                 std::optional<std::int64_t> ttl_seconds) override {
-        // With the first token the server stops serving whoever comes without one.
+        // With the first token the server stops serving callers without one.
         if (role != controller::Role::Admin && !tokens_->configured()) {
             throw Error(ErrorCode::Conflict, "the first token must be an admin's")
                 .hint(

@@ -27,8 +27,8 @@ public:
     TarExtract(const TarExtract&) = delete;
     TarExtract& operator=(const TarExtract&) = delete;
 
-    /// Throws Error(InvalidArgument) for an archive that is malformed or hostile, system_error
-    /// where the disk refuses. What was unpacked before stays.
+    /// Throws Error(InvalidArgument) for a malformed or hostile archive, system_error if the disk
+    /// fails. Entries unpacked before that stay.
     void feed(std::string_view bytes);
     void finish();
 

@@ -7,8 +7,8 @@
 
 namespace hearth::cli {
 
-/// What must be installed and prepared beside the kernel, by the configuration that would serve,
-/// for this runtime.
+/// Checks the programs and files that serving needs beside the kernel, with this configuration and
+/// runtime.
 Findings checkTools(const ServeConfig& config, RuntimeChoice runtime);
 /// Checks that the addresses are free, or held by a Hearth server that is ready.
 Findings checkServer(const ServeConfig& config);

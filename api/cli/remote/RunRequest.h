@@ -9,7 +9,7 @@
 
 namespace hearth::cli {
 
-/// What `hearth run` asks of the server.
+/// The request of `hearth run` to the server.
 struct RunRequest {
     std::string target;  ///< where to POST
     Json body;

@@ -87,7 +87,8 @@ void ShellInput::onSignal(int signal) {
     } else if (signal == SIGTSTP) {
         stopLikeOthers();
     } else if (signal == SIGCONT) {
-        if (!execution().empty()) terminal_.raw();  // whoever stopped us may have changed it
+        if (!execution().empty())
+            terminal_.raw();  // the process that stopped us may have changed it
         resize();
     } else {
         const int earlier = ended_by_.exchange(signal);

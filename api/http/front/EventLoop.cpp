@@ -101,7 +101,7 @@ void EventLoop::run() {
     std::array<epoll_event, 256> events;
     while (!(quitting_ && connections_.empty())) {
         const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), waitTime());
-        // What was given back comes first: an event may be about a stream that is only now ours.
+        // Returned connections come first: an event may be about a stream that is ours only now.
         takePosted();
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];

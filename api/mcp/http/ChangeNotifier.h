@@ -65,7 +65,7 @@ public:
 
 private:
     struct Followed;
-    /// What wakes the thread; owned by the callbacks of foreign threads too.
+    /// Wakes the thread; owned by the callbacks of foreign threads too.
     struct Bell {
         std::mutex mutex;
         std::condition_variable_any rung;

@@ -42,7 +42,7 @@ private:
     /// The session that the request names; else `refusal` is the answer.
     std::optional<Session> sessionOf(const api::Request& request, const controller::Principal& who,
                                      const Json& id, api::Response& refusal) const;
-    /// What a session's message changes in what the streams tell it.
+    /// Applies a session's message to the subscriptions of its streams.
     void noteSubscription(const std::string& tenant, const Session& session,
                           const Message& message);
 

@@ -42,7 +42,8 @@ public:
     static constexpr std::chrono::seconds kProgressLeast{1};
 
 private:
-    /// What callbacks of foreign threads reach: it outlives this object for as long as they do.
+    /// The part that callbacks of foreign threads reach: it outlives this object for as long as
+    /// they need it.
     struct Inbox {
         std::mutex mutex;
         std::condition_variable_any changed;
@@ -59,7 +60,7 @@ private:
     void cancelLoop(const std::stop_token& stop);
     /// Answers, reports or leaves the call; false when it is done with.
     bool look(Followed& followed, bool stopping);
-    /// What the call has printed since, as log messages, where its client wants them.
+    /// Sends the call's new output as log messages, if its client wants them.
     static void sendOutput(Followed& followed);
     /// Calls look(); false if it fails: an exception of one call must not affect the others.
     bool lookSafely(Followed& followed, bool stopping);

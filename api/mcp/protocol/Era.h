@@ -43,7 +43,7 @@ inline constexpr const char* kInstanceHeader = "Hearth-Instance";
 std::optional<int> logSeverity(std::string_view level);
 bool isLegacyVersion(std::string_view version);
 bool isModernVersion(std::string_view version);
-/// What `initialize` answers: the version asked for if it is a legacy one, else the newest.
+/// The version that `initialize` answers: the requested one if it is a legacy one, else the newest.
 std::string_view negotiate(std::string_view requested);
 
 /// How one POST body (or one line of stdio) is to be treated.

@@ -35,8 +35,8 @@ public:
     /// A new id for a legacy protocol version, visible ASCII.
     std::string issue(std::string_view owner, std::string_view protocol_version,
                       const Json& client_capabilities = Json::object());
-    /// What a good id says; nullopt for one that is malformed, another owner's,
-    /// older than kMaxAge or ended.
+    /// The facts of a good id; nullopt if it is malformed, another owner's, older than kMaxAge or
+    /// ended.
     std::optional<SessionFacts> check(std::string_view id, std::string_view owner) const;
     /// Ends a session that check() accepts.
     void revoke(const std::string& id);

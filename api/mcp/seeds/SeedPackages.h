@@ -8,7 +8,7 @@
 
 namespace hearth::mcp::seeds {
 
-/// What a seed's tool tells of packages.
+/// Turns the state of packages into a seed's result.
 using TellPackages =
     std::function<ToolResult(const controller::PackagesView&, const controller::ExecutionView&)>;
 
@@ -35,7 +35,7 @@ std::optional<NotedInstall> installNoted(const controller::Services& services,
 
 /// Why packages failed, in one line; untrusted text.
 std::string packageFault(const controller::PackagesView& view);
-/// The name in a specifier, as checkPackages() tells it; the text itself where it is none.
+/// The name in a specifier, as checkPackages() returns it; the text itself if it has none.
 std::string nameIn(const std::string& spec);
 
 }  // namespace hearth::mcp::seeds

@@ -48,7 +48,8 @@ std::string workspaceOf(const Services& services, const CallContext& call,
 ToolOutcome initialize(const Services& services, const CallContext& call,
                        const Arguments& arguments) {
     Wish wish;
-    // The default is no wish: whoever leaves it out gets a warm Python at once.
+    // The default image is not a request for it: a caller that leaves it out gets a warm Python at
+    // once.
     wish.image = arguments.text("image");
     wish.default_image = kDefaultImage;
     const Json* persistent_given = member(arguments.values(), "use_persistent");
@@ -97,7 +98,7 @@ std::string_view trimmedLine(std::string_view line) {
     return line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-/// What a requirements.txt asks for; its options and URLs are not taken, as nowhere here.
+/// The packages of a requirements.txt; its options and URLs are ignored, as everywhere here.
 std::vector<std::string> requirementsIn(std::string_view text) {
     std::vector<std::string> specs;
     while (!text.empty()) {
@@ -235,7 +236,7 @@ ToolOutcome copyFromSandbox(const Services& services, const CallContext& call,
 ToolOutcome close(const Services& services, const CallContext& call, const Arguments& arguments) {
     const std::string workspace = workspaceOf(services, call, arguments);
     try {
-        // Closing is idempotent: only asking before tells what it has done.
+        // Closing is idempotent: only a look before it shows whether the workspace existed.
         services.workspaces.get(call.who, workspace);
         services.workspaces.close(call.who, workspace);
     } catch (const Error& error) {

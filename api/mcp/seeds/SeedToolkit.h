@@ -14,14 +14,14 @@
 #include "base/Error.h"
 #include "controller/Services.h"
 
-// What the seeds' tools are made of. Handlers throw Error; Seeds.cpp gives it the seed's own form.
+// The parts of the seeds' tools. Handlers throw Error; Seeds.cpp gives it the seed's own form.
 
 namespace hearth::mcp::seeds {
 
 /// How long one call may run. The seeds had no limit; a call without an end would hold its client.
 inline constexpr auto kLongestRun = std::chrono::minutes(10);
 
-/// A tool, and the form in which its seed tells that it failed; none: as a failed tool of MCP.
+/// A tool, and its seed's form of a failure; none: as a failed tool of MCP.
 struct SeedTool {
     Tool tool;
     std::function<Json(const Error&)> failure = {};
@@ -58,7 +58,7 @@ Json optionalText(const std::string& description);
 /// An argument with a default.
 Json withDefault(Json schema, Json value);
 
-/// What a workspace for a seed's client is to be.
+/// The properties of a workspace for a seed's client.
 struct Wish {
     std::optional<std::string> image;
     std::string default_image;  ///< what the seed's tool takes where none is named

@@ -9,7 +9,7 @@
 
 namespace hearth::mcp {
 
-/// What one endpoint offers, in whatever era and by whatever transport.
+/// The offers of one endpoint, in every era and transport.
 struct Catalog {
     Json server_info;  ///< "name", "version", "title"
     std::string instructions;

@@ -12,7 +12,7 @@ namespace {
 /// How long a modern client may keep a list. Streams tell of changes earlier.
 constexpr std::int64_t kListTtlMs = 60'000;
 constexpr std::int64_t kFixedTtlMs = 300'000;
-/// What MCP allows in one answer to completion/complete.
+/// The most values that MCP allows in one answer to completion/complete.
 constexpr std::size_t kMaxProposals = 100;
 /// Of what a caller names, in the audit log.
 constexpr std::size_t kAuditedName = 64;

@@ -73,7 +73,7 @@ private:
                const ToolOutcome& outcome) const;
     Json resultOf(const Caller& caller, const std::string& tool, const Json& id,
                   const ToolResult& result) const;
-    /// What a tool that failed answers, so that the model can act on it.
+    /// The answer of a tool that failed, so that the model can act on it.
     Json refusal(const Caller& caller, const std::string& tool, const Json& id,
                  const Error& error) const;
     Json answer(const Caller& caller, const Json& id, Json result) const;

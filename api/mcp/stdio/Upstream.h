@@ -33,7 +33,7 @@ public:
     void exchange(http::HttpClient& client, const Json& message, const Deliver& deliver);
     /// The same of a message of 2026-07-28 or later, which has no session but headers of its own.
     void exchangeModern(http::HttpClient& client, const Json& message, const Deliver& deliver);
-    /// Follows what the server tells the session unasked until the connection ends; false if the
+    /// Follows the server's unasked messages to the session until the connection ends; false if the
     /// server has no such stream. Throws Error.
     bool listen(http::HttpClient& client, const Deliver& deliver);
 

@@ -11,8 +11,8 @@
 
 namespace hearth::mcp {
 
-/// What is wrong with a tool's arguments under its input schema, one sentence each; empty if
-/// nothing is. Knows the keywords that our schemas use: type, enum, minimum, maximum, minLength,
+/// The faults of a tool's arguments under its input schema, one sentence each; empty if there are
+/// none. Knows the keywords that our schemas use: type, enum, minimum, maximum, minLength,
 /// maxLength, minItems, maxItems, items, properties, required, additionalProperties, anyOf.
 std::vector<std::string> argumentProblems(const Json& schema, const Json& arguments);
 

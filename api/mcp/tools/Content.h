@@ -18,7 +18,7 @@ constexpr std::size_t kImageCap = 700'000;
 /// The most images that one tool result carries.
 constexpr std::size_t kImagesCap = 4;
 
-/// What a tool answers: content blocks for the model, and whether it went wrong.
+/// A tool's answer: content blocks for the model, and whether it failed.
 struct ToolResult {
     Json content = Json::array();
     /// The same as one value, for plain HTTP; null: none. MCP clients do not get it: several show a

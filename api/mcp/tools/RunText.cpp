@@ -122,7 +122,7 @@ std::string packagesText(const ExecutionView& view) {
     return clip(text, 2'000).text;
 }
 
-/// What the language's runner reported and stderr does not say already. Untrusted text.
+/// The report of the language's runner that stderr does not show already. Untrusted text.
 std::string errorText(const ExecutionView& view) {
     if (!view.error || !view.stderr_bytes.empty()) return {};
     const std::string traceback = stringMember(*view.error, "traceback").value_or("");

@@ -68,7 +68,7 @@ ToolOutcome poolList(const Services& services, const CallContext& call) {
     return textResult(text);
 }
 
-/// What code need not bring along, and cannot read.
+/// The credentials that code need not bring, and cannot read.
 std::string credentialsText(const WorkspaceView& view) {
     std::string out;
     for (const Json& credential : view.credentials) {

@@ -24,7 +24,7 @@ inline constexpr std::size_t kLargestJson = 4U << 20U;
 /// parameter), Unsupported, PayloadTooLarge.
 class Gate {
 public:
-    /// What it is given must outlive it.
+    /// All arguments must outlive it.
     Gate(const controller::Services& services, const auth::Authenticator& authenticator,
          const auth::WorkerShares& shares, const auth::RateLimits& limits)
         : services_(services),

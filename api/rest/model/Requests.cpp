@@ -125,7 +125,7 @@ controller::ClaimLimits limitsOf(const Json& body) {
     return limits;
 }
 
-/// Where to run: what a workspace and a one shot have in common.
+/// The fields that select a pool, shared by a workspace and a one shot.
 Schema placeSchema() {
     return Schema::object()
         .optional("pool", text(kPoolName, "The pool to claim from; without it the default pool")
@@ -205,7 +205,7 @@ Schema workspacePatchSchema() {
 
 namespace {
 
-/// What every execution takes, wherever it runs.
+/// The fields of every execution.
 Schema executionFields() {
     return Schema::object()
         .optional("command", text(kArgument, "A shell command line").example("echo hi | wc -c"))

@@ -78,7 +78,7 @@ PieceSource piecesOf(const std::shared_ptr<Execution>& execution, controller::Ex
     return [pieces](std::string& out) { return pieces->next(out); };
 }
 
-/// What an answer with an execution needs beside it.
+/// The data that an answer with an execution needs in addition.
 struct Telling {
     StreamedJson& answers;
     std::string trace_id;
@@ -200,7 +200,7 @@ controller::ExecutionRequest readRequest(const Call& call) {
     return request;
 }
 
-/// What both ways to start an execution declare.
+/// The declarations shared by both ways to start an execution.
 Operation startOperation(std::string pattern, std::string id, std::string summary) {
     Operation op =
         executionOperation("POST", std::move(pattern), std::move(id), std::move(summary));

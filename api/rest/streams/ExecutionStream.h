@@ -53,7 +53,7 @@ private:
     void step();
     /// From here on `answers_` move it; the last that a step does.
     void handOver();
-    /// What is next, for `answers_`; false after the last.
+    /// The next piece, for `answers_`; false after the last.
     bool piece(std::string& out);
     /// One bounded piece of the way. False if there is nothing yet.
     bool move(bool ended);

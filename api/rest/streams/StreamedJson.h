@@ -31,14 +31,15 @@ public:
     /// Sends all that `source` makes, then ends the stream. Takes over the stream's callbacks.
     void send(std::shared_ptr<api::Stream> stream, PieceSource source);
 
-    /// What `source` makes, as JSON that is streamed.
+    /// The output of `source`, as JSON that is streamed.
     api::Response stream(PieceSource source, int status = 200);
     /// The same, but at once and with its length if it turns out to be short.
     api::Response respond(PieceSource source, int status = 200);
 
 private:
     struct Answer;
-    /// What the streams' callbacks reach; it outlives this object for as long as they do.
+    /// The part that the streams' callbacks reach; it outlives this object for as long as they need
+    /// it.
     struct Inbox {
         std::mutex mutex;
         std::condition_variable_any changed;

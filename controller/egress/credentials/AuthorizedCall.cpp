@@ -29,7 +29,7 @@ constexpr int kSwitching = 101;
 /// A line's end is kept no longer than this, or events that are lines would wait for the next.
 constexpr auto kLineWaits = std::chrono::seconds(1);
 
-/// Of an answer: what would bring the client past us, and what only we write.
+/// Fields of an answer that could lead the client past us, and fields that only we write.
 constexpr std::array<std::string_view, 2> kNotAnswered{"Alt-Svc", "Content-Length"};
 /// Of a request: an encoding, a charset or a part would bring the secret past the mask; Expect is
 /// answered here.

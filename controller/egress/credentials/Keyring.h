@@ -11,7 +11,7 @@
 
 namespace hearth::broker {
 
-/// What one request gets, with the values as they are now.
+/// The credentials of one request, with their present values.
 struct CredentialGrant {
     std::vector<std::pair<std::string, std::string>> headers;  ///< over the request's own
     std::vector<std::pair<std::string, std::string>> query;    ///< over the request's own

@@ -27,7 +27,7 @@ public:
     /// For a pause of the sender: returns the kept text, if it ends with a line. A secret that is
     /// cut just there is overwritten nevertheless.
     std::string pause();
-    /// What was kept, when no more comes.
+    /// The kept text, when no more comes.
     std::string rest() { return release(came_.size()); }
 
 private:

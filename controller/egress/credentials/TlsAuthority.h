@@ -23,9 +23,9 @@ public:
     TlsAuthority(const TlsAuthority&) = delete;
     TlsAuthority& operator=(const TlsAuthority&) = delete;
 
-    /// The certificate and its key: whoever has it can speak for the hosts inside the sandbox.
+    /// The certificate and its key: its holder can sign for the hosts inside the sandbox.
     std::string privatePem() const;
-    /// What programs are to trust.
+    /// The certificate that programs trust.
     std::string certificatePem() const;
 
     /// A server's settings with a certificate for the host: TLS 1.2 or newer, HTTP/1.1.

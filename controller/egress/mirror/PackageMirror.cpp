@@ -171,8 +171,8 @@ std::shared_ptr<const Content> PackageMirror::page(Pages<Content>& pages, const 
         }
         page->fresh_until = clock_.now() + kFresh;
     } catch (const Refused& e) {
-        // What it said last is better than nothing; and who waited behind us need not wait for the
-        // same again.
+        // An old answer is better than none, and readers in line after us need not wait for the
+        // same failure.
         page->fresh_until = clock_.now() + (page->content ? kFreshAbsence : kFreshFailure);
         if (page->content) return page->content;
         page->failure = e.what();

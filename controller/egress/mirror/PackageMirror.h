@@ -56,9 +56,9 @@ public:
     /// Never throws, except for a lack of memory: failures are answers too.
     MirrorAnswer answer(const MirrorRequest& asked);
 
-    /// What makes pip, uv and npm find it.
+    /// The variables that lead pip, uv and npm to it.
     std::map<std::string, std::string> environment() const;
-    /// What makes apt find it.
+    /// The settings that lead apt to it.
     std::vector<agent::AptArchive> aptArchives() const;
 
 private:

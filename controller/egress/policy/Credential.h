@@ -31,8 +31,8 @@ struct Credential {
 /// brings a value.
 enum class CredentialSource { Pool, Claim };
 
-/// Reads `{host, scheme, header | basic | query, template, secret | value}`. What is wrong is added
-/// to `errors` under `pointer`; then the result is worth nothing.
+/// Reads `{host, scheme, header | basic | query, template, secret | value}`. Faults are added to
+/// `errors` under `pointer`; then the result must not be used.
 Credential readCredential(const Json& json, CredentialSource source, const std::string& pointer,
                           std::vector<FieldError>& errors);
 /// The same as it is shown, with every default and without a value.

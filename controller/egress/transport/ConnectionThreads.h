@@ -27,7 +27,7 @@ public:
 
     /// Runs it now or later; never blocks. False once stop() has been called.
     bool start(const std::string& tenant, std::function<void()> work);
-    /// Forgets what waits and waits for what runs; whoever owns that work ends it first. Once.
+    /// Drops waiting work and waits for running work; the owner of that work ends it first. Once.
     void stop();
 
 private:

@@ -48,7 +48,7 @@ public:
     AgentClient(const AgentClient&) = delete;
     AgentClient& operator=(const AgentClient&) = delete;
 
-    /// What the agent said when the control connection began.
+    /// The agent's hello when the control connection began.
     const Hello& hello() const { return hello_; }
     bool lost() const;
     /// Ends the connections; sinks still open hear `lost`. When it returns nothing is called any
@@ -93,7 +93,8 @@ public:
     bool createContext(const ContextRequest& request, std::chrono::milliseconds timeout);
     void endContext(const std::string& id);
     void restartContext(const std::string& id, std::chrono::milliseconds timeout);
-    /// SIGINT to what the context runs; AgentError NOT_FOUND if it runs nothing or is none.
+    /// Sends SIGINT to the context's execution; AgentError NOT_FOUND if it runs nothing or does not
+    /// exist.
     void interruptContext(const std::string& id);
     /// Hears once how a prewarm went: the reply, or a refusal, or neither if the agent was lost.
     /// Must not block.

@@ -228,10 +228,10 @@ void AgentConnection::kill(End end, const std::string& reason) {
     end_ = end;
     reason_ = reason;
     dead_.store(true, std::memory_order_release);
-    ::shutdown(fd_.get(), SHUT_RDWR);  // wakes whoever reads or writes
+    ::shutdown(fd_.get(), SHUT_RDWR);  // wakes readers and writers
     wakeAll();
     pen_free_.notify_all();
-    if (reading_) return;  // whoever reads tells the streams
+    if (reading_) return;  // the reader informs the streams
     takeRole(lock);
     leaveRole(lock);
 }

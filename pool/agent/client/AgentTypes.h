@@ -18,7 +18,7 @@
 
 namespace hearth::agent {
 
-/// What an agent refused, with its code of PROTOCOL.md ("BOUND_ELSEWHERE", "NOT_FOUND", …).
+/// An agent's refusal, with its code of PROTOCOL.md ("BOUND_ELSEWHERE", "NOT_FOUND", …).
 class AgentError : public std::runtime_error {
 public:
     AgentError(std::string code, const std::string& message, Json details)
@@ -61,7 +61,7 @@ struct Deadlines {
     TimePoint idle_at{};  ///< when it will be idle if nothing happens; zero: running or never
 };
 
-/// What an agent says about its one bind.
+/// An agent's facts of its one bind.
 struct Binding {
     std::string claim_id;
     std::uint32_t attempt = 0;
@@ -172,7 +172,7 @@ struct ExecRequest {
     Json note = Json::object();  ///< told again by ExecStart where the agent had it already
 };
 
-/// What an agent says when an execution begins, or is found again.
+/// An agent's facts of an execution that begins, or is found again.
 struct ExecStart {
     TimePoint at{};
     bool repeated = false;

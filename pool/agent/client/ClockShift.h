@@ -26,7 +26,7 @@ public:
 private:
     static TimePoint shifted(TimePoint at, std::chrono::nanoseconds by) {
         if (at == TimePoint{} || by.count() == 0) return at;
-        std::int64_t sum = 0;  // what an agent tells may be anything
+        std::int64_t sum = 0;  // an agent's time may be any value
         const std::int64_t from = at.time_since_epoch().count();
         if (__builtin_add_overflow(from, by.count(), &sum)) return from < 0 ? kFirst : kLast;
         return std::max(TimePoint(std::chrono::nanoseconds(sum)), kFirst);

@@ -53,7 +53,7 @@ private:
     const ClockShift shift_;
     const std::weak_ptr<ExecSink> sink_;
 
-    // Owned by whoever reads the connection.
+    // Owned by the thread that reads the connection.
     bool started_ = false;
     bool ended_ = false;
     std::uint64_t next_offset_;

@@ -22,7 +22,7 @@ public:
     bool hasNews() const;
     bool canWrite() const;
     std::optional<std::string> note();
-    /// What came with the note: the open file itself.
+    /// The open file that came with the note.
     Fd passed();
     std::optional<std::string> nextChunk();
     /// Only when all before it has been taken.

@@ -6,8 +6,8 @@
 
 namespace hearth::agent {
 
-/// What `*`, `?` and `**` never match, as a shell's: names that begin with a dot, and caches that
-/// no run means to give. A pattern that spells them out has them.
+/// Names that `*`, `?` and `**` never match, as in a shell: names that begin with a dot, and caches
+/// that no run means to return. A pattern that spells them out matches them.
 inline bool shyName(std::string_view name) {
     return name.empty() || name.front() == '.' || name == "__pycache__" || name == "node_modules";
 }

@@ -30,7 +30,7 @@ public:
 
     /// Adds what was read from Stdout or Stderr.
     void append(Channel channel, std::string_view bytes) {
-        // Only what can still be seen afterwards is copied; what the same call overwrites is
+        // Only bytes that stay visible are copied; bytes that the same call overwrites are only
         // counted.
         const std::uint64_t head_room = total_ < head_ ? head_ - total_ : 0;
         if (bytes.size() > head_room + limit_) {

@@ -14,7 +14,7 @@
 
 namespace hearth::pool::docker {
 
-/// What a daemon's image is to us.
+/// The meaning of a daemon's image to us.
 struct EngineImage {
     std::string id;                    ///< "sha256:…", named by content
     std::vector<std::string> volumes;  ///< where it wants volumes

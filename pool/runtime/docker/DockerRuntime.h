@@ -62,7 +62,7 @@ public:
     std::vector<std::string> layers() override;
     void addLayer(const std::string& digest, int tar) override;
     void removeLayer(const std::string& digest) override;
-    /// What was made since this server started and not destroyed is kept in any case.
+    /// Sandboxes made since this server started and not destroyed are kept in any case.
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
     const docker::AgentChoice& agentChoice() const noexcept { return agent_; }

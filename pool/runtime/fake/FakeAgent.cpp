@@ -126,7 +126,7 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
         FakeStream from;
         from.position = json.at("offset").get<std::uint64_t>();
         from.results = json.value("results", std::uint64_t{0});
-        from.owns_input = true;  // whoever follows an execution may feed it
+        from.owns_input = true;  // every follower of an execution may feed it
         attach(peer, stream, execution(text(json, "id")), from, true);
     } else if (op == "read" || op == "write") {
         openFile(peer, stream, op, json);

@@ -15,7 +15,7 @@ constexpr auto kFresh = std::chrono::minutes(5);
 constexpr auto kFreshFailure = std::chrono::seconds(5);
 /// How long the previous Release is used if no newer one can be fetched.
 constexpr auto kFreshBefore = std::chrono::seconds(60);
-/// What was read stays what it says; it is only the memory that others may need.
+/// A table stays valid; it is dropped only to free memory for others.
 constexpr auto kKeptUnused = std::chrono::minutes(30);
 constexpr std::size_t kMostTables = 64;
 constexpr std::size_t kMostTableBytes = 64U << 20U;
@@ -172,8 +172,8 @@ AptMirror::Releases AptMirror::releases(Suite& suite) {
         }
         suite.fresh_until = clock_.now() + kFresh;
     } catch (const Refused& e) {
-        // What it said last is better than nothing; and who waited behind us need not wait for the
-        // same again.
+        // An old Release is better than none, and readers in line after us need not wait for the
+        // same failure.
         suite.fresh_until = clock_.now() + (suite.release ? kFreshBefore : kFreshFailure);
         if (suite.release) return {suite.release, suite.previous};
         suite.failure = e.what();

@@ -32,7 +32,7 @@ public:
     AptMirror(const std::vector<AptSource>& sources, Fetcher& fetcher, const IndexFiles& files,
               const Clock& clock);
 
-    /// `path` is what stands behind "/apt/". Throws Refused.
+    /// `path` is the part after "/apt/". Throws Refused.
     void answer(const MirrorRequest& asked, std::string_view path, MirrorAnswer& answer);
     /// Forgets tables that nobody has asked for half an hour.
     void tidy();
@@ -58,7 +58,7 @@ private:
         std::shared_ptr<const Release> previous;  // guarded by mutex; who has it may go on
         std::string failure;                      // guarded by mutex: why it could not be had
     };
-    /// What became of one index file, read once however many ask.
+    /// The result for one index file, read once however many ask.
     struct Table {
         std::mutex mutex;                         // held while it is read
         std::shared_ptr<const AptTable> content;  // guarded by mutex

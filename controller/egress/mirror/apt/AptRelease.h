@@ -14,7 +14,7 @@ namespace hearth::broker {
 /// blanks, at most 400 bytes.
 bool isAptPath(std::string_view path);
 
-/// What a suite's Release file says of the index files of some components.
+/// The entries of a suite's Release file for the index files of some components.
 struct AptRelease {
     struct File {
         std::string sha256;  ///< lower-case hex

@@ -44,7 +44,7 @@ bool isRedirect(int status) {
 
 }  // namespace
 
-/// One request on its way; libcurl's callbacks come to it in the thread that asked.
+/// One request in progress; libcurl's callbacks run in the thread that asked.
 struct Fetcher::Transfer {
     const Fetcher& fetcher;
     const Begun& begun;

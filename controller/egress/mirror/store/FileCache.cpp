@@ -233,7 +233,7 @@ FileCache::Found FileCache::open(const ContentHash& hash, const std::string& ten
         const std::lock_guard lock(mutex_);
         if (const auto known = on_the_way_.find(key); known != on_the_way_.end()) {
             coming = known->second.file;
-            // Not yet begun, it need not wait for the turn of whoever asked before.
+            // If it has not begun, it need not wait for the turn of the tenant that asked first.
             const std::shared_ptr<Arrival> waits = known->second.arrival.lock();
             const bool joins =
                 waits && !waits->begun && known->second.tenants.insert(tenant).second;
@@ -266,7 +266,7 @@ bool FileCache::run(const std::shared_ptr<Arrival>& arrival, const std::string& 
             if (!arrival->begun.exchange(true)) fetch(*arrival, tenant);
         });
     } catch (const std::exception&) {
-        return false;  // whoever waits must hear of it
+        return false;  // waiting readers must be notified
     }
 }
 

@@ -16,7 +16,7 @@
 
 namespace hearth::broker {
 
-/// What a file's bytes must have: "sha256" or "sha512" and lower-case hex.
+/// The required hash of a file's bytes: "sha256" or "sha512" and lower-case hex.
 struct ContentHash {
     std::string algorithm;
     std::string hex;

@@ -36,7 +36,7 @@ public:
     virtual void pump() = 0;
 };
 
-/// What a connection tells the agent. Calls come on the loop's thread.
+/// The events of a connection for the agent. Calls come on the loop's thread.
 class ConnectionOwner {
 public:
     /// A Request frame on a new stream; its answer closes the stream.

@@ -101,7 +101,7 @@ bool Execution::prepared(int status, const rusage& usage) {
     preparation_usage_ = usage;
     pid_ = -1;
     if (!ok) return false;
-    killProcesses(settings_, mark_, label_);  // what it left behind has another label than the work
+    killProcesses(settings_, mark_, label_);  // its leftovers have another label than the work
     if (const char* why = owner_.begin(*this)) {
         startFailed(why);
     } else {
@@ -201,7 +201,7 @@ void Execution::driver(std::string_view kind, std::string_view payload) {
     if (kind == "ready") return;  // it was sent its work before
     begin_by_ns_ = 0;             // whatever else it says, it has begun
     if (kind == "result") {
-        // What it wrote before is in the pipes already.
+        // Its earlier output is in the pipes already.
         if (output_ && drainPipe(*output_, kOrderRounds)) wroteOff(output_);
         if (errors_ && drainPipe(*errors_, kOrderRounds)) wroteOff(errors_);
         results_.append(payload, log_.total());

@@ -36,7 +36,7 @@ protected:
     ~ExecutionHost() = default;
 };
 
-/// What an execution tells its table.
+/// The events of an execution for its table.
 class ExecutionOwner {
 public:
     virtual void finished(Execution& execution) = 0;
@@ -76,7 +76,8 @@ public:
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
         bool background = false;
-        std::string note;  ///< JSON text of the server's, told to whoever attaches; or empty
+        std::string
+            note;  ///< JSON text of the server's, returned to everyone who attaches; or empty
     };
 
     Execution(EventLoop& loop, const Settings& settings, ExecutionOwner& owner, Request request);
@@ -144,7 +145,7 @@ private:
     void driverClosed(DriverChannel& channel) override;
     void began(Spawned spawned);
     bool preparing() const noexcept { return preparation_ && preparation_->running(); }
-    /// What prepares it has ended: true if the work has begun.
+    /// Its preparation has ended: true if the work has begun.
     bool prepared(int status, const rusage& usage);
     void startFailed(const char* why);
     void done(std::string_view payload);

@@ -21,7 +21,7 @@ std::vector<std::string> parkedCommand();
 std::string parkedEnv();
 /// Sent at once.
 std::string_view opening();
-/// What comes back on its stdout when it waits.
+/// The text on its stdout when it waits.
 std::string_view ready();
 
 /// The rest, after which the pipe ends: it makes a shell that was started with `before` run
@@ -31,7 +31,7 @@ std::string_view ready();
 bool script(const std::vector<std::string>& before, const std::vector<std::string>& wanted,
             std::string_view command, std::string& out);
 
-/// A command that shows whether a parked shell is what it should be, and what it then prints.
+/// A command that tests a parked shell, and the output of a correct one.
 std::string_view proof();
 std::string_view proven();
 

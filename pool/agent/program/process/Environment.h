@@ -29,7 +29,7 @@ public:
 
     /// Without the bind's: what an interpreter that is started before it begins with.
     std::vector<std::string> unbound() const { return make({}, JsonValue(), false); }
-    /// What an execution has that asks for nothing more.
+    /// The environment of an execution that adds nothing.
     std::vector<std::string> plain() const { return make(bound_, JsonValue(), false); }
     /// `extra` is the request's object; false if a name or value cannot be in an environment.
     bool with(const JsonValue& extra, bool pty, std::vector<std::string>& out) const;
