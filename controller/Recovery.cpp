@@ -336,7 +336,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     if (member.pool.empty() && record && record->sandbox == member.id) member.pool = record->pool;
     // The runtime decides the pool: an agent could choose a pool with more network.
     if (facts.pool != member.pool) {
-        throw Error(ErrorCode::InvalidArgument, "the agent's note is of another pool");
+        throw Error(ErrorCode::InvalidArgument, "the agent's note names another pool");
     }
     const PoolPtr pool = specs_.find(facts.pool);
     const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
@@ -404,7 +404,7 @@ void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
     const std::optional<agent::Binding>& binding = agent->hello().binding;
     if (!binding || binding->claim_id != facts.claim_id || binding->workspace_id != facts.id ||
         binding->tenant != facts.tenant || binding->fingerprint != facts.fingerprint) {
-        throw agent::AgentLost("the agent tells of another claim", agent::Loss::Broken);
+        throw agent::AgentLost("the agent reports another claim", agent::Loss::Broken);
     }
     old->close();  // what it carried has heard of its end when this returns
     // A change of the deadlines may have been answered too late to be heard.
@@ -430,7 +430,7 @@ void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach&
     // now also where the data file was lost, or the crash came before the record.
     const bool old = reach.tenant.empty() && reach.workspace.empty();
     if (old ? !known : !sealed || (record && !known)) {
-        throw Error(ErrorCode::InvalidArgument, "the agent tells of a claim that is not its own");
+        throw Error(ErrorCode::InvalidArgument, "the agent reports a claim that is not its own");
     }
     // Its end was answered and written down; the server was gone before its sandbox was.
     if (record && record->ended_ms) throw Error(ErrorCode::Gone, "its workspace has ended");

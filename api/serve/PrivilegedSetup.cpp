@@ -134,7 +134,7 @@ void prepareAuditLog(const cli::Setting<std::string>& setting, const controller:
     }
     if (error == 0) return;
     if (ours) ::unlink(path.c_str());
-    refuse(" by the user " + account.name + ", as whom the server runs", error);
+    refuse(" by the user " + account.name + ", which the server runs as", error);
 }
 
 constexpr std::string_view kUsed =

@@ -302,7 +302,7 @@ void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) cons
             .retryAfter(std::chrono::seconds(5));
     }
     throw Error(ErrorCode::PoolDegraded, what + ": " + why)
-        .hint("the pool comes back by itself once that is mended")
+        .hint("the pool recovers by itself once that is fixed")
         .retryAfter(std::chrono::seconds(5));
 }
 
@@ -312,10 +312,10 @@ std::shared_ptr<void> ClaimQueue::placeFor(const std::string& tenant) {
         throw Error(ErrorCode::RateLimited, "tenant " + tenant + " has " +
                                                 std::to_string(places_.held(tenant)) +
                                                 " claims waiting, as many as a tenant may")
-            .hint("let some of them be answered first")
+            .hint("wait until some of them are answered")
             .retryAfter(std::chrono::seconds(5));
     }
-    throw Error(ErrorCode::Unavailable, "as many claims wait as this server lets wait")
+    throw Error(ErrorCode::Unavailable, "this server lets no more claims wait")
         .hint("try again after Retry-After")
         .retryAfter(std::chrono::seconds(5));
 }

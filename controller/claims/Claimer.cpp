@@ -140,7 +140,7 @@ void Claimer::close(const Wanted& wanted, Network& network) const {
                              dumpJson(Json(wanted.request->name.value_or(""))).size();
     if (told > kMostTold) {
         throw Error(ErrorCode::InvalidArgument,
-                    "name, labels, allow and credentials are more than a sandbox keeps")
+                    "name, labels, allow and credentials are too large for a sandbox")
             .hint("together they may have 56 KiB, allow and credentials in base64");
     }
 }
@@ -179,7 +179,7 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     // Encode only a claim that could be too large; escaping grows text at most sixfold.
     if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
         agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
-        throw Error(ErrorCode::PayloadTooLarge, "the claim is more than a sandbox takes at once")
+        throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
             .hint("env, secrets and labels may have 256 KiB together; larger ones go into files");
     }
     return out;
@@ -290,7 +290,7 @@ bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, Works
         endings_.lost(member.id, e.what());
         return false;
     } catch (const std::system_error& e) {
-        endings_.lost(member.id, std::string("it could not be held to limits: ") + e.what());
+        endings_.lost(member.id, std::string("its limits could not be set: ") + e.what());
         return false;
     }
     return true;

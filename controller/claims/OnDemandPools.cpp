@@ -238,7 +238,7 @@ OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::
     if (!job->done && patience.stop.stop_requested()) throw takenBack();
     if (!job->done) {
         throw Error(ErrorCode::Unavailable, "image " + image + " is not ready yet")
-            .hint("it is being fetched still: try again after Retry-After")
+            .hint("it is still being fetched: try again after Retry-After")
             .retryAfter(std::chrono::seconds(10));
     }
     if (job->failure) std::rethrow_exception(job->failure);

@@ -41,7 +41,7 @@ private:
 
 /// The error of a claim that its caller cancelled; no client sees it.
 inline Error takenBack() {
-    return Error(ErrorCode::Unavailable, "the claim was taken back by its caller");
+    return Error(ErrorCode::Unavailable, "the claim was cancelled by its caller");
 }
 
 }  // namespace hearth::controller

@@ -80,7 +80,7 @@ void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State&
                      layer.why);
     } else if (!layer.why.empty()) {
         setCondition(status, history_.clock, ConditionType::Prewarmed, true, "Complete",
-                     "its packages could not be resolved anew: " + layer.why);
+                     "its packages could not be resolved again: " + layer.why);
     } else if (Warmup::wanted(pool.spec) && breaker.prewarm) {
         const bool whole = breaker.prewarm->empty();
         setCondition(status, history_.clock, ConditionType::Prewarmed, whole,

@@ -108,7 +108,7 @@ void raiseLimit(const char* path, std::uint64_t least) {
     const std::string pid = sys::readFile(lock, 32).value_or("");
     const std::string number = pid.substr(0, pid.find('\n'));
     throw Error(ErrorCode::Unavailable,
-                "the launcher of the server before, process " + number + ", has not ended")
+                "the launcher of the previous server, process " + number + ", has not ended")
         .hint("a disk or the kernel hangs, see dmesg");
 }
 

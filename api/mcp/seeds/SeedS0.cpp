@@ -285,10 +285,9 @@ std::vector<SeedTool> s0Tools(const Services& services) {
         "Gives a sandbox of your own: container_id and, unless use_persistent is false, "
         "workspace_id. The default image stands for any Python; another is refused if the server "
         "does not have it.",
-        objectSchema(
-            {{"image", withDefault(stringParam("The image it is to have."), kDefaultImage)},
-             {"use_persistent",
-              withDefault(boolParam("Whether workspace_id is given, too."), true)}}),
+        objectSchema({{"image", withDefault(stringParam("The image to use."), kDefaultImage)},
+                      {"use_persistent",
+                       withDefault(boolParam("Whether workspace_id is given, too."), true)}}),
         toolHints(false, false, false), initialize);
     add("sandbox_exec", "Run commands",
         "Runs commands one after the other by a shell, until one fails; gives what each wrote. "

@@ -115,7 +115,7 @@ std::vector<SeedTool> s2Tools(const Services& services) {
         {{"initialize_sandbox", "Initialize the sandbox",
           "Makes your sandbox, or finds it again. Without an image, and for the default one, it "
           "has Python.",
-          objectSchema({{"image", withDefault(stringParam("The image it is to have."), kAlpine)}}),
+          objectSchema({{"image", withDefault(stringParam("The image to use."), kAlpine)}}),
           toolHints(false, false, true),
           [&services, turns](const CallContext& call, const Arguments& arguments) {
               return initialize(services, *turns, call, arguments);

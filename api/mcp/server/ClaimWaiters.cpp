@@ -219,7 +219,7 @@ PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handl
         throw Error(ErrorCode::RateLimited,
                     "tenant " + tenant + " has " + std::to_string(places_.held(tenant)) +
                         " calls waiting for a sandbox, as many as a tenant may")
-            .hint("let some of them be answered first")
+            .hint("wait until some of them are answered")
             .retryAfter(kTryAgain);
     }
     const auto crowded = [&what_for] {

@@ -107,7 +107,7 @@ Shown showResults(const ExecutionView& view, std::size_t room) {
 std::string contextHint(const ExecutionView& view) {
     if (view.context_kept.value_or(true)) return {};
     return "The context's interpreter ended with it: its variables are lost, and the next run in "
-           "it starts anew.";
+           "it starts afresh.";
 }
 
 /// The outcome of the packages that it asked for. Untrusted text.

@@ -196,9 +196,9 @@ Json openApiDocument(const Operations& operations) {
          "durations end in Seconds or Ms, sizes are bytes. Unknown fields are refused and named. "
          "Send a token as \"Authorization: Bearer TOKEN\"; an operator makes one with hearth token "
          "create. Without configured tokens, loopback callers are admin of the tenant "
-         "\"default\". The same workspaces and runs are to be had as tools over MCP: POST /mcp "
+         "\"default\". The same workspaces and runs are available as tools over MCP: POST /mcp "
          "(Streamable HTTP) or GET /sse, with the same token; hearth mcp-config writes the entry "
-         "for a client. GET / tells where else something is."}};
+         "for a client. GET / names the other entry points."}};
     document["servers"] = Json::array({Json{{"url", "/"}}});
     document["security"] = Json::array({Json{{"bearer", Json::array()}}});
     document["tags"] = std::move(tags);

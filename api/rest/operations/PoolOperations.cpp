@@ -258,7 +258,8 @@ Operations poolOperations(const Services& services) {
     all.push_back(std::move(patch));
 
     Operation remove("DELETE", "/v1/pools/{pool}", "deletePool", "Delete a pool", "Pools");
-    remove.description = "Warm sandboxes go at once; claimed ones live on to their own end.";
+    remove.description =
+        "Warm sandboxes end at once; claimed ones live until their workspace ends.";
     remove.role = Role::Operator;
     remove.answers = {{204, "Deleted", {}, {}}};
     remove.problems = {ErrorCode::NotFound};

@@ -118,7 +118,7 @@ void throwFaults(const Faults& faults, const std::string& what) {
                     what + " is not valid: " + (first.pointer.empty() ? "" : first.pointer + " ") +
                         first.reason);
         for (const FieldError& fault : faults.invalid) error.field(fault.pointer, fault.reason);
-        throw error.hint("Mend the places listed in `errors`; the shapes are in /openapi.json");
+        throw error.hint("Fix the fields listed in `errors`; their schemas are in /openapi.json");
     }
     if (!faults.fixed.empty()) {
         const FieldError& first = faults.fixed.front();

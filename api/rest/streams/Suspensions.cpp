@@ -36,8 +36,8 @@ api::Response claimOn(api::Request& request, const Claim& claim,
         return claimOn(request, claim, wait);
     };
     suspension.give_up = []() -> api::Response {
-        throw Error(ErrorCode::RateLimited, "as many requests wait as this server lets wait")
-            .hint("let some of them be answered first")
+        throw Error(ErrorCode::RateLimited, "this server lets no more requests wait")
+            .hint("wait until some of them are answered")
             .retryAfter(std::chrono::seconds(5));
     };
     api::Response response;

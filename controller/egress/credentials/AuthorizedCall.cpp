@@ -365,7 +365,7 @@ bool AuthorizedCall::perform(const Request& request, ByteStream& inside, std::st
         inside.write("HTTP/1.1 100 Continue\r\n\r\n", kTakeWithin);
     }
     const CURLcode result = ::curl_easy_perform(curl_.get());
-    // Only while the transfer exists can libcurl say what the length is.
+    // finish() asks libcurl about this transfer, so curl_ is reset after it.
     const bool told = transfer.told;
     if (!transfer.thrown && result == CURLE_OK) transfer.finish();
     curl_.reset();  // it must not keep what ends with this call

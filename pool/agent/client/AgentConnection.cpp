@@ -407,7 +407,7 @@ std::size_t AgentConnection::consume(const char* bytes, std::size_t size) {
     while (size - used >= kHeaderSize && !dead()) {
         FrameHeader header;
         if (!decodeHeader(reinterpret_cast<const unsigned char*>(bytes + used), header)) {
-            kill(End::Violation, "the agent sent what is no frame");
+            kill(End::Violation, "the agent sent bytes that are not a frame");
             break;
         }
         if (size - used < kHeaderSize + header.length) break;

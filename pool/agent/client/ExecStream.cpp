@@ -80,7 +80,7 @@ bool ExecStream::frame(AgentConnection& from, const FrameHeader& header, std::st
 }
 
 void ExecStream::data(AgentConnection& from, const FrameHeader& header, std::string_view payload) {
-    if (!started_ || ended_) throw ProtocolError("output of what does not run");
+    if (!started_ || ended_) throw ProtocolError("output of an execution that does not run");
     if (header.channel == Channel::Bytes || payload.size() <= kOffsetSize) {
         throw ProtocolError("output without channel or bytes");
     }

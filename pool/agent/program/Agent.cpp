@@ -352,7 +352,8 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const JsonValue& 
     }
     if (const std::string_view trust = body["trust"].text();
         !trust.empty() && !lock_.holder() && !makeTrusted(trust, env)) {
-        return connection.fail(stream, "UNAVAILABLE", "what is to be trusted cannot be written");
+        return connection.fail(stream, "UNAVAILABLE",
+                               "the certificates to trust cannot be written");
     }
     if (!lock_.holder()) makeAptKnown(body["apt"], settings_.root, env);
     const std::int64_t now = nowNs();

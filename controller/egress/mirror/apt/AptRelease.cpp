@@ -119,7 +119,7 @@ AptRelease parseAptRelease(std::string_view text, const std::vector<std::string>
             release.by_hash = equalsIgnoreCase(trim(line.substr(name.size() + 1)), "yes");
         }
     }
-    if (!told) bad("it tells no SHA256 of its files");
+    if (!told) bad("it has no SHA256 of its files");
     // Files listed only in the other section cannot be checked.
     std::erase_if(release.files, [](const auto& file) { return file.second.sha256.empty(); });
     return release;

@@ -226,7 +226,7 @@ void FileCache::leave(Arrival& arrival) {
 FileCache::Found FileCache::open(const ContentHash& hash, const std::string& tenant,
                                  const Fetch& from) {
     const std::string key = hash.key();
-    if (key.empty()) throw Refused(kBadGateway, "no_hash", "the index tells no hash of the file");
+    if (key.empty()) throw Refused(kBadGateway, "no_hash", "the index has no hash of the file");
     std::shared_ptr<Arrival> arrival;
     std::shared_ptr<CachedFile> coming;
     {
