@@ -18,8 +18,8 @@ public:
     /// Throws std::system_error.
     Alarm();
 
-    /// Rings once after `delay`, at once if it is not positive. The last call wins: whoever may set
-    /// a later time than somebody else serialises the calls.
+    /// Rings once after `delay`, at once if it is not positive. The last call wins: callers that
+    /// may set a later time than others serialise their calls.
     void ringIn(std::chrono::nanoseconds delay);
     /// Blocks until it rings.
     void wait();

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-/// What went wrong, in the words a client may see (API.md, "Errors"). One HTTP status each.
+/// The kind of failure, as a client may see it (API.md, "Errors"). One HTTP status each.
 enum class ErrorCode {
     InvalidArgument,
     Unauthenticated,
@@ -46,7 +46,7 @@ class Error : public std::runtime_error {
 public:
     Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
-    /// What the caller can do about it, one sentence.
+    /// The caller's way out, one sentence.
     Error& hint(std::string text) {
         hint_ = std::move(text);
         return *this;
@@ -55,7 +55,7 @@ public:
         retry_after_ = delay;
         return *this;
     }
-    /// Waiting alone does not help: nobody is told to come back, whatever the code says of others.
+    /// Waiting alone does not help: the answer has no Retry-After, whatever is usual for its code.
     Error& unlessMended() {
         passes_ = false;
         return *this;

@@ -27,7 +27,7 @@ public:
 
     /// Null where the field is absent or null, which is never wrong.
     const Json* find(const char* key);
-    /// The same, told of where it must be there; so with those below.
+    /// The same for a required field: an absent one is an error. So with those below.
     const Json* get(const char* key);
     std::optional<std::string> text(const char* key, std::size_t most = SIZE_MAX);
     std::optional<std::uint64_t> number(const char* key, std::uint64_t least, std::uint64_t most);
@@ -46,7 +46,7 @@ public:
     void items(const char* key, std::size_t most,
                const std::function<void(const Json&, const std::string&)>& read);
 
-    /// Call last: tells of every field that nobody asked for.
+    /// Call last: reports every field that was not read.
     void finish();
     void tell(FieldError error) const { wrong_(std::move(error)); }
     /// `below`: "" for the object itself, else a field or a pointer in it, without the first slash.

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kRunRoot = "/run/hearth";
 
-/// Who is not root (only the docker runtime allows it) has a directory of this kind of his own.
+/// A server without root (only with the docker runtime) has such a directory of its own.
 std::string runRoot() {
     if (::geteuid() == 0) return kRunRoot;
     const char* own = std::getenv("XDG_RUNTIME_DIR");

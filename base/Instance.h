@@ -20,8 +20,8 @@ struct Instance {
 /// cannot be made.
 Instance openInstance(const std::string& data_dir);
 
-/// Throws the same where nothing can be made in it. What stands in the way besides a folder's mode
-/// (a read-only disk, a file system of the kernel's) shows only by trying.
+/// Throws the same if nothing can be created in it. Obstacles besides a folder's mode (a read-only
+/// disk, a kernel file system) show only by trying.
 void requireWritable(const Instance& instance);
 
 /// Throws Error(InvalidArgument) with the fix where a folder above the data lets only its owner
@@ -33,13 +33,12 @@ void requirePassable(const Instance& instance);
 /// lock.
 Fd lockInstance(const Instance& instance);
 
-/// Removes a run_dir that nobody uses: no server holds its lock, no launcher its own, no sandbox
-/// lives (sockets, bundles, claim marks). False where one of these is not so. Throws
-/// std::system_error where that cannot be found out.
+/// Removes an unused run_dir: no server holds its lock, no launcher its own, and no sandbox lives
+/// (sockets, bundles, claim marks). False if one of these does not hold. Throws std::system_error
+/// if that cannot be found out.
 bool removeDeadRunDir(const std::string& run_dir);
-/// The same for all others beside that of `own` which have not been touched for a minute: those of
-/// servers that could not clean up behind them. Failures are passed over: what is left harms
-/// nobody.
+/// The same for all other run_dirs beside `own` that have not been touched for a minute: their
+/// servers could not clean up. Failures are ignored, because a leftover does no harm.
 void removeDeadRunDirs(const Instance& own);
 
 }  // namespace hearth

@@ -25,7 +25,7 @@ Json parseJson(std::string_view text, const JsonLimits& limits = {});
 /// The document as one line; bytes that are not UTF-8 are replaced by U+FFFD.
 std::string dumpJson(const Json& value);
 
-/// The string at `key` of an object; empty where there is none.
+/// The string at `key` of an object; empty if there is none.
 std::string textAt(const Json& object, const char* key);
 
 /// The longest valid UTF-8 text made of `bytes`: bad sequences become U+FFFD.

@@ -17,12 +17,12 @@ class Lifeline {
     };
 
 public:
-    /// What a callback keeps.
+    /// The part that a callback keeps.
     class Line {
     public:
         explicit Line(std::shared_ptr<Knot> knot) : knot_(std::move(knot)) {}
-        /// Runs `work` on the owner, whose end waits for it. False, without running it, once the
-        /// owner has gone.
+        /// Runs `work` on the owner, whose destructor waits for it. False, without running it, if
+        /// the owner is gone.
         template <class Work>
         bool reach(Work&& work) const {
             const std::shared_lock lock(knot_->mutex);

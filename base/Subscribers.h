@@ -8,9 +8,9 @@
 
 namespace hearth {
 
-/// Callbacks to be told that something changed. Thread-safe; no lock is held while one runs, so a
-/// callback may do what it likes but block. A call may still be under way when its subscription has
-/// just ended: callbacks own what they touch (shared or weak pointers).
+/// Callbacks that report a change. Thread-safe; no lock is held while one runs, so a callback may
+/// do anything except block. A call may still run when its subscription has just ended: callbacks
+/// own the objects they touch (shared or weak pointers).
 class Subscribers {
 public:
     /// The subscription ends with the returned object.

@@ -66,7 +66,7 @@ void ControlPlane::handleWork() {
     loop.handle(WorkKind::Pool,
                 [this](const Name& name) { return pool_reconciler.reconcile(name); });
     loop.handle(WorkKind::Sandbox, [this](const Name& id) {
-        // What makes a layer is no member of a pool, and no orphan either.
+        // A sandbox that makes a layer is neither a pool's member nor an orphan.
         if (layer_builder.owns(id)) {
             layer_builder.notice();
             return ReconcileResult::settled();

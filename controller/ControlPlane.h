@@ -57,7 +57,7 @@
 
 namespace hearth::controller {
 
-/// What the control plane stands on. All of it outlives the plane.
+/// The services that the control plane needs. All of them outlive the plane.
 struct Foundation {
     pool::ContainerRuntime& runtime;
     agent::Poller& poller;
@@ -67,7 +67,7 @@ struct Foundation {
     const Clock& clock;
 };
 
-/// What the configuration and the instance say.
+/// The plane's options, from the configuration and the instance.
 struct PlaneOptions {
     std::string secret_key;    ///< 32 random bytes of the instance
     std::string default_pool;  ///< of claims that name none; empty: there is none
@@ -84,9 +84,9 @@ struct PlaneOptions {
     LayerBuilder* layer_builder = nullptr;  ///< in place of sandboxes that build; for tests
 };
 
-/// The parts below the protocols and their work, wired once, in the order in which they need each
-/// other; they end in the reverse. The server serves what it finds here, and tests look into it.
-/// The end of a plane is a crash to its sandboxes: nothing of them is put away.
+/// All parts below the protocols, wired once, in the order in which they need each other; they end
+/// in the reverse. The server serves from them, and tests look into them. For its sandboxes the end
+/// of a plane is a crash: nothing of them is cleaned up.
 struct ControlPlane {
     ControlPlane(const Foundation& on, PlaneOptions with);
     ControlPlane(const ControlPlane&) = delete;

@@ -31,8 +31,8 @@ constexpr int kDoorsOpenWithin = 4;
 constexpr unsigned kTouches = 3;
 constexpr const char* kEpochKey = "epoch";
 
-/// Whether the pool's command has been run to its end: of one that stopped half-way nobody knows
-/// what it has left. Interpreters come along by themselves.
+/// Whether the pool's prewarm command ran to its end: the leftovers of one that stopped half-way
+/// are unknown. Interpreters are restored by themselves.
 bool warmedUp(const agent::Hello& hello, const PoolSpec& spec) {
     if (spec.prewarm_command.empty()) return true;
     return std::any_of(hello.executions.begin(), hello.executions.end(), [](const auto& known) {
@@ -80,8 +80,8 @@ Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
     agents_.epoch().set(highest);
     storeEpoch(highest);
 
-    // A claim whose bind was not answered in time may hold two sandboxes: the later attempt is the
-    // one that the client was told, the earlier one gives way.
+    // A claim whose bind was not answered in time may hold two sandboxes: the client knows the
+    // later attempt, so the earlier one is given up.
     const auto attempt = [&](const pool::SandboxInfo& info) {
         const auto answer = answers.find(info.id);
         if (answer == answers.end() || !answer->second.agent) return 0U;
@@ -173,7 +173,7 @@ std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
         askers.emplace_back([&] {
             for (std::size_t at = next++; at < found.size(); at = next++) {
                 if (!found[at].alive) continue;
-                // However many are silent, the doors open: who is left is asked behind them.
+                // The server opens however many are silent; the rest are asked after that.
                 Answer answer{nullptr, true};
                 if (std::chrono::steady_clock::now() < until)
                     answer = askOnce(found[at].id, patience);
@@ -328,15 +328,15 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
                               bool on_disk) {
     const agent::Hello& hello = agent->hello();
     WorkspaceFacts facts = factsFrom(*hello.binding, member.id);
-    // What history says is read before anything is changed: where that fails, it is put off.
+    // History is read before anything is changed: if that fails, the sandbox is tried again later.
     const std::optional<WorkspaceRecord> record = history_.journal.workspace(facts.id);
     const std::map<std::string, std::string> labels =
         history_.journal.labels(facts.id).value_or(hello.binding->labels);
     // The runtime's note of it may be damaged: history knows it too.
     if (member.pool.empty() && record && record->sandbox == member.id) member.pool = record->pool;
-    // Whose it is, the runtime knows; the agent's word would choose what it may reach.
+    // The runtime decides the pool: an agent could choose a pool with more network.
     if (facts.pool != member.pool) {
-        throw Error(ErrorCode::InvalidArgument, "the agent's note is of another pool");
+        throw Error(ErrorCode::InvalidArgument, "the agent's note names another pool");
     }
     const PoolPtr pool = specs_.find(facts.pool);
     const broker::ClaimReach reach = broker_.claimSeal().open(facts.sealed, facts.claim_id);
@@ -361,7 +361,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     auto workspace =
         std::make_shared<Workspace>(facts, agent, labels, hello.deadlines, hello.last_activity);
     table_.insert(workspace);
-    // What it sent out before is in the log; the connections went with the server that had them.
+    // Its earlier traffic is in the log; the connections ended with the server that had them.
     try {
         broker_.open(facts.sandbox, {facts.id, facts.tenant, facts.pool}, networkPolicy(facts),
                      facts.keyring, *agent);
@@ -396,7 +396,7 @@ void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
             return;
         } catch (const agent::AgentLost& e) {
             if (e.loss() == agent::Loss::Broken) throw;
-            // Who carries the connection may have lost it unnoticed.
+            // The thread that reads the connection may not have noticed its loss.
             if (!old->lost() && before < kTouches) throw;
         }
     }
@@ -404,7 +404,7 @@ void Recovery::rejoin(const std::shared_ptr<Workspace>& workspace,
     const std::optional<agent::Binding>& binding = agent->hello().binding;
     if (!binding || binding->claim_id != facts.claim_id || binding->workspace_id != facts.id ||
         binding->tenant != facts.tenant || binding->fingerprint != facts.fingerprint) {
-        throw agent::AgentLost("the agent tells of another claim", agent::Loss::Broken);
+        throw agent::AgentLost("the agent reports another claim", agent::Loss::Broken);
     }
     old->close();  // what it carried has heard of its end when this returns
     // A change of the deadlines may have been answered too late to be heard.
@@ -430,7 +430,7 @@ void Recovery::checkOwner(const WorkspaceFacts& facts, const broker::ClaimReach&
     // now also where the data file was lost, or the crash came before the record.
     const bool old = reach.tenant.empty() && reach.workspace.empty();
     if (old ? !known : !sealed || (record && !known)) {
-        throw Error(ErrorCode::InvalidArgument, "the agent tells of a claim that is not its own");
+        throw Error(ErrorCode::InvalidArgument, "the agent reports a claim that is not its own");
     }
     // Its end was answered and written down; the server was gone before its sandbox was.
     if (record && record->ended_ms) throw Error(ErrorCode::Gone, "its workspace has ended");
@@ -444,7 +444,7 @@ void Recovery::adoptContexts(const std::shared_ptr<Workspace>& workspace,
                              const agent::Hello& hello) {
     const WorkspaceFacts& facts = workspace->facts();
     for (const agent::KnownContext& known : hello.contexts) {
-        if (!isId(known.id, "cx_")) continue;  // none of ours
+        if (!isId(known.id, "cx_")) continue;  // not ours
         ContextFacts context{known.id, known.language, "", "", "", history_.clock.wall()};
         if (const std::optional<ContextRecord> past = history_.journal.context(known.id)) {
             context.name = past->name;

@@ -9,18 +9,18 @@
 
 namespace hearth::controller {
 
-/// Reads the truth back after any kind of end: asks the runtime what exists and every agent who
-/// holds it (DESIGN section 2). Claimed sandboxes go on as workspaces with their executions, warm
-/// ones of a declared template are warm again. One that lives and does not answer is kept while it
-/// may hold a workspace, and asked again by SuspectSandboxes; everything else is swept behind the
-/// start. run() once, before the listeners open and the loop starts.
+/// Recovers the state after any kind of end: asks the runtime which sandboxes exist, and every
+/// agent which claim holds it (DESIGN section 2). Claimed sandboxes continue as workspaces with
+/// their executions, warm ones of a declared template are warm again. One that lives but does not
+/// answer is kept while it may hold a workspace, and SuspectSandboxes asks it again; the rest is
+/// swept after the start. Call run() once, before the listeners open and the loop starts.
 class Recovery {
 public:
     Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
              WorkspaceTable& table, ExecutionStarter& executions, const History& history,
              broker::EgressGateway& broker);
 
-    /// A sandbox that uses all of its CPU answers late: it is asked again behind the start.
+    /// A sandbox that uses all of its CPU answers late: it is asked again after the start.
     static constexpr std::chrono::milliseconds kFirstAnswer{2000};
 
     struct Outcome {
@@ -41,9 +41,9 @@ public:
                                             std::chrono::milliseconds patience);
     /// Makes of a sandbox what its agent says it is; Swept where nothing is to be made of it.
     Verdict place(const pool::SandboxInfo& info, const std::shared_ptr<agent::AgentClient>& agent);
-    /// Asks the agent of a workspace that fell silent: on its connection while there is one, else
-    /// on a new one, if it still tells of the same claim; executions go on where they were.
-    /// `before`: how often it was asked in vain. Throws agent::AgentLost, agent::AgentError.
+    /// Asks the agent of a workspace that fell silent: on its connection if there is one, else on a
+    /// new one if it still reports the same claim; executions continue. `before`: the number of
+    /// failed attempts. Throws agent::AgentLost, agent::AgentError.
     void rejoin(const std::shared_ptr<Workspace>& workspace, std::chrono::milliseconds patience,
                 unsigned before);
 

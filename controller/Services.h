@@ -19,8 +19,8 @@
 
 namespace hearth::controller {
 
-/// What the protocol surfaces (REST, MCP) stand on: references to the services that main() built.
-/// All outlive the surfaces.
+/// The services below the protocol surfaces (REST, MCP): references to objects that the server
+/// built. All outlive the surfaces.
 struct Services {
     Pools& pools;
     Workspaces& workspaces;
@@ -38,7 +38,7 @@ struct Services {
     const std::string& secret_key;
     /// The kept copy that a link to an artifact names, and its size. Throws Error(Gone).
     std::function<std::pair<Fd, std::uint64_t>(const SignedLink&)> open_artifact = {};
-    /// Where calls that change something, and those that are denied, are told; null: nowhere.
+    /// Records changes and denied calls; null: no audit log.
     metrics::AuditLog* audit = nullptr;
 };
 

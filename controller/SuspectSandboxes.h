@@ -13,9 +13,9 @@
 
 namespace hearth::controller {
 
-/// Asks the sandboxes that hold a workspace and do not answer, until they do: those that were
-/// silent at the start, and those that fell silent since. Such a sandbox ends only on the runtime's
-/// word, or when the silence has lasted longer than its pool allows. Thread-safe.
+/// Asks silent sandboxes that hold a workspace until they answer: those silent since the start, and
+/// those that fell silent later. Such a sandbox ends only on the runtime's word, or when its
+/// silence has lasted longer than its pool allows. Thread-safe.
 class SuspectSandboxes {
 public:
     SuspectSandboxes(Recovery& recovery, pool::SandboxRuntime& runtime, WorkspaceTable& table,

@@ -16,7 +16,8 @@
 
 namespace hearth::metrics {
 
-/// Who did what to what, and whether it was let. Never a body, a secret or a query's value.
+/// The caller, the action, its object, and whether it was allowed. Never a body, a secret or a
+/// query's value.
 struct AuditEntry {
     std::string surface;     ///< "rest", "mcp", "tools" (without MCP)
     std::string operation;   ///< "createWorkspace", "tools/call run"
@@ -33,12 +34,11 @@ struct AuditEntry {
     std::string trace_id;
 };
 
-/// An append-only file of JSON lines, one for each entry. record() only queues; one thread writes,
-/// whole lines in one write each, and opens the file anew when it was renamed or removed (looked at
-/// once a second at most) or when reopen() asks. What cannot be written is counted and logged, and
-/// tried again; entries beyond kQueue are lost and counted. Of the same denial (401, 429) over and
-/// over, by whom and where it came from, one a second is written, which says how many it stands
-/// for: who is refused shall not fill the disk. Thread-safe.
+/// An append-only file of JSON lines, one per entry. record() only queues; one thread writes, whole
+/// lines in one write each, and reopens the file when it was renamed or removed (checked at most
+/// once a second) or when reopen() asks. Failed writes are counted, logged and repeated; entries
+/// beyond kQueue are lost and counted. Of equal denials (401, 429: same caller, same origin) one a
+/// second is written, with their number, so that refused callers cannot fill the disk. Thread-safe.
 class AuditLog {
 public:
     static constexpr std::size_t kQueue = 20'000;

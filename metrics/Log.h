@@ -41,8 +41,8 @@ public:
     void info(std::string_view event, std::initializer_list<LogField> fields = {});
     void warn(std::string_view event, std::initializer_list<LogField> fields = {});
     void error(std::string_view event, std::initializer_list<LogField> fields = {});
-    /// Is written whatever the least level is, and says `audit` in its place: for the record of
-    /// what tenants did to the outside, which nobody wants to lose to a quieter log.
+    /// Written at every log level, and shows `audit` as its level: the record of what tenants sent
+    /// outside must not depend on the log level.
     void audit(std::string_view event, std::initializer_list<LogField> fields = {});
 
     /// One line as it is written, with its line break.

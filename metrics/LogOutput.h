@@ -16,12 +16,12 @@ public:
     /// become non-blocking: make it before the process gives up its rights.
     explicit LogOutput(int fd);
 
-    /// The bytes that were taken: fewer than given, or none, where the reader has stalled; -1 where
-    /// there is nobody to take any (errno tells).
+    /// The number of bytes taken: fewer than given, or none, if the reader has stalled; -1 if there
+    /// is no reader (errno says why).
     [[nodiscard]] std::ptrdiff_t write(std::string_view bytes) const;
     /// Waits until some bytes may be taken, at most `patience`.
     void waitWritable(std::chrono::milliseconds patience) const;
-    /// Writes all of it within `patience`; false where it could not.
+    /// Writes all of it within `patience`; false if that failed.
     bool say(std::string_view text, std::chrono::milliseconds patience) const;
 
 private:

@@ -32,7 +32,7 @@ public:
 private:
     struct Line {
         std::string text;
-        std::uint64_t missing = 0;  ///< it tells of so many that were dropped
+        std::uint64_t missing = 0;  ///< it reports this many dropped lines
     };
 
     void work(const std::stop_token& stop);

@@ -42,7 +42,7 @@ public:
     void sandboxStart(const std::string& pool, double seconds);
     /// Sandboxes that hold a workspace, live and do not answer.
     void suspectSandboxes(const std::string& pool, double count);
-    /// Sandboxes of which something is left that cannot be removed.
+    /// Sandboxes with leftovers that cannot be removed.
     void sweepLeftovers(double count);
     void sandboxFailure(const std::string& pool, std::string_view reason);
     void reclaim(const std::string& pool, EndReason reason, double lag_seconds);
@@ -73,7 +73,7 @@ public:
     void journalLost(std::uint64_t records);
     /// Bytes that wait for the disk.
     void journalPending(double bytes);
-    /// What sandboxes are promised of the disk of workspaces, and may be promised at most.
+    /// The disk promised to sandboxes, and the most that may be promised.
     void workspaceDisk(double promised, double most);
     /// Operations of one kind that the launcher has not answered within their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);

@@ -8,13 +8,13 @@
 
 namespace hearth::auth {
 
-/// Has the audit log told of a request once it is answered: of one that changes something always,
-/// of one that only `reads` where it was denied (401, 403, 429). What `draft` leaves open of the
-/// request itself is filled in, and the resource that a creation's Location names. Until the answer
-/// more may be said in the entry that is given back; null where nothing is recorded.
+/// Records an answered request in the audit log: always if it changes something; if it only
+/// `reads`, only when it was denied (401, 403, 429). Fields that `draft` leaves open are filled
+/// from the request and from the Location of a creation. Until the answer the caller may add to the
+/// returned entry; null if nothing is recorded.
 std::shared_ptr<metrics::AuditEntry> audited(api::Request& request, metrics::AuditLog* log,
                                              metrics::AuditEntry draft, bool reads);
-/// Who asks, once that is known. `entry` may be null.
+/// Sets the caller, once it is known. `entry` may be null.
 void sayWho(const std::shared_ptr<metrics::AuditEntry>& entry, const controller::Principal& who);
 
 }  // namespace hearth::auth

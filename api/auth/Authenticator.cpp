@@ -20,7 +20,7 @@ bool isTokenCharacter(char c) {
     throw Error(ErrorCode::Unauthenticated, message).hint(hint);
 }
 
-/// Callers behind a proxy look like loopback; what a proxy adds tells them apart.
+/// Callers behind a proxy look like loopback; the header that a proxy adds distinguishes them.
 bool cameThroughProxy(const api::Request& request) {
     static constexpr const char* kAdded[] = {"Forwarded",        "X-Forwarded-For",
                                              "X-Forwarded-Host", "X-Forwarded-Proto",

@@ -6,13 +6,13 @@
 
 namespace hearth::auth {
 
-/// Says who sends a request. Thread-safe; no I/O.
+/// Finds out who sends a request. Thread-safe; no I/O.
 ///
 /// `Authorization: Bearer <token>` (the scheme in any case) is looked up in the tokens. While the
-/// instance is open (Tokens::open), loopback peers that no proxy stands before are admin of tenant
-/// `default` and nobody else is served. Without tokens and not open, it serves nobody. A token
-/// that is given is always checked: sending one to a server that knows none is refused, so that a
-/// client with a stale token does not act as admin by accident.
+/// instance is open (Tokens::open), loopback peers without a proxy in between are admin of tenant
+/// `default`, and other peers are refused. Without tokens and not open, everybody is refused. A
+/// token that is sent is always checked, even on a server that has none, so that a client with a
+/// stale token does not become admin by accident.
 class Authenticator {
 public:
     explicit Authenticator(const controller::Tokens& tokens) : tokens_(tokens) {}

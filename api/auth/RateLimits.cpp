@@ -22,7 +22,7 @@ std::optional<RateLimits::Verdict> RateLimits::take(const std::string& tenant) c
     const double rate = per_second_;
     const double full = burst_;
     const TimePoint now = clock_.now();
-    /// What the bucket has by now.
+    /// The bucket's content at this time.
     const auto tokensOf = [&](const Bucket& bucket) {
         const double passed = std::chrono::duration<double>(now - bucket.filled_at).count();
         return std::min(full, bucket.tokens + std::max(passed, 0.0) * rate);

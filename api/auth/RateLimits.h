@@ -16,7 +16,7 @@ namespace hearth::auth {
 /// rate. Thread-safe; the clock must outlive it.
 class RateLimits {
 public:
-    /// What RateLimit-Limit, -Remaining and -Reset say, and whether the request may pass.
+    /// The values of RateLimit-Limit, -Remaining and -Reset, and whether the request may pass.
     struct Verdict {
         bool allowed = true;
         std::uint32_t limit = 0;              ///< the bucket's size
@@ -29,7 +29,7 @@ public:
     RateLimits(std::uint32_t per_second, std::uint32_t burst, const Clock& clock)
         : per_second_(per_second), burst_(burst != 0 ? burst : 2 * per_second), clock_(clock) {}
 
-    /// Takes one; nullopt where there is no limit.
+    /// Takes one; nullopt if there is no limit.
     std::optional<Verdict> take(const std::string& tenant) const;
 
 private:
@@ -44,8 +44,8 @@ private:
     mutable std::map<std::string, Bucket> buckets_;  ///< under mutex_; without full ones
 };
 
-/// Takes one for a request, whose answer says by RateLimit headers what is left. Throws
-/// Error(RateLimited) where the tenant may not.
+/// Takes one for a request; its answer reports the rest in RateLimit headers. Throws
+/// Error(RateLimited) if the tenant has none left.
 void require(const RateLimits& limits, api::Request& request, const std::string& tenant);
 
 }  // namespace hearth::auth

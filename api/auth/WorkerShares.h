@@ -25,8 +25,8 @@ public:
         std::size_t of_tenant = 0;
         std::size_t operators = all;  ///< of all tenants' operators together, beside `all`
     };
-    /// One tenant gets three eighths. A sixteenth is only for operators' calls and another one for
-    /// nobody's, so that what is short always finds a worker. Very few workers are not shared out:
+    /// One tenant gets three eighths. A sixteenth is only for calls of operators, and another is
+    /// never given out, so that short work always finds a worker. Very few workers are not divided:
     /// requests wait for them.
     static Bounds boundsOf(std::size_t workers) {
         return {.all = std::max<std::size_t>(workers - 2 * (workers / 16), 8),
@@ -50,11 +50,11 @@ public:
     /// the tenant has all of its places taken.
     std::shared_ptr<void> take(const std::string& tenant, Kind kind = Kind::Work) const;
 
-    /// What `make` answers, made with a place that the answer keeps as its ticket. A tenant that
-    /// has its share is refused as by take(); where others have taken all places, the request waits
-    /// (a Suspension) for kPatience at most. If `make` suspends, what goes on later has a place
-    /// again, and waits for it as long as it takes: its client was let in already.
-    /// The request, and this object, must live until the answer is sent.
+    /// The answer of `make`, which runs with a place that the answer keeps as its ticket. A tenant
+    /// that has used its share is refused as by take(); if other tenants hold all places, the
+    /// request waits (a Suspension) for at most kPatience. If `make` suspends, its continuation
+    /// gets a place again and waits for it without a limit: its client was admitted already. The
+    /// request and this object must live until the answer is sent.
     api::Response answer(api::Request& request, const std::string& tenant,
                          std::function<api::Response()> make, Kind kind = Kind::Work) const;
 

@@ -118,8 +118,8 @@ std::vector<std::string> problemsOf(const Error& error) {
     return problems;
 }
 
-/// Turns what `run` throws into words and a status. `serves`: the server that it misses is no other
-/// one, which could be reached.
+/// Turns exceptions of `run` into messages and a status. `serves`: the command is the server
+/// itself, so no hint says that it may not be running.
 int guarded(const std::function<int()>& run, const Console& console, bool serves) {
     try {
         return run();

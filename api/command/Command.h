@@ -14,8 +14,8 @@ struct Invocation {
     const Environment& environment;
 };
 
-/// A command: what the parser and the help know, and what it does. `run` gives the exit status and
-/// may throw; the dispatcher turns that into a message and a status.
+/// A command: its declaration for parser and help, and its action. `run` returns the exit status
+/// and may throw; the dispatcher turns that into a message and a status.
 struct Command {
     CommandSpec spec;
     std::function<int(const Invocation&)> run;

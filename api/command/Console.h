@@ -25,8 +25,8 @@ struct Console {
 enum class Colour { Plain, Red, Green, Yellow, Dim };
 /// `text` in that colour, or as it is with `enabled` false.
 std::string coloured(std::string_view text, Colour colour, bool enabled);
-/// What a foreign text may show on a terminal: control characters, and those that turn its order,
-/// become '?', so that no value can move the cursor, forge a line or look like another.
+/// Makes foreign text safe for a terminal: control characters and those that change the text
+/// direction become '?', so that no value can move the cursor, forge a line or imitate another.
 std::string printable(std::string_view text);
 /// A document of JSON for a terminal or a program: the same characters are escaped in it.
 std::string jsonText(const Json& value, int indent = 2);

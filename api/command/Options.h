@@ -13,7 +13,7 @@
 
 namespace hearth::cli {
 
-/// What the program's exit status means; `run` gives the status of what it ran instead of Ok and
+/// The meaning of the program's exit status; `run` returns its program's status instead of Ok and
 /// Failure.
 inline constexpr int kOk = 0;
 inline constexpr int kFailure = 1;
@@ -45,8 +45,7 @@ struct Flag {
     bool repeats = false;  ///< may be given several times; separated by commas in the environment
     /// Whether HEARTH_<NAME> sets it; not for what belongs to one call only, as the code to run.
     bool environment = true;
-    /// What its value can be, for completion: words, or one kind of thing as in
-    /// CommandSpec::operands.
+    /// The possible values, for completion: words, or one kind as in CommandSpec::operands.
     std::vector<std::string> choices = {};
 };
 
@@ -60,9 +59,9 @@ struct CommandSpec {
     std::size_t least = 0;  ///< positional arguments
     std::size_t most = 0;
     bool rest = false;  ///< takes arguments after `--`
-    /// What each positional argument can be, for completion, the last one standing for all behind
+    /// The kind of each positional argument, for completion; the last one also stands for all after
     /// it: "word|word", or "@file", "@dir", "@workspace", "@pool", "@execution", "@image",
-    /// "@command", "@remote" (a workspace's path or a file); "" for what cannot be known.
+    /// "@command", "@remote" (a workspace's path or a file); "" if unknown.
     std::vector<std::string> operands = {};
     /// A program of its own, not a command of `hearth`.
     bool program = false;
@@ -78,8 +77,8 @@ std::optional<std::string> suggestion(std::string_view word,
 
 /// "a, b or c".
 std::string anyOf(const std::vector<std::string>& words);
-/// To throw for a word that is none of `known`. The hint is the nearest of them, else `otherwise`,
-/// else all.
+/// The error for a word that is not in `known`. Its hint is the nearest known word, else
+/// `otherwise`, else all of them.
 UsageError unknownWord(const std::string& message, std::string_view word,
                        const std::vector<std::string>& known, const std::string& otherwise = {});
 
@@ -108,7 +107,7 @@ public:
     std::optional<std::chrono::milliseconds> duration(std::string_view flag) const;
 
     const std::vector<std::string>& positional() const { return positional_; }
-    /// What stood after `--`.
+    /// The words after `--`.
     const std::vector<std::string>& rest() const { return rest_; }
 
 private:

@@ -41,8 +41,8 @@ struct TokenConfig {
 
 inline constexpr const char* kDataDirectory = "/var/lib/hearth";
 
-/// Everything `hearth serve` runs by: flags over environment over one YAML file over defaults. What
-/// each field is and may be stands in the table of Settings.cpp.
+/// All settings of `hearth serve`: flags override the environment, which overrides one YAML file,
+/// which overrides defaults. The table in Settings.cpp defines each field.
 struct ServeConfig {
     /// Reads `layers` over the defaults. Throws UsageError for a wrong value, with its place.
     explicit ServeConfig(Layers layers = {});

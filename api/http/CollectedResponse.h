@@ -13,16 +13,15 @@
 
 namespace hearth::api {
 
-/// What a handler answers, until it has returned: a slow reader then costs no worker, and a failure
-/// in the middle can still become a problem. What is long or lasts is given as a Response.
+/// Collects a handler's answer until it has returned, so that a slow reader holds no worker and a
+/// late failure can still become a problem. Long and streamed answers are given as a Response.
 class CollectedResponse final : public Poco::Net::HTTPServerResponse {
 public:
     /// `go_on` tells the client to send its body.
     explicit CollectedResponse(std::function<void()> go_on) : go_on_(std::move(go_on)) {}
 
     void give(Response response) { given_ = std::move(response); }
-    /// What was given, or what was written through Poco's functions, without the headers that
-    /// frame it: those are the front's. Once.
+    /// The collected answer, without the headers that frame it: the front adds those. Once.
     Response take();
 
     void sendContinue() override { go_on_(); }

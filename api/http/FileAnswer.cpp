@@ -10,7 +10,7 @@
 namespace hearth::api {
 namespace {
 
-/// What is read before the head is sent, so that its errors are still proper answers.
+/// Bytes read before the head is sent, so that read errors still become proper answers.
 constexpr std::uint64_t kWholeAtOnce = 256U << 10U;
 
 Response fileHead(const FileSource& source) {
@@ -27,7 +27,7 @@ Response fileHead(const FileSource& source) {
     return response;
 }
 
-/// Reads the range, in pieces. What was promised in the head must be what comes.
+/// Reads the range in pieces. Its length must be the one announced in the head.
 void readRange(const FileSource& source, const ByteRange& range,
                const std::function<bool(std::string_view)>& sink) {
     std::uint64_t left = range.length;

@@ -10,7 +10,7 @@
 
 namespace hearth::api {
 
-/// A regular file that is to be sent: what is known of it, and how its bytes are read.
+/// A regular file to send: its facts, and how its bytes are read.
 struct FileSource {
     agent::FileStat stat;
     std::string media = "application/octet-stream";

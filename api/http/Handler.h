@@ -30,8 +30,8 @@ public:
     HeaderFields(std::initializer_list<std::pair<std::string, std::string>> fields);
 };
 
-/// One HTTP request whose head is complete and has passed the guards: Poco's request of a server,
-/// with what Poco's does not know. Lives for one handle().
+/// One HTTP request whose head is complete and has passed the guards: Poco's server request, with
+/// the parts that Poco lacks. Lives for one handle().
 class Request : public Poco::Net::HTTPServerRequest {
 public:
     const std::string& method() const { return getMethod(); }
@@ -68,8 +68,7 @@ public:
     /// Tells the front which route took the request, so that its metrics name it even when the
     /// handler throws. A Router calls it; others may ignore it.
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
-    /// Tells the front for whom it is answered, whose share of streams and waits an answer takes.
-    /// Others may ignore it.
+    /// Sets the tenant whose share of streams and waits the answer takes. Only the front uses it.
     virtual void actsFor(const std::string& tenant, const std::string& token_id) {
         static_cast<void>(tenant);
         static_cast<void>(token_id);
@@ -109,7 +108,8 @@ public:
     /// Called once from the front's thread when the client has gone or the stream has ended; must
     /// not block. Called at once if that has already happened. Several may be given.
     virtual void onClosed(std::function<void()> callback) = 0;
-    /// For whom it is (Request::actsFor): who serves many streams lets tenants take turns.
+    /// The tenant it belongs to (Request::actsFor): a server of many streams lets tenants take
+    /// turns.
     virtual const std::string& tenant() const = 0;
 
     static constexpr std::size_t kHighWater = 256U << 10U;
@@ -122,16 +122,17 @@ using BodyWriter = std::function<void(const std::function<void(std::string_view)
 /// Receives the stream after the head has been sent. Must not block for long.
 using StreamStarter = std::function<void(std::shared_ptr<Stream>)>;
 
-/// Instead of an answer: one that comes when something has happened. No worker is held meanwhile;
-/// the front's thread watches the client, whose going ends it. The Request lives until the answer
-/// is sent. Callbacks own what they touch.
+/// An answer that comes when something has happened. No worker is held meanwhile; the front's
+/// thread watches the client, and a client that hangs up ends it. The Request lives until the
+/// answer is sent. Callbacks own the objects they touch.
 struct Suspension {
-    /// Asks to be told of changes; called once. `wake` may be called from any thread, also late.
-    /// The subscription ends with the returned object.
+    /// Subscribes to changes; called once. `wake` may be called from any thread, also late. The
+    /// subscription ends with the returned object.
     std::function<std::shared_ptr<void>(std::function<void()> wake)> subscribe;
-    /// Whether to go on; asked at once and after each wake on the front's thread: must not block.
+    /// Whether to continue; called at once and after each wake on the front's thread: must not
+    /// block.
     std::function<bool()> ready;
-    /// When to go on in any case; also does so when the server stops.
+    /// When to continue in any case. The stop of the server continues it too.
     TimePoint until{TimePoint::max()};
     /// Makes the answer in a worker, as Handler::handle does. It may suspend again.
     std::function<Response()> resume;
@@ -139,7 +140,7 @@ struct Suspension {
     std::function<Response()> give_up{};
 };
 
-/// What a handler answers. Header values with control characters make the front throw.
+/// A handler's answer. Header values with control characters make the front throw.
 struct Response {
     int status = 200;
     HeaderFields headers;  ///< but Content-Length and the like

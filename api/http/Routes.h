@@ -35,7 +35,7 @@ struct Route {
     std::vector<Segment> segments;
 };
 
-/// What a path matched.
+/// A matched path.
 struct RouteMatch {
     const Route* route = nullptr;
     RouteParams params;
@@ -53,8 +53,7 @@ public:
     /// Throws std::invalid_argument on a malformed pattern or one that stands twice.
     void add(std::string method, std::string pattern, RouteHandler handler);
 
-    /// The route of this method and raw (still encoded) path. HEAD finds GET where there is no
-    /// HEAD.
+    /// The route of this method and raw (still encoded) path. HEAD falls back to GET.
     std::optional<RouteMatch> match(std::string_view method, std::string_view raw_path) const;
     /// The methods that the path answers, sorted; empty if there is no such path.
     std::vector<std::string> allowed(std::string_view raw_path) const;

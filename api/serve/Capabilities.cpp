@@ -53,7 +53,7 @@ Json capabilities(const cli::ServeConfig& config, pool::ContainerRuntime& runtim
          {{"userNamespaces", facts.user_namespaces},
           {"seccomp", facts.seccomp},
           {"cgroup", facts.cgroup},
-          {"network", "None"},  // of its own: what is allowed goes through the broker
+          {"network", "None"},  // its own network; allowed traffic goes through the gateway
           {"knownHoles", facts.holes}}},
         {"images", imagesOf(facts, specs, warm)},
         {"onDemand",

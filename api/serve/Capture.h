@@ -11,7 +11,7 @@ struct Captured {
     std::string text;  ///< standard output, up to 64 KiB; standard error is dropped
 };
 
-/// Runs a program (found by PATH) and waits for it; nullopt where there is no such program.
+/// Runs a program (found by PATH) and waits for it; nullopt if it does not exist.
 std::optional<Captured> capture(const std::vector<std::string>& arguments);
 
 }  // namespace hearth::cli

@@ -110,8 +110,8 @@ public:
         noteUse(ground_);
     }
 
-    /// Serves until it is told to end. Whatever fails on the way, what was begun is ended as after
-    /// a signal: no sandbox is left behind without a server.
+    /// Serves until a signal or a failure; both end in the same shutdown, so that no sandbox is
+    /// left without a server.
     int run() {
         const std::stop_callback no_images(signals_.ended(), [this] { runtime_->stopFetching(); });
         try {
@@ -149,7 +149,7 @@ private:
         return std::make_unique<pool::OciRuntime>(ground_.instance, *launcher_);
     }
 
-    /// With the runtime made: workspaces lie on a disk of ours where there is a launcher.
+    /// Needs the runtime: with a launcher, workspaces lie on a disk of ours.
     controller::PlaneOptions planeOptions() const {
         const std::string& data = ground_.instance.data_dir;
         return {.secret_key = secret_key_,
@@ -167,7 +167,7 @@ private:
                 .reserve = &reserve_};
     }
 
-    /// The addresses first: who cannot have them has made nothing yet.
+    /// The addresses come first: if they are taken, nothing has been made yet.
     void start() {
         cli::checkExposure(config_, tokens_.configured());
         tellAccess();
@@ -190,7 +190,7 @@ private:
         greet();
     }
 
-    /// A disk that takes no change keeps nobody from being served by what is stored.
+    /// A disk that refuses writes does not stop the server: it serves what is stored.
     void declare(const controller::Pool& pool) {
         try {
             plane_.pools.declare(pool);
@@ -256,7 +256,8 @@ private:
         });
     }
 
-    /// It may still be declared; until then who names no pool is told.
+    /// The pool may still be declared; until then requests without a pool are refused with this
+    /// reason.
     void warnOfMissingDefault() {
         const std::string& name = *config_.default_pool;
         if (name.empty() || declares(name)) return;

@@ -14,8 +14,8 @@ namespace hearth::program {
 using RuntimeFactory = std::function<std::unique_ptr<pool::ContainerRuntime>(const Clock&)>;
 
 /// `hearth serve`: builds the object graph, serves until a signal ends it, and takes it down again.
-/// Gives the exit status. To be called once, while the process has one thread; throws what hinders
-/// the start. `runtime`, if given, stands in place of those that the configuration chooses from.
+/// Returns the exit status. Call it once, while the process has one thread; throws if the start
+/// fails. `runtime`, if given, replaces the runtime of the configuration.
 int serve(const cli::ServeConfig& config, const RuntimeFactory& runtime = {});
 
 }  // namespace hearth::program

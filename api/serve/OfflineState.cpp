@@ -24,12 +24,12 @@ namespace {
 
 using controller::databasePath;
 
-/// Makes the file where there is none, for the user who has its folder: root may work here before
-/// the server does. True if the directory was in use: then the database was lost.
+/// Creates a missing file for the user who owns its folder: root may work here before the server
+/// does. True if the directory was in use: then the database was lost.
 bool makeDatabase(const std::string& data_dir) {
     const std::string path = databasePath(data_dir);
     const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file) return false;  // it is there, or opening it tells what is wrong
+    if (!file) return false;  // it exists, or opening it reports the fault
     struct stat folder {};
     if (::geteuid() == 0 && ::stat((data_dir + "/state").c_str(), &folder) == 0 &&
         ::fchown(file.get(), folder.st_uid, folder.st_gid) != 0) {

@@ -10,7 +10,7 @@
 
 namespace hearth::program {
 
-// What a data directory holds, for commands that work without a server.
+// The content of a data directory, for commands that work without a server.
 
 std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir);
 /// The pools as its server keeps them; none if no server ever had the directory.

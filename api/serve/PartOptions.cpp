@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kFewestConnections = 64;
 constexpr auto kLinger = std::chrono::milliseconds(500);
-/// A tenant has as many streams of news as so many of its tokens.
+/// A tenant may have as many news streams as this number of its tokens.
 constexpr std::size_t kTokensWorth = 4;
 
 }  // namespace
@@ -92,7 +92,7 @@ api::FrontOptions frontOptions(const cli::ServeConfig& config) {
         options.connections =
             std::clamp<std::size_t>(files.rlim_cur / 4, kFewestConnections, options.connections);
     }
-    // A client that comes back soon finds its worker still there; who needs one takes it away.
+    // How long an idle worker is kept for the client that comes back; other work may take it.
     options.linger = kLinger;
     return options;
 }

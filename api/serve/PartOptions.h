@@ -13,13 +13,13 @@
 
 namespace hearth::program {
 
-// What each part of the server is told, from the configuration. Pure but for brokerOptions().
+// Translates the configuration into each part's options. Pure, except brokerOptions().
 
 controller::OnDemandRules onDemandRules(const cli::ServeConfig& config);
 broker::DenySet denySet(const cli::ServeConfig& config);
 std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config);
 api::FrontOptions frontOptions(const cli::ServeConfig& config);
-/// Throws cli::UsageError if the secrets or the authorities cannot be read by who asks.
+/// Throws cli::UsageError if the caller cannot read the secrets or the authorities.
 broker::EgressOptions brokerOptions(const cli::ServeConfig& config, const Instance& instance,
                                     const std::string& secret_key);
 /// The reserve on the file system that holds the state.

@@ -76,8 +76,8 @@ void makeServerDirectories(const Instance& instance, const controller::Account& 
     }
 }
 
-/// The group by which an unprivileged server reaches the daemon's socket. Who may use it is root on
-/// that daemon's machine, so keeping the group gives no more away than using the runtime does.
+/// The group that may open the daemon's socket. Its members are root on the daemon's machine, so
+/// keeping the group gives away no more than using the runtime does.
 std::optional<gid_t> groupOf(const pool::docker::EngineAddress& address) {
     if (address.socket.empty()) return std::nullopt;
     struct stat status {};
@@ -104,8 +104,8 @@ void prepareDocker(PrivilegedSetup& ground, const controller::Account& account) 
     }
 }
 
-/// The audit log belongs to whom the server becomes; it may lie where only root can make a file,
-/// but the server must be able to reach it there.
+/// The audit log belongs to the server's user. Only root may be able to create it, but the server
+/// must be able to reach it there.
 void prepareAuditLog(const cli::Setting<std::string>& setting, const controller::Account& account) {
     const std::string& path = *setting;
     if (path.empty()) return;
@@ -134,7 +134,7 @@ void prepareAuditLog(const cli::Setting<std::string>& setting, const controller:
     }
     if (error == 0) return;
     if (ours) ::unlink(path.c_str());
-    refuse(" by the user " + account.name + ", as whom the server runs", error);
+    refuse(" by the user " + account.name + ", which the server runs as", error);
 }
 
 constexpr std::string_view kUsed =
@@ -149,7 +149,7 @@ void rememberUse(const Instance& instance) noexcept {
     }
 }
 
-/// Holds the instance while the ground is laid; where that fails, nothing of it stays in /run.
+/// Holds the instance during the set-up; if that fails, nothing of it stays in /run.
 class Hold {
 public:
     explicit Hold(const Instance& instance)

@@ -12,7 +12,7 @@
 
 namespace hearth::program {
 
-/// What was done as root, before the first thread.
+/// The results of the set-up as root, before the first thread.
 struct PrivilegedSetup {
     Instance instance;
     bool used_before = false;  ///< seen before anything was made for this start

@@ -7,8 +7,8 @@ namespace hearth::cli {
 /// The absolute path of the running program. system_error where /proc is not mounted.
 std::string programPath();
 
-/// What a shell with this PATH understands as `program`: "hearth" where the first one on it is that
-/// file, else the path itself. `path` is a list separated by colons; may be null.
+/// The name under which a shell with this PATH finds `program`: "hearth" if the first one on it is
+/// that file, else the path itself. `path` is a list separated by colons; may be null.
 std::string programWord(const std::string& program, const char* path);
 
 }  // namespace hearth::cli

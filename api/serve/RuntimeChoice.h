@@ -12,9 +12,8 @@ struct RuntimeDecision {
     std::string reason;
 };
 
-/// Looks at this machine only where the configuration says auto: the embedded runtime where we are
-/// root and its program is there; else docker where an Engine answers; else the embedded one, whose
-/// error then says what is missing.
+/// With `auto`: the embedded runtime if we are root and its program exists; else docker if an
+/// Engine answers; else the embedded one, whose error then says what is missing.
 RuntimeDecision decideRuntime(const ServeConfig& config);
 
 }  // namespace hearth::cli

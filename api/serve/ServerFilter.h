@@ -6,9 +6,9 @@
 
 namespace hearth::controller {
 
-/// What the server's process never does, and what would serve whoever took it over: programs,
-/// namespaces, mounts, other processes' memory, modules, keys, the rarer families of sockets. It is
-/// a list of what is denied: libraries may use any other call tomorrow.
+/// Denies system calls that the server never makes but an attacker inside it would: programs,
+/// namespaces, mounts, other processes' memory, modules, keys, rare socket families. A deny list,
+/// because libraries may use any other call tomorrow.
 std::vector<sock_filter> serverFilter();
 
 /// Puts serverFilter() on this process for good: EPERM for what it denies, the end for calls by

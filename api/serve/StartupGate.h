@@ -8,9 +8,8 @@
 
 namespace hearth::program {
 
-/// Stands before what clients ask for while the server comes up: its addresses are taken from the
-/// first moment on, so that a port that another program has is known before anything is made, and
-/// who asks too early is told to come back. Thread-safe.
+/// Answers clients while the server starts. The addresses are taken first, so that a port conflict
+/// is found before anything is made; early requests are told to retry. Thread-safe.
 class StartupGate final : public api::Handler {
 public:
     /// `inside` must outlive it, and is asked nothing before open().
@@ -19,7 +18,7 @@ public:
     /// Throws Error(Unavailable) with Retry-After until open().
     api::Response handle(api::Request& request) override;
 
-    /// What the server is doing meanwhile, in a few words for an operator.
+    /// The present step of the start, in a few words for an operator.
     void say(std::string doing);
     std::string doing() const;
     void open() { open_ = true; }

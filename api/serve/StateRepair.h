@@ -6,9 +6,9 @@
 
 namespace hearth::program {
 
-/// Puts right what would keep the server from opening its own files in `folder`, as root and before
-/// root is given up: files that belong to somebody else (an operator put a copy back) become the
-/// account's; a folder or a dangling link in the place of a file of state goes aside as
+/// Repairs faults that would keep the server from opening its own files in `folder`, as root and
+/// before root is given up: files of other users (an operator put a copy back) become the
+/// account's; a folder or a dangling link in place of a state file is renamed to
 /// `NAME.damaged-TIME`. Only plain files with one name change their owner. A missing folder is
 /// fine.
 void repairState(const std::string& folder, const controller::Account& account);

@@ -196,7 +196,7 @@ const char* RequestHead::parseFraming() {
     const std::size_t lengths = count("Content-Length");
     if (codings > 0 && lengths > 0)
         return "Content-Length and Transfer-Encoding exclude each other";
-    if (codings > 1 || lengths > 1) return "the body's length is told twice";
+    if (codings > 1 || lengths > 1) return "the body's length is given twice";
     chunked = codings == 1;
     content_length = 0;
     if (chunked) {

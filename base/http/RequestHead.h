@@ -47,7 +47,7 @@ public:
     RequestHead(const RequestHead&) = delete;
     RequestHead& operator=(const RequestHead&) = delete;
 
-    /// What may stand where the path does (RFC 9112 section 3.2).
+    /// The forms of a request target (RFC 9112 section 3.2).
     enum class Targets {
         Paths,    ///< "/path": what a server is asked
         Proxied,  ///< also "http://host/path" and, with CONNECT, "host:port": what a proxy is asked
@@ -73,7 +73,7 @@ public:
     bool expect_continue = false;
     bool expect_other = false;
     std::uint64_t content_length = 0;
-    /// "path?query" as it was written; for whoever sends the request on.
+    /// "path?query" as it was written, for forwarding the request.
     std::string target;
 
 private:

@@ -31,7 +31,7 @@ public:
         return queue == nullptr ? 0 : queue->items.size();
     }
 
-    /// Whose turn it is. The line must not be empty.
+    /// The next group. The line must not be empty.
     const T& next() const { return queues_.front().items.front(); }
     T pop() {
         Queue& queue = queues_.front();
@@ -112,7 +112,7 @@ private:
         return const_cast<Queue*>(std::as_const(*this).find(tenant));
     }
 
-    std::list<Queue> queues_;  ///< whose turn it is comes first
+    std::list<Queue> queues_;  ///< the next group comes first
     std::size_t size_ = 0;
 };
 

@@ -69,7 +69,7 @@ private:
 };
 
 void TenantPlaces::State::giveBack(const std::string& tenant) {
-    // What is last held by these ends without the lock: a turn may give its place back then.
+    // The last reference may end here, without the lock: its place is given back then.
     std::vector<std::shared_ptr<InLine>> seen;
     std::vector<std::shared_ptr<InLine>> served;
     {

@@ -7,10 +7,10 @@
 
 namespace hearth {
 
-/// How many places of one kind may be taken: in all, and by one tenant. A tenant may hold no more
-/// than are free, so that however many of them take all they can, whoever has none finds one
-/// (dynamic thresholds as for shared buffers: Choudhury and Hahne, 1998). Where one tenant may have
-/// all of them, they are not shared out. Thread-safe; a place may outlive the object.
+/// A limit on places of one kind: in all, and per tenant. A tenant may hold no more places than are
+/// free, so a tenant that has none always finds one, however many others take all they can (dynamic
+/// thresholds as for shared buffers: Choudhury and Hahne, 1998). If one tenant may have all places,
+/// they are not divided. Thread-safe; a place may outlive the object.
 class TenantPlaces {
 public:
     /// Somebody's wait for a place; dropping it leaves the line, and gives the place back if it has
@@ -28,15 +28,15 @@ public:
 
     TenantPlaces(std::size_t all, std::size_t each);
 
-    /// A place for one, held as long as the returned object; null where there is none left.
+    /// Takes a place, held as long as the returned object; null if none is left.
     std::shared_ptr<void> take(const std::string& tenant);
-    /// Stands in line. A place that is given up goes to the first in line whose tenant may have it.
-    /// `come` is then called once, in the thread that gave it up or in this one; it must not block.
+    /// Waits in line. A freed place goes to the first in line whose tenant may have it. `come` is
+    /// then called once, in the thread that freed it or in this one; it must not block.
     std::shared_ptr<Turn> await(const std::string& tenant, std::function<void()> come);
 
     std::size_t count() const;
     std::size_t held(const std::string& tenant) const;
-    /// Who gets no place has as many as it may, and others would still find one.
+    /// A tenant that gets no place has as many as it may, and other tenants would still find one.
     bool hasItsShare(const std::string& tenant) const;
 
 private:

@@ -11,7 +11,7 @@
 namespace hearth::controller {
 namespace {
 
-/// What one more interval counts in the moving average.
+/// The weight of one more interval in the moving average.
 constexpr double kNewShare = 0.25;
 constexpr double kLongestEstimate = 3600;
 
@@ -22,7 +22,7 @@ std::chrono::seconds wholeSeconds(double seconds, double most) {
 
 }  // namespace
 
-/// One claim in a line. What changes is guarded by the queue's mutex.
+/// One claim in a line. The queue's mutex guards the changing members.
 struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     std::string pool;
     std::string tenant;
@@ -88,7 +88,7 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
             const std::lock_guard lock(mutex_);
             refuseClosed();
             if (patience.stop.stop_requested()) throw takenBack();
-            // Who stands in line comes first; with a line nothing is ready.
+            // Claims in line come first; while there is a line, nothing is ready.
             const auto line = lines_.find(pool.name);
             if (line == lines_.end() || line->second.waiters.empty()) {
                 if (auto member = warm_.claim(pool.name, claimant.workspace, claimant.tenant)) {
@@ -150,7 +150,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
     }
     if (displaced) tell({*displaced});
     tell(served);
-    work_.add({WorkKind::Pool, pool.name});  // the reconciler counts who waits
+    work_.add({WorkKind::Pool, pool.name});  // the reconciler counts waiting claims
     return std::make_shared<Ticket>(*this, std::move(waiter));
 }
 
@@ -208,7 +208,7 @@ void ClaimQueue::leave(const WaiterPtr& waiter) {
         if (member && warm_.giveBack(member->id)) served = serve(waiter->pool);
     }
     tell(served);
-    work_.add({WorkKind::Pool, waiter->pool});  // it counts who waits
+    work_.add({WorkKind::Pool, waiter->pool});  // it counts waiting claims
 }
 
 void ClaimQueue::remove(const WaiterPtr& waiter) {
@@ -312,7 +312,7 @@ void ClaimQueue::refuseDegraded(const Pool& pool, const Claimant& claimant) cons
             .retryAfter(std::chrono::seconds(5));
     }
     throw Error(ErrorCode::PoolDegraded, what + ": " + why)
-        .hint("the pool comes back by itself once that is mended")
+        .hint("the pool recovers by itself once that is fixed")
         .retryAfter(std::chrono::seconds(5));
 }
 
@@ -322,10 +322,10 @@ std::shared_ptr<void> ClaimQueue::placeFor(const std::string& tenant) {
         throw Error(ErrorCode::RateLimited, "tenant " + tenant + " has " +
                                                 std::to_string(places_.held(tenant)) +
                                                 " claims waiting, as many as a tenant may")
-            .hint("let some of them be answered first")
+            .hint("wait until some of them are answered")
             .retryAfter(std::chrono::seconds(5));
     }
-    throw Error(ErrorCode::Unavailable, "as many claims wait as this server lets wait")
+    throw Error(ErrorCode::Unavailable, "this server lets no more claims wait")
         .hint("try again after Retry-After")
         .retryAfter(std::chrono::seconds(5));
 }

@@ -21,9 +21,9 @@
 namespace hearth::controller {
 
 /// Admits claims to a pool: at once while a sandbox is ready, else in line as the spec's onEmpty
-/// says. Tenants take turns in a line, and share a full one: who has less of it displaces the
-/// newest of who has most. A claim with a ClaimWait stands in line without a thread. Thread-safe;
-/// outlives every ClaimWait.
+/// says. Tenants take turns in a line and share a full one: a new claim of a tenant with fewer
+/// displaces the newest claim of the tenant with most. A claim with a ClaimWait waits in line
+/// without a thread. Thread-safe; outlives every ClaimWait.
 class ClaimQueue {
 public:
     /// How many claims may stand in all lines (TenantPlaces).
@@ -44,19 +44,19 @@ public:
         bool tell_why = false;  ///< may know why a pool is degraded: it may tell of the host
     };
 
-    /// A sandbox that is now the caller's alone. Waits up to the spec's maxWait, or
-    /// the claimant's patience if that is less; who takes the claim back leaves the line at once,
-    /// and a sandbox that it was given by then goes to the next. Errors:
-    /// PoolExhausted (also where others displaced it), PoolDegraded, RateLimited (as many of the
-    /// tenant's wait as may), Unavailable (as many in all; shutting down; taken back); MustWait.
+    /// A sandbox that now belongs to the caller alone. Waits up to the spec's maxWait, or the
+    /// claimant's patience if that is less; cancelling leaves the line at once, and a sandbox
+    /// already given goes to the next claim. Errors: PoolExhausted (also if displaced by another
+    /// tenant), PoolDegraded, RateLimited (the tenant's limit of waiting claims), Unavailable (the
+    /// limit of all; shutting down; cancelled); MustWait.
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
     /// What acquire() gave was not used: the next in line gets it.
     void giveBack(const pool::Member& member);
     /// A sandbox of the pool has become ready.
     void offer(const std::string& pool);
-    /// The pool has gone, and with it what is known of its line.
+    /// The pool is gone; forgets its line.
     void forget(const std::string& pool);
-    /// Nothing can be made for the pool (CircuitBreaker::layer): who waits for it need not.
+    /// Nothing can be made for the pool (CircuitBreaker::layer): waiting claims fail now.
     void tellHopeless(const std::string& pool);
     /// Every waiting and later claim is refused with this. The first word counts.
     void close(const Error& why);
@@ -68,7 +68,7 @@ private:
     class Ticket;
     struct Line {
         FairLine<WaiterPtr> waiters;
-        TimePoint served_at{};               ///< the last one, with others behind it
+        TimePoint served_at{};               ///< the last one, while others waited
         std::optional<double> every_secs{};  ///< moving average of the time between two
     };
 
@@ -76,12 +76,13 @@ private:
     std::shared_ptr<Ticket> join(const Pool& pool, const Claimant& claimant);
     /// In the caller's thread, until the ticket need not wait any more.
     void block(Waiter& waiter, const std::stop_token& stop);
-    /// What has become of a ticket that need not wait.
+    /// The outcome of a ticket that need not wait.
     pool::Member settle(const Pool& pool, const Claimant& claimant, Waiter& waiter);
     void leave(const WaiterPtr& waiter);
     bool over(const Waiter& waiter) const;
 
-    /// Gives out what is ready, in turn. Under mutex_; who is returned is told after it.
+    /// Gives out ready sandboxes, in turn. Under mutex_; the caller notifies the returned ones
+    /// after it.
     std::vector<WaiterPtr> serve(const std::string& pool);
     /// Takes it out of its line. Under mutex_.
     void remove(const WaiterPtr& waiter);

@@ -17,10 +17,10 @@
 
 namespace hearth::controller {
 
-/// A claim that waits without a thread. Its owner runs the claim with it (ClaimPatience::wait), is
-/// thrown MustWait, subscribes, and runs the same claim again once it is due; what must last
-/// between the runs is kept here. With its end the claim leaves the line, and a sandbox that it was
-/// given by then goes to the next. One run at a time; the rest is thread-safe.
+/// A claim that waits without a thread. Its owner runs the claim with it (ClaimPatience::wait),
+/// catches MustWait, subscribes, and runs the same claim again once it is due; this object keeps
+/// the state between the runs. Its destructor leaves the line, and a sandbox already given goes to
+/// the next claim. One run at a time; the rest is thread-safe.
 class ClaimWait {
 public:
     /// How far the claim is.
@@ -44,7 +44,7 @@ public:
         virtual Progress progress() const = 0;
     };
 
-    /// True also where there is nothing to wait for.
+    /// True also if there is nothing to wait for.
     bool due() const {
         const std::shared_ptr<Stage> at = stage();
         return !at || at->due();

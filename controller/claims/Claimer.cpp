@@ -25,7 +25,7 @@ constexpr std::size_t kMostEscaped = 6;
 constexpr std::size_t kRoomForSigns = 8;
 /// Around an archive: the names of its fields.
 constexpr std::size_t kRoomForArchive = 64;
-/// Refill and weight go on behind the answer: begun at once they would take its processor.
+/// Refill and CPU weight wait until after the answer: at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
 
@@ -136,12 +136,12 @@ void Claimer::close(const Wanted& wanted, Network& network) const {
     network.sealed = broker_.claimSeal().close(
         {network.mode, network.allow, std::move(keys.kept), wanted.tenant, wanted.workspace_id},
         wanted.claim_id);
-    // A sandbox that is told too much refuses the claim, and is lost to it.
+    // A sandbox that gets too much data refuses the claim, and is lost to it.
     const std::size_t told = network.sealed.size() + dumpJson(Json(wanted.request->labels)).size() +
                              dumpJson(Json(wanted.request->name.value_or(""))).size();
     if (told > kMostTold) {
         throw Error(ErrorCode::InvalidArgument,
-                    "name, labels, allow and credentials are more than a sandbox keeps")
+                    "name, labels, allow and credentials are too large for a sandbox")
             .hint("together they may have 56 KiB, allow and credentials in base64");
     }
 }
@@ -177,10 +177,10 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     }
     for (const auto& [name, value] : request.env) told.env[name] = value;
     told.secrets = request.secrets;
-    // Encoding is for a claim that could be too large; what is escaped grows sixfold at most.
+    // Encode only a claim that could be too large; escaping grows text at most sixfold.
     if (kMostEscaped * roughSize(told, facts) + kRoomForNumbers > agent::kMaxPayload &&
         agent::encodeBind(told).size() + kRoomForNumbers > agent::kMaxPayload) {
-        throw Error(ErrorCode::PayloadTooLarge, "the claim is more than a sandbox takes at once")
+        throw Error(ErrorCode::PayloadTooLarge, "the claim is too large for a sandbox")
             .hint("env, secrets and labels may have 256 KiB together; larger ones go into files");
     }
     return out;
@@ -195,12 +195,12 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
         Network network = networkFor(wanted.pool->spec, *wanted.request);
         close(wanted, network);
         const Binding binding = prepare(wanted, network);
-        // What a claim without a thread keeps until it is run again.
+        // The state that a claim without a thread keeps until it runs again.
         ClaimWait own;
         ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
         std::optional<WorkspaceTable::Place>& place = kept.quota;
         for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
-            // Taken over by a workspace that was lost at once, it has to be had again.
+            // A workspace that took the place over and was lost at once has released it.
             if (!place || !place->held()) {
                 place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
             }
@@ -301,7 +301,7 @@ bool Claimer::narrow(const ClaimLimits& asked, const pool::Member& member, Works
         endings_.lost(member.id, e.what());
         return false;
     } catch (const std::system_error& e) {
-        endings_.lost(member.id, std::string("it could not be held to limits: ") + e.what());
+        endings_.lost(member.id, std::string("its limits could not be set: ") + e.what());
         return false;
     }
     return true;
@@ -315,7 +315,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
     WorkspaceFacts facts = binding.facts;
     facts.sandbox = member.id;
     facts.limits = member.limits;
-    // To the millisecond, as the note keeps it: deadlines are told from it, also after a restart.
+    // In whole milliseconds, as in the note: deadlines are computed from it, also after a restart.
     facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
     facts.created_at = history_.clock.now();
 

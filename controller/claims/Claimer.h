@@ -32,7 +32,7 @@ public:
         pool::ImageStages image;  ///< what it took to have its image
         std::string tenant;
         bool one_shot = false;
-        bool tell_why = false;  ///< who asks may know why a pool is degraded
+        bool tell_why = false;  ///< the caller may see why a pool is degraded
     };
 
     struct Claimed {
@@ -43,7 +43,7 @@ public:
     Claimed claim(const Wanted& wanted);
 
 private:
-    /// What of its pool's network a workspace gets.
+    /// The part of its pool's network that a workspace gets.
     struct Network {
         broker::NetworkMode mode = broker::NetworkMode::None;
         std::vector<std::vector<std::string>> allow;  ///< WorkspaceFacts::allow
@@ -54,15 +54,15 @@ private:
     /// The pool's credentials, and the claim's for where the workspace may go, as a keyring and
     /// what it is made of again.
     broker::KeyringFactory::Made keysFor(const Wanted& wanted, const Network& network) const;
-    /// Adds the keyring, and seals whose the claim is and what the agent is told of the network.
+    /// Adds the keyring, and seals the claim's owner and the network facts that the agent keeps.
     void close(const Wanted& wanted, Network& network) const;
 
-    /// What is known of a bind before there is a sandbox for it.
+    /// The facts of a bind that are known before its sandbox is.
     struct Binding {
         WorkspaceFacts facts;
         agent::BindRequest told;
     };
-    /// Throws Error(PayloadTooLarge) for what no sandbox could be told.
+    /// Throws Error(PayloadTooLarge) if the claim is too large for any sandbox.
     Binding prepare(const Wanted& wanted, const Network& network) const;
     /// Null where this sandbox failed and another may do. The member is never left claimed by
     /// nobody, whatever is thrown.
@@ -75,9 +75,9 @@ private:
                                        const pool::Member& member, std::uint32_t attempt,
                                        WorkspaceTable::Place& place);
 
-    /// Holds the sandbox to the limits of the claim, if it brought any; they are in `facts` then.
-    /// False where it has gone, or has less than was asked for: another will do. Throws
-    /// Error(InvalidSpec) where no sandbox of the pool could be held to them.
+    /// Limits the sandbox as the claim asks, if it does; the limits are in `facts` then. False if
+    /// the sandbox is gone or has lower limits than requested: another one will do. Throws
+    /// Error(InvalidSpec) if no sandbox of the pool can be limited so.
     bool narrow(const ClaimLimits& asked, const pool::Member& member, WorkspaceFacts& facts);
 
     WorkspaceTable& table_;

@@ -10,10 +10,9 @@
 
 namespace hearth::controller {
 
-/// Fetches images of claims from their registries: by the runtime, through the gateway, which
-/// refuses what is at a denied address. With Docker the daemon connects by itself: then the
-/// registry's addresses are checked before, and where it sends on to is the daemon's affair.
-/// Thread-safe.
+/// Fetches images for claims from their registries: by the runtime, through the gateway, which
+/// refuses denied addresses. A Docker daemon connects by itself: then only the registry's own
+/// addresses are checked, beforehand, and the daemon follows redirects on its own. Thread-safe.
 class ImageFetcher {
 public:
     /// `insecure`: registries without TLS, "registry.example:5000".

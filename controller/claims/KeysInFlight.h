@@ -9,7 +9,7 @@
 
 namespace hearth::controller {
 
-/// The Idempotency-Keys whose first request is being answered, by claim id. Thread-safe.
+/// The Idempotency-Keys whose first request is still in progress, by claim id. Thread-safe.
 class KeysInFlight {
 public:
     /// Holds the key as long as the returned object, which may outlive this one. Throws
@@ -21,7 +21,7 @@ public:
                         "the first request with this Idempotency-Key is still being answered")
                 .retryAfter(std::chrono::seconds(1));
         }
-        // Not null, so that whoever holds it sees that it does.
+        // Not null, so that its holder can test that it holds one.
         return {held_.get(), [held = held_, claim_id](void*) {
                     const std::lock_guard ending(held->mutex);
                     held->keys.erase(claim_id);

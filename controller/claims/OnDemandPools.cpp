@@ -15,12 +15,12 @@ constexpr LaneRules kTurns{"images of claims", 3, 1};
 constexpr std::size_t kMostNames = 1000;
 constexpr auto kPaceJobs = std::chrono::milliseconds(200);
 constexpr auto kLookAgain = std::chrono::milliseconds(100);
-/// A failure is told again this long without another attempt.
+/// A failure is repeated for this long without another attempt.
 constexpr auto kFailureHolds = std::chrono::seconds(5);
 constexpr auto kCollectEvery = std::chrono::minutes(10);
 constexpr auto kCollectSoonest = std::chrono::seconds(1);
-/// A collection that is due waits so long for the jobs under way, and no other begins. Then they go
-/// on, for one may take minutes; but not for ever.
+/// A due collection lets no job begin for the first limit. Then jobs may begin again, because a
+/// running one may take minutes; after the second limit none begins until the collection has run.
 constexpr auto kJobsWait = std::chrono::seconds(30);
 constexpr auto kCollectionWaits = std::chrono::minutes(10);
 constexpr std::size_t kHexAt = 7;  // behind "sha256:"
@@ -75,7 +75,7 @@ void OnDemandPools::refuse(const std::string& image) const {
               pools);
 }
 
-/// What the runtime knows of an image that claims may have; nullopt if it has to be fetched.
+/// The runtime's facts of an image that claims may have; nullopt if it must be fetched.
 std::optional<pool::KnownImage> OnDemandPools::allowed(const std::string& image) {
     if (rules_.allow.empty()) refuse(image);
     std::optional<pool::KnownImage> known = runtime_.knownImage(image);
@@ -142,12 +142,12 @@ OnDemandPools::Found OnDemandPools::poolFor(const std::string& tenant, const std
         const PoolSpec spec = specFor(pool->spec.image);
         if (pool->spec == spec) return {std::move(pool), {}};
     }
-    allowed(image);  // who may not have it waits for nothing
+    allowed(image);  // a forbidden image fails before any wait
     return await(tenant, image, patience);
 }
 
-/// The job waits in the tenant's turn too, which may come before another's; false where the tenant
-/// has no place for one more.
+/// The job may also run in this tenant's turn, which may come before another tenant's; false if the
+/// tenant has no place for one more.
 bool OnDemandPools::join(const JobPtr& job, const std::string& tenant) {
     if (job->places.contains(tenant)) return true;
     std::shared_ptr<void> place = places_.take(tenant);
@@ -193,7 +193,7 @@ OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::
     std::unique_lock lock(mutex_);
     const auto known = jobs_.find(image);
     JobPtr job = known == jobs_.end() ? nullptr : known->second;
-    // What was done for earlier claims is no answer to this one, but for a failure just now.
+    // A finished job of earlier claims is not reused, except a recent failure.
     if (job && job->done && (!job->failure || history_.clock.now() - job->ended > kFailureHolds)) {
         job = nullptr;
     }
@@ -238,7 +238,7 @@ OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::
     if (!job->done && patience.stop.stop_requested()) throw takenBack();
     if (!job->done) {
         throw Error(ErrorCode::Unavailable, "image " + image + " is not ready yet")
-            .hint("it is being fetched still: try again after Retry-After")
+            .hint("it is still being fetched: try again after Retry-After")
             .retryAfter(std::chrono::seconds(10));
     }
     if (job->failure) std::rethrow_exception(job->failure);
@@ -300,7 +300,7 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
     try {
         pool = make(image, stages);
     } catch (const std::exception& e) {
-        // Told to whom it concerns: the claims that wait, and the log.
+        // Informs those concerned: the waiting claims, and the log.
         failure = std::current_exception();
         history_.log.warn("image.not_ready", {{"image", image}, {"error", e.what()}});
     }
@@ -334,7 +334,7 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
         const TimePoint begin = history_.clock.now();
         runtime_.resolveImage(known->pinned);
         const auto took = history_.clock.now() - begin;
-        // Finding what is ready already is no stage.
+        // An image that was ready already adds no stage.
         if (took > std::chrono::milliseconds(20)) stages.unpack += took;
         Pool pool;
         pool.name = poolName(known->digest);
@@ -361,7 +361,7 @@ std::string OnDemandPools::make(const std::string& image, pool::ImageStages& sta
     }
 }
 
-/// As the default pool's, but for the image, the digest instead of a tag, and nothing kept warm.
+/// As the default pool's, except the image, a digest instead of a tag, and nothing kept warm.
 PoolSpec OnDemandPools::specFor(const std::string& image) const {
     PoolSpec spec;
     PoolPtr like;
@@ -389,7 +389,7 @@ std::vector<std::string> OnDemandPools::unused(TimePoint now) {
             supply_.warm.counts(pool->name).total() == 0 && supply_.claims.waiting(pool->name) == 0;
         TimePoint& used = used_.try_emplace(pool->name, now).first->second;
         if (!idle) used = now;
-        // What is allowed no more has no claims to wait for.
+        // An image that is no longer allowed has no waiting claims.
         if (idle && (now - used >= rules_.keep || rules_.allow.empty()))
             names.push_back(pool->name);
     }

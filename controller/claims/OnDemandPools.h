@@ -25,7 +25,7 @@
 
 namespace hearth::controller {
 
-/// What the operator allows claims to do with images that have no pool.
+/// The operator's rules for claims of images without a pool.
 struct OnDemandRules {
     ImageAllowList allow;              ///< empty: nothing
     std::uint32_t max_sandboxes = 20;  ///< of all such pools together
@@ -33,12 +33,12 @@ struct OnDemandRules {
     std::chrono::seconds max_wait = std::chrono::minutes(5);  ///< of a claim for its image
 };
 
-/// Pools that nobody declared: made for claims that name an image which no declared pool has, one
-/// for each image, without warm sandboxes; else they are pools like others, with the template,
-/// lifecycle and limits of the default pool. One goes when it was unused for a while, and with it
-/// the image if a claim had brought it. An image is fetched and made ready once however many claims
-/// wait for it, by the work queue and not by a claim, so it goes on when they give up. Tenants take
-/// turns, and one that asks for many images leaves places for the others. Thread-safe.
+/// Undeclared pools, made for claims that name an image which no declared pool has: one per image,
+/// without warm sandboxes, with the template, lifecycle and limits of the default pool. An unused
+/// pool is removed after a while, and so is its image if a claim had fetched it. An image is
+/// fetched and unpacked once however many claims wait for it, by the work queue and not by a claim,
+/// so it continues when they give up. Tenants take turns, and one that asks for many images leaves
+/// places for others. Thread-safe.
 class OnDemandPools {
 public:
     OnDemandPools(OnDemandRules rules, std::string default_pool, pool::ImageRuntime& runtime,
@@ -70,7 +70,7 @@ private:
         std::string image;
         enum class Turn : std::uint8_t { Away, InLine, Has };
         Turn turn = Turn::Away;
-        std::string tenant;                                   ///< whose turn it has
+        std::string tenant;                                   ///< the tenant in whose turn it runs
         std::map<std::string, std::shared_ptr<void>> places;  ///< of tenants that ask for it
         bool done = false;
         std::exception_ptr failure;

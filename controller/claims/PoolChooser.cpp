@@ -48,7 +48,7 @@ void PoolChooser::requireDefaultPool(const std::vector<PoolPtr>& pools) const {
 }
 
 OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRequest& request) {
-    // A pool whose languages nobody knows yet may have it; the claim then finds out.
+    // A pool with unknown languages may have it; the claim then finds out.
     const auto speaks = [&](const Pool& pool) {
         if (!request.language) return true;
         const auto known = warm_.languages(pool.name);
@@ -96,9 +96,9 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });
     std::vector<PoolPtr> imaged;
     std::vector<PoolPtr> small;
-    bool offline = false;  // there was one, but for its network
+    bool offline = false;  // one would fit except for its network
     for (PoolPtr& pool : pools) {
-        // Those made for claims have their own way: what is allowed may have changed.
+        // On-demand pools are chosen elsewhere: the allowed images may have changed.
         if (pool->deleting || !pool->on_demand.empty() || !has_image(*pool)) continue;
         if (!offers(*pool)) {
             offline = true;

@@ -7,8 +7,8 @@
 
 namespace hearth::controller {
 
-/// What decides how many sandboxes are made: those that are there, the claims that wait for one,
-/// how creating them went, and the work that makes them. All of it outlives whoever holds this.
+/// Everything that decides how many sandboxes are made: existing ones, waiting claims, recent
+/// failures, and the work that makes them. All of it outlives this struct's holders.
 struct Supply {
     pool::WarmPool& warm;
     ClaimQueue& claims;

@@ -44,7 +44,7 @@ Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequ
                                        bool one_shot, bool& replayed) {
     replayed = false;
     checkRequest(request);
-    // What a claim without a thread keeps until it is run again.
+    // The state that a claim without a thread keeps until it runs again.
     ClaimWait own;
     ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
     if (kept.claim_id.empty()) kept.claim_id = ids_.claim(who, request.idempotency_key, one_shot);

@@ -22,7 +22,7 @@ public:
     /// when that workspace has already ended.
     Claimer::Claimed open(const Principal& who, const WorkspaceRequest& request, bool one_shot,
                           bool& replayed);
-    /// Ends a workspace that whoever opened it cannot use.
+    /// Ends a workspace that its opener cannot use.
     void discard(const std::shared_ptr<Workspace>& workspace) {
         endings_.end(workspace, EndReason::Failed);
     }

@@ -22,14 +22,13 @@ struct ClaimPatience {
     bool waits = true;
     /// Takes the claim back: it waits no longer, and what was made for it is ended.
     std::stop_token stop{};
-    /// Where the claim keeps its place in line; with it one that does not wait is not forgotten,
-    /// and one that does tells how far it is.
+    /// The claim's place in line. With it a waiting claim reports its progress, and one that does
+    /// not wait at present keeps its place.
     std::shared_ptr<ClaimWait> wait{};
 };
 
-/// Thrown by a claim that would have to wait and may not (ClaimPatience::waits). It is no failure
-/// and therefore no Error: whoever forbade to wait catches it, and claims again where waiting harms
-/// nobody.
+/// Thrown by a claim that would have to wait and may not (ClaimPatience::waits). Not an Error,
+/// because it is not a failure: its catcher claims again where waiting blocks nothing.
 class MustWait final : public std::exception {
 public:
     /// `what_for`: as in "waiting for …".
@@ -40,9 +39,9 @@ private:
     std::string what_for_;
 };
 
-/// Of a claim that was taken back by its caller, who hears nothing of it.
+/// The error of a claim that its caller cancelled; no client sees it.
 inline Error takenBack() {
-    return Error(ErrorCode::Unavailable, "the claim was taken back by its caller");
+    return Error(ErrorCode::Unavailable, "the claim was cancelled by its caller");
 }
 
 }  // namespace hearth::controller

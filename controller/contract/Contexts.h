@@ -9,7 +9,7 @@
 
 namespace hearth::controller {
 
-/// What `POST …/contexts` parses into.
+/// A parsed `POST …/contexts`.
 struct ContextRequest {
     std::string language;  ///< empty: "python" where the image has it, else its first
     std::string cwd;

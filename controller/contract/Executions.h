@@ -22,7 +22,7 @@ namespace hearth::controller {
 using agent::ExecutionStatus;
 using agent::kExecutionStatuses;
 
-/// What `POST …/executions` and `run` parse into. Exactly one of argv, command, code.
+/// A parsed `POST …/executions` or `run`. Exactly one of argv, command, code.
 struct ExecutionRequest {
     std::vector<std::string> argv;
     std::optional<std::string> command;
@@ -38,7 +38,7 @@ struct ExecutionRequest {
     std::uint64_t output_limit = 1U << 20U;                        ///< 1 KiB to 16 MiB
     bool background = false;
     std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
-    /// To be in the workspace before it runs (wrongSpec()): what is not is installed.
+    /// Packages needed in the workspace before it runs (wrongSpec()): missing ones are installed.
     std::vector<std::string> packages;
     bool auto_packages = false;  ///< and what Python code imports and does not find
     /// Patterns of files that are artifacts if the run made or changed them; empty: none are.
@@ -64,13 +64,13 @@ struct Artifact {
     std::optional<NotKept> not_kept;  ///< none: a copy is kept
 };
 
-/// What a run has left.
+/// The files that a run has left.
 struct CollectedArtifacts {
     std::vector<Artifact> items;
     bool truncated = false;  ///< there may be others
 };
 
-/// What came of the packages that an execution asked for. Texts are untrusted.
+/// The outcome of an execution's requested packages. Texts are untrusted.
 struct RunPackages {
     std::map<std::string, std::string> installed;      ///< names, with the version there is now
     std::map<std::string, std::string> not_installed;  ///< imports, with why not
@@ -92,7 +92,7 @@ struct ExecutionView {
     std::string stdout_bytes;           ///< as kept: head and tail; may hold any bytes
     std::string stderr_bytes;
     std::uint64_t kept_bytes = 0;  ///< of output, over both channels
-    std::uint64_t output_end = 0;  ///< the offset behind the last byte of output
+    std::uint64_t output_end = 0;  ///< the offset after the last byte of output
     std::size_t result_count = 0;
     std::uint64_t result_bytes = 0;  ///< of their documents
     bool withheld = false;           ///< output and results are not in this view: too long
@@ -129,8 +129,8 @@ class Execution {
 public:
     virtual ~Execution() = default;
     virtual const std::string& id() const = 0;
-    /// As it is now. If output and results have more than `most` bytes together, none of them is in
-    /// it (`withheld`): they are to be had piece by piece, by read() and resultAt().
+    /// Its state now. If output and results have more than `most` bytes together, they are left out
+    /// (`withheld`) and can be read piece by piece, by read() and resultAt().
     virtual ExecutionView viewUpTo(std::uint64_t most) const = 0;
     /// With all of its output: some ten MiB at worst.
     ExecutionView view() const { return viewUpTo(UINT64_MAX); }
@@ -141,10 +141,10 @@ public:
     /// The next piece at or after `offset` (a larger offset in the answer means that bytes between
     /// were dropped), at most `most` bytes; nullopt if there is none yet, or no more when finished.
     virtual std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const = 0;
-    /// What it showed, by number; null if there is not so much (yet). Its place in the output:
-    /// whatever was read before was there before it.
+    /// Its results, by number; null past the last one so far. Each has a place in the output:
+    /// output read before it was there before it.
     virtual ResultPtr resultAt(std::size_t index) const = 0;
-    /// Whether the two above read the disk. Once true it stays so, and all has been told by then.
+    /// Whether the two above read the disk. Once true it stays true, and then no more output comes.
     virtual bool readsDisk() const { return false; }
     /// `changed` is called after each new output or result and at the end, from any thread; must
     /// not block, and may still be under way when the subscription has just ended: it owns what it
@@ -165,7 +165,7 @@ public:
                                                     const ExecutionRequest& request) = 0;
     /// Also ended ones, for an hour after their workspace's end, and across restarts.
     virtual std::shared_ptr<Execution> find(const Principal& who, const std::string& id) = 0;
-    /// Those of one workspace, newest first. What has ended holds next to none of its output.
+    /// Those of one workspace, newest first. Ended ones hold almost none of their output.
     virtual std::vector<std::shared_ptr<Execution>> list(const Principal& who,
                                                          const std::string& workspace) = 0;
     /// "INT", "TERM", "KILL", … Error(Conflict) if it has ended.

@@ -5,9 +5,9 @@
 
 namespace hearth::controller {
 
-/// What makes two requests with one Idempotency-Key the same request, in hex. A request may hold
-/// secrets, and its fingerprint is kept in the journal and told to the sandbox: without the key,
-/// which is the server's own, nobody can try guesses on it.
+/// A fingerprint that is equal for requests that count as the same under one Idempotency-Key, in
+/// hex. It is kept in the journal and sent to the sandbox, and requests may hold secrets: so it is
+/// keyed with the server's own key, and nobody else can test guesses against it.
 std::string fingerprintOf(std::string_view secret_key, std::string_view request);
 
 }  // namespace hearth::controller

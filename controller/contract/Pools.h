@@ -39,7 +39,7 @@ struct PoolPackages {
     std::vector<LockedPackage> installed;
 };
 
-/// What the reconciler saw last.
+/// The reconciler's last observation.
 struct PoolStatus {
     std::int64_t observed_generation = 0;
     std::uint32_t ready = 0;

@@ -6,11 +6,12 @@ namespace hearth::controller {
 
 enum class Role {
     User,      ///< its own tenant
-    Operator,  ///< pools, sandboxes; of others' workspaces id, pool, age, reason, and their end
+    Operator,  ///< pools, sandboxes; may see id, pool, age and reason of others' workspaces, and
+               ///< end them
     Admin,     ///< everything
 };
 
-/// Who asks. Made by api/auth for each request; every service call takes one.
+/// The caller. Made by api/auth for each request; every service call takes one.
 struct Principal {
     std::string tenant = "default";
     Role role = Role::User;

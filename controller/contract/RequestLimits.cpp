@@ -36,7 +36,7 @@ void checkVariables(const std::map<std::string, std::string>& variables, const s
         return;
     }
     for (const auto& [name, value] : variables) {
-        // What is no name may be of any length, and no text.
+        // An invalid name may have any length and any bytes.
         const std::string pointer = pointerTo(field, toUtf8(name.substr(0, 255)));
         if (!isEnvName(name)) {
             faults.push_back({pointer,

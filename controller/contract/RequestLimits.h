@@ -22,8 +22,8 @@ bool isEnvValue(std::string_view text);
 /// 1 to 253 bytes without control characters.
 bool isDisplayName(std::string_view text);
 
-/// What every surface holds a claim to, before it costs a sandbox: REST by its schema, and those
-/// that have none by this. Throws Error(InvalidArgument) with the fields, as REST names them.
+/// The limits of a claim, checked before it costs a sandbox: REST checks by its schema, other
+/// surfaces by this. Throws Error(InvalidArgument) with the fields, as REST names them.
 void checkRequest(const WorkspaceRequest& request);
 /// The same of an execution: an agent would refuse it, in a sandbox that was claimed for it. Throws
 /// Error(InvalidArgument) with the field, and Error(PayloadTooLarge).

@@ -23,7 +23,7 @@ bool among(const std::array<std::string_view, N>& names, std::string_view type) 
     return std::find(names.begin(), names.end(), type) != names.end();
 }
 
-/// `application/vnd.NAME+json`: what plots and widgets are told by.
+/// `application/vnd.NAME+json`: the types of plots and widgets.
 bool isVendorJson(std::string_view type) {
     if (type.size() > 100 || !type.starts_with(kVendor) || !type.ends_with("+json")) return false;
     type = type.substr(kVendor.size(), type.size() - kVendor.size() - 5);

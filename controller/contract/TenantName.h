@@ -5,7 +5,7 @@
 
 namespace hearth::controller {
 
-/// What a tenant may be called: it names folders, and stands in logs and answers.
+/// The rule for tenants' names: they name folders, and appear in logs and answers.
 inline constexpr const char* kTenantNameRule =
     "must be 1 to 63 letters, digits and inner '-', '_', '.'";
 

@@ -34,7 +34,7 @@ public:
     virtual bool open() const = 0;
     /// nullopt for an unknown or expired token; the comparison takes constant time.
     virtual std::optional<Principal> authenticate(std::string_view token) const = 0;
-    /// Needs Admin. Gives the token itself, which cannot be had again.
+    /// Needs Admin. Returns the token itself, which is not stored and cannot be shown again.
     virtual std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
                                                      const std::string& tenant, Role role,
                                                      std::optional<std::int64_t> ttl_seconds) = 0;

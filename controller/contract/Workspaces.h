@@ -27,18 +27,18 @@ struct InlineFile {
     std::string bytes;
 };
 
-/// What `POST /v1/workspaces` and `workspace_open` parse into.
+/// A parsed `POST /v1/workspaces` or `workspace_open`.
 struct WorkspaceRequest {
     std::optional<std::string> pool;  ///< none: the default pool
     std::optional<std::string> name;
     std::optional<std::string> image;            ///< selects or narrows a pool, never widens it
     std::optional<std::string> language;         ///< the same
     std::optional<broker::NetworkMode> network;  ///< at most the pool's
-    /// With Egress: what of the pool's list the workspace may reach; none: all of it.
+    /// With Egress: the part of the pool's list that the workspace may reach; none: all of it.
     std::optional<std::vector<std::string>> allow;
     ClaimLimits limits;  ///< select or narrow a pool, never widen it
-    /// What requests to the outside carry (broker::readClaimCredentials); null: none. Values in it
-    /// are never logged, shown, or stored in the clear.
+    /// Credentials for requests to the outside (broker::readClaimCredentials); null: none. Their
+    /// values are never logged, shown, or stored in the clear.
     Json credentials;
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
@@ -57,14 +57,14 @@ struct WorkspaceRequest {
 enum class ClaimSource : std::uint8_t { Warm, Cold };
 inline constexpr Texts<ClaimSource, 2> kClaimSources{{"warm", "cold"}};
 
-/// Where the time of a claim went. What a warm sandbox does not need is zero.
+/// The time of each stage of a claim. Stages that a warm sandbox does not need are zero.
 struct ClaimLedger {
     ClaimSource source = ClaimSource::Warm;
     double pull_ms = 0;    ///< its image came from a registry
     double unpack_ms = 0;  ///< its image was made ready
     double create_ms = 0;  ///< the sandbox was made
     double warm_ms = 0;    ///< its agent answered
-    double queue_ms = 0;   ///< waiting for others, besides
+    double queue_ms = 0;   ///< waiting for other work, in addition
     double pick_ms = 0;
     double bind_ms = 0;
     double total_ms = 0;
@@ -141,10 +141,10 @@ public:
     virtual WorkspaceView patch(const Principal& who, const std::string& id,
                                 const WorkspacePatch& patch) = 0;
     virtual WorkspaceView touch(const Principal& who, const std::string& id) = 0;
-    /// Idempotent; returns when the workspace no longer answers (its end goes on behind).
+    /// Idempotent; returns when the workspace no longer answers (the rest of its end follows).
     virtual void close(const Principal& who, const std::string& id) = 0;
     virtual WorkspaceUsage usage(const Principal& who, const std::string& id) = 0;
-    /// What it has sent to the outside; empty where its network is None.
+    /// Its requests to the outside; empty if its network is None.
     virtual broker::EgressReport egress(const Principal& who, const std::string& id) = 0;
     /// The languages of the workspace's image.
     virtual std::vector<std::string> languages(const Principal& who, const std::string& id) = 0;
@@ -164,7 +164,7 @@ public:
     /// A tar of a directory; the first `chunk` comes when it is known to be one.
     virtual void readArchive(const Principal& who, const std::string& id, const std::string& path,
                              const std::function<bool(std::string_view)>& chunk) = 0;
-    /// Unpacks a tar; InvalidArgument names what is wrong with it, and nothing of it is there then.
+    /// Unpacks a tar whole or not at all; InvalidArgument names its fault.
     virtual agent::ArchiveCount writeArchive(
         const Principal& who, const std::string& id, const std::string& path,
         const std::function<std::size_t(char*, std::size_t)>& next) = 0;

@@ -173,7 +173,7 @@ EgressGateway::~EgressGateway() {
     }
     if (fetcher_) fetcher_->stop();
     for (const auto& [id, session] : left) session->end();
-    // What is fetched ends first: connections wait for it.
+    // Fetches end first: connections wait for them.
     fetches_.stop();
     threads_.stop();
 }
@@ -182,7 +182,8 @@ std::map<std::string, std::string> EgressGateway::environment(NetworkMode mode) 
     if (mode == NetworkMode::None) return {};
     std::map<std::string, std::string> env;
     if (mirror_) env = mirror_->environment();
-    // Also where only packages are to be had: a refusal that says why beats a name that is unknown.
+    // Also in pools that allow only packages: a refusal with a reason is better than an unknown
+    // name.
     for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}) {
         env[name] = brokerUrl();
     }

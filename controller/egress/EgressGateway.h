@@ -36,9 +36,9 @@ struct EgressOptions {
     std::string ca_file;  ///< authorities that hosts with credentials may have; empty: the system's
 };
 
-/// The way out of all sandboxes: takes the connections that their agents hand over, and speaks with
-/// each in a thread of its own, at a lower priority than claims and executions have. Nothing of it
-/// exists in a workspace whose network is None. Thread-safe.
+/// The way out of all sandboxes: takes the connections that their agents hand over, and serves each
+/// in a thread of its own, at a lower priority than claims and executions. A workspace whose
+/// network is None has none of it. Thread-safe.
 class EgressGateway {
 public:
     EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
@@ -48,9 +48,9 @@ public:
     EgressGateway(const EgressGateway&) = delete;
     EgressGateway& operator=(const EgressGateway&) = delete;
 
-    /// What the environment of such a workspace holds, so that programs find the way out.
+    /// The environment variables of such a workspace that lead programs to the gateway.
     std::map<std::string, std::string> environment(NetworkMode mode) const;
-    /// What such a workspace's agent tells apt.
+    /// The settings of apt for such a workspace's agent.
     std::vector<agent::AptArchive> aptArchives(NetworkMode mode) const;
     /// The kinds of indexes that sandboxes find: "pypi", "npm", "apt".
     std::vector<std::string> mirrored() const;
@@ -64,13 +64,13 @@ public:
     void open(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
               const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
               agent::AgentClient& agent);
-    /// After open(), for the agent's next connection: what was opened goes on, and is counted.
+    /// After open(), for the agent's next connection: open streams continue and are still counted.
     void resume(const std::string& sandbox, const WorkspaceEgress::Facts& facts,
                 const NetworkPolicy& policy, std::shared_ptr<const Keyring> keyring,
                 agent::AgentClient& agent);
     /// Ends it with all its connections. Idempotent.
     void close(const std::string& sandbox);
-    /// What was sent out; empty if there is no way out.
+    /// The account of sent requests; empty if there is no way out.
     EgressReport report(const std::string& sandbox) const;
 
 private:

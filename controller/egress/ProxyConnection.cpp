@@ -56,7 +56,7 @@ void ProxyConnection::run() {
         while (readHead() && serve()) {
         }
         if (tls_ && !broken_) tls_->end(kPause);
-    } catch (const StreamBroken&) {  // nobody is left to be told
+    } catch (const StreamBroken&) {  // the client is gone
         return;
     }
 }
@@ -128,7 +128,7 @@ bool ProxyConnection::serve() {
         entry.status = e.status();
         entry.duration_ms = toMillis(facts_.clock.now() - begin);
         facts_.egress.record(entry);
-        // Who is refused for asking too often is not answered at once, or it only asks more often.
+        // A client that is refused for its rate is answered late, or it would only ask more often.
         if (e.status() == kTooMany) std::this_thread::sleep_for(kPause);
         answer(e.status(), "text/plain; charset=utf-8", std::string(e.what()) + "\n", false,
                e.what());
@@ -213,7 +213,7 @@ bool ProxyConnection::forward(EgressEntry& entry) {
         throw Refused(502, "unreachable", destination.text() + " does not listen");
     }
     entry.sent = head.size();
-    // What follows this request's body is not for this destination.
+    // The bytes after this request's body are not for this destination.
     const std::size_t ahead =
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size(), head_.content_length));
     carry(outside, std::string_view(buffer_).substr(0, ahead), head_.content_length, entry);
@@ -254,7 +254,7 @@ bool ProxyConnection::readHello(const Destination& destination, EgressEntry& ent
         buffer_.append(piece.data(), n);
         hello = parseClientHello(buffer_);
     }
-    // The answer is given: what is refused now is cut off.
+    // The answer has begun: a refusal can now only cut it off.
     if (hello.state == ClientHello::State::NotTls) {
         entry.decision = "not_tls";
         return false;

@@ -16,13 +16,13 @@
 
 namespace hearth::broker {
 
-/// What all connections of a workspace share.
+/// Shared by all connections of a workspace.
 struct ProxyFacts {
     WorkspaceEgress& egress;
     const Dialer& dialer;
     PackageMirror* mirror = nullptr;   ///< may be null
     const Keyring* keyring = nullptr;  ///< may be null
-    std::string ca_file;               ///< authorities to trust besides the system's; may be empty
+    std::string ca_file;  ///< extra authorities to trust, besides the system's; may be empty
     const Clock& clock;
 };
 
@@ -39,7 +39,7 @@ public:
     void run();
 
 private:
-    /// What is left until then. Throws StreamBroken when nothing is.
+    /// The time left until then. Throws StreamBroken if none is.
     std::chrono::milliseconds patience(TimePoint until) const;
     /// The next request's head; false at the end of the connection.
     bool readHead();
@@ -49,12 +49,12 @@ private:
     bool serveMirror(EgressEntry& entry);
     bool forward(EgressEntry& entry);
     bool tunnel(EgressEntry& entry);
-    /// Reads until the client's hello is whole; what is wrong with it goes into the entry.
+    /// Reads the whole TLS hello; faults go into the entry.
     bool readHello(const Destination& destination, EgressEntry& entry);
     /// From here on requests to this host are read and get credentials.
     void intercept(const Destination& destination);
     bool authorized(const Destination& destination, bool tls, EgressEntry& entry);
-    /// Sends what was read ahead and then relays; the sum goes into the entry.
+    /// Sends the bytes read ahead and then relays; the sum goes into the entry.
     void carry(const Fd& outside, std::string_view first, std::uint64_t most_sent,
                EgressEntry& entry);
     void answer(int status, const std::string& type, const std::string& text, bool keep_alive,

@@ -74,7 +74,7 @@ void ArtifactCollector::work(const std::stop_token& stop) {
             std::unique_lock lock(mutex_);
             wanted_.wait(lock, stop, [&] { return (job = jobs_.pop()).has_value(); });
         }
-        // What is left is copied by the next server: its agents keep the wish.
+        // The next server copies the rest: the agents keep the request.
         if (stop.stop_requested()) return;
         CollectedArtifacts found;
         try {

@@ -17,9 +17,9 @@ namespace hearth::controller {
 
 class LiveExecution;
 
-/// Finds the files that runs made or changed, asks their agents for them and keeps copies in the
-/// store. Two threads of its own copy; tenants take turns, and none has both, so that a slow
-/// sandbox delays the artifacts of its own tenant only, and each run's for kMostTime. Thread-safe.
+/// Finds the files that runs made or changed, fetches them from their agents and keeps copies in
+/// the store. Its two threads copy; tenants take turns, and none gets both, so that a slow sandbox
+/// delays only its own tenant, and each run for at most kMostTime. Thread-safe.
 class ArtifactCollector {
 public:
     ArtifactCollector(ArtifactStore& store, metrics::Log& log, const std::string& secret_key,
@@ -28,8 +28,8 @@ public:
     ArtifactCollector(const ArtifactCollector&) = delete;
     ArtifactCollector& operator=(const ArtifactCollector&) = delete;
 
-    /// Waits, a few milliseconds at most, until a file written from now on can be told from one
-    /// that was written before `written_until`; gives the time to compare with.
+    /// Waits a few milliseconds, so that files written from now on differ in time from those
+    /// written before `written_until`; returns the time to compare with.
     static TimePoint settle(TimePoint written_until, const Clock& clock);
     /// Queues the search for what the execution has changed since; LiveExecution::collected()
     /// hears.
@@ -41,7 +41,7 @@ private:
         std::shared_ptr<LiveExecution> execution;
         TimePoint since;
     };
-    /// What one run's artifacts may still use up.
+    /// The budget left for one run's artifacts.
     struct Budget;
 
     void work(const std::stop_token& stop);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr auto kKeep = std::chrono::hours(1);
 constexpr auto kPruneEvery = std::chrono::seconds(60);
-/// Between slices, so that other work of the lane goes on.
+/// Paused between slices, so that other work of the lane can run.
 constexpr auto kNextSlice = std::chrono::milliseconds(20);
 constexpr std::size_t kMostRemoved = 32;
 constexpr std::size_t kMostLooked = 64;
@@ -40,7 +40,7 @@ std::string placeOf(const ArtifactStore::Name& which) {
     return toHex(sha256(which.tenant)).substr(0, 16) + "/" + which.workspace;
 }
 
-/// The directories in one; none if it cannot be read. What else lies there is nobody's copy.
+/// The directories in one; none if it cannot be read. Other entries are not our copies.
 std::vector<std::string> foldersIn(const std::string& path) {
     std::vector<std::string> names;
     std::error_code failure;

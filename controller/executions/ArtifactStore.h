@@ -40,7 +40,7 @@ public:
         const DiskReserve* reserve = nullptr;  ///< nothing is kept while the disk has no more
     };
 
-    /// Whose copy it is. `name` is `<execution>-<number>`.
+    /// The owner of a copy. `name` is `<execution>-<number>`.
     struct Name {
         std::string tenant;
         std::string workspace;
@@ -54,7 +54,7 @@ public:
         Copy(const Copy&) = delete;
         Copy& operator=(const Copy&) = delete;
         ~Copy();
-        /// False with errno. At most the bytes that begin() was told.
+        /// False with errno. Takes at most the number of bytes given to begin().
         bool add(std::string_view bytes);
         /// Seen from now on, whole. Throws std::system_error.
         void finish();
@@ -71,8 +71,8 @@ public:
         bool finished_ = false;
     };
 
-    /// `directory` is made if it is not there; what is in it counts. Copies that were not finished,
-    /// and those of executions whose record never came to be, are removed: nobody has a link.
+    /// `directory` is made if it is absent; existing copies are counted. Unfinished copies, and
+    /// those of executions without a record, are removed: no link names them.
     ArtifactStore(std::string directory, WorkspaceTable& table, Journal& journal, metrics::Log& log,
                   const Clock& clock, Limits limits);
     ArtifactStore(std::string directory, WorkspaceTable& table, Journal& journal, metrics::Log& log,

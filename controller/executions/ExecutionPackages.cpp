@@ -14,7 +14,7 @@ constexpr std::size_t kMostName = 300;
 constexpr std::size_t kMostText = 2'000;
 constexpr std::size_t kMostSaid = 8'000;
 
-/// Whose packages they are: the language's, else as they are named.
+/// The package manager: the language's, else chosen by the names' form.
 std::string managerOf(const std::string& language) {
     if (language == "python") return "pip";
     return language == "node" ? "npm" : "auto";
@@ -57,7 +57,7 @@ bool wantsPackages(const ExecutionRequest& request) {
 }
 
 void checkPackages(const ExecutionRequest& request, const std::string& language) {
-    Error wrong(ErrorCode::InvalidArgument, "not every package is named rightly");
+    Error wrong(ErrorCode::InvalidArgument, "some packages are not named correctly");
     for (std::size_t i = 0; i < request.packages.size(); ++i) {
         if (const auto why = wrongSpec(request.packages[i], managerOf(language))) {
             wrong.field("/packages/" + std::to_string(i), *why);
@@ -65,7 +65,7 @@ void checkPackages(const ExecutionRequest& request, const std::string& language)
     }
     if (!wrong.fields().empty()) throw wrong;
     if (request.auto_packages && (!request.code || (!language.empty() && language != "python"))) {
-        throw Error(ErrorCode::InvalidArgument, "only what Python code imports is found out")
+        throw Error(ErrorCode::InvalidArgument, "only imports of Python code can be detected")
             .field("/autoPackages", "goes with `code` in Python")
             .hint("name what is needed in `packages`");
     }
@@ -87,7 +87,7 @@ RunPackages readPackages(const agent::Prepared& prepared) {
     const std::optional<Json> told = packagesOutcome(prepared.output);
     if (!told) {
         packages.error = lastLineOf(prepared.errors);
-        if (packages.error.empty()) packages.error = "it ended without telling how it went";
+        if (packages.error.empty()) packages.error = "it ended without an outcome";
         return packages;
     }
     packages.installed = textsIn(*told, "packages", "version");
@@ -101,9 +101,9 @@ std::optional<Json> packageError(const RunPackages& packages, ExecutionStatus st
     if (packages.done) return std::nullopt;
     std::string message = packages.error;
     if (status == ExecutionStatus::Timeout)
-        message = "the time was over while packages were being installed";
+        message = "the time limit ended it while packages were being installed";
     if (status == ExecutionStatus::Oom)
-        message = "the memory was used up while packages were being installed";
+        message = "it ran out of memory while packages were being installed";
     if (status == ExecutionStatus::Killed)
         message = "it was killed while packages were being installed";
     const std::string end = "PackageError: " + message;

@@ -9,12 +9,12 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kForgetLater = std::chrono::seconds(5);
-/// What follows an execution's end shares the processor with its answer if it comes at once.
+/// Follow-up work waits this long, or it would share the processor with the answer.
 constexpr auto kBehindAnswer = std::chrono::milliseconds(2);
 /// The agent keeps what is small a while longer.
 constexpr auto kForgetSmall = std::chrono::milliseconds(250);
 constexpr std::size_t kSmallOutput = 16U << 10U;
-/// A one shot that a crash left ends so long after the start, unless its execution goes on.
+/// A one shot left by a crash ends this long after the start, unless its execution continues.
 constexpr auto kRetryOfOneShot = std::chrono::seconds(2);
 constexpr auto kOverdueEvery = std::chrono::seconds(5);
 constexpr auto kOverdueAnswer = std::chrono::seconds(1);
@@ -199,7 +199,7 @@ ReconcileResult ExecutionSettler::endOverdue() {
     std::set<std::string> seen;
     for (const std::shared_ptr<LiveExecution>& execution : overdue) {
         const std::shared_ptr<Workspace> workspace = execution->workspace();
-        // Who does not answer ends nothing either, and may be behind with it when it answers again.
+        // A silent agent ends nothing here, and may have a backlog when it answers again.
         if (workspace->silentSince() || now - workspace->answeredAt() < kCatchUp) continue;
         const pool::SandboxId& sandbox = workspace->facts().sandbox;
         try {

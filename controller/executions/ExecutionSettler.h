@@ -14,7 +14,7 @@
 
 namespace hearth::controller {
 
-/// What follows the end of an execution: its record, the agent that may forget it, the one shot
+/// The work after the end of an execution: its record, the agent that may forget it, the one shot
 /// that may go; and executions that do not end when they should. Thread-safe.
 class ExecutionSettler {
 public:
@@ -32,10 +32,10 @@ public:
     /// shot's sandbox may go.
     ReconcileResult settle(const std::string& id);
     /// Work of kind "oom": asks the runtime whether the kernel killed an execution for memory,
-    /// which the thread that read its end must not wait for; then the end is told.
+    /// which the thread that read its end must not wait for; then the end is reported.
     ReconcileResult lookForOom(const std::string& id);
-    /// Work of kind "overdue": condemns sandboxes whose agent answers and let a deadline pass;
-    /// keeps one shots whose results wait for the disk from being idle.
+    /// Work of kind "overdue": condemns sandboxes whose agent answers but let a deadline pass;
+    /// keeps one shots alive while their results wait for the disk.
     ReconcileResult endOverdue();
     /// Work of kind "forget", named `<workspace>/<execution>`.
     ReconcileResult forget(const std::string& name);
@@ -45,7 +45,7 @@ private:
     /// Whether the kernel has killed for memory since this was last asked; false if the runtime
     /// cannot tell.
     bool sawOom(Workspace& workspace);
-    /// A one shot whose result waits for the disk does not end for idleness before that.
+    /// A one shot does not end as idle while its result waits for the disk.
     void hold(Workspace& workspace, TimePoint now);
     void recorded(const std::string& id, const std::shared_ptr<Workspace>& workspace, bool durable,
                   std::size_t kept_bytes);

@@ -141,7 +141,7 @@ std::shared_ptr<LiveExecution> ExecutionStarter::launch(const std::shared_ptr<Wo
     }
     crashPoint("exec.after_send");
     execution->handle(handle);
-    // Its next connection does not go on with it: what did not get there by this one is lost.
+    // Input cannot be resumed on a later connection: bytes that this one did not deliver are lost.
     if (request.stdin_bytes) handle->giveStdin(*request.stdin_bytes);
     return execution;
 }
@@ -182,7 +182,7 @@ void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
     collectAtEnd(*execution, known.started_at);
     try {
         execution->handle(workspace->agent()->attach(known.id, 0, execution, kAdoptedOutputLimit));
-    } catch (const agent::AgentLost& e) {  // since it told what it runs
+    } catch (const agent::AgentLost& e) {  // since it reported its executions
         endings_.unanswered(workspace->facts().sandbox, e);
         execution->lost(std::nullopt);
     }

@@ -39,7 +39,7 @@ private:
                                         const std::shared_ptr<Workspace>& workspace);
     /// The context that the request names, with what it may not say about it.
     ContextFacts contextOf(const Workspace& workspace, const ExecutionRequest& request);
-    /// The agent has not heard of it: it does not run, and nothing of it stays.
+    /// The agent does not know it: it does not run, and its traces are removed.
     void takeBack(LiveExecution& execution);
     void collectAtEnd(LiveExecution& execution, TimePoint since);
 

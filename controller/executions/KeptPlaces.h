@@ -11,9 +11,9 @@
 
 namespace hearth::controller {
 
-/// Bytes kept in each place, `owner/workspace`, with the sums of each owner and of all, and the
-/// places whose workspace has ended in order of that. No call costs more with the number of places.
-/// Not thread-safe.
+/// Bytes kept in each place, `owner/workspace`, with sums per owner and in all, and the places
+/// whose workspace has ended, in that order. No call gets slower with the number of places. Not
+/// thread-safe.
 class KeptPlaces {
 public:
     void put(const std::string& place, std::uint64_t bytes);
@@ -29,11 +29,11 @@ public:
 
     /// Its workspace ended then. Not `final`: the time may turn out to be another.
     void ended(const std::string& place, std::int64_t unix_ms, bool final);
-    /// Places whose end is not final, in order, at most so many behind `after`.
+    /// Places whose end is not final, in order, at most this many after `after`.
     std::vector<std::string> open(const std::string& after, std::size_t most) const;
     /// Those of one owner.
     std::vector<std::string> openOf(const std::string& owner) const;
-    /// Places whose workspace ended at `unix_ms` or before, the longest ended first.
+    /// Places whose workspace ended at `unix_ms` or before, the oldest end first.
     std::vector<std::string> endedBy(std::int64_t unix_ms, std::size_t most) const;
     /// The place with anything in it that makes room for `owner`: its own that ended first, else
     /// unless `own_only` that of the owner who keeps most, and more than it.

@@ -12,9 +12,9 @@ namespace {
 
 /// Each result stands behind its length on the wire.
 constexpr std::uint64_t kResultLength = 4;
-/// How often a wait looks for the connection that its execution goes on with.
+/// How often a waiting thread looks for the execution's next connection.
 constexpr auto kRejoinLook = std::chrono::milliseconds(50);
-/// What a shell ends with after a child that was killed.
+/// A shell's exit status after a child that was killed.
 constexpr int kShellKilled = 128 + SIGKILL;
 /// A process with a smaller part of its sandbox's memory is hardly the one that is killed for it.
 constexpr std::uint64_t kMuchMemory = 4;
@@ -27,7 +27,7 @@ std::string signalName(int number) {
     return name == nullptr ? std::to_string(number) : name;
 }
 
-/// What the language's runner left: untrusted, so only three short texts are taken over.
+/// The report of the language's runner: untrusted, so only three short texts are taken over.
 std::optional<Json> readReport(const std::string& text) {
     if (text.empty()) return std::nullopt;
     try {
@@ -215,7 +215,7 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
             workspace_->agent()->drive(
                 over, std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()));
         } catch (const agent::AgentLost&) {
-            // It goes on with the next connection, or giveUp() will be called.
+            // It continues on the next connection, or giveUp() will be called.
             std::unique_lock lock(mutex_);
             concluded_.wait_until(lock, std::min(until, Steady::now() + kRejoinLook),
                                   [this] { return finished_ || concluding_; });

@@ -15,12 +15,12 @@ namespace hearth::controller {
 
 class ArtifactStore;
 
-/// An execution that this server started or found again after a restart: what the agent says about
-/// it, kept for everyone who looks. It survives its connection: what it was told last says where
-/// the next one goes on. Thread-safe.
+/// An execution that this server started or found again after a restart: the agent's reports about
+/// it, kept for all readers. It survives its connection: the last report says where the next one
+/// resumes. Thread-safe.
 class LiveExecution final : public Execution, public agent::ExecSink, public Detached {
 public:
-    /// What does not change.
+    /// The facts that do not change.
     struct Facts {
         std::string id;
         std::string fingerprint;
@@ -32,7 +32,8 @@ public:
         bool had_ended = false;  ///< found again after a restart, it had its context no more
         std::uint64_t output_limit = 1U << 20U;
         std::uint64_t stdin_bytes = 0;  ///< that it was given
-        /// Patterns of its artifacts; empty: none, or, after a restart, those that the agent tells.
+        /// Patterns of its artifacts; empty: none, or, after a restart, those that the agent
+        /// reports.
         std::vector<std::string> collect;
         std::optional<ClaimLedger> claim;
         TimePoint requested{};
@@ -46,13 +47,13 @@ public:
 
     /// Before the work is sent.
     void onEnded(Ended ended) { ended_ = std::move(ended); }
-    /// Before the work is sent. Called like `ended`, in its place, when artifacts are wanted: the
-    /// end is told when collected() brings them.
+    /// Call before the work is sent. Called in place of `ended` if artifacts are wanted:
+    /// collected() then reports the end.
     void onCollect(Ended collect) { collect_ = std::move(collect); }
     void collected(CollectedArtifacts artifacts);
-    /// Before the work is sent. Asked before the end is told, on the thread that read it: true if
-    /// the runtime has to be asked about memory first. It is asked by another thread, as it may
-    /// answer late, and looked() is called after that.
+    /// Call before the work is sent. Asked before the end is reported, on the thread that read it:
+    /// true if the runtime has to be asked about memory first. Another thread asks, as that may
+    /// take long, and then calls looked().
     using MustLook = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
     void onLook(MustLook look) { look_ = std::move(look); }
     void looked();
@@ -60,7 +61,7 @@ public:
     /// room for it, and it is dropped.
     using CountResult = std::function<std::shared_ptr<void>(std::uint64_t bytes)>;
     void onResult(CountResult count) { count_result_ = std::move(count); }
-    /// What the agent is to tell a later server about it.
+    /// The facts that the agent keeps for a later server.
     Json note() const;
     /// Of its artifacts.
     std::vector<std::string> patterns() const;
@@ -69,10 +70,10 @@ public:
     std::shared_ptr<agent::ExecHandle> handle() const;
     const Facts& facts() const { return facts_; }
     const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
-    /// The kernel counts those that it kills for memory and names none, so the count is looked at
-    /// when a process of this execution may be one: it was killed itself, says that its child was,
-    /// or has used a good part of `memory_bytes`; or its agent was lost, perhaps to that. What is
-    /// not looked at would be taken for the next one's that is killed.
+    /// The kernel counts its memory kills and names no process, so the count is read when one of
+    /// this execution's may be among them: it was killed itself, reports a killed child, or has
+    /// used a large part of `memory_bytes`; or its agent was lost, perhaps to that. A kill that is
+    /// not read would be blamed on the next killed execution.
     bool mayHaveMetOom(std::uint64_t memory_bytes) const;
     /// Since the last look the kernel killed for memory: its end if it was killed, or lost with its
     /// agent, else its children's. Before looked().
@@ -83,8 +84,8 @@ public:
     bool hasEnded() const;
     /// The workspace has ended under it.
     void endLost();
-    /// Its output and results are in the journal now, and read from there by `stored`: whoever
-    /// still looks at this costs no memory for them. Not while it runs.
+    /// Its output and results are in the journal now, and `stored` reads them from there: open
+    /// references cost no more memory for them. Not while it runs.
     void keptBy(std::shared_ptr<Execution> stored);
     /// The context it runs in; empty for none.
     std::string context() const;
@@ -106,7 +107,7 @@ public:
     void output(int channel, std::uint64_t offset, std::string_view bytes) override;
     void result(std::string_view json) override;
     void exited(const agent::ExecResult& result) override;
-    /// Without an error its connection has ended, and it may go on: it waits for the next one.
+    /// Without an error its connection has ended, and it waits for the next one.
     void lost(const std::optional<agent::AgentError>& error) override;
     void rejoin(const std::shared_ptr<agent::AgentClient>& agent) override;
     void giveUp(bool lost) override;
@@ -116,7 +117,7 @@ public:
 
 private:
     void finish(ExecutionStatus status);
-    /// Its artifacts are known: the end is told, now or after a look.
+    /// Its artifacts are known: reports the end, now or after a look.
     void conclude();
     void tellEnd();
     WallTime wallOf(TimePoint at) const;

@@ -12,9 +12,9 @@
 
 namespace hearth::controller {
 
-/// The executions in memory: those that run, and those whose records are not on disk yet. What
-/// those of one tenant were given, and may keep of output and results, is the server's memory:
-/// there is a most of it. Thread-safe.
+/// The executions in memory: running ones, and ended ones whose records are not on disk yet. Their
+/// input, output and results use the server's memory, so each tenant's share is limited.
+/// Thread-safe.
 class LiveExecutions {
 public:
     static constexpr std::uint64_t kMostOfTenant = 512U << 20U;

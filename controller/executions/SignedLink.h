@@ -8,8 +8,8 @@
 
 namespace hearth::controller {
 
-/// What a signed link opens: one file of one workspace, or one collected artifact, until a time.
-/// Whoever has the link needs no token.
+/// The target of a signed link: one file of one workspace, or one collected artifact, until a time.
+/// Its holder needs no token.
 struct SignedLink {
     std::string tenant;
     std::string workspace;
@@ -23,8 +23,8 @@ struct SignedLink {
 std::string linkName(std::string_view path);
 /// The link as "/v1/links/TOKEN/NAME"; NAME is linkName() of its path.
 std::string linkPath(std::string_view secret_key, const SignedLink& link);
-/// What the token says. Throws Error(Forbidden) if this server did not sign it, Error(Gone) if its
-/// time is over.
+/// The content of the token. Throws Error(Forbidden) if this server did not sign it, Error(Gone) if
+/// it has expired.
 SignedLink readLink(std::string_view secret_key, std::string_view token, WallTime now);
 
 }  // namespace hearth::controller

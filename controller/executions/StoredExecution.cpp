@@ -46,7 +46,7 @@ struct Entry {
     std::uint64_t end() const { return offset + bytes.size(); }
 };
 
-/// The entry that begins at `at`, which moves behind it; nullopt where there is no whole one.
+/// The entry that begins at `at`, which moves past it; nullopt if it is not whole.
 std::optional<Entry> unpack(std::string_view packed, std::size_t& at) {
     if (packed.size() - at < kEntryHead) return std::nullopt;
     const auto* head = reinterpret_cast<const unsigned char*>(packed.data()) + at;
@@ -57,7 +57,7 @@ std::optional<Entry> unpack(std::string_view packed, std::size_t& at) {
     return entry;
 }
 
-/// What of an entry lies at or behind `offset`.
+/// The part of an entry at or after `offset`.
 OutputChunk part(const Entry& entry, std::uint64_t offset, std::size_t most) {
     const std::uint64_t from = std::max(offset, entry.offset);
     return {from, entry.channel,
@@ -90,7 +90,7 @@ protected:
     ExecutionView view_;  ///< without output and results; does not change once it is made
 };
 
-/// One whose output stands in its record, or was not kept.
+/// One whose output is in its record, or was not kept.
 class SmallExecution final : public Ended {
 public:
     SmallExecution(ExecutionView view, const std::string& packed)
@@ -145,7 +145,7 @@ public:
         if (load(journal_.outputAt(view_.id, offset))) {
             if (std::optional<OutputChunk> found = inPiece(offset, most)) return found;
         }
-        // Where there is a gap, what comes behind it.
+        // At a gap, the piece after it.
         if (!load(journal_.outputBehind(view_.id, offset))) return std::nullopt;
         return inPiece(offset, most);
     }

@@ -70,7 +70,7 @@ public:
         const std::lock_guard lock(mutex_);
         return status_.has_value();
     }
-    /// The last line, where the program has told its outcome; Error where it has not.
+    /// The last line, where the program reports its outcome; Error if it has not.
     Json outcome() const {
         const std::lock_guard lock(mutex_);
         if (status_ == agent::ExecutionStatus::Timeout) {

@@ -18,11 +18,11 @@
 
 namespace hearth::controller {
 
-/// What is to be installed in a layer.
+/// The packages to install in a layer.
 struct LayerOrder {
     std::string image;
     std::string image_digest;
-    std::string pool;  ///< for whom; the way out is counted as its
+    std::string pool;  ///< the pool that the egress is counted for
     std::vector<std::string> specs;
     std::string
         lock;  ///< of an earlier time: installed as it is, nothing is resolved; may be empty
@@ -39,13 +39,13 @@ class LayerBuilder {
 public:
     virtual ~LayerBuilder() = default;
     virtual BuiltLayer build(const LayerOrder& order) = 0;
-    /// What is under way ends soon, and nothing begins any more.
+    /// Ends running builds soon and lets no other begin.
     virtual void stop() {}
 };
 
-/// Does it in a sandbox of the image that is made for it and that nobody can claim, whose only way
-/// out is the mirror; wheels only, so nothing of them runs in it. Its agent ends it if the server
-/// does not; Recovery sweeps it. One build at a time; owns() and stop() from any thread.
+/// Installs in a sandbox of the image that nobody can claim and whose only way out is the mirror;
+/// wheels only, so nothing of them runs in it. Its agent ends it if the server does not; Recovery
+/// sweeps it. One build at a time; owns() and stop() from any thread.
 class SandboxLayerBuilder final : public LayerBuilder {
 public:
     /// Files are kept in `directory` without a name while they are needed.

@@ -136,7 +136,7 @@ ReconcileResult Layers::make(const std::string& key) {
         if (stopped_) return ReconcileResult::settled();
         return failed(key, std::string(e.what()) + (e.hint().empty() ? "" : "; " + e.hint()));
     } catch (const std::exception& e) {
-        // Told to whom it concerns: the pools, and the log.
+        // Informs those concerned: the pools, and the log.
         history_.log.error("layer.failed", {{"image", set.image}, {"error", e.what()}});
         return failed(key, "an operator finds the reason in the server's log");
     }
@@ -185,7 +185,7 @@ ReconcileResult Layers::done(const std::string& key, LayerRecord record) {
         set.retry_at = {};
     }
     for (const PoolPtr& pool : poolsOf(key)) {
-        // What failed before failed with other packages, or without these.
+        // Earlier failures were with other packages, or without these.
         if (news || failures > 0) breaker_.forget(pool->name);
         if (news) {
             history_.events.publish({.type = "pool.packages_installed",
@@ -241,7 +241,7 @@ ReconcileResult Layers::collect() {
     return ReconcileResult::after(kCollectEvery);
 }
 
-/// Whose lock somebody has removed is resolved anew; whose layer has gone is made again.
+/// Re-resolves sets whose lock was deleted, and rebuilds missing layers.
 void Layers::refresh(const std::vector<std::string>& there) {
     std::map<std::string, LayerRecord> made;
     {
@@ -291,7 +291,7 @@ std::set<std::string> Layers::needed(const std::vector<LayerRecord>& records) {
 void Layers::removeUnused(const std::vector<std::string>& there) {
     const std::vector<LayerRecord> records = locks_.all();
     const std::set<std::string> used = needed(records);
-    // From here on none of these is given to a sandbox; what was given to one before is found.
+    // From here on no sandbox gets one of these; sandboxes that got one before are found below.
     std::set<std::string> leaving;
     {
         const std::lock_guard lock(mutex_);

@@ -19,12 +19,12 @@
 
 namespace hearth::controller {
 
-/// What pools have installed (`prewarm.packages`): each set is resolved once, installed once into a
-/// layer by the digest of what it came to, and mounted by all sandboxes of all pools that ask for
-/// it. Whoever needs a layer asks want(), which never blocks; it is made by the work queue, one at
-/// a time, and the pools are looked at again. A set is known by its lock for as long as a pool
-/// wants it, so a restart neither resolves nor downloads; where its lock is removed it is resolved
-/// anew, and what serves goes on until that is done. Thread-safe.
+/// The packages that pools install (`prewarm.packages`): each set is resolved once, installed once
+/// into a layer named by the digest of the result, and mounted by all sandboxes of all pools that
+/// ask for it. want() asks for a layer and never blocks; the work queue makes one layer at a time,
+/// and pools are reconciled again. A set keeps its lock as long as a pool wants it, so a restart
+/// neither resolves nor downloads; if its lock is deleted it is resolved again, and the old layer
+/// serves until that is done. Thread-safe.
 class Layers {
 public:
     Layers(pool::ContainerRuntime& runtime, LayerBuilder& builder, LayerLocks locks,
@@ -58,15 +58,15 @@ public:
         Layers* layers_ = nullptr;
         std::string digest_;
     };
-    /// For a sandbox that is to be made of this image, from before its create until after; empty
-    /// where the pool asks for no packages. nullopt where there is no layer for the image: it has
-    /// been replaced under its name, and the layer is made for the new one.
+    /// For a sandbox to be made of this image, from before its create until after; empty if the
+    /// pool asks for no packages. nullopt if there is no layer for the image: it was replaced under
+    /// its name, and a layer is made for the new one.
     std::optional<Pin> pin(const PoolSpec& spec, const std::string& image_digest);
 
     /// The work on keys ("layer", …) and ("layers", "all").
     ReconcileResult make(const std::string& key);
     ReconcileResult collect();
-    /// What is being made ends soon: the server stops.
+    /// Ends running builds soon: the server stops.
     void stop() {
         stopped_ = true;
         builder_.stop();
@@ -88,7 +88,7 @@ private:
 
     static std::string keyOf(const std::string& image, const std::vector<std::string>& specs);
     std::vector<PoolPtr> poolsOf(const std::string& key) const;
-    /// A record whose layer is there: from before, or made now.
+    /// A record whose layer exists: from before, or made now.
     LayerRecord bring(const Set& set, const std::string& pool);
     ReconcileResult done(const std::string& key, LayerRecord record);
     ReconcileResult failed(const std::string& key, const std::string& why);

@@ -53,7 +53,7 @@ LockedPackage packageOf(std::string_view line) {
     return {name, std::string(version)};
 }
 
-/// What follows `begin` in a line that begins so.
+/// The rest of a line that begins with `begin`.
 std::optional<std::string> after(std::string_view line, std::string_view begin) {
     if (!line.starts_with(begin)) return std::nullopt;
     return std::string(line.substr(begin.size()));

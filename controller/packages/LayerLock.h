@@ -7,7 +7,7 @@
 
 namespace hearth::controller {
 
-/// The label of a sandbox that tells the digest of its layer.
+/// The label of a sandbox that names its layer's digest.
 inline constexpr const char* kLayerLabel = "layer";
 
 /// How the names of files end that are not kept, should a crash leave them beside the locks.
@@ -27,20 +27,20 @@ struct LayerLock {
     std::vector<LockedPackage> packages;
 };
 
-/// Reads what a sandbox tells as a lock: nothing but such lines, each with at least one hash, each
-/// name once, at most 2,000. Throws Error(InvalidArgument).
+/// Reads a sandbox's lock: only such lines, each with at least one hash, each name once, at most
+/// 2,000. Throws Error(InvalidArgument).
 LayerLock parseLayerLock(std::string_view text);
 
 /// Names the layer that a lock makes with an image: "sha256:…".
 std::string layerDigest(std::string_view image_digest, const LayerLock& lock);
 
-/// What was asked for: whoever asks for the same packages in another order asks for the same.
+/// The requested packages, sorted: their order does not matter.
 std::vector<std::string> sortedSpecs(std::vector<std::string> specs);
 
 /// A set that was resolved once.
 struct LayerRecord {
     std::string image;         ///< as pools call it
-    std::string image_digest;  ///< for whose Python and platform
+    std::string image_digest;  ///< the image whose Python and platform it fits
     std::vector<std::string> specs;
     std::string layer;  ///< digest
     LayerLock lock;

@@ -27,9 +27,9 @@ public:
         bool full = false;                   ///< it failed because a disk is full
         std::optional<std::string> prewarm;  ///< what was missing at the last one; "": nothing
         double start_seconds = 0.1;          ///< moving average of successful starts
-        bool no_layer = false;               ///< its packages cannot be had: nothing can be made
-        std::string layer;                   ///< why
-        std::string no_room;                 ///< why its next sandbox has no room on the disk
+        bool no_layer = false;  ///< its packages cannot be installed: nothing can be made
+        std::string layer;      ///< why
+        std::string no_room;    ///< why its next sandbox has no room on the disk
         bool degraded() const { return failures >= 3 || no_layer || !no_room.empty(); }
         /// It is degraded for want of disk, and only for that.
         bool diskFull() const { return degraded() && !no_layer && (!no_room.empty() || full); }

@@ -29,7 +29,7 @@ struct LaneRules {
 
 const LaneRules& rulesOf(Lane lane);
 
-/// What a key is about.
+/// The kind of object that a key names.
 enum class WorkKind : std::uint8_t {
     Execution,       ///< its record, once it has ended
     OneShot,         ///< the end of a one shot's workspace
@@ -45,7 +45,7 @@ enum class WorkKind : std::uint8_t {
     Images,          ///< images that nobody needs any more
     Layer,           ///< a layer that a pool asks for
     Layers,          ///< layers that no pool asks for any more
-    Artifacts,       ///< kept files whose time is over
+    Artifacts,       ///< kept files that have expired
     Sweep,           ///< what a crash has left
     Forget,          ///< an execution that its agent may forget
     Oom,             ///< whether the kernel has killed for memory

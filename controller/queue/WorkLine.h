@@ -12,7 +12,7 @@
 namespace hearth::controller {
 
 /// The keys that wait in one lane: first come, first served within a group, the groups in turn. A
-/// group with many keys delays another's only by one key at a time. Not thread-safe.
+/// group with many keys delays another group by only one key at a time. Not thread-safe.
 template <typename Key>
 class WorkLine {
 public:
@@ -24,7 +24,7 @@ public:
         mine.keys.push_back(key);
         ++size_;
     }
-    /// The next key whose group may have a worker now; its group then has one more at work.
+    /// The next key whose group may have a worker now; counts one more at work for its group.
     std::optional<Key> pop() {
         const unsigned free = rules_.workers > busy_ ? rules_.workers - busy_ : 0;
         for (auto at = turn_.begin(); at != turn_.end(); ++at) {

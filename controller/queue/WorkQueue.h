@@ -54,8 +54,7 @@ public:
     /// The failures of this key are over.
     void settled(const WorkKey& key);
 
-    /// Blocks for the lane's next key; nullopt when stopped. What was delayed comes when
-    /// keepTime() runs.
+    /// Blocks for the lane's next key; nullopt when stopped. keepTime() adds delayed keys.
     std::optional<WorkKey> take(Lane lane, const std::stop_token& stop);
     /// Makes delayed keys ready when their time has come; one thread runs it until stopped. A
     /// thread of its own, so that addAfter() wakes nobody: claims call it before they answer.
@@ -82,7 +81,7 @@ private:
         std::string group;
     };
 
-    /// Keys that each lane has got: so many of its workers are woken, outside the lock.
+    /// The number of keys added to each lane: that many of its workers are woken, outside the lock.
     using Wakes = std::array<unsigned, kLanes>;
 
     static Subject subjectOf(const WorkKey& key);

@@ -34,7 +34,7 @@ public:
     Epoch& epoch() { return epoch_; }
 
 private:
-    /// Not the exception itself: its text is shared by all copies, and they go on other threads.
+    /// Not the exception itself: copies share its text, and they go to other threads.
     struct Heard {
         std::string why;
         agent::Loss loss;

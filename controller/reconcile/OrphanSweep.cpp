@@ -14,7 +14,7 @@ constexpr unsigned kDoublings = 6;
 }  // namespace
 
 ReconcileResult OrphanSweep::sweep() {
-    // In this order: who is marked later has been made later, and is not in the list.
+    // Marks first: a sandbox made in between is then not in the list of marks.
     const std::vector<pool::SandboxId> marked = fleet_.marks.all();
     std::vector<pool::SandboxId> keep;
     for (const pool::Member& member : fleet_.warm.all()) keep.push_back(member.id);

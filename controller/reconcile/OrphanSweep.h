@@ -11,8 +11,8 @@
 
 namespace hearth::controller {
 
-/// Removes what is there and nobody knows, after the start and again and again, and reports what
-/// resists. A mark goes only when nothing of its sandbox is left. Thread-safe.
+/// Removes leftovers that no record knows, after the start and periodically, and reports those that
+/// resist. A mark is removed only when nothing of its sandbox is left. Thread-safe.
 class OrphanSweep {
 public:
     OrphanSweep(const pool::Fleet& fleet, WorkQueue& work, const History& history)
@@ -21,7 +21,8 @@ public:
     /// Work of kind "sweep": all that belongs to no member, also what has no name any more. Comes
     /// back, ever later, while something resists.
     ReconcileResult sweep();
-    /// Work of kind "orphans": sandboxes that nobody knows; of a create that failed half-way, say.
+    /// Work of kind "orphans": sandboxes without a record, for example of a create that failed
+    /// half-way.
     ReconcileResult orphans();
     /// Runs work on one sandbox, and keeps in mind whether its end failed.
     ReconcileResult watch(const pool::SandboxId& id,

@@ -12,7 +12,7 @@ void drop(PoolStatus& status, ConditionType type) {
     std::erase_if(status.conditions, [type](const Condition& c) { return c.type == type; });
 }
 
-/// The message of a condition that does not hold; "" where it holds or is not there.
+/// The message of a condition that does not hold; "" if it holds or is absent.
 std::string lacking(const PoolStatus& status, ConditionType type) {
     for (const Condition& each : status.conditions) {
         if (each.type == type && !each.status) return each.message;
@@ -54,7 +54,7 @@ void PoolDependencies::tellMirrors(const PoolSpec& spec, PoolStatus& status) con
             append(missing, notMirrored(kind));
         }
     }
-    // One of them is what most pools need; that the others are not there is told all the same.
+    // Most pools need only one of them, so one is enough; the message still names the others.
     setCondition(status, clock_, ConditionType::Mirrored, !mirrored.empty(),
                  mirrored.empty() ? "NoIndex" : "Mirrored", std::move(missing));
 }

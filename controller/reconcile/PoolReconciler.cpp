@@ -59,13 +59,13 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     supply_.breaker.layer(name, no_layer ? "its packages cannot be installed: " + layer.why : "");
     if (no_layer) supply_.claims.tellHopeless(name);
     if (!layer.good()) {
-        // Nothing can be made yet; what there is goes on serving, and is replaced after that.
+        // Nothing can be made yet; existing sandboxes serve and are replaced afterwards.
         publish(*pool, desired(pool->spec));
         return ReconcileResult::after(kRecheck);
     }
     const std::string wanted = templateHash(pool->spec, layer.digest);
     const pool::WarmStock stock = supply_.warm.stock(name, wanted);
-    // Who waits needs a sandbox each, over and above the floor.
+    // Each waiting claim needs a sandbox, in addition to the floor.
     const std::size_t floor = desired(pool->spec);
     const std::size_t target = std::min<std::size_t>(floor + supply_.claims.waiting(name),
                                                      std::max<std::size_t>(pool->spec.warm_max, 1));
@@ -82,7 +82,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
             std::unique_lock<std::mutex> together;
             if (!pool->on_demand.empty()) together = std::unique_lock(on_demand_mutex_);
             const std::size_t room = roomFor(*pool);
-            // Who makes room for it does not know who waits.
+            // Freed room causes no event for waiting claims, so look again.
             if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
             // A pool that has just failed is tried with one sandbox, not with all.
             const std::size_t trust = breaker.failures > 0 ? 1 : target;
@@ -227,7 +227,7 @@ void PoolReconciler::stopRefill() {
             .hint("an operator has ended its work; claims are served again after the next start")
             .unlessMended());
     for (const PoolPtr& pool : specs_.all())
-        supply_.work.add({WorkKind::Pool, pool->name});  // told in its status
+        supply_.work.add({WorkKind::Pool, pool->name});  // shown in its status
 }
 
 }  // namespace hearth::controller

@@ -43,8 +43,8 @@ private:
     /// False where the disk has no room for all of them.
     bool create(const Pool& pool, const std::string& wanted, std::size_t count);
     void publishDisk();
-    /// How many more members the pool may have. Of pools made for claims together not more than
-    /// each may have alone; with none left, those that nobody waits for make room.
+    /// How many more members the pool may have. On-demand pools together may not have more than
+    /// each alone; with none left, members that no claim waits for are given up.
     std::size_t roomFor(const Pool& pool);
     void publish(const Pool& pool, std::size_t desired);
 

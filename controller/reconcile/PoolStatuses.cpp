@@ -80,7 +80,7 @@ void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State&
                      layer.why);
     } else if (!layer.why.empty()) {
         setCondition(status, history_.clock, ConditionType::Prewarmed, true, "Complete",
-                     "its packages could not be resolved anew: " + layer.why);
+                     "its packages could not be resolved again: " + layer.why);
     } else if (Warmup::wanted(pool.spec) && breaker.prewarm) {
         const bool whole = breaker.prewarm->empty();
         setCondition(status, history_.clock, ConditionType::Prewarmed, whole,
@@ -110,7 +110,7 @@ PoolStatus PoolStatuses::first(const Pool& pool) const {
     return known;
 }
 
-/// What can be counted is told as it is now; the reconciler comes a little later.
+/// Counts are shown as they are now; the reconciler follows a little later.
 void PoolStatuses::count(const std::string& name, PoolStatus& status) const {
     const pool::PoolCounts counts = supply_.warm.counts(name);
     const auto small = [](std::size_t n) { return static_cast<std::uint32_t>(n); };

@@ -13,8 +13,8 @@
 
 namespace hearth::controller {
 
-/// What was last seen of each pool: its status and conditions, and the same as events and metrics.
-/// Thread-safe.
+/// The last observation of each pool: its status and conditions, and the same as events and
+/// metrics. Thread-safe.
 class PoolStatuses {
 public:
     PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
@@ -30,7 +30,7 @@ public:
 
 private:
     void count(const std::string& name, PoolStatus& status) const;
-    /// What there is to say about its prewarm, if it has any.
+    /// The condition of its prewarm, if it has any.
     void publishPrewarm(const Pool& pool, const CircuitBreaker::State& breaker, PoolStatus& status);
 
     const Supply supply_;

@@ -9,10 +9,9 @@
 
 namespace hearth::controller {
 
-/// Brings one sandbox to where its member's phase says it should be: starts what is Creating, ends
-/// what is Draining, Failed or unknown, and looks after what the runtime has news of. The queue
-/// never runs one sandbox twice at once, also not in two lanes, so its create and its destroy
-/// cannot meet.
+/// Brings one sandbox to its member's phase: starts members that are Creating, ends those Draining,
+/// Failed or unknown, and follows the runtime's news. The queue never runs one sandbox twice at
+/// once, also not in two lanes, so its create and its destroy cannot meet.
 class SandboxReconciler {
 public:
     SandboxReconciler(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
@@ -27,7 +26,7 @@ public:
     ReconcileResult weigh(const pool::SandboxId& id);
 
 private:
-    /// What the runtime's news are about: a sandbox that should live.
+    /// Handles the runtime's news of a sandbox that should live.
     void look(const pool::SandboxId& id);
     void destroy(const pool::SandboxId& id);
 

@@ -197,7 +197,7 @@ ReconcileResult SandboxStarter::goOn(const pool::Member& member) {
                  .resource = member.pool,
                  .pool = member.pool,
                  .reason = missing.empty() ? "Complete" : "Incomplete",
-                 .message = missing.empty() ? "all that is asked for is warm" : missing});
+                 .message = missing.empty() ? "everything requested is warm" : missing});
         }
         ready(member, warming.warmup->agent(), warming.since, warming.listened);
     }

@@ -28,7 +28,7 @@ public:
 
     /// The work on keys ("create", id): the next step on its way to Ready.
     ReconcileResult create(const pool::SandboxId& id);
-    /// Forgets a warm-up under way; false if there is none.
+    /// Drops a warm-up in progress; false if there is none.
     bool giveUp(const pool::SandboxId& id);
     /// The sandbox has gone.
     void forget(const pool::SandboxId& id);
@@ -48,7 +48,7 @@ private:
     ReconcileResult goOn(const pool::Member& member);
     void ready(const pool::Member& member, const std::shared_ptr<agent::AgentClient>& agent,
                TimePoint since, TimePoint listened);
-    /// `told`: what the event says; `why` may name what only operators may see.
+    /// `told`: the text of the event; `why` may contain facts for operators only.
     void failed(const pool::Member& member, const std::string& why,
                 const std::string& told = "a sandbox could not be started", bool full = false);
 

@@ -12,9 +12,9 @@
 
 namespace hearth::controller {
 
-/// What one sandbox does between its connection and Ready, as its pool's `prewarm` says: first the
-/// interpreters, then the command. Holds no thread: tells when there is news, and goes on when it
-/// is asked to. Thread-safe.
+/// A sandbox's steps between its connection and Ready, as its pool's `prewarm` says: first the
+/// interpreters, then the command. Holds no thread: it reports news, and continues when called.
+/// Thread-safe.
 class Warmup final : public agent::ExecSink, public std::enable_shared_from_this<Warmup> {
 public:
     enum class State { Working, Done, Failed };
@@ -26,12 +26,12 @@ public:
     Warmup(const PoolSpec& spec, std::shared_ptr<agent::AgentClient> agent,
            std::function<void()> news, const Clock& clock);
 
-    /// Does what is to be done next; call first and after each news. Throws what the agent does.
+    /// Does the next step; call first and after each news. Throws the agent's errors.
     State proceed();
     /// When it must have got further; after that proceed() gives Failed.
     TimePoint due() const;
     const std::shared_ptr<agent::AgentClient>& agent() const { return agent_; }
-    /// What could not be had although the sandbox is good without it; empty for nothing.
+    /// Steps that failed although the sandbox is usable without them; empty for none.
     std::string missing() const;
     /// Why it failed, with the end of what the command printed.
     std::string failure() const;

@@ -9,8 +9,8 @@
 
 namespace hearth::controller {
 
-/// The Contexts that the protocol surfaces see. What there is stands in the workspaces
-/// (ContextSet.h), and in the journal for what has ended. Thread-safe.
+/// The Contexts that the protocol surfaces see. Live ones are in the workspaces (ContextSet.h),
+/// ended ones in the journal. Thread-safe.
 class ContextService final : public Contexts {
 public:
     ContextService(WorkspaceAccess& access, WorkspaceTable& table, const KeyedIds& ids,

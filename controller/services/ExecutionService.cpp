@@ -118,7 +118,7 @@ std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const st
         if (!past && access_.expectsOf(who.tenant)) {
             throw Error(ErrorCode::Unavailable,
                         "execution " + id +
-                            " is not known yet: a sandbox of before the server's start does not "
+                            " is not known yet: a sandbox from before the server's start does not "
                             "answer")
                 .hint("try again: it is asked again until it does")
                 .retryAfter(std::chrono::seconds(1));

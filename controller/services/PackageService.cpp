@@ -44,7 +44,7 @@ PackagesView PackageService::viewOf(const Execution& execution,
         if (view.error.empty()) {
             view.error = seen.exit_code == 127 || seen.exit_code == 126
                              ? "the image has no python3, which manages packages"
-                             : "the package manager ended without telling how it went";
+                             : "the package manager ended without an outcome";
         }
     }
     if (view.status == PackagesStatus::Failed && view.packages.empty()) {
@@ -57,7 +57,7 @@ PackagesView PackageService::viewOf(const Execution& execution,
 
 PackageService::Begun PackageService::begin(const Principal& who, const std::string& workspace,
                                             const PackagesRequest& request) {
-    Error wrong(ErrorCode::InvalidArgument, "not every package is named rightly");
+    Error wrong(ErrorCode::InvalidArgument, "some packages are not named correctly");
     for (std::size_t i = 0; i < request.install.size(); ++i) {
         if (const auto why = wrongSpec(request.install[i], request.manager)) {
             wrong.field("/install/" + std::to_string(i), *why);

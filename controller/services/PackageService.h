@@ -13,7 +13,7 @@
 
 namespace hearth::controller {
 
-/// What `POST …/packages` and the tool `packages` parse into.
+/// A parsed `POST …/packages` or call of the tool `packages`.
 struct PackagesRequest {
     std::string manager = "auto";      ///< auto, pip, npm
     std::vector<std::string> install;  ///< specifiers: "numpy==2.1", "@scope/name@^1"
@@ -34,7 +34,7 @@ inline constexpr Texts<PackageStage, 4> kPackageStages{
 struct PackageState {
     PackageStage state = PackageStage::Absent;
     std::string version;
-    std::string error;  ///< in words for whoever asked; untrusted text
+    std::string error;  ///< in words for the caller; untrusted text
 };
 
 struct PackagesView {
@@ -59,11 +59,11 @@ public:
         std::shared_ptr<Execution> execution;
         std::vector<std::string> names;
     };
-    /// Begins it and waits for nothing; `request.wait` is the caller's affair. Errors:
-    /// InvalidArgument (specifiers), those of Executions::start. That something is absent and there
-    /// is no way to an index is told by the work, which looks first.
+    /// Starts it and does not wait; `request.wait` is the caller's matter. Errors: InvalidArgument
+    /// (specifiers), those of Executions::start. A missing package without a way to an index is
+    /// reported by the work itself, which checks first.
     Begun begin(const Principal& who, const std::string& workspace, const PackagesRequest& request);
-    /// How such work came along; `names` are told as installing while it runs.
+    /// The progress of such work; `names` are reported as installing while it runs.
     static PackagesView viewOf(const Execution& execution, const std::vector<std::string>& names);
 
 private:

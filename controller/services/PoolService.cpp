@@ -42,7 +42,7 @@ PoolStatus PoolService::statusFor(const Principal& who, const std::string& name)
     for (Condition& condition : status.conditions) {
         const bool counts =
             condition.type == ConditionType::Ready || condition.type == ConditionType::Progressing;
-        if (!counts && !condition.message.empty()) condition.message = "an operator is told why";
+        if (!counts && !condition.message.empty()) condition.message = "operators see the reason";
     }
     return status;
 }

@@ -34,8 +34,8 @@ public:
     void declare(const Pool& pool);
 
 private:
-    /// A pool that a claim's image brought tells what somebody runs: a user sees it only with a
-    /// workspace in it.
+    /// An on-demand pool reveals which image somebody runs: a user sees it only with a workspace in
+    /// it.
     bool mayKnow(const Principal& who, const Pool& pool) const;
     /// Why something fails may tell of the host, and is for operators.
     PoolStatus statusFor(const Principal& who, const std::string& name) const;

@@ -140,7 +140,7 @@ WorkspaceView WorkspaceService::touch(const Principal& who, const std::string& i
 void WorkspaceService::close(const Principal& who, const std::string& id) {
     const std::shared_ptr<Workspace> workspace = table_.find(id);
     if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
-        // What was answered must outlive a crash that comes right after the end.
+        // Answered results must survive a crash right after the end.
         workspace->awaitResults(kResultsDurable);
         endings_.end(workspace, EndReason::Deleted);
         return;

@@ -31,7 +31,7 @@ void addFields(Error& error, const pool::SandboxLimits& has, const ClaimLimits& 
     if (asked.pids && *asked.pids > has.pids) error.field(kPids, what + std::to_string(has.pids));
 }
 
-/// Whole, so that what is a little above a limit is not told as that limit.
+/// Rounded up, so that a value just above a limit is not shown as that limit.
 std::string megabytes(std::uint64_t bytes) {
     return std::to_string((bytes + (1U << 20U) - 1) >> 20U) + " MiB";
 }

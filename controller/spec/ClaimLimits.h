@@ -11,7 +11,7 @@
 
 namespace hearth::controller {
 
-/// What a claim asks its workspace to be held to, at most its pool's; nothing: what the pool has.
+/// The limits that a claim asks for, at most its pool's; nothing: the pool's.
 struct ClaimLimits {
     std::optional<std::uint32_t> milli_cpu = {};
     std::optional<std::uint64_t> memory_bytes = {};
@@ -19,7 +19,7 @@ struct ClaimLimits {
 
     bool empty() const { return !milli_cpu && !memory_bytes && !pids; }
     bool within(const pool::SandboxLimits& limits) const;
-    /// `limits`, held to what was asked for and is less.
+    /// `limits`, lowered to those that were asked for.
     pool::SandboxLimits of(pool::SandboxLimits limits) const;
 };
 
@@ -27,7 +27,7 @@ struct ClaimLimits {
 Error tooSmall(const std::string& pool, const pool::SandboxLimits& has, const ClaimLimits& asked);
 /// Why none of these pools will do, which are all too small. Not empty.
 Error allTooSmall(const std::vector<PoolPtr>& pools, const ClaimLimits& asked);
-/// Why a sandbox cannot be held to a limit.
+/// Why a sandbox cannot have a limit.
 Error usesMore(const pool::LimitInUse& in_use, const ClaimLimits& asked);
 
 }  // namespace hearth::controller

@@ -9,11 +9,11 @@
 
 namespace hearth::controller {
 
-/// Which images claims may use without a declared pool, as patterns of references:
-/// "python:*" (every tag), "python:3.*-slim", "registry.example/team/*@sha256:*" (by digest only).
-/// A `*` stands for any characters but '/', and never for a registry's host. An image that is named
-/// by digest, with or without a tag, needs a pattern with a digest or one whose tag is just `*`:
-/// whoever may have only some tags could otherwise have every old one.
+/// The images that claims may use without a declared pool, as patterns of references: "python:*"
+/// (every tag), "python:3.*-slim", "registry.example/team/*@sha256:*" (by digest only). A `*`
+/// matches any characters except '/', and never part of a registry's host. An image named by
+/// digest, with or without a tag, needs a pattern with a digest or with the tag `*`: a client
+/// restricted to certain tags could otherwise use every old image.
 class ImageAllowList {
 public:
     ImageAllowList() = default;

@@ -107,8 +107,8 @@ constexpr auto kLeastSilence = std::chrono::seconds(10);
 constexpr std::size_t kMostAllowed = 256;
 constexpr std::size_t kMostCredentials = 32;
 
-/// A name in the store is what the operator imported, and a digest says which bytes; a tag is what
-/// its registry makes of it (SECURITY T34).
+/// A name in the store is what the operator imported, and a digest fixes the bytes; a tag can
+/// change its meaning in the registry (SECURITY T34).
 void checkImage(FieldReader& spec, const PoolSpec& out) {
     if (out.image.empty() || pool::image::isImageName(out.image) ||
         pool::image::isDigest(out.image)) {
@@ -320,7 +320,7 @@ Pool parsePool(const Json& document) {
     if (!isPoolName(pool.name)) {
         metadata.complain("name", kPoolNameRule);
     }
-    // What the server wrote may come back with the rest of the object.
+    // Fields that the server wrote may come back with the rest of the object.
     for (const char* written :
          {"generation", "resourceVersion", "createdAt", "deleting", "onDemand"}) {
         metadata.find(written);
@@ -344,7 +344,7 @@ Pool storedPool(const Json& document) {
         std::string why = e.what();
         Json tagged = document;
         try {
-            // What older versions let pass: a tag without the word that it may change.
+            // A case that older versions accepted: a tag without allowTags.
             tagged.at("spec").at("template")["allowTags"] = true;
             pool = parsePool(tagged);
             pool.spec.allow_tags = false;

@@ -5,7 +5,7 @@
 
 namespace hearth::controller {
 
-/// What a pool may be called, a DNS label: it stands in paths, metrics and manifests.
+/// The rule for pools' names, a DNS label: they appear in paths, metrics and manifests.
 inline constexpr const char* kPoolNameRule =
     "must be 1 to 63 lower-case letters, digits and inner hyphens";
 

@@ -17,7 +17,7 @@ namespace hearth::controller {
 
 enum class OnEmpty { Queue, Create, Fail };
 
-/// What a manifest declares (DESIGN section 9), validated, with its defaults filled in.
+/// A validated manifest (DESIGN section 9), with its defaults filled in.
 struct PoolSpec {
     // template
     std::string image;        ///< a name in the store, a reference or a digest
@@ -28,10 +28,11 @@ struct PoolSpec {
     std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
     std::vector<broker::Credential> network_credentials;  ///< what requests to there carry
     // template.prewarm: what a sandbox does before it is Ready
-    std::vector<std::string> prewarm_languages;  ///< whose interpreters are kept ready
-    std::vector<std::string> prewarm_imports;    ///< Python modules they have imported
-    std::vector<std::string> prewarm_packages;   ///< pip specifiers: installed in its layer
-    std::vector<std::string> prewarm_command;    ///< an argument vector, run once
+    std::vector<std::string>
+        prewarm_languages;                      ///< the languages whose interpreters are kept ready
+    std::vector<std::string> prewarm_imports;   ///< Python modules they have imported
+    std::vector<std::string> prewarm_packages;  ///< pip specifiers: installed in its layer
+    std::vector<std::string> prewarm_command;   ///< an argument vector, run once
     std::chrono::milliseconds prewarm_timeout = std::chrono::seconds(60);
     // warm
     std::uint32_t warm_min = 2;
@@ -54,7 +55,7 @@ struct PoolSpec {
     bool operator==(const PoolSpec&) const = default;
 };
 
-/// What the names of pools that the server makes for claims begin with; no declared one may.
+/// The prefix of the pools that the server makes for claims; no declared pool may have it.
 inline constexpr std::string_view kOnDemandPrefix = "ondemand-";
 inline bool isOnDemandName(std::string_view name) {
     return name.starts_with(kOnDemandPrefix);
@@ -75,7 +76,7 @@ struct Pool {
     /// for a declared one.
     std::string on_demand = {};
 };
-/// Who reads pools shares them: a change makes a new one.
+/// Readers of pools share them: a change makes a new object.
 using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
@@ -84,9 +85,9 @@ using PoolPtr = std::shared_ptr<const Pool>;
 /// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 
-/// What the journal holds of a pool. A manifest that parsePool() refuses becomes a pool of that
-/// name that says so in `refused`, with as much of its spec as is understood: it must be seen to be
-/// mended. Throws Error where not even the name is readable.
+/// A pool as the journal has it. A manifest that parsePool() refuses becomes a pool of that name
+/// with the reason in `refused` and as much of its spec as is understood: it must stay visible to
+/// be fixed. Throws Error if not even the name can be read.
 Pool storedPool(const Json& document);
 
 /// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxNodes = 20'000;
 
 using Lines = std::map<std::string, int>;
 
-/// What a plain scalar means (YAML 1.2 core schema; yaml-cpp would read "yes" as a boolean and
+/// The meaning of a plain scalar (YAML 1.2 core schema; yaml-cpp would read "yes" as a boolean and
 /// "010" as eight).
 Json plainScalar(const std::string& text) {
     if (text.empty() || text == "~" || text == "null") return nullptr;

@@ -98,7 +98,8 @@ Error silentError(const std::string& workspace) {
 
 Error unknownClaimError() {
     return Error(ErrorCode::IdempotencyInFlight,
-                 "a sandbox of before the server's start has not told yet which request it was for")
+                 "a sandbox from before the server's start has not reported yet which request it "
+                 "was for")
         .hint("repeat the request: it is answered once every sandbox has answered")
         .retryAfter(std::chrono::seconds(1));
 }

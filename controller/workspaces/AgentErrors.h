@@ -5,7 +5,7 @@
 
 namespace hearth::controller {
 
-/// What an agent's refusal means to a client. `path`: the file it was about, if any.
+/// An agent's refusal as an Error for a client. `path`: the file it was about, if any.
 Error clientError(const agent::AgentError& error, const std::string& path = {});
 
 /// The same, for an operation on a context; `language` is the one that was asked for, if any.

@@ -6,10 +6,10 @@
 
 namespace hearth::controller {
 
-/// What an agent is told with the bind and tells back after a restart (PROTOCOL.md, `note`).
+/// The note that an agent gets with the bind and returns after a restart (PROTOCOL.md, `note`).
 Json bindNote(const WorkspaceFacts& facts);
-/// The facts again, from an agent's own word. Throws Error(InvalidArgument) on a note that is none
-/// of ours.
+/// The facts again, from an agent's own word. Throws Error(InvalidArgument) if the note is not
+/// ours.
 WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& sandbox);
 
 }  // namespace hearth::controller

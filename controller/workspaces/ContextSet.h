@@ -10,7 +10,7 @@
 
 namespace hearth::controller {
 
-/// What of a context does not change.
+/// The facts of a context that do not change.
 struct ContextFacts {
     std::string id;
     std::string language;
@@ -36,7 +36,7 @@ public:
     /// False if it runs another execution already.
     bool begin(const std::string& id, const std::string& execution);
     void end(const std::string& id, const std::string& execution);
-    /// What it runs now is about to end by our doing, which says nothing of the context.
+    /// We are about to end its execution: that end says nothing about the context.
     void expectEnd(const std::string& id);
 
     std::optional<ContextFacts> find(const std::string& id) const;
@@ -48,7 +48,7 @@ private:
     struct Entry {
         ContextFacts facts;
         std::string running;
-        std::string spared;  ///< whose end it survives, whatever is said
+        std::string spared;  ///< it outlives this execution, whatever the agent says
     };
 
     mutable std::mutex mutex_;

@@ -9,7 +9,7 @@
 
 namespace hearth::controller {
 
-/// Ends workspaces whose idle time or lifetime has passed. (Schedules take their place here.)
+/// Ends workspaces whose idle time or lifetime has passed. (The place for schedules too.)
 class Reclaimer {
 public:
     Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, const Clock& clock);
@@ -18,7 +18,7 @@ public:
     Reclaimer& operator=(const Reclaimer&) = delete;
 
     void start();
-    /// Ends what is due now and says when to look again. What the thread does each time it wakes.
+    /// Ends those due now and returns when to look again. The thread does this each time it wakes.
     TimePoint sweep();
 
 private:

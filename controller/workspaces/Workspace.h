@@ -21,8 +21,8 @@
 
 namespace hearth::controller {
 
-/// What of a workspace never changes after its bind, and is told back by its agent after a
-/// restart; of the network only the sealed part is believed.
+/// The facts of a workspace that never change after its bind; its agent returns them after a
+/// restart. Of the network only the sealed part is trusted.
 struct WorkspaceFacts {
     std::string id;
     std::string tenant;
@@ -39,12 +39,12 @@ struct WorkspaceFacts {
     broker::NetworkMode network = broker::NetworkMode::None;
     /// Each list must allow a destination: the pool's, and the claim's if it brought one.
     std::vector<std::vector<std::string>> allow;
-    /// What its requests to the outside carry; null: nothing.
+    /// Credentials of its requests to the outside; null: none.
     std::shared_ptr<const broker::Keyring> keyring = {};
     std::string sealed = {};  ///< of network, allow and keyring, by broker::ClaimSeal
 };
 
-/// What goes on in a sandbox while its connection is gone.
+/// The work in a sandbox while its connection is gone.
 class Detached {
 public:
     virtual ~Detached() = default;
@@ -54,7 +54,7 @@ public:
     virtual void giveUp(bool lost) = 0;
 };
 
-/// What the workspace may reach.
+/// The network of the workspace.
 broker::NetworkPolicy networkPolicy(const WorkspaceFacts& facts);
 
 /// One active workspace. The sandbox's agent holds the truth; this is the server's copy of it, in
@@ -75,12 +75,12 @@ public:
     std::optional<TimePoint> silentSince() const;
     /// When the agent last answered after a silence; zero: there was none.
     TimePoint answeredAt() const;
-    /// The agent answers again, on the connection it had or on this new one. What was detached goes
-    /// on with it.
+    /// The agent answers again, on its connection or on this new one. Detached work continues with
+    /// it.
     void answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent = {});
     /// To hear of the next connection, or of the end; not kept. False if the end has begun.
     bool detach(const std::shared_ptr<Detached>& what);
-    /// Once the end has begun: tells what is detached.
+    /// Once the end has begun: informs detached work.
     void giveUpDetached();
     /// It has ended as lost.
     bool endedLost() const;
@@ -102,7 +102,7 @@ public:
     void wrote(TimePoint now);
     /// When somebody last stopped writing to its files; now while anybody may still.
     TimePoint lastWrite(TimePoint now) const;
-    /// What is at work in it: executions and transfers.
+    /// Work in progress in it: executions and transfers.
     unsigned running() const;
     /// Records what the agent has acknowledged.
     void deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout);

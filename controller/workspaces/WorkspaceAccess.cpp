@@ -60,7 +60,7 @@ void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::A
     }
     endings_.unanswered(facts.sandbox, loss);
     if (workspace.active()) {
-        // A sandbox that has ended is told at once; a runtime that cannot say leaves it open.
+        // An ended sandbox is reported at once; a runtime that does not know leaves it open.
         try {
             const std::optional<pool::SandboxInfo> info = runtime_.find(facts.sandbox);
             if (!info || !info->alive) endings_.lost(facts.sandbox, "its container has ended");

@@ -31,9 +31,9 @@ public:
     bool expectsOf(const std::string& tenant) const { return table_.expectsOf(tenant); }
     /// Error(Gone) for one that has ended, Unavailable while it does not answer, else NotFound.
     [[noreturn]] void explainMissing(const Principal& who, const std::string& id);
-    /// What became of a context that no workspace of the tenant has: Error(Gone) or NotFound.
+    /// The error for a context that no workspace of the tenant has: Error(Gone) or NotFound.
     [[noreturn]] void explainMissingContext(const std::string& tenant, const std::string& id);
-    /// Error(Unavailable) for one whose agent is known not to answer at the moment.
+    /// Error(Unavailable) if the workspace's agent is known to be silent at the moment.
     static void requireAnswers(const Workspace& workspace);
     /// After a call without an answer: Error(SandboxLost) where the sandbox has ended, Deadline
     /// where only this call was late, else Unavailable, for it may answer yet.
@@ -42,7 +42,7 @@ public:
     /// of the file that the call is about, if any.
     template <typename Call>
     auto ask(const std::shared_ptr<Workspace>& workspace, const std::string& path, Call call);
-    /// What its sandbox has used; nullopt where the runtime cannot tell.
+    /// The usage of its sandbox; nullopt if the runtime does not know it.
     std::optional<pool::SandboxUsage> used(const Workspace& workspace);
 
 private:

@@ -47,7 +47,7 @@ void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) 
     };
     if (taken(by_id_, facts.id) || taken(by_claim_, facts.claim_id) ||
         by_sandbox_.contains(facts.sandbox)) {
-        throw Error(ErrorCode::Conflict, "there is such a workspace already");
+        throw Error(ErrorCode::Conflict, "this workspace exists already");
     }
     if (place != nullptr && place->held()) {
         place->table_ = nullptr;

@@ -38,9 +38,9 @@ public:
 
     /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already.
     Place reserve(const std::string& tenant, const std::string& pool, std::size_t most);
-    /// With a `place` of the same tenant and pool the workspace takes that over, so that it never
-    /// counts twice; without one (recovery) it counts in addition.
-    /// Never in the place of one that goes on: throws Error(Conflict) for its id, claim or sandbox.
+    /// With a `place` of the same tenant and pool the workspace takes it over, so that it never
+    /// counts twice; without one (recovery) it counts in addition. Throws Error(Conflict) if a live
+    /// workspace has its id, claim or sandbox.
     void insert(std::shared_ptr<Workspace> workspace, Place* place = nullptr);
     /// This very one: a claim's later attempt has the same id and claim, and stays.
     void erase(const Workspace& workspace);
@@ -50,8 +50,8 @@ public:
     std::shared_ptr<Workspace> bySandbox(const pool::SandboxId& id) const;
     std::vector<std::shared_ptr<Workspace>> all() const;
     std::size_t countOf(const std::string& pool) const;
-    /// A sandbox that is there since before the start and has not answered yet. What history knows
-    /// of its workspace; empty but for `sandbox` and `pool` where it knows nothing.
+    /// A sandbox from before the start that has not answered yet, with history's facts of its
+    /// workspace; empty except `sandbox` and `pool` if history has none.
     struct Expected {
         pool::SandboxId sandbox;
         std::string pool;
@@ -66,9 +66,9 @@ public:
     std::optional<Expected> expected(const pool::SandboxId& sandbox) const;
     std::optional<Expected> expectedWorkspace(const std::string& id) const;
     bool expectsClaim(const std::string& claim_id) const;
-    /// Any of the tenant's, or one of which nobody knows whose it is.
+    /// Any of the tenant's, or one with an unknown owner.
     bool expectsOf(const std::string& tenant) const;
-    /// Any of which history knows nothing: it may hold whatever claim.
+    /// Any without history: it may hold any claim.
     bool expectsUnknown() const;
 
     /// Whether the tenant has a workspace of this very pool.

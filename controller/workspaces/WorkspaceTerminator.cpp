@@ -58,7 +58,7 @@ void WorkspaceTerminator::countKills(Workspace& workspace) {
     try {
         const std::optional<pool::SandboxUsage> usage = runtime_.usage(sandbox);
         if (usage) workspace.lostWith(usage->oom_kills);
-    } catch (const std::exception& e) {  // what ran in it is told as lost
+    } catch (const std::exception& e) {  // its executions are reported as lost
         history_.log.warn("execution.usage_unknown", {{"sandbox", sandbox}, {"error", e.what()}});
     }
 }

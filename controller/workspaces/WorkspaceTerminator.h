@@ -13,8 +13,8 @@
 
 namespace hearth::controller {
 
-/// The one way a workspace ends, whoever asks: it stops answering, history learns why, and its
-/// sandbox is destroyed behind the answer. Thread-safe.
+/// The one way a workspace ends, whoever asks: it stops answering, history gets the reason, and its
+/// sandbox is destroyed after the answer. Thread-safe.
 class WorkspaceTerminator {
 public:
     WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm, pool::SandboxRuntime& runtime,
@@ -28,11 +28,10 @@ public:
     /// long: it is never used again. A workspace that names it ends as lost, whatever phase the
     /// sandbox is in.
     void lost(const pool::SandboxId& sandbox, const std::string& why);
-    /// Its agent has not answered, which is no end: who holds a workspace is asked again (work of
-    /// kind "suspect"); a warm one, which nobody misses, is lost. One call that was late is
-    /// nothing.
+    /// Its agent has not answered, which ends nothing: a sandbox with a workspace is asked again
+    /// (work of kind "suspect"); a warm one is given up. A single late call is ignored.
     void unanswered(const pool::SandboxId& sandbox, const agent::AgentLost& loss);
-    /// Ends a workspace whose sandbox has not answered yet since the start. False if there is none.
+    /// Ends a workspace whose sandbox has not answered since the start. False if there is none.
     bool endExpected(const pool::SandboxId& sandbox, EndReason reason);
     /// A warm sandbox is not needed any more: shrink, age, replaced, shutdown, drain. False for one
     /// that was claimed since `member` was seen: it stays its claim's.

@@ -6,7 +6,7 @@
 
 namespace hearth::pool::image {
 
-/// What a tar archive holds, by the names in it.
+/// The kind of a tar archive, by the names in it.
 struct Archive {
     enum class Kind { Docker, Oci, Other, Compressed };
     Kind kind = Kind::Other;

@@ -9,7 +9,7 @@
 
 namespace hearth::pool::image {
 
-/// What sandboxes of an image take over from it. Kept by digest beside the unpacked tree.
+/// The facts of an image that its sandboxes inherit. Kept by digest beside the unpacked tree.
 struct ImageFacts {
     std::vector<std::string> env;  ///< "NAME=value", without what takeableEnv() leaves out
     std::string workdir;
@@ -18,13 +18,13 @@ struct ImageFacts {
     Json languages = Json::object();
 };
 
-/// The variables of an image's configuration that its executions get. Left out is what would steer
+/// The variables of an image's configuration that its executions get. Dropped are those that steer
 /// loaders, start-up files of interpreters or GPU runtimes (LD_*, NVIDIA_*, PYTHONSTARTUP and the
-/// like), what Hearth sets itself, what is no variable, and what exceeds 32 KiB in all.
+/// like), those that Hearth sets itself, malformed ones, and everything beyond 32 KiB in all.
 std::vector<std::string> takeableEnv(const std::vector<std::string>& env);
 
-/// Looks into an unpacked tree: from a child whose root it is, so that links mean what they mean
-/// inside. Only for root in a process with one thread.
+/// Looks into an unpacked tree from a child process whose root it is, so that links resolve as in a
+/// sandbox. Only for root in a process with one thread.
 ImageFacts probeImage(const std::string& tree, const ImageConfig& config);
 
 Json encodeFacts(const ImageFacts& facts);

@@ -133,7 +133,7 @@ sys::Outcome skopeo(const ImportRequest& request, std::vector<std::string> words
     return sys::supervise(program);
 }
 
-/// What is copied, in skopeo's words, and what it is called.
+/// The source of the copy in skopeo's words, and its name.
 struct Copy {
     std::string from;
     std::string reference;
@@ -307,7 +307,7 @@ public:
     }
     const std::string& path() const { return path_; }
 
-    /// What was there before is behind path() afterwards, and goes with it.
+    /// The earlier image is under path() afterwards, and is removed with it.
     void swap(const std::string& place) const {
         if (::syscall(SYS_renameat2, AT_FDCWD, path_.c_str(), AT_FDCWD, place.c_str(),
                       RENAME_EXCHANGE) == 0) {
@@ -334,8 +334,8 @@ Fd lockName(const std::string& images, const std::string& name, const ImportProg
     return fd;
 }
 
-/// skopeo makes files as its user and with its umask; nobody but root may change them, and all may
-/// read. It has ended, and nobody else is that user.
+/// skopeo makes files with its own uid and umask; only root may change them, and everybody may
+/// read. skopeo has ended, and no other process has its uid.
 void settle(const std::string& path) {
     if (::lchown(path.c_str(), 0, 0) != 0) throwErrno("chown", path);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
@@ -379,7 +379,7 @@ ImageSource parseSource(const std::string& text) {
         }
         throw error;
     }
-    // skopeo looks for a reference behind a colon.
+    // skopeo expects a reference after a colon.
     if (source.place.find(':') != std::string::npos) {
         throw invalid("the path of an archive or layout may not contain ':'")
             .hint("rename it, or go to its folder and name it from there");

@@ -31,7 +31,7 @@ struct ImportRequest {
     std::string which;  ///< which image of an archive that has several; empty: its only one
     UnpackLimits limits = {};
     std::string docker_host = {};  ///< of the daemon: "unix:///…", "tcp://…"; empty: the usual one
-    /// Variables that skopeo gets besides its own: proxies and the like.
+    /// Extra variables for skopeo: proxies and the like.
     std::vector<std::string> environment = {};
     /// From a registry for a claim: skopeo is no user of this machine, the name is made of the
     /// digest, and an image that is here already is left as it is.

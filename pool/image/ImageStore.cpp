@@ -200,7 +200,7 @@ std::vector<std::string> ImageStore::unreferenced() const {
             needed.insert(readLayout(layoutPath(name), name).digest.substr(kHexAt));
         } catch (const Error& e) {
             if (e.code() == ErrorCode::NotFound) continue;  // not built to its end
-            return {};  // what it needs cannot be told: nothing is unreferenced for sure
+            return {};  // its needs are unknown, so nothing is certain to be unreferenced
         }
     }
     std::vector<std::string> list;

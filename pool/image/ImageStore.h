@@ -51,7 +51,7 @@ public:
                        const Unpacked& told) const;
     /// The tree of a digest; nullopt if it is not unpacked.
     std::optional<std::string> rootfs(const std::string& digest) const;
-    /// What sandboxes of it take over; empty if it is not unpacked.
+    /// The facts that its sandboxes inherit; empty if it is not unpacked.
     ImageFacts facts(const std::string& digest) const;
     /// The image's own settings. Throws as find().
     ImageConfig config(const Image& image) const;
@@ -64,7 +64,7 @@ public:
     Fd lock(bool wait) const;
     /// Removes what an interrupted prepare() left, unless one is under way.
     void removeUnfinished() const;
-    /// The trees that sandboxes have as their root; nullopt while that cannot be told.
+    /// The trees that sandboxes have as their root; nullopt while that is unknown.
     using InUse = std::function<std::optional<std::set<std::string>>()>;
     /// Removes what killed imports left and every tree that neither an image nor a sandbox needs
     /// (`in_use` is asked again before each removal); gives their digests. Nothing while someone

@@ -21,12 +21,12 @@ public:
     std::string require(const std::string& digest) const;
     /// Every layer that is there, sorted.
     std::vector<std::string> all() const;
-    /// Unpacks the archive in `tar`, unless the layer is there. Throws what unpackLayer() does, and
-    /// Error(InvalidArgument) for what is no digest.
+    /// Unpacks the archive in `tar`, unless the layer exists. Throws as unpackLayer() does, and
+    /// Error(InvalidArgument) if the digest is malformed.
     void add(const std::string& digest, int tar, const LayerLimits& limits = {}) const;
     /// Nothing there is fine. The caller knows that nobody has it mounted.
     void remove(const std::string& digest) const;
-    /// What was interrupted half-way, by a crash. Only while nobody adds or removes.
+    /// Leftovers of a crash half-way. Only while nobody adds or removes.
     void removeUnfinished() const;
 
 private:

@@ -29,7 +29,7 @@ std::vector<std::string> texts(const Json& object, const char* key) {
     return list;
 }
 
-/// A small blob whose content has the digest that it is stored under.
+/// A small blob, checked against the digest in its name.
 std::string blob(const std::string& path, const std::string& name, const std::string& digest,
                  const char* what) {
     const auto content = sys::readFile(path + "/blobs/sha256/" + digest.substr(kHexAt), kMaxJson);

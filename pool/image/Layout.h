@@ -6,10 +6,10 @@
 
 namespace hearth::pool::image {
 
-/// Where the hexadecimal digits of a digest begin, behind "sha256:".
+/// The position of the hexadecimal digits in a digest, after "sha256:".
 inline constexpr std::size_t kHexAt = 7;
 
-/// What an OCI layout says of the one image in it.
+/// The facts of the one image in an OCI layout.
 struct Layout {
     std::string digest;  ///< of the manifest, "sha256:…"
     std::string tag;     ///< its name in the index; may be empty

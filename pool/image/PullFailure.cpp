@@ -31,7 +31,7 @@ Error pullFailure(const std::string& reference, const std::string& said,
     }
     if (holdsOneOf(said, {"unauthorized", "denied", "authentication required"})) {
         return Error(ErrorCode::NotFound,
-                     "its registry shows " + what + " to nobody who asks like us: " + reason)
+                     "its registry does not let us read " + what + ": " + reason)
             .hint("check the name; a private image is imported by an operator who may see it");
     }
     const bool missing =

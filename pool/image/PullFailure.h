@@ -6,9 +6,9 @@
 
 namespace hearth::pool::image {
 
-/// Why an image could not be had from its registry, told from the words of who tried (skopeo,
-/// dockerd): Unavailable where no registry answers, NotFound where it has no such image or shows it
-/// to nobody, DiskFull, else InvalidArgument. `reason`: the part of `said` that a client may see.
+/// Why an image could not be fetched, from the output of the fetching program (skopeo, dockerd):
+/// Unavailable if no registry answers, NotFound if it has no such image or hides it, DiskFull, else
+/// InvalidArgument. `reason`: the part of `said` that a client may see.
 Error pullFailure(const std::string& reference, const std::string& said, const std::string& reason);
 
 }  // namespace hearth::pool::image

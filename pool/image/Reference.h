@@ -12,7 +12,7 @@ bool isImageName(std::string_view text);
 /// "sha256:" and 64 small hex digits.
 bool isDigest(std::string_view text);
 
-/// What may stand behind the colon of a reference.
+/// The rule for the text after a reference's colon.
 bool isTag(std::string_view text);
 
 /// An image as registries and Docker call it, in one spelling: "docker.io/library/python" is
@@ -32,7 +32,7 @@ std::string registryOf(std::string_view repository);
 /// Reads "repository[:tag][@digest]"; nullopt for anything else, or beyond 255 characters.
 std::optional<Reference> parseReference(std::string_view text);
 
-/// What an image may be asked for by: a name in the store, a digest or a reference.
+/// How an image may be named: a name in the store, a digest or a reference.
 inline constexpr const char* kImageRule =
     "must be an image name or reference of up to 255 characters";
 bool isImage(std::string_view text);

@@ -94,7 +94,7 @@ void prepareMountPoint(const std::string& root, const char* name) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
         if (!S_ISDIR(status.st_mode)) refuseTree(std::string("/") + name, "must be a directory");
-        // What the image has there (device nodes, above all) would be covered anyway.
+        // The image's own entries there (device nodes, above all) would be covered anyway.
         sys::removeTree(path);
     } else if (errno != ENOENT) {
         throwErrno("stat", path);

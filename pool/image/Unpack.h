@@ -9,7 +9,7 @@
 
 namespace hearth::pool::image {
 
-/// What one unpacking may use.
+/// The limits of one unpacking.
 struct UnpackLimits {
     std::uint64_t bytes = 32ULL << 30U;      ///< on the disk, all files together
     std::uint64_t file_bytes = 8ULL << 30U;  ///< one file
@@ -23,13 +23,13 @@ struct UnpackLimits {
 /// Told from time to time: bytes in the tree so far.
 using Unpacked = std::function<void(std::uint64_t bytes)>;
 
-/// Unpacks the layers of the layout at `path` into `tree`, which is made. The work is done by umoci
-/// as a user that exists nowhere else, with no power over the host: it has namespaces of its own
-/// (user, mount, network, IPC), sees programs and libraries, the layout (read-only) and the tree,
-/// and can write nothing but the tree. What it makes belongs to that user and cannot be trusted:
-/// see lintRootfs() and hardenRootfs(). Throws Error(DiskFull), Error(InvalidArgument) for what
-/// does not fit the limits or cannot be unpacked, Error(Deadline), Error(Unsupported) without
-/// umoci. On failure the caller removes the tree. Only for root in a process with one thread.
+/// Unpacks the layers of the layout at `path` into `tree`, which is made. umoci does the work as a
+/// user that exists nowhere else, without power over the host: in its own namespaces (user, mount,
+/// network, IPC) it sees programs and libraries, the layout (read-only) and the tree, and can write
+/// only the tree. Its result belongs to that user and cannot be trusted: see lintRootfs() and
+/// hardenRootfs(). Throws Error(DiskFull), Error(InvalidArgument) if it exceeds the limits or
+/// cannot be unpacked, Error(Deadline), Error(Unsupported) without umoci. On failure the caller
+/// removes the tree. Only for root in a process with one thread.
 void unpackLayers(const std::string& path, const Layout& layout, const std::string& tree,
                   const UnpackLimits& limits, const Unpacked& told = {});
 

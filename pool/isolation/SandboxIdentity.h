@@ -6,11 +6,11 @@
 
 namespace hearth::pool::launcher {
 
-/// Ids in one sandbox's range, and who is who inside.
+/// Ids in one sandbox's range, and their users inside.
 inline constexpr std::uint32_t kRangeSize = 65'536;
 inline constexpr std::uint32_t kTenantUid = 1000;
 
-/// What of /proc and /sys no sandbox sees, and what it cannot change.
+/// The paths of /proc and /sys that sandboxes cannot see, and those they cannot change.
 Json maskedPaths();
 Json readonlyPaths();
 

@@ -36,7 +36,7 @@ public:
     std::string mountPoint() const { return instance_.run_dir + "/mnt"; }
     /// The same, for a sandbox's own /dev.
     std::string devices() const { return instance_.run_dir + "/dev"; }
-    /// What the container program said of itself.
+    /// The file with the container program's version output.
     std::string runtimeVersion() const { return instance_.run_dir + "/runtime-version"; }
     std::string launcherLock() const { return instance_.run_dir + "/launcher.lock"; }
 
@@ -50,7 +50,7 @@ public:
     std::string layers() const { return instance_.data_dir + "/layers"; }
     std::string layerView() const { return layers() + "/.view"; }
     std::string emptyLayer() const { return layers() + "/.empty"; }
-    /// What becomes /.hearth; and a sandbox's own view of it, as rootView().
+    /// The source of /.hearth; and a sandbox's own view of it, as rootView().
     std::string inside() const { return instance_.data_dir + "/inside"; }
     std::string insideView() const { return inside() + "/.view"; }
     std::string emptyInside() const { return inside() + "/.empty"; }

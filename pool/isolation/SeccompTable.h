@@ -51,11 +51,11 @@ struct Refused {
     std::optional<std::uint32_t> before = {};
 };
 std::span<const Refused> refused();
-/// Refused besides where tenants have the agent's uid: signals to the agent (which the kernel keeps
-/// from it in any case), what would change its limits and priority.
+/// Denied in addition if tenants have the agent's uid: signals to the agent (which the kernel
+/// ignores in any case), changes of its limits and priority.
 std::span<const Refused> refusedBesideAgent();
-/// What would take an execution's mark (RLIMIT_LOCKS) off its own processes or those of another,
-/// and filters of the tenant's own, which use up a budget of the whole machine.
+/// Calls that would remove an execution's mark (RLIMIT_LOCKS) from processes, and tenants' own
+/// filters, which use up a budget of the whole machine.
 std::span<const Refused> refusedOfMark();
 
 }  // namespace hearth::pool::launcher::seccomp

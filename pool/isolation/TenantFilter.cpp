@@ -68,7 +68,7 @@ Filter buildTenantFilter() {
     return filter;
 }
 
-/// What an export function writes to a descriptor.
+/// The bytes that an export function writes to a descriptor.
 template <typename Export>
 std::string exported(Export write) {
     const Fd fd(::memfd_create("filter", MFD_CLOEXEC));
@@ -96,7 +96,7 @@ std::uint32_t errnoAction(int error) {
     return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
 }
 
-/// Refused arguments, each of which jumps over itself where it does not fit.
+/// Rules for denied arguments; each jumps over its own action if it does not match.
 std::vector<sock_filter> refusals(std::span<const Refused> all) {
     constexpr unsigned kLoad = BPF_LD | BPF_W | BPF_ABS;
     constexpr unsigned kIfEqual = BPF_JMP | BPF_JEQ | BPF_K;
@@ -177,7 +177,7 @@ Json ociFilter(AgentIdentity agent) {
     calls.push_back({{"names", agent == AgentIdentity::Root ? group(allowed(), agentOnly())
                                                             : group(allowed(), kDropOnly)},
                      {"action", "SCMP_ACT_ALLOW"}});
-    // runc drops a rule whose action is the default one, so what is refused here says ENOSYS.
+    // runc drops a rule whose action equals the default, so denied calls answer ENOSYS here.
     calls.push_back({{"names", group(notThere())},
                      {"action", "SCMP_ACT_ERRNO"},
                      {"errnoRet", static_cast<unsigned>(ENOSYS)}});

@@ -10,7 +10,7 @@
 /// The two forms of the table in SeccompTable.h.
 namespace hearth::pool::launcher::seccomp {
 
-/// Who the agent is to its tenant: container root, or (docker) the same user.
+/// The agent's user as its tenant sees it: container root, or (docker) the same user.
 enum class AgentIdentity { Root, Tenant };
 
 /// `linux.seccomp` of an OCI config: the filter around the agent and everything it starts. Docker's
@@ -24,7 +24,7 @@ std::vector<sock_filter> tenantFilter(AgentIdentity agent = AgentIdentity::Root)
 /// The same for a zygote: its children must be able to put their mark on (RLIMIT_LOCKS).
 std::vector<sock_filter> zygoteFilter(AgentIdentity agent = AgentIdentity::Root);
 
-/// What such a child adds once it has put it on: the mark stays.
+/// The addition of such a child once it has installed the filter: the mark stays.
 std::vector<sock_filter> markFilter();
 
 /// The libseccomp part as its pseudo code, for the golden test.

@@ -9,7 +9,7 @@
 namespace hearth::pool::launcher {
 namespace {
 
-/// It may fail: what is done is the same in the foreground.
+/// It may fail: the work is then done in the foreground.
 void tryWrite(const std::string& path, char value) noexcept {
     const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file) static_cast<void>(::write(file.get(), &value, 1));

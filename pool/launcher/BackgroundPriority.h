@@ -6,14 +6,12 @@
 
 namespace hearth::pool::launcher {
 
-/// A control group whose processes run when nobody else wants the processor: the work behind the
-/// answers, which would otherwise stand in the way of requests. Measured on two cores, in rounds
-/// that each make and end two sandboxes beside the requests: shell 6.4 to 3.6 ms, Python 2.6 to
-/// 1.7 ms (p50).
+/// A control group whose processes run only when the processor is idle: the work after the answers,
+/// which would otherwise slow down requests. Measured on two cores, in rounds that each make and
+/// end two sandboxes beside the requests: shell 6.4 to 3.6 ms, Python 2.6 to 1.7 ms (p50).
 ///
-/// It has to stand at the top of the tree, since only siblings give way to each other. Where the
-/// kernel has no cpu.idle (before Linux 5.15) or no cpu controller is there, nothing is different
-/// from work in the foreground. One thread.
+/// It must be at the top of the tree, since only siblings yield to each other. Without cpu.idle
+/// (before Linux 5.15) or a cpu controller the work runs in the foreground. One thread.
 class BackgroundPriority {
 public:
     /// Makes the group. `path` as in Cgroups.

@@ -12,8 +12,8 @@ namespace hearth::pool::launcher {
 void mountDiskWorkspace(const std::string& image, const std::string& target, std::uint64_t bytes,
                         std::uint32_t owner);
 
-/// Frees what is left of `image`: the file, loop devices over it. Throws while anybody still has a
-/// file of it open: until it is gone its sandbox is not, and counts.
+/// Frees the rest of `image`: the file, loop devices over it. Throws while a file of it is open:
+/// until then its sandbox is not gone and counts.
 void removeDiskWorkspace(const std::string& image);
 
 }  // namespace hearth::pool::launcher

@@ -47,9 +47,9 @@ constexpr auto kClosingGrace = seconds(5);
 constexpr auto kLockWait = seconds(10);
 constexpr int kTurnsForLock = 10;
 constexpr int kLockTurnMs = 20;
-/// What takes longer than this has waited for others long enough, and somebody may wait for it.
+/// After this time an operation has waited long enough for others, and somebody may wait for it.
 constexpr auto kGivesWay = milliseconds(150);
-/// Exit status of a child that has told the server of a failure.
+/// Exit status of a child that has reported a failure to the server.
 constexpr int kAnsweredFailure = 2;
 
 bool isStream(int fd, bool listening) {
@@ -100,7 +100,7 @@ void raiseLimit(const char* path, std::uint64_t least) {
     try {
         sys::writeKernelFile(path, std::to_string(least));
     } catch (const std::system_error&) {
-        return;  // a container whose /proc/sys is read-only: the limit stays what it is
+        return;  // a container whose /proc/sys is read-only: the limit stays as it is
     }
 }
 
@@ -108,7 +108,7 @@ void raiseLimit(const char* path, std::uint64_t least) {
     const std::string pid = sys::readFile(lock, 32).value_or("");
     const std::string number = pid.substr(0, pid.find('\n'));
     throw Error(ErrorCode::Unavailable,
-                "the launcher of the server before, process " + number + ", has not ended")
+                "the launcher of the previous server, process " + number + ", has not ended")
         .hint("a disk or the kernel hangs, see dmesg");
 }
 
@@ -306,7 +306,7 @@ const Launcher::Running* Launcher::start(Job job) {
         return nullptr;
     }
     if (pid == 0) perform(job, parent);
-    ::setpgid(pid, pid);  // the child does it too: whoever comes first
+    ::setpgid(pid, pid);  // the child does it too; the order does not matter
     job.fd.reset();
     return &running_.emplace(pid, Running{std::move(job), deadline}).first->second;
 }
@@ -420,8 +420,7 @@ void Launcher::finish(Job job, int status, bool killed) {
 void Launcher::killLate() {
     const Time now = std::chrono::steady_clock::now();
     for (auto& [pid, item] : running_) {
-        // Nobody will hear of an image that comes after the server's end; what is half done is
-        // removed by the next start.
+        // Nobody waits for an image after the server's end; the next start removes a half-done one.
         const bool idle =
             closing_ && (std::holds_alternative<FetchImageRequest>(item.job.request.body) ||
                          std::holds_alternative<PrepareImageRequest>(item.job.request.body));

@@ -33,11 +33,11 @@ private:
 
     struct Job {
         Request request;
-        /// Of a sweep: what is there when it is started. Who is made later is none of its business.
+        /// For a sweep: the sandboxes that exist at its start. It ignores later ones.
         std::set<SandboxId> present = {};
         Fd fd;  ///< that came with it
         Time accepted{};
-        /// Set when the request has failed already and this only clears up behind it.
+        /// Set if the request has failed already and this only cleans up after it.
         std::optional<Reply> failed;
     };
     struct Running {

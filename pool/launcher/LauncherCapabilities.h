@@ -18,7 +18,7 @@ inline std::span<const int> capabilities() {
         CAP_SETPCAP,       // the runtime bounds the agent's capabilities
         CAP_CHOWN,         // sockets, workspaces and weights belong to others
         CAP_FOWNER,        // modes of what then belongs to others
-        CAP_DAC_OVERRIDE,  // files of others in images, layers, the data directory
+        CAP_DAC_OVERRIDE,  // other users' files in images, layers, the data directory
         CAP_SETFCAP,       // takes capabilities off the files of an image
         CAP_SYS_CHROOT,    // looks into an image for its languages
         CAP_SYS_PTRACE,    // runc opens the namespaces of what it has just begun

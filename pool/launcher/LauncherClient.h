@@ -74,9 +74,9 @@ public:
     std::vector<Found> list();
     /// One of list(), at a cost that does not grow.
     std::optional<Found> find(const SandboxId& id);
-    /// Removes everything of this instance that belongs to none of `keep`, nor to a sandbox that
-    /// this launcher made and was not told to destroy: `keep` may be older than that one.
-    /// Tells what resists.
+    /// Removes everything of this instance that belongs neither to `keep` nor to a sandbox that
+    /// this launcher made and was not asked to destroy: `keep` may be older than that one. Returns
+    /// what resists.
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep);
     /// Finds an image by name or reference and unpacks it by digest unless that is done; blocks
     /// until then, or until stopFetching().

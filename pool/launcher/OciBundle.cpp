@@ -75,8 +75,8 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
     const std::uint64_t shm = std::min(16 * kMiB, spec.limits.memory_bytes / 8);
     Json list = Json::array(
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
-         // In a user namespace a runtime can make no nodes and would mount the host's, whose inodes
-         // are everybody's: watches and locks on them would meet.
+         // In a user namespace a runtime cannot make device nodes and would mount the host's, whose
+         // inodes everybody shares: watches and locks on them would meet.
          mount("/dev", "bind", places.devices,
                Json::array({"bind", "ro", "rprivate", "nosuid", "noexec"})),
          mount("/dev/pts", "devpts", "devpts",

@@ -8,7 +8,7 @@
 
 namespace hearth::pool::launcher {
 
-/// What a sandbox's bundle refers to on this machine.
+/// The paths on this machine that a sandbox's bundle refers to.
 struct BundlePlaces {
     SandboxId id;
     std::string rootfs;           ///< unpacked image, shared, never written

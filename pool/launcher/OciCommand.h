@@ -29,13 +29,14 @@ public:
         std::uint64_t start_time = 0;
         bool started = false;
     };
-    /// What the program wrote down; nullopt if it did not come that far.
+    /// The state that the program wrote; nullopt if it did not get that far.
     std::optional<State> state(const SandboxId& id) const;
     /// True if the container's first process is alive and no other process of that number.
     bool alive(const SandboxId& id) const;
 
-    /// The first line of `--version` and what follows "commit:", empty if it cannot be run. To ask
-    /// takes some 7 ms, so what it said is kept in a file until the program's own file is another.
+    /// The first line of `--version` and the text after "commit:", empty if it cannot be run.
+    /// Asking takes some 7 ms, so the answer is kept in a file until the program's own file
+    /// changes.
     struct Version {
         std::string version;
         std::string commit;

@@ -38,8 +38,8 @@ constexpr std::uint64_t kLatestUnixMs = 1ULL << 50U;
 constexpr std::string_view kSocketSuffix = ".sock";
 constexpr std::string_view kImageSuffix = ".img";
 
-// inotify is charged to whoever made the user namespace, the host's root: without limits inside,
-// one sandbox would take what all share. Nobody needs namespaces in a namespace.
+// inotify is charged to the maker of the user namespace, the host's root: without limits inside,
+// one sandbox would take the share of all. No sandbox needs namespaces in a namespace.
 const std::vector<std::pair<std::string, std::string>>& userLimits() {
     static const std::vector<std::pair<std::string, std::string>> kLimits{
         {"max_inotify_instances", "16"}, {"max_inotify_watches", "4096"},
@@ -225,8 +225,7 @@ bool SandboxOperations::alive(const SandboxId& id) const {
 }
 
 Found SandboxOperations::describe(const SandboxId& id) {
-    // What cannot be read says nothing against the sandbox, nor against the others: its agent is
-    // asked.
+    // An unreadable entry says nothing against its sandbox, nor against others: its agent is asked.
     Found found{id, true, {}, 0};
     try {
         found.alive = alive(id);
@@ -272,7 +271,7 @@ std::optional<SandboxId> SandboxOperations::holderOf(const sys::LoopInUse& loop)
 
 std::set<SandboxId> SandboxOperations::present() {
     std::set<SandboxId> ids = known(true);
-    // Workspaces whose every name is gone and whose process was killed between mount and unlink.
+    // Finds workspaces without any name, whose process was killed between mount and unlink.
     for (const sys::LoopInUse& loop : sys::loopsInUse()) {
         if (const std::optional<SandboxId> id = holderOf(loop)) ids.insert(*id);
     }

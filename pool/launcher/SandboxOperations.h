@@ -19,7 +19,7 @@
 
 namespace hearth::pool::launcher {
 
-/// What the launcher does to sandboxes. Every method runs in a child of the launcher with one
+/// The launcher's operations on sandboxes. Every method runs in a child of the launcher with one
 /// thread, and may be killed at any point: what it has made until then is found again by name.
 class SandboxOperations {
 public:
@@ -44,7 +44,7 @@ public:
     /// Everything of this instance that a sweep may remove, whole or in pieces. A socket alone is
     /// left out when it is younger than the launcher: its server is about to use it.
     std::set<SandboxId> present();
-    /// Removes all that there is of these, and tells what resists.
+    /// Removes everything of these, and returns what resists.
     std::vector<Leftover> sweep(const std::set<SandboxId>& gone);
 
     /// Once in a launcher's life: makes leases of launchers before this one known by their sandbox.

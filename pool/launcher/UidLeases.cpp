@@ -47,7 +47,8 @@ std::vector<std::pair<std::uint32_t, SandboxId>> UidLeases::held() const {
         const std::optional<std::uint32_t> index = numberIn(name);
         if (!index) continue;
         const std::optional<std::string> holder = linkText(directory_ + "/" + name);
-        if (!holder || !holder->starts_with(instance_ + "/")) continue;  // released, or another's
+        if (!holder || !holder->starts_with(instance_ + "/"))
+            continue;  // released, or of another sandbox
         leases.emplace_back(*index, holder->substr(instance_.size() + 1));
     }
     return leases;
@@ -60,7 +61,7 @@ std::optional<std::uint32_t> UidLeases::rangeOf(const SandboxId& id) const {
     return index;
 }
 
-/// In one step, so that whoever reads it meanwhile finds the old index or the new one.
+/// Atomically, so that a reader sees the old index or the new one.
 void UidLeases::note(const SandboxId& id, std::uint32_t index) const {
     const std::string aside = indexPath(id) + ".new";
     sys::removeFile(aside);

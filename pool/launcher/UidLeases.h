@@ -12,10 +12,10 @@
 namespace hearth::pool::launcher {
 
 /// Ranges of host uids, each leased to one sandbox of one instance at a time. The leases of all
-/// instances of the machine lie in one directory: a symbolic link `<index>` whose text is
-/// "<instance>/<sandbox>", because a link comes into being with its content and only once. Beside
-/// it `<instance>.<sandbox>` tells the index, so that nobody looks for it among thousands; it is
-/// there before the lease is, and goes after it. Safe between processes.
+/// instances of the machine are in one directory: a symbolic link `<index>` whose text is
+/// "<instance>/<sandbox>", because a link gets its content atomically and only once. Beside it
+/// `<instance>.<sandbox>` names the index, which saves a search among thousands; it is made before
+/// the lease and removed after it. Safe between processes.
 class UidLeases {
 public:
     UidLeases(std::string directory, std::string instance, std::uint32_t base, std::uint32_t ranges)

@@ -11,7 +11,7 @@
 
 namespace hearth::pool {
 
-/// What isolation is really in force; shown by GET /v1/capabilities and `hearth doctor`.
+/// The isolation really in force; shown by GET /v1/capabilities and `hearth doctor`.
 struct RuntimeFacts {
     std::string name;     ///< "oci", "fake"
     std::string version;  ///< of the program that makes containers
@@ -20,7 +20,7 @@ struct RuntimeFacts {
     std::string cgroup;               ///< "v1", "v2", "none"
     std::vector<std::string> holes;   ///< known unfixed CVEs of that version
     std::vector<std::string> images;  ///< images that are ready
-    /// What is known of some of them by their files alone.
+    /// Facts of some images, known from their files alone.
     struct ImageNote {
         std::string digest;
         std::string reference;  ///< what it was imported as; may be empty
@@ -29,7 +29,7 @@ struct RuntimeFacts {
     std::map<std::string, ImageNote> image_notes = {};
 };
 
-/// A whole runtime. Who needs one side of it takes that side.
+/// A whole runtime. A user of one side takes only that interface.
 class ContainerRuntime : public SandboxRuntime, public ImageRuntime, public LayerRuntime {
 public:
     virtual RuntimeFacts facts() = 0;

@@ -12,11 +12,11 @@ namespace hearth::pool {
 /// An image that a runtime has.
 struct KnownImage {
     std::string pinned;  ///< means these bytes for ever; resolveImage() and pools take it
-    std::string digest;  ///< "sha256:…", what the runtime tells images apart by
+    std::string digest;  ///< "sha256:…", the runtime's key of an image
     std::vector<std::string> names;  ///< everything it is called: names, references
 };
 
-/// What is brought from a registry, and how.
+/// The image to fetch from a registry, and how.
 struct ImageFetch {
     std::string reference;
     bool insecure =
@@ -32,7 +32,7 @@ struct ImageStages {
     std::chrono::nanoseconds unpack{0};
 };
 
-/// The images of a runtime: those that are here, and those that a registry has. Thread-safe.
+/// The images of a runtime: those that are here, and those of registries. Thread-safe.
 class ImageRuntime {
 public:
     virtual ~ImageRuntime() = default;
@@ -41,8 +41,8 @@ public:
     /// long). Throws Error(NotFound) with a hint for a name that is not there, Unavailable after
     /// stopFetching() if it was not ready.
     virtual std::string resolveImage(const std::string& name) = 0;
-    /// The digest of resolveImage() where that need not unpack anything; nullopt where it must.
-    /// Cheap, and never waits for an image that is being unpacked. Throws Error(NotFound) as it
+    /// The digest of resolveImage() if nothing has to be unpacked for it; else nullopt. Cheap, and
+    /// never waits for an image that is being unpacked. Throws Error(NotFound) as resolveImage()
     /// does.
     virtual std::optional<std::string> readyImage(const std::string& name) {
         return resolveImage(name);
@@ -68,8 +68,8 @@ public:
     /// Fetches that are under way, and later ones, end with Unavailable, as does waiting for an
     /// image that is being unpacked: the server stops.
     virtual void stopFetching() {}
-    /// Removes images that this instance brought and that neither `wanted` (images of pools) nor a
-    /// sandbox needs any more; never another's. No fetch may be under way.
+    /// Removes images that this instance fetched and that neither `wanted` (images of pools) nor a
+    /// sandbox needs; never another instance's. No fetch may be running.
     virtual void collectImages(const std::vector<std::string>& wanted) {
         static_cast<void>(wanted);
     }

@@ -22,7 +22,7 @@ struct SandboxInfo {
     std::int64_t created_unix_ms = 0;
 };
 
-/// What a sandbox uses now, read on the host where tenant code cannot lie.
+/// A sandbox's current usage, read on the host where tenant code cannot lie.
 struct SandboxUsage {
     std::uint64_t cpu_ns = 0;
     std::uint64_t memory_bytes = 0;
@@ -58,28 +58,28 @@ public:
         }
         return std::nullopt;
     }
-    /// Who wants to hear that something about a sandbox has changed: it listens now, it has ended.
-    /// Set once, before the first create(); called from threads of the runtime, perhaps too often.
-    /// Only a runtime that sees its sandboxes from afar needs it: the end of a sandbox on this
-    /// machine is the end of its agent's connection.
+    /// Sets the listener for changes of sandboxes (it listens now, it has ended). Set once, before
+    /// the first create(); called from threads of the runtime, perhaps too often. Only a runtime
+    /// with remote sandboxes needs it: on this machine the end of a sandbox ends its agent's
+    /// connection.
     virtual void onNews(const std::function<void(const SandboxId&)>& /*news*/) {}
     /// A new stream connection to the sandbox's agent, whoever carries it (a Unix socket, TCP); the
     /// runtime vouches for the peer. Throws if it is not there.
     virtual Fd connect(const SandboxId& id) = 0;
     /// nullopt if it is gone, or if the runtime cannot look into its machine.
     virtual std::optional<SandboxUsage> usage(const SandboxId& id) = 0;
-    /// Whether the sandbox goes before the others of its machine when it wants the processor. One
-    /// that nobody has claimed sleeps until a claim wakes it, which must not wait for its turn
-    /// among busy ones; whoever has claimed it must not keep that. Cheap. False if it stayed as it
-    /// was; a runtime that has no such thing, or whose sandbox is gone, has nothing to do.
+    /// Sets whether the sandbox gets the processor before the others of its machine. An unclaimed
+    /// one sleeps until a claim wakes it, and must not wait behind busy ones then; a claimed one
+    /// must not keep the privilege. Cheap. False if nothing changed; a runtime without priorities,
+    /// or without this sandbox, does nothing.
     virtual bool goFirst(const SandboxId& id, bool first) {
         static_cast<void>(id), static_cast<void>(first);
         return true;
     }
-    /// Holds a sandbox to the cpu, memory and processes of `limits`, by the kernel and from the
-    /// return on; its disk stays as it is. Nothing is ever widened: limits that it does not have
-    /// are the caller's mistake. A value where it uses as much already: it must then serve nobody,
-    /// for it may have some of the limits. Error(NotFound) if it is gone.
+    /// Lowers a sandbox's cpu, memory and processes to `limits`; the kernel enforces them before
+    /// this returns, and its disk stays as it is. Nothing is ever raised: passing higher limits is
+    /// a bug of the caller. Returns a value if the sandbox uses more already: it must then serve
+    /// nobody, for some of the limits may be set. Error(NotFound) if it is gone.
     virtual std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) = 0;
     /// Removes every kernel object of this instance that belongs neither to one of `keep` nor to a
     /// sandbox made since this runtime began. Whatever can go does; tells what resists, which

@@ -6,7 +6,8 @@
 
 namespace hearth::pool {
 
-/// What a language of an image's table may be called: it stands in answers, metrics and manifests.
+/// The rule for languages' names in an image's table: they appear in answers, metrics and
+/// manifests.
 inline constexpr const char* kLanguageNameRule = "1 to 32 of a-z, 0-9 and + # . _ -";
 
 inline bool isLanguageName(std::string_view name) {

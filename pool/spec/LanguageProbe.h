@@ -4,9 +4,8 @@
 
 namespace hearth::pool {
 
-/// What makes a language of an image that has no table of its own: code in `file`, run by
-/// `program`, where there is one by the drivers that come with the agent
-/// (pool/agent/protocol/PROTOCOL.md).
+/// The definition of a language for images without a table: code in `file`, run by `program`, with
+/// one of the drivers that come with the agent (pool/agent/protocol/PROTOCOL.md) if there is one.
 struct LanguageProbe {
     const char* language;
     const char* file;
@@ -16,8 +15,8 @@ struct LanguageProbe {
     const char* context = "";
 };
 
-/// The first program that is there makes the language. What is called `python` may be of before
-/// version 3.6, which the drivers need.
+/// The first existing program defines the language. `python` may be older than version 3.6, which
+/// the drivers need.
 inline constexpr std::array<LanguageProbe, 6> kLanguageProbes{{
     {"python", "main.py", "python3", "/.hearth/python/run.py", "/.hearth/python/zygote.py",
      "/.hearth/python/context.py"},
@@ -28,7 +27,7 @@ inline constexpr std::array<LanguageProbe, 6> kLanguageProbes{{
     {"sh", "main.sh", "sh"},
 }};
 
-/// Where programs are looked for besides the PATH of the image.
+/// Where programs are searched, in addition to the image's PATH.
 inline constexpr const char* kUsualPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

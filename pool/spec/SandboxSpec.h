@@ -11,7 +11,7 @@ namespace hearth::pool {
 /// (counts as the sandbox's memory).
 enum class Storage { Disk, Memory };
 
-/// What one sandbox may use. All hard limits, enforced by the kernel.
+/// The limits of one sandbox. All are hard, enforced by the kernel.
 struct SandboxLimits {
     std::uint32_t milli_cpu = 1000;
     std::uint64_t memory_bytes = 512ULL << 20U;
@@ -27,7 +27,7 @@ inline std::uint32_t wholeCpus(const SandboxLimits& limits) {
     return std::max(1U, (limits.milli_cpu + 999) / 1000);
 }
 
-/// A limit that a sandbox cannot be held to, because it uses as much already.
+/// A limit that cannot be set because the sandbox uses more already.
 struct LimitInUse {
     enum class Of { Memory, Processes };
     Of of = Of::Memory;
@@ -41,9 +41,8 @@ inline constexpr const char* kLayerPlace = "/.hearth/layer";
 
 /// Everything a runtime needs to make one sandbox; nothing in it depends on which runtime it is.
 struct SandboxSpec {
-    std::string image;  ///< a name under `<data>/images`
-    std::string
-        image_digest;  ///< the manifest digest to use ("sha256:…"); empty: what is there now
+    std::string image;         ///< a name under `<data>/images`
+    std::string image_digest;  ///< the manifest digest to use ("sha256:…"); empty: the current one
     SandboxLimits limits;
     Storage storage = Storage::Disk;
     std::string layer;  ///< digest of what is mounted at kLayerPlace; empty: nothing
@@ -54,7 +53,7 @@ struct SandboxSpec {
 /// "sb_" and 32 hex digits. Every kernel object of a sandbox is named after instance and id.
 using SandboxId = std::string;
 
-/// A sandbox of which something could not be removed.
+/// A sandbox with parts that could not be removed.
 struct Leftover {
     SandboxId id;
     std::string why;  ///< in words for an operator

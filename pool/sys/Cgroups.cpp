@@ -17,7 +17,7 @@
 namespace hearth::sys {
 namespace {
 
-/// cgroup v1 tells nobody that a group is empty, and cgroup.events of v2 not when rmdir may
+/// cgroup v1 has no event for an empty group, and cgroup.events of v2 does not say when rmdir may
 /// succeed.
 constexpr auto kRetry = std::chrono::milliseconds(2);
 constexpr auto kProcessEnd = std::chrono::milliseconds(50);

@@ -49,7 +49,7 @@ private:
     std::vector<Tree> trees_;
 };
 
-/// What a group uses now. Both versions; nullopt if the group is gone.
+/// A group's present usage. Both versions; nullopt if the group is gone.
 struct CgroupUsage {
     std::uint64_t cpu_ns = 0;
     std::uint64_t memory_bytes = 0;

@@ -10,10 +10,10 @@
 
 namespace hearth::sys {
 
-/// What a group gets of a busy processor beside the other groups of its parent.
+/// A group's share of a busy processor among the groups of its parent.
 enum class CpuWeight {
     Ordinary,  ///< 128 of the 1024 that a process has
-    First,     ///< 32 times as much: who mostly sleeps runs almost as soon as it wakes
+    First,     ///< 32 times as much: a process that mostly sleeps runs almost as soon as it wakes
 };
 
 /// The ordinary weight as `cpu.shares` counts.

@@ -27,7 +27,7 @@ bool isDots(const char* name) {
     return std::string_view(name) == "." || std::string_view(name) == "..";
 }
 
-/// Unlinks what is no directory; gives the first subdirectory that is not empty, or "".
+/// Unlinks everything but directories; returns the first subdirectory that is not empty, or "".
 std::string clearLevel(DIR* dir) {
     const int fd = ::dirfd(dir);
     while (const dirent* entry = ::readdir(dir)) {

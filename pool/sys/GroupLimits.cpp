@@ -119,8 +119,8 @@ public:
         const std::uint64_t used =
             limitIn(memory_ + (unified_ ? "/memory.current" : "/memory.usage_in_bytes"));
         const std::string stat = need(memory_ + "/memory.stat");
-        // What lies in files of a disk, and the kernel's own caches. Version 1 counts the groups
-        // below in its totals only.
+        // Pages of files on disk, and the kernel's own caches. Version 1 includes the groups below
+        // only in its totals.
         const std::string prefix = unified_ ? "" : "total_";
         std::uint64_t spare = 0;
         for (const char* name : {"active_file", "inactive_file", "slab_reclaimable"}) {
@@ -151,7 +151,7 @@ private:
         return ::access(with_swap.c_str(), F_OK) != 0 || write(with_swap, value);
     }
 
-    /// Version 2 kills for what it cannot take back, so it is looked before and behind.
+    /// Version 2 kills if it cannot reclaim enough, so usage is checked before and after.
     bool lowerUnified(std::uint64_t bytes) const {
         if (needed() > bytes) return false;
         const std::string events = memory_ + "/memory.events";

@@ -8,25 +8,24 @@
 
 namespace hearth::sys {
 
-/// What a group may use.
+/// The limits of a group.
 struct GroupLimits {
     std::uint64_t milli_cpu = 0;
     std::uint64_t memory_bytes = 0;
     std::uint64_t processes = 0;
 };
 
-/// A limit that cannot be had, because the group uses as much already.
+/// A limit that cannot be set because the group uses more already.
 struct LimitInUse {
     enum class Of { Memory, Processes };
     Of of = Of::Memory;
     std::uint64_t used = 0;
 };
 
-/// Lowers the limits of a group that lives; what has that limit already is left alone. What is in
-/// force is the bound: Error(Forbidden), and nothing was written, if one would be raised.
-/// Error(NotFound) if the group has gone. Given a value, the group may have some of the limits and,
-/// in version 2, have lost a process to the kernel: it is to be ended. Blocks while the kernel
-/// takes back what it can.
+/// Lowers the limits of a live group; equal ones are left alone. Current limits are the bound:
+/// Error(Forbidden), and nothing was written, if one would be raised. Error(NotFound) if the group
+/// is gone. If it returns a value, the group may have some of the limits and, in version 2, have
+/// lost a process to the kernel: end it. Blocks while the kernel reclaims memory.
 std::optional<LimitInUse> lowerLimits(const Cgroups& cgroups, const std::string& path,
                                       const GroupLimits& wanted);
 
@@ -34,7 +33,7 @@ std::optional<LimitInUse> lowerLimits(const Cgroups& cgroups, const std::string&
 /// only the machine's own limit, which is everybody's, would end it; version 2 counts it as memory.
 void boundSocketMemory(const Cgroups& cgroups, const std::string& path, std::uint64_t bytes);
 
-/// What of a group's memory the kernel could not take back; nullopt if the group has gone.
+/// The part of a group's memory that the kernel could not reclaim; nullopt if the group is gone.
 std::optional<std::uint64_t> memoryNeeded(const Cgroups& cgroups, const std::string& path);
 
 }  // namespace hearth::sys

@@ -8,8 +8,8 @@
 
 namespace hearth::sys {
 
-/// Moves this single-threaded process into a mount namespace of its own. What it mounts is seen by
-/// nobody else and vanishes with the last process in it; what the host unmounts goes here too.
+/// Moves this single-threaded process into its own mount namespace. Its mounts are visible only
+/// here and vanish with the last process in it; unmounts of the host take effect here too.
 void enterPrivateMounts();
 
 /// Mounts or throws std::system_error with the target.

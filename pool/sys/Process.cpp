@@ -18,7 +18,7 @@ namespace hearth::sys {
 namespace {
 
 constexpr int kExecFailed = 127;
-constexpr int kStateField = 0;       // counted from the one behind the name
+constexpr int kStateField = 0;       // counted from the one after the name
 constexpr int kStartTimeField = 19;  // field 22 of /proc/PID/stat
 
 [[noreturn]] void execute(const Command& command, pid_t parent) {

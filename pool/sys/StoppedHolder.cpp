@@ -45,7 +45,7 @@ bool isStopped(pid_t pid) {
 bool killStoppedHolder(const std::string& lock) {
     const std::optional<pid_t> pid = pidIn(lock);
     if (!pid) return false;
-    // Held before it is looked at, so that the number cannot become another's.
+    // Opened before the checks, so that the pid cannot be reused.
     const std::optional<Process> process = Process::open(*pid);
     if (!process || !isStopped(*pid) || !holds(*pid, lock)) return false;
     process->kill();

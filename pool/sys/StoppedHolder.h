@@ -4,9 +4,8 @@
 
 namespace hearth::sys {
 
-/// Kills a process that was stopped (SIGSTOP) and holds `lock`, a file whose text is its pid:
-/// nobody would let it go on. True if it was killed. Only a process that has that very file open is
-/// touched.
+/// Kills a stopped process (SIGSTOP) that holds `lock`, a file whose text is its pid: nobody would
+/// continue it. True if it was killed. Only a process that has that very file open is killed.
 bool killStoppedHolder(const std::string& lock);
 
 }  // namespace hearth::sys

@@ -38,8 +38,8 @@ Pipe makePipe() {
     return {Fd(ends[0]), Fd(ends[1])};
 }
 
-/// In the child: a user namespace, once the parent has said who is its root, and a process
-/// namespace, so that nothing that the program starts outlives it.
+/// In the child: a user namespace, once the parent has mapped its root, and a pid namespace, so
+/// that nothing outlives the program.
 void becomeRootOf(int tell, int hear) {
     if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) throwErrno("unshare", "user namespace");
     char byte = 'u';

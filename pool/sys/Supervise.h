@@ -20,7 +20,7 @@ struct Supervised {
     /// becomes its last words.
     std::function<void()> enter = {};
     /// Then the child enters a user namespace whose only user, its root, is this uid of the host,
-    /// and a process namespace that ends with the program.
+    /// and a pid namespace that ends with the program.
     std::optional<uid_t> root_is = {};
     /// Called in the parent some times a second; what it throws ends the program and is passed on.
     std::function<void()> watch = {};

@@ -10,7 +10,7 @@ namespace hearth::tar {
 
 namespace {
 
-/// What may follow the archive's end: tar fills its last record with zeros.
+/// The bytes allowed after the archive's end: tar fills its last record with zeros.
 constexpr std::uint64_t kMaxTrailing = 1U << 20U;
 constexpr std::uint64_t kMaxSize = INT64_MAX / 4;
 
@@ -225,7 +225,7 @@ bool TarReader::begin(char type, TarMember member) {
         case '\0':
         case '7':
             member.type = TarMember::Type::File;
-            // Before POSIX a directory was a file whose name ends so.
+            // Before POSIX, a directory was a file whose name ends in a slash.
             if (!member.path.empty() && member.path.back() == '/') {
                 member.type = TarMember::Type::Directory;
             }

@@ -71,7 +71,7 @@ private:
     std::array<char, kBlock> block_{};
     std::size_t filled_ = 0;
     std::uint64_t left_ = 0;     ///< of content, meta or padding
-    std::uint64_t padding_ = 0;  ///< behind it
+    std::uint64_t padding_ = 0;  ///< after it
     std::uint64_t trailing_ = 0;
     char meta_type_ = 0;
     std::string meta_;

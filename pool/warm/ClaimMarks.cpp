@@ -51,7 +51,7 @@ void ClaimMarks::resize(std::size_t slots) {
     for (std::size_t i = slots; i-- > slots_;) {
         const char* text = slot(i);
         const std::string id(text, ::strnlen(text, kSlotSize));
-        // What is no id was being written when its server died: no frame was sent.
+        // A slot without a valid id was being written when its server died: no frame was sent.
         if (!isId(id, "sb_") || !taken_.emplace(id, i).second) free_.push_back(i);
     }
     slots_ = slots;
@@ -66,7 +66,7 @@ void ClaimMarks::set(const SandboxId& id) {
     char* text = slot(index);
     std::memset(text, 0, kSlotSize);
     id.copy(text, id.size());  // shorter than the slot, which is empty
-    // The caller sends the bind next: the mark must not be moved behind it.
+    // The caller sends the bind next: the compiler must not move the mark after it.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     free_.pop_back();
     taken_.emplace(id, index);

@@ -20,7 +20,7 @@ namespace hearth::pool {
 /// 90 us on the way of every claim. Thread-safe.
 class ClaimMarks {
 public:
-    /// Opens or makes the file; what stands in it stays marked. Throws std::system_error.
+    /// Opens or makes the file; existing marks stay. Throws std::system_error.
     explicit ClaimMarks(const std::string& path);
     ~ClaimMarks();
     ClaimMarks(const ClaimMarks&) = delete;

@@ -6,8 +6,8 @@
 
 namespace hearth::pool {
 
-/// All sandboxes of an instance: what the runtime runs, what the pools know of it, and which of
-/// them were claimed. All of it outlives whoever holds this.
+/// All sandboxes of an instance: those that the runtime runs, the pools' view of them, and the
+/// marks of claimed ones. All of it outlives this struct's holders.
 struct Fleet {
     SandboxRuntime& runtime;
     WarmPool& warm;

@@ -27,7 +27,7 @@ struct PoolCounts {
     std::size_t total() const { return creating + warming + ready + claimed + draining + failed; }
 };
 
-/// What a pool has that no claim has taken yet, seen from one template.
+/// A pool's unclaimed sandboxes, seen from one template.
 struct WarmStock {
     std::size_t fresh = 0;            ///< made of that template: being made, warming or ready
     std::size_t fresh_ready = 0;      ///< of these, ready
@@ -43,15 +43,14 @@ public:
     void add(Member member);
     /// The same, if all members together are then promised no more than `most` of the disk.
     bool addWithin(Member member, std::uint64_t most);
-    /// What all members together are promised of the disk.
+    /// The disk promised to all members together.
     std::uint64_t promisedDisk() const;
     /// Creating → Warming → Ready. False if the member has gone or moved on meanwhile.
     bool warming(const SandboxId& id);
     bool ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at,
                const StartTimes& took = {});
-    /// An adopted member that already serves a workspace. It takes the place of an `unasked` one of
-    /// its id, all at once: nobody sees it missing.
-    /// False if another is there, or its end was asked for.
+    /// An adopted member that already serves a workspace. It replaces an `unasked` one of its id in
+    /// one step, so that it is never missing. False if another is there, or its end was requested.
     bool adopt(Member member);
     /// Its agent answers on a new connection. False if it is not Claimed.
     bool reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent);
@@ -59,15 +58,15 @@ public:
     /// Takes the oldest ready sandbox of the pool and makes it Claimed; nullopt if there is none.
     std::optional<Member> claim(const std::string& pool, const std::string& workspace,
                                 const std::string& tenant);
-    /// Claimed → Ready again, before others: of a claim that was taken back before its sandbox was
-    /// marked or told anything, so that nobody can tell it from one never claimed. False if it has
-    /// moved on meanwhile.
+    /// Claimed → Ready again, before others: for a claim that was cancelled before its sandbox was
+    /// marked or got any data, so that it cannot be distinguished from one never claimed. False if
+    /// it has moved on meanwhile.
     bool giveBack(const SandboxId& id);
-    /// Creating, Warming or Ready → Draining; true for the first caller, who sees to its end. False
-    /// for a claimed sandbox: it ends with its workspace (drain), never under its claim.
+    /// Creating, Warming or Ready → Draining; true for the first caller, who must end it. False for
+    /// a claimed sandbox: it ends with its workspace (drain), never under its claim.
     bool retire(const SandboxId& id);
-    /// → Draining, from any phase; true for the first caller, who sees to its end. Only for the end
-    /// of a workspace: everything else retires.
+    /// → Draining, from any phase; true for the first caller, who must end it. Only for the end of
+    /// a workspace: everything else uses retire.
     bool drain(const SandboxId& id);
     /// → Failed, from any phase but Draining; true for the first caller.
     bool fail(const SandboxId& id);
@@ -84,8 +83,8 @@ public:
     PoolCounts counts(const std::string& pool) const;
     /// As counts(), at a cost that does not grow with the pool.
     WarmStock stock(const std::string& pool, const std::string& template_hash) const;
-    /// The languages of the pool's image, as the newest of its agents told; nullopt while there is
-    /// none. At a cost that does not grow.
+    /// The languages of the pool's image, as its newest agent reported; nullopt while there is
+    /// none. Constant time.
     std::optional<std::vector<std::string>> languages(const std::string& pool) const;
 
 private:
@@ -94,8 +93,8 @@ private:
         PoolCounts counts;
         std::deque<Member*> ready;               ///< oldest first
         std::map<std::string, PoolCounts> made;  ///< by template, as long as there is any of it
-        std::size_t agents = 0;                  ///< of members, that told their languages
-        std::vector<std::string> languages;      ///< as the newest told
+        std::size_t agents = 0;                  ///< of members that reported their languages
+        std::vector<std::string> languages;      ///< as the newest reported
     };
 
     Member* locate(const SandboxId& id);

@@ -117,7 +117,7 @@ def fails_in_words():
         index.delay = 30
         late = post(s, here, command="echo ran", packages=["hearthfoo==2.0"], timeoutSeconds=2)
         assert late["status"] == "timeout" and late["stdout"] == "", late
-        assert late["error"]["message"] == "the time was over while packages were being installed", late
+        assert late["error"]["message"] == "the time limit ended it while packages were being installed", late
         begun = post(s, here, 202, command="echo ran", packages=["hearthbaz"], background=True)
         wait_for("the download", lambda: any("hearthbaz" in path for path in index.downloads()), 60)
         begin = time.monotonic()

@@ -22,7 +22,7 @@
 
 namespace hearth::test {
 
-/// An execution whose output and end the test makes. What is public is for between calls.
+/// An execution whose output and end the test controls. Public members are for use between calls.
 class FakeExecution final : public controller::Execution {
 public:
     explicit FakeExecution(std::string id = kExecution, std::string workspace = kWorkspace) {

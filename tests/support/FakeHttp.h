@@ -104,7 +104,7 @@ private:
     std::string trace_id_ = "0123456789abcdef0123456789abcdef";
 };
 
-/// A stream whose client takes what the test lets it take.
+/// A stream whose client reads only as much as the test allows.
 class FakeStream final : public api::Stream {
 public:
     explicit FakeStream(std::string tenant = {}) : tenant_(std::move(tenant)) {}

@@ -15,7 +15,7 @@
 
 namespace hearth::test {
 
-/// All services, faked, at a time that goes on or that the test moves.
+/// All services, faked, with a clock that runs or that the test moves.
 struct FakeServices {
     enum class Time { Real, Manual };
     explicit FakeServices(Time which = Time::Real)
@@ -34,7 +34,7 @@ struct FakeServices {
     metrics::Metrics metrics;
     metrics::Log log{-1};
     std::string secret = std::string(32, 'k');
-    /// What the server can do, but for what each door adds.
+    /// The capabilities of the server, without those that each door adds.
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
     controller::PackageService packages{executions, workspaces, {"pypi", "npm"}};

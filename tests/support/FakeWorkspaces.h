@@ -18,7 +18,7 @@
 
 namespace hearth::test {
 
-/// Workspaces whose files are kept in memory. Each belongs to the tenant that opened it.
+/// Workspaces with files in memory. Each belongs to the tenant that opened it.
 class FakeWorkspaces final : public controller::Workspaces {
 public:
     explicit FakeWorkspaces(FakeStock& stock) : stock_(stock) {}

@@ -13,8 +13,8 @@ namespace hearth::controller::test {
 
 using namespace hearth::test;
 
-/// An index that has version `version` of whatever is asked for, but for what begins with
-/// "missing". Counts what it was asked.
+/// An index that has version `version` of every package, except those whose names begin with
+/// "missing". Counts the requests.
 class FakeLayerBuilder final : public LayerBuilder {
 public:
     BuiltLayer build(const LayerOrder& order) override {

@@ -16,8 +16,7 @@ CommandSpec getSpec() {
              .value = "ID",
              .help = "The workspace of executions, contexts and files"},
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "Only sandboxes of this pool"},
-        Flag{
-            .name = "follow", .letter = 'f', .help = "Go on with new events", .environment = false},
+        Flag{.name = "follow", .letter = 'f', .help = "Follow new events", .environment = false},
     };
     return {
         .name = "get",
@@ -131,7 +130,7 @@ int get(const Invocation& call) {
     const std::string& what = call.options.positional()[0];
     const bool named = call.options.positional().size() > 1;
     if (call.options.on("follow") && what != "events") {
-        throw UsageError("--follow goes with events", "hearth get events --follow");
+        throw UsageError("--follow works only with events", "hearth get events --follow");
     }
     if (what == "events" || what == "capabilities") {
         if (named) throw UsageError("\"" + what + "\" takes no name", "leave it out");

@@ -170,7 +170,7 @@ int import(const Invocation& call) {
     request.source = words[1];
     request.name = call.options.get("name", "");
     request.which = call.options.get("image", "");
-    pool::image::parseSource(request.source);  // a wrong word is told before rights are
+    pool::image::parseSource(request.source);  // report a wrong argument before missing rights
     requireRoot("to import");
     request.docker_host = call.environment("DOCKER_HOST").value_or("");
     for (const char* name :
@@ -337,26 +337,23 @@ Command makeImage() {
                     "\n"
                     "Works on the data directory, whether a server runs or not. An image is\n"
                     "unpacked and checked before it takes its name; its entrypoint is never run.\n"
-                    "Without --name it is called after its reference: python:3.9-slim becomes\n"
+                    "Without --name it is named after its reference: python:3.9-slim becomes\n"
                     "python-3.9-slim.",
-         .flags = withClientFlags(
-             withOutputFlags({Flag{.name = "name",
-                                   .value = "NAME",
-                                   .help = "What it is called here",
-                                   .environment = false},
-                              Flag{.name = "image",
-                                   .value = "REF",
-                                   .help = "Which image of an archive that has several",
-                                   .environment = false},
-                              Flag{.name = "pool",
-                                   .value = "POOL",
-                                   .help = "Also make it the image of this pool of the "
-                                           "running server, which is declared if it is new",
-                                   .environment = false},
-                              Flag{.name = "data-dir",
-                                   .value = "DIR",
-                                   .help = "Where images are kept",
-                                   .fallback = kDataDirectory}})),
+         .flags = withClientFlags(withOutputFlags(
+             {Flag{.name = "name", .value = "NAME", .help = "Its name here", .environment = false},
+              Flag{.name = "image",
+                   .value = "REF",
+                   .help = "Which image of an archive that has several",
+                   .environment = false},
+              Flag{.name = "pool",
+                   .value = "POOL",
+                   .help = "Also make it the image of this pool of the "
+                           "running server, which is declared if it is new",
+                   .environment = false},
+              Flag{.name = "data-dir",
+                   .value = "DIR",
+                   .help = "Where images are kept",
+                   .fallback = kDataDirectory}})),
          .least = 1,
          .most = 2,
          .operands = {"import|list|inspect|remove", "@file"}},

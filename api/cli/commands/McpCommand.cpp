@@ -32,7 +32,7 @@ Command makeMcp() {
              "  hearth mcp                      no files of this machine\n"
              "  hearth mcp --root ~/project     also file_put and file_get beneath it\n\n"
              "A bridge to the server at --url. With --root it also reads and writes the user's\n"
-             "own files beneath that directory, which is then in the model's hands. `hearth\n"
+             "own files beneath that directory, so the model controls them. `hearth\n"
              "mcp-config` prints what a client needs.",
          .flags = withClientFlags({Flag{.name = "root",
                                         .value = "DIR",

@@ -8,7 +8,7 @@
 namespace hearth::cli {
 namespace {
 
-/// Whose files a model may touch is the user's choice, so none is made here.
+/// The user chooses the directory that a model may touch, so there is no default.
 constexpr const char* kRootToChoose = "/path/you/choose";
 
 /// The server's entry for a client that reads JSON. `token` is how that client names the variable.

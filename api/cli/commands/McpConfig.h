@@ -4,7 +4,7 @@
 
 namespace hearth::cli {
 
-/// What to paste into an MCP client's configuration.
+/// The text to paste into an MCP client's configuration.
 struct McpConfig {
     std::string text;    ///< JSON, or TOML for codex; ends with a line break
     std::string file;    ///< where it goes

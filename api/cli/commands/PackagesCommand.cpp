@@ -48,7 +48,7 @@ int packages(const Invocation& call) {
             .body;
     const std::string execution = view.value("executionId", "");
     if (view.value("status", "") == "running") {
-        call.console.note("still at work as " + execution +
+        call.console.note("still running as " + execution +
                           "; its output is in: hearth get execution " + execution);
     }
     if (json) {
@@ -66,7 +66,7 @@ int packages(const Invocation& call) {
 Command makePackages() {
     return {{.name = "packages",
              .arguments = "install|check|list WORKSPACE [NAME...]",
-             .summary = "Install packages in a workspace, or tell of them.",
+             .summary = "Install packages in a workspace, or show what is installed.",
              .details =
                  "  hearth packages install ws_4f0c… numpy==2.1 pandas\n"
                  "  hearth packages install ws_4f0c… --from requirements.txt\n"

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxManifest = 1U << 20U;
 
-/// The pool as it is now; null where there is none.
+/// The pool as it is now; null if there is none.
 Json findPool(Remote& remote, const std::string& target) {
     try {
         return remote.get(target);
@@ -135,7 +135,7 @@ int open(const Invocation& call) {
 Command makeApply() {
     return {{.name = "apply",
              .arguments = "[FILE…]",
-             .summary = "Create or change pools so that they are as the manifests say.",
+             .summary = "Create or change pools to match the manifests.",
              .details = "  hearth apply -f pool.yaml\n"
                         "  generate-pools | hearth apply -f -\n\n"
                         "Files are YAML of one or several documents; - is standard input. Nothing\n"
@@ -160,8 +160,8 @@ Command makeDelete() {
          .details = "  hearth delete workspace ws_4f0c… ws_99ab…\n"
                     "  hearth delete pool python\n"
                     "  hearth delete execution ex_77d1…            kills it\n\n"
-                    "The warm sandboxes of a pool go at once; claimed ones live on to their own\n"
-                    "end. A workspace takes its files and what runs in it along.",
+                    "Warm sandboxes of a deleted pool end at once; claimed ones live until their\n"
+                    "workspace ends. Deleting a workspace ends its programs and deletes its files.",
          .flags = clientFlags(),
          .least = 2,
          .most = 1000,
@@ -177,7 +177,7 @@ Command makeDrain() {
          .details = "  hearth drain python      after its image was changed by hand\n"
                     "  hearth drain             before the machine goes down\n\n"
                     "A drained pool is filled again; without a name, pools stay empty until the\n"
-                    "server starts anew.",
+                    "server is restarted.",
          .flags = clientFlags(),
          .least = 0,
          .most = 1,
@@ -190,7 +190,7 @@ Command makeOpen() {
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
         Flag{.name = "image",
              .value = "IMAGE",
-             .help = "The image to have, by name, reference or digest",
+             .help = "The image to use, by name, reference or digest",
              .environment = false},
         Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
         Flag{.name = "env",
@@ -204,8 +204,10 @@ Command makeOpen() {
              .help = "A label",
              .repeats = true,
              .environment = false},
-        Flag{.name = "idle-timeout", .value = "DURATION", .help = "End it when idle so long"},
-        Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after so long"},
+        Flag{.name = "idle-timeout",
+             .value = "DURATION",
+             .help = "End it after this time without activity"},
+        Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after this time"},
     };
     for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
     return {{.name = "open",

@@ -22,19 +22,20 @@ CommandSpec runSpec() {
     std::vector<Flag> flags = {
         own("code", 'c', "CODE", "The code to run"),
         own("command", 0, "LINE", "A shell command to run instead"),
-        own("language", 'l', "NAME", "The code's language; else by the script's extension"),
+        own("language", 'l', "NAME", "The code's language; default: by the script's extension"),
         own("env", 'e', "K=V", "A variable for the program", true),
         own("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
         own("image", 0, "IMAGE", "The image to run in, by name, reference or digest"),
-        own("packages", 0, "SPEC", "A package to have there, as numpy==2.1; else installed", true),
-        own("auto-packages", 0, "", "Install well-known packages that Python code imports, too"),
+        own("packages", 0, "SPEC", "A package it needs, as numpy==2.1; installed if missing", true),
+        own("auto-packages", 0, "", "Also install well-known packages that Python code imports"),
         own("stdin", 'i', "", "Send standard input to the program"),
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
         Flag{.name = "workspace",
              .letter = 'w',
              .value = "ID",
-             .help = "Run in this workspace; else a one shot in a fresh one"},
-        own("context", 0, "NAME", "Run in the workspace's interpreter of this name; state stays"),
+             .help = "Run in this workspace; default: a one shot in a fresh one"},
+        own("context", 0, "NAME",
+            "Run in the workspace's interpreter of this name; it keeps state"),
         Flag{.name = "timeout",
              .letter = 't',
              .value = "DURATION",
@@ -48,16 +49,16 @@ CommandSpec runSpec() {
         .summary = "Run code, a script or a command in a sandbox and stream its output.",
         .details =
             "  hearth run -l python -c 'print(1)'\n"
-            "  hearth run script.py               the language goes by the extension\n"
+            "  hearth run script.py               the extension gives the language\n"
             "  hearth run script.py -- a b        with arguments\n"
             "  echo 'print(1)' | hearth run -l python -\n"
             "  hearth run --command 'echo hi | wc -c'\n"
             "  hearth run -- ls -l                an argument vector, no shell\n"
             "  hearth run -w ID --context main -c 'x = 1'   variables stay for the next run\n\n"
-            "With -c the value of a last expression is printed behind the output. Exits with\n"
+            "With -c the value of a last expression is printed after the output. Exits with\n"
             "the program's own status; 124 when it timed out, 128 + N when signal N ended it\n"
-            "(137 when it ran out of memory). Ctrl-C kills it. As it runs its output is\n"
-            "streamed; --output json prints the execution at its end instead.",
+            "(137 when it ran out of memory). Ctrl-C kills it. Its output is streamed;\n"
+            "--output json prints the execution after its end instead.",
         .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
         .least = 0,
         .most = 1,

@@ -47,7 +47,7 @@ Command makeServe() {
          .details = "  hearth serve --pools sandbox_images/python/pool.yaml\n"
                     "  hearth serve --config /etc/hearth.yaml --log-level debug\n"
                     "  HEARTH_DATA_DIR=/srv/hearth hearth serve\n\n"
-                    "Settings come from flags over environment over the YAML file of --config;\n"
+                    "Flags override the environment, which overrides the YAML file of --config;\n"
                     "`hearth config` shows each and where it came from. Tokens can be given in\n"
                     "the file only. An address other machines can reach needs a token.",
          .flags = serveFlags()},
@@ -58,7 +58,7 @@ Command makeConfig() {
     std::vector<Flag> flags = withOutputFlags(serveFlags());
     return {{.name = "config",
              .arguments = "[reference]",
-             .summary = "Print what `hearth serve` would run by, and where each value came from.",
+             .summary = "Print the settings of `hearth serve`, and where each value came from.",
              .details = "  hearth config\n"
                         "  hearth config --config hearth.yaml -o json\n"
                         "  hearth config reference          all settings, as a page of Markdown",

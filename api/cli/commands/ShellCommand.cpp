@@ -28,7 +28,7 @@ CommandSpec shellSpec() {
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
         Flag{.name = "image",
              .value = "IMAGE",
-             .help = "The image to have, by name, reference or digest",
+             .help = "The image to use, by name, reference or digest",
              .environment = false},
         Flag{.name = "timeout",
              .letter = 't',
@@ -45,10 +45,10 @@ CommandSpec shellSpec() {
             "  hearth shell                       in a fresh workspace, which ends with it\n"
             "  hearth shell -p node               of that pool\n"
             "  hearth shell ws_4f0c…              in this one, which stays\n"
-            "  hearth shell ws_4f0c… -- python3   another program than the shell\n\n"
+            "  hearth shell ws_4f0c… -- python3   another program instead\n\n"
             "Keys, Ctrl-C too, go to the program, and the window's size follows. The shell\n"
-            "outlives a lost connection for ten seconds and a restart of the server. Enter\n"
-            "and ~. end one that no longer answers. Exits with the program's own status.",
+            "survives ten seconds without a connection, and a restart of the server. Enter\n"
+            "and then ~. end one that hangs. Exits with the program's own status.",
         .flags = withClientFlags(std::move(flags)),
         .least = 0,
         .most = 1,

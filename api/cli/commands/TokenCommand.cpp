@@ -30,7 +30,7 @@ Json viewJson(const controller::TokenView& view) {
     return json;
 }
 
-/// What the three verbs need, from a server or from a data directory.
+/// The operations of the three verbs, on a server or on a data directory.
 class TokenSource {
 public:
     virtual ~TokenSource() = default;
@@ -67,7 +67,7 @@ public:
 
     Json create(const std::string& name, const std::string& tenant, controller::Role role,
                 std::optional<std::int64_t> ttl_seconds) override {
-        // With the first token the server stops serving whoever comes without one.
+        // With the first token the server stops serving callers without one.
         if (role != controller::Role::Admin && !tokens_->configured()) {
             throw Error(ErrorCode::Conflict, "the first token must be an admin's")
                 .hint(
@@ -133,7 +133,7 @@ int performOffline(const Invocation& call) {
     StoredTokens tokens(program::offlineTokens(directory));
     const int status = perform(call, tokens);
     if (call.options.positional()[0] != "list") {
-        call.console.note("this holds from the next start of the server on");
+        call.console.note("this takes effect at the next start of the server");
     }
     return status;
 }
@@ -172,7 +172,7 @@ Command makeToken() {
                  "  hearth token create --name ci --tenant shop --ttl 720h\n"
                  "  hearth token list\n"
                  "  hearth token delete tk_12ab…\n\n"
-                 "Asks the server; where none runs on this machine (and no --url is given), or\n"
+                 "Asks the server; if none runs on this machine (and no --url is given), or\n"
                  "with --offline, edits the data directory, which the next start reads. The first\n"
                  "token must be an admin's: from then on every request needs one.",
              .flags = withClientFlags(withOutputFlags(
@@ -193,7 +193,7 @@ Command makeToken() {
                        .choices = controller::kRoles.all()},
                   Flag{.name = "ttl",
                        .value = "DURATION",
-                       .help = "How long it is good; else for ever",
+                       .help = "How long it is valid; default: for ever",
                        .environment = false},
                   Flag{.name = "offline", .help = "Do not ask a server", .environment = false},
                   Flag{.name = "data-dir",

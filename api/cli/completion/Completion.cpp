@@ -63,7 +63,7 @@ std::vector<Candidate> commandNames(const std::vector<Command>& commands) {
     return all;
 }
 
-/// What the words before the cursor say about the one at it.
+/// The facts that the words before the cursor give about the word at it.
 struct Place {
     const Flag* value_of = nullptr;
     bool rest = false;  ///< behind `--`

@@ -16,12 +16,12 @@ struct Candidate {
 };
 
 /// Names of one kind that the server has ("@workspace", "@pool", "@execution", "@remote"); for
-/// @remote `word` is what was typed. Gives nothing where there is nothing to know.
+/// @remote `word` is what was typed. Empty if it knows none.
 using Lookup =
     std::function<std::vector<Candidate>(const std::string& kind, const std::string& word)>;
 
-/// What can follow. `words` are those behind the program's name; the last, which may be empty, is
-/// to be completed. From the same table as parser and help, so none of them can know more.
+/// The possible next words. `words` are those after the program's name; the last one, which may be
+/// empty, is completed. Parser and help read the same table.
 std::vector<Candidate> completions(const std::vector<Command>& commands,
                                    const std::vector<std::string>& words, const Lookup& lookup);
 

@@ -16,7 +16,7 @@ Command makeCompletion() {
          .arguments = "bash|zsh|fish",
          .summary = "Print a script that makes a shell complete hearth's words.",
          .details = "  source <(hearth completion bash)      in ~/.bashrc\n"
-                    "  source <(hearth completion zsh)       in ~/.zshrc, behind compinit\n"
+                    "  source <(hearth completion zsh)       in ~/.zshrc, after compinit\n"
                     "  hearth completion fish > ~/.config/fish/completions/hearth.fish\n\n"
                     "Commands and flags come from the program itself; ids of workspaces, names of\n"
                     "pools and paths in workspaces from the server, if it answers in a second.",

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{1000};
 
-/// What a flag of the line says, else its variable.
+/// The value of a flag in the line, else of its variable.
 std::string setting(const std::vector<std::string>& words, const Environment& environment,
                     const std::string& flag, const std::string& fallback) {
     for (std::size_t i = 0; i < words.size(); ++i) {

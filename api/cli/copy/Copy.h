@@ -17,9 +17,9 @@ struct CopyOptions {
     std::function<void(const std::string& name, const std::string& why)> left_out;
 };
 
-/// Each copies one thing and gives how many things of it were left out. `-` is standard input or
-/// output. A directory goes into one that exists under its own name, as with `cp -r`; `DIR/.` is
-/// what is in it. Throw RemoteError, UsageError, Error and system_error.
+/// Each copies one path and returns how many entries it left out. `-` is standard input or output.
+/// A directory is copied into an existing one under its own name, as with `cp -r`; `DIR/.` means
+/// its contents. Throw RemoteError, UsageError, Error and system_error.
 std::uint64_t copyIn(Remote& remote, const std::string& local, const RemotePath& to,
                      const CopyOptions& options);
 std::uint64_t copyOut(Remote& remote, const RemotePath& from, const std::string& local,

@@ -66,7 +66,7 @@ void putFile(Remote& remote, const std::string& local, RemotePath to) {
     if (counted) request.source_length = left;
     request.source = [&](char* out, std::size_t size) {
         if (!counted) return readSome(file.get(), out, size, local);
-        // What was promised in the head is what is sent.
+        // The body must have the length that the head announced.
         const std::size_t want =
             static_cast<std::size_t>(std::min<std::uint64_t>(left, std::uint64_t{size}));
         if (want == 0) return std::size_t{0};

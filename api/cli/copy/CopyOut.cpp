@@ -27,8 +27,8 @@ void writeAll(int fd, std::string_view bytes, const std::string& name) {
     }
 }
 
-/// Whether a link where the file will be is followed: one that the user named is, as by cp; one
-/// whose name came with the file may be an earlier copy's, and is replaced.
+/// Whether a link at the destination is followed. One that the user named is, as by cp; one whose
+/// name came with the file may be left from an earlier copy and is replaced.
 enum class Links { Follow, Replace };
 
 /// A file that takes its name when it is whole; what was there stays until then.

@@ -13,11 +13,10 @@
 
 namespace hearth::cli {
 
-/// Unpacks a tar that nobody vouches for beneath one local directory, and nowhere else: names that
-/// are absolute or hold ".." are refused, no symbolic link is ever followed on the way (one of the
-/// archive's no more than one that was there), a link whose target could lead out is not made, and
-/// set-id bits are dropped. Files are replaced whole: a reader sees the old or the new one. Not
-/// thread-safe.
+/// Unpacks an untrusted tar below one local directory, and nowhere else. Absolute names and names
+/// with ".." are refused, no symbolic link is followed on the way (whether it was there before or
+/// came with the archive), a link whose target could lead out is not made, and set-id bits are
+/// dropped. Files are replaced whole: a reader sees the old or the new one. Not thread-safe.
 class TarExtract final : public tar::TarSink {
 public:
     using LeftOut = std::function<void(const std::string& name, const std::string& why)>;
@@ -28,8 +27,8 @@ public:
     TarExtract(const TarExtract&) = delete;
     TarExtract& operator=(const TarExtract&) = delete;
 
-    /// Throws Error(InvalidArgument) for an archive that is malformed or hostile, system_error
-    /// where the disk refuses. What was unpacked before stays.
+    /// Throws Error(InvalidArgument) for a malformed or hostile archive, system_error if the disk
+    /// fails. Entries unpacked before that stay.
     void feed(std::string_view bytes);
     void finish();
 
@@ -47,7 +46,7 @@ private:
         std::string name;  ///< empty: the top itself
         std::size_t depth = 0;
     };
-    /// Which file it was: what stands there later may be another.
+    /// The identity of the file: a later file may have the same path.
     struct Made {
         dev_t device = 0;
         ino_t inode = 0;
@@ -73,9 +72,9 @@ private:
     std::uint64_t left_out_count_ = 0;
 };
 
-/// Whether a symbolic link `depth` directories below the top may have this target: then it leads
-/// nowhere but beneath the top, whatever other such links there are. Only ".." at the front count
-/// (as many as there are directories); one behind a name could step back out of a link.
+/// Whether a symbolic link `depth` directories below the top may have this target, so that it
+/// cannot lead out whatever other such links exist. Only leading ".." are allowed, at most `depth`
+/// of them: a later one could step back out of a link.
 bool linkStaysInside(std::string_view target, std::size_t depth);
 
 }  // namespace hearth::cli

@@ -46,8 +46,8 @@ void print(const Console& console, const Findings& findings) {
     }
 }
 
-/// Whether the pool that claims get who name none is declared, as far as that can be told without a
-/// server: in its data directory, or in the manifests that it would be given.
+/// Checks that the default pool exists, as far as possible without a server: in the data directory,
+/// or in the manifests that the server would read.
 std::optional<Finding> checkDefaultPool(const ServeConfig& config) {
     const std::string& wanted = *config.default_pool;
     if (wanted.empty()) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<Finding> checkDefaultPool(const ServeConfig& config) {
             "declare it with --pools or hearth apply -f, or name another with "
             "--default-pool";
     } catch (const std::exception& e) {
-        finding.message = std::string("whether it is declared is not known: ") + e.what();
+        finding.message = std::string("cannot find out whether it is declared: ") + e.what();
         finding.fix = "run it as root";
     }
     finding.level = Level::Warn;
@@ -118,10 +118,10 @@ Command makeDoctor() {
     return {
         {.name = "doctor",
          .arguments = "",
-         .summary = "Check everything that serving needs, and say how to mend what is missing.",
+         .summary = "Check everything that the server needs, and say how to fix what is missing.",
          .details = "  hearth doctor                         before the first start\n"
                     "  hearth doctor --config hearth.yaml    what `serve` would use\n\n"
-                    "Takes the settings of `serve`, so that it looks at what would be used. Exits\n"
+                    "Takes the settings of `serve`, so it checks what the server would use. Exits\n"
                     "with 1 when something has failed; warnings do not count.",
          .flags = std::move(flags)},
         doctor};

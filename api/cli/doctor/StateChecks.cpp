@@ -45,7 +45,7 @@ Finding checkDatabase(const std::string& path) {
 std::optional<Finding> checkTokens(const ServeConfig& config) {
     const std::string& directory = *config.data_dir;
     const std::string history = controller::tokenHistoryPath(directory);
-    // Opening the tokens would make a database where there is none.
+    // Opening the tokens would create a missing database.
     if (!fs::exists(history) || !fs::exists(controller::databasePath(directory)) ||
         !config.tokens.value.empty()) {
         return std::nullopt;

@@ -227,7 +227,7 @@ Finding checkDockerAgent(const ServeConfig& config) {
                         std::string(agentModeName(choice.mode)) + ": " + choice.reason);
     } catch (const std::exception& e) {
         return {Level::Warn, "docker-agent",
-                std::string("how the agent comes into containers is not known: ") + e.what(),
+                std::string("cannot find out how the agent gets into containers: ") + e.what(),
                 "see what dockerd logs, or say it with --docker-agent"};
     }
 }

@@ -7,10 +7,10 @@
 
 namespace hearth::cli {
 
-/// What must be installed and prepared beside the kernel, by the configuration that would serve,
-/// for this runtime.
+/// Checks the programs and files that serving needs beside the kernel, with this configuration and
+/// runtime.
 Findings checkTools(const ServeConfig& config, RuntimeChoice runtime);
-/// Whether the addresses are free, or the one who holds them is a Hearth server that is ready.
+/// Checks that the addresses are free, or held by a Hearth server that is ready.
 Findings checkServer(const ServeConfig& config);
 /// The Docker Engine that DOCKER_HOST names. Without it the docker runtime fails; elsewhere only
 /// `bench --against docker` needs one.

@@ -49,7 +49,7 @@ void ExecutionFollower::attempt(const http::ClientRequest& request) {
         });
         connected_ = true;
     } catch (const Error& e) {
-        // A server that never answered is told at once; a lost one may come back.
+        // If the server never answered, fail at once; a lost connection may come back.
         if (e.code() != ErrorCode::Unavailable || !connected_) throw;
     }
 }

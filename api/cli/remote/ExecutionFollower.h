@@ -9,9 +9,9 @@
 
 namespace hearth::cli {
 
-/// What hears how far an execution has come; either may be empty.
+/// Callbacks for the progress of an execution; either may be empty.
 struct Milestones {
-    /// The server has told the execution's id. Called with each event from then on.
+    /// The server has sent the execution's id. Called with each event from then on.
     std::function<void(const std::string& execution)> named;
     /// The end has come, and nothing of it was shown yet.
     std::function<void()> ending;

@@ -57,7 +57,7 @@ void Interrupt::watch() {
         try {
             remote_.send("DELETE", "/v1/executions/" + execution);
         } catch (const std::exception&) {
-            ::_exit(kInterrupted);  // the server cannot be told; its deadline ends the execution
+            ::_exit(kInterrupted);  // no way to reach the server; the deadline ends the execution
         }
     }
 }

@@ -34,7 +34,7 @@ private:
     std::string code_;
 };
 
-/// What the program exits with for it (Options.h).
+/// The program's exit status for it (Options.h).
 int exitStatusOf(const RemoteError& error) noexcept;
 /// The error that an answer with a status of 400 and above stands for.
 RemoteError remoteError(int status, std::string_view body);
@@ -67,8 +67,9 @@ public:
     std::string raw(const std::string& method, const std::string& target, std::string body = {});
     /// Sends what `request.source` gives.
     void upload(http::ClientRequest request);
-    /// GET of raw bytes, streamed. `head` is called once, before the first byte, of an answer that
-    /// is no refusal. Throws Error(Unavailable) where the answer is cut off, and what they throw.
+    /// GET of raw bytes, streamed. `head` is called once, before the first byte, unless the answer
+    /// is a refusal. Throws Error(Unavailable) if the answer is cut off, and everything that the
+    /// callbacks throw.
     void download(const std::string& target,
                   const std::function<void(const http::ClientResponse&)>& head,
                   const std::function<void(std::string_view)>& sink);

@@ -11,7 +11,7 @@ struct RemotePath {
     std::string path;     ///< relative to the root; "." is the root
     bool as_dir = false;  ///< was written with a slash at its end
 
-    /// What the word says, if it says that; anything else is a local path ("./ws_x:y" too).
+    /// The remote path that the word names; nullopt for a local path ("./ws_x:y" too).
     static std::optional<RemotePath> parse(const std::string& word);
     std::string name() const;  ///< its last part; empty for the root
     /// "/v1/workspaces/{w}/files/{path}" or the archive or list of it.

@@ -9,8 +9,8 @@
 
 namespace hearth::cli {
 
-/// What a terminal shows of one execution: takes its events, writes its output as it comes and
-/// knows how it ended. Not thread-safe.
+/// Shows one execution on a terminal: takes its events, writes its output as it comes and knows how
+/// it ended. Not thread-safe.
 class RunOutput {
 public:
     /// `quiet`: only collects, for --json. `shows_value`: prints what a last expression gave.

@@ -152,9 +152,9 @@ std::vector<Flag> limitFlags() {
     const auto own = [](const char* name, const char* value, const char* help) {
         return Flag{.name = name, .value = value, .help = help, .environment = false};
     };
-    return {own("cpu", "N", "Hold it to so many processors, as 0.5; at most the pool's"),
-            own("memory", "SIZE", "Hold it to so much memory, as 256Mi; at most the pool's"),
-            own("pids", "N", "Hold it to so many processes; at most the pool's")};
+    return {own("cpu", "N", "Limit it to this many processors, as 0.5; at most the pool's"),
+            own("memory", "SIZE", "Limit it to this much memory, as 256Mi; at most the pool's"),
+            own("pids", "N", "Limit it to this many processes; at most the pool's")};
 }
 
 Json limitsOf(const Options& options) {

@@ -9,12 +9,12 @@
 
 namespace hearth::cli {
 
-/// What `hearth run` asks of the server.
+/// The request of `hearth run` to the server.
 struct RunRequest {
     std::string target;  ///< where to POST
     Json body;
-    /// What to POST to `context_target` first, whose id becomes the body's `context`; null:
-    /// nothing.
+    /// The request to POST to `context_target` first; the id in its answer becomes the body's
+    /// `context`. Null: no such request.
     Json context = nullptr;
     std::string context_target;
     bool shows_value = false;     ///< the value of a last expression is printed, as a REPL does
@@ -30,8 +30,8 @@ RunRequest makeRunRequest(const Options& options);
 /// The object of a repeated flag's NAME=VALUE pairs. Throws UsageError for one that is none.
 Json variablesOf(const Options& options, std::string_view flag);
 
-/// The flags that limit a fresh workspace, and the object of those that were given. Throws
-/// UsageError for what is no size.
+/// The flags that limit a fresh workspace, and the JSON object of those that were given. Throws
+/// UsageError for a bad size.
 std::vector<Flag> limitFlags();
 Json limitsOf(const Options& options);
 

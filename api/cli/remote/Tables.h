@@ -9,8 +9,8 @@
 
 namespace hearth::cli {
 
-// What `hearth get` shows of the server's objects. They tolerate missing fields: an older or newer
-// server may leave some out.
+// The tables of `hearth get`. They tolerate missing fields: an older or newer server may leave some
+// out.
 using TableOf = std::string (*)(const std::vector<Json>& items, WallTime now);
 std::string poolTable(const std::vector<Json>& items, WallTime now);
 std::string workspaceTable(const std::vector<Json>& items, WallTime now);

@@ -9,7 +9,7 @@ namespace hearth::cli {
 /// one; a tilde elsewhere is nothing special. A value type, not thread-safe.
 class EscapeKeys {
 public:
-    /// What of these keys goes to the shell. Nothing does behind the way out.
+    /// The part of these keys that goes to the shell. Keys after the escape sequence do not.
     std::string pass(std::string_view keys);
     /// Whether the way out was typed.
     bool left() const { return state_ == State::Left; }

@@ -87,7 +87,8 @@ void ShellInput::onSignal(int signal) {
     } else if (signal == SIGTSTP) {
         stopLikeOthers();
     } else if (signal == SIGCONT) {
-        if (!execution().empty()) terminal_.raw();  // whoever stopped us may have changed it
+        if (!execution().empty())
+            terminal_.raw();  // the process that stopped us may have changed it
         resize();
     } else {
         const int earlier = ended_by_.exchange(signal);
@@ -157,7 +158,7 @@ void ShellInput::kill() noexcept {
         remote_.send("DELETE", "/v1/executions/" + target);
     } catch (const std::exception&) {
         terminal_.restore();
-        ::_exit(128 + ended_by_);  // the server cannot be told; its deadline ends the execution
+        ::_exit(128 + ended_by_);  // no way to reach the server; the deadline ends the execution
     }
 }
 

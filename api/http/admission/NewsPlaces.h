@@ -11,9 +11,9 @@
 
 namespace hearth::api {
 
-/// The places of streams that wait for news (Response::news): few of a token, of a tenant and in
-/// all. A newcomer always gets one; where they are full, the oldest of whoever has most gives its
-/// own up. Thread-safe; a place may outlive the object.
+/// The places of streams that wait for news (Response::news), limited per token, per tenant and in
+/// all. A new stream always gets one; if they are full, the holder with most loses its oldest.
+/// Thread-safe; a place may outlive the object.
 class NewsPlaces {
 public:
     struct Bounds {

@@ -18,7 +18,7 @@ using std::chrono::nanoseconds;
 constexpr std::size_t kMaxChunkLine = 1024;
 constexpr std::size_t kMaxTrailers = 4096;
 constexpr std::size_t kMaxChunkDigits = 15;
-/// What is asked for in pieces of this size goes where it is wanted, not by the input.
+/// Reads of at least this size go straight to the caller's buffer.
 constexpr std::size_t kDirect = 16U << 10U;
 
 nanoseconds timeFor(std::uint64_t bytes, std::uint64_t rate) {

@@ -25,7 +25,7 @@ public:
     /// Reads and forgets what has arrived, up to `limit` bytes; true if that was the rest of the
     /// body. It never waits: an answer that needs no rights must cost no worker's time.
     bool discardArrived(std::size_t limit);
-    /// Tells a client that waits for "100 Continue" to go on.
+    /// Answers "100 Continue" to a client that waits for it.
     void goOn();
 
 private:

@@ -46,7 +46,7 @@ private:
 struct Connection {
     /// Where it is. Written and read by the loop alone.
     enum class Place { Reading, AtWorker, Suspended, Flushing, Streaming, Closing };
-    /// What the loop shall do with a connection that a worker gives back.
+    /// The action for a connection that a worker gives back.
     enum class Next {
         Park,     ///< wait for the next request
         Flush,    ///< write `output`, then Park or Close by `keep`
@@ -100,7 +100,7 @@ struct Connection {
     std::unique_ptr<Exchange> exchange;  ///< of the suspended request
     Suspension suspension;
     std::shared_ptr<void> wait_place;  ///< of `suspension`
-    std::shared_ptr<void> wait_bytes;  ///< its body's, which whoever resumes it still has
+    std::shared_ptr<void> wait_bytes;  ///< its body's, which its resumed request still has
 
     Place place = Place::Reading;  ///< from here on: the loop's own
     bool counted = false;          ///< among those of its address

@@ -19,9 +19,9 @@ public:
 };
 
 /// The answer of a connection that no thread waits on. A sender writes to the socket itself while
-/// nothing is queued; what the kernel does not take is written by the loop when it can.
+/// nothing is queued; the loop writes the rest when the kernel can take it.
 ///
-/// Its mutex is held across the non-blocking send(2), which is what keeps the bytes in order.
+/// Its mutex is held across the non-blocking send(2), which keeps the bytes in order.
 class DetachedStream final : public Stream {
 public:
     struct Settings {

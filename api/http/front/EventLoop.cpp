@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// After our last word a client may go on sending, for otherwise it would meet a broken connection
-/// instead of the answer: without a pause longer than this, for so long in all, and in one turn of
-/// the loop so much.
+/// After the last byte of an answer we still read what the client sends, because closing at once
+/// could reset the connection before the client has read the answer. Limits: the longest pause, the
+/// time in all, and the bytes in one turn of the loop.
 constexpr milliseconds kClosePause{3'000};
 constexpr milliseconds kCloseTime{30'000};
 constexpr std::size_t kDiscardAtOnce = 1U << 20U;
@@ -101,7 +101,7 @@ void EventLoop::run() {
     std::array<epoll_event, 256> events;
     while (!(quitting_ && connections_.empty())) {
         const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), waitTime());
-        // What was given back comes first: an event may be about a stream that is only now ours.
+        // Returned connections come first: an event may be about a stream that is ours only now.
         takePosted();
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];

@@ -31,8 +31,8 @@ public:
     void streamDone(std::uint64_t connection) override;
     /// Its stream has given its place up (NewsPlaces) and is to end. Any thread.
     void endNews(std::uint64_t connection);
-    /// Accepts and reads no more; streams and answers under way go on, and what was suspended is in
-    /// the queue when this returns. Any thread but the loop's.
+    /// Stops accepting and reading; streams and answers under way continue, and suspended requests
+    /// are in the queue when this returns. Any thread but the loop's.
     void beginStop();
     /// To be called when all workers have ended: waits for the streams and ends the thread.
     void join();
@@ -70,7 +70,7 @@ private:
 
     void park(Connection& connection);
     void readable(Connection& connection);
-    /// Dispatches what is complete, refuses what is bad, arms the right deadline for the rest.
+    /// Dispatches complete requests, refuses bad ones, and arms the right deadline for the rest.
     void advance(Connection& connection);
     void dispatch(Connection& connection);
     void reject(Connection& connection, const HttpProblem& why, std::string_view reason);

@@ -70,7 +70,7 @@ void EventLoop::acceptAll() {
 
 void EventLoop::admit(Fd fd, std::string peer, bool loopback) {
     if (connections_.size() >= core_.options.connections) {
-        // Who has most of them gives one up.
+        // The address with the most connections loses one.
         const auto most =
             std::max_element(per_address_.begin(), per_address_.end(),
                              [](const auto& a, const auto& b) { return a.second < b.second; });

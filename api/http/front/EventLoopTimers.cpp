@@ -135,7 +135,7 @@ void EventLoop::cutAll() {
         }
     }
     for (Connection* connection : rest) close(*connection);
-    // What workers still give back is cut as soon as it is here.
+    // A connection that a worker still returns is cut at once.
     if (!connections_.empty()) cut_at_ = core_.clock.now() + kCutAgain;
 }
 

@@ -96,7 +96,7 @@ private:
     Connection& connection_;
     FrontContext& core_;
     BodyReader body_;
-    const std::optional<std::string> forwarded_;  ///< for whom a trusted proxy asks
+    const std::optional<std::string> forwarded_;  ///< the client that a trusted proxy named
     std::string id_;
     std::string trace_id_;
     std::string route_;

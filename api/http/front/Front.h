@@ -20,7 +20,7 @@ struct FrontOptions {
     using Millis = std::chrono::milliseconds;
 
     std::string listen = "127.0.0.1:8080";  ///< "host:port", "[v6]:port"; port 0 picks one
-    std::string flag = "--listen";          ///< that sets it, for whoever must mend it
+    std::string flag = "--listen";          ///< the flag that sets it, named in errors
     std::string name = "api";               ///< for logs and thread names
     std::size_t workers = 16;
     std::size_t worker_stack = 256U << 10U;
@@ -28,17 +28,18 @@ struct FrontOptions {
     bool check_host = true;
     /// Besides localhost, 127.0.0.1, [::1] and the host of `listen`.
     std::vector<std::string> hosts;
-    /// Whole origins besides those of the allowed hosts.
+    /// Whole origins, in addition to those of the allowed hosts.
     std::vector<std::string> origins;
 
     HeadLimits head;
     std::size_t connections = 4096;
-    /// Counts those that no answer holds; what streams or waits is counted by its tenant below.
+    /// Counts connections without an answer in progress; streams and waits are counted per tenant
+    /// below.
     std::size_t connections_per_address = 512;
-    /// Addresses and ranges whose connections have no such cap, and whose X-Forwarded-For counts.
+    /// Addresses and ranges without this cap, whose X-Forwarded-For is trusted.
     std::vector<std::string> trusted_proxies;
     // Together at most three quarters of `connections`, so that there is always room for the rest.
-    std::size_t streams = 1024;  ///< answers that stream, but for news
+    std::size_t streams = 1024;  ///< streamed answers, except news
     std::size_t streams_of_tenant = 256;
     std::size_t news = 1024;  ///< streams that wait for news
     std::size_t news_of_tenant = 256;

@@ -22,7 +22,7 @@ public:
     bool push(Connection* connection);
     /// Waits; nullptr once closed and empty.
     Connection* pop();
-    /// Nothing goes in any more; what is in is still handed out.
+    /// Refuses new requests; queued ones are still handed out.
     void close();
     /// Whether a connection waits for a worker. No lock.
     bool waiting() const { return size_.load() > 0; }

@@ -20,7 +20,7 @@ private:
     std::string text_;
 };
 
-/// What the front adds to a handler's headers.
+/// The headers that the front adds to a handler's.
 struct Framing {
     std::string_view request_id;
     std::string_view date;

@@ -14,7 +14,7 @@ using Next = Connection::Next;
 
 constexpr std::array<std::string_view, 7> kMethods{"GET",   "HEAD",   "POST",   "PUT",
                                                    "PATCH", "DELETE", "OPTIONS"};
-/// What a page may read of an answer, beyond what every page may.
+/// The headers of an answer that a page may read, beyond those that every page may.
 constexpr const char* kExposedHeaders =
     "ETag, Idempotency-Replayed, Location, Mcp-Session-Id, RateLimit-Limit, RateLimit-Remaining, "
     "RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id";
@@ -68,7 +68,7 @@ bool Worker::another(Connection& connection) {
 
 Next Worker::answer(Connection& connection) {
     connection.head_done = false;  // it is taken: what comes next in the input is another one
-    // A request that was suspended goes on where it was; another one is new.
+    // A suspended request continues where it stopped; any other is new.
     std::unique_ptr<Exchange> owned = std::move(connection.exchange);
     std::function<Response()> make = std::exchange(connection.suspension, {}).resume;
     if (!owned) {
@@ -209,7 +209,7 @@ void Worker::count(Exchange& exchange, const Response& response) {
     const std::string& route = response.route.empty() ? exchange.route() : response.route;
     const bool known =
         std::find(kMethods.begin(), kMethods.end(), exchange.method()) != kMethods.end();
-    // What the server failed at; that something is not there, or not now, is no failure.
+    // Failures of the server itself: an absent or busy resource is not one.
     const bool failed = response.status >= 500 && response.status != 501 && response.status != 503;
     if (failed) {
         core_.log.warn("http.failed", {{"request", exchange.id()},

@@ -24,12 +24,12 @@ private:
     /// Whether the next request is there within the linger time.
     bool another(Connection& connection);
 
-    /// A place for a stream; false where there is none.
+    /// Takes a place for a stream; false if there is none.
     bool placeStream(const Exchange& exchange, Connection& connection, bool news);
     Response ask(Exchange& exchange, const Connection& connection);
-    /// What the request's handler answers.
+    /// The answer of the request's handler.
     Response handled(Exchange& exchange);
-    /// What `make` answers; the one catch.
+    /// The answer of `make`; the one catch.
     Response guarded(const Exchange& exchange, const std::function<Response()>& make);
     Connection::Next send(Exchange& exchange, Connection& connection, Response& response);
     Connection::Next sendWhole(Exchange& exchange, Connection& connection, const Response& response,

@@ -8,7 +8,7 @@
 
 namespace hearth::mcp::conformance {
 
-/// What makes the streams of clients tell them that something has changed.
+/// Triggers that make the clients' streams report a change.
 struct Announce {
     std::function<void()> tools;
     std::function<void()> prompts;

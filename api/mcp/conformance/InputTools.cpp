@@ -26,7 +26,7 @@ Json nameForm() {
     return elicitation("What is your name?", "name", "string");
 }
 
-/// The client's answer of that key as an object; null where there is none, or it is no object.
+/// The client's answer of that key as an object; null if it is missing or not an object.
 Json answered(const CallContext& call, const std::string& key) {
     const Json* answer = member(call.input_responses, key);
     return answer != nullptr && answer->is_object() ? *answer : Json();
@@ -45,7 +45,7 @@ void require(const CallContext& call, const std::string& capability) {
     if (!call.clientCan(capability)) throw missingCapability(capability);
 }
 
-/// State that went through the client's hands: what it says, who may bring it back, signed.
+/// State that passed through the client: its content and its owner, signed.
 class SignedState {
 public:
     SignedState(const controller::Services& services, std::string tool)

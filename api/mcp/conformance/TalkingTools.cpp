@@ -6,7 +6,7 @@
 namespace hearth::mcp::conformance {
 namespace {
 
-/// What the suite asks for between two messages.
+/// The pause that the suite asks for between two messages.
 constexpr std::chrono::milliseconds kPause{50};
 
 using PendingWork = std::function<ToolResult(Conversation&, const Arguments&)>;
@@ -21,7 +21,7 @@ Tool talking(const std::string& name, const std::string& description,
                    });
 }
 
-/// Asks with a form and tells what came back.
+/// Asks with a form and returns the user's answer as text.
 Tool asking(const std::string& name, const std::string& description, const Json& params) {
     return talking(name, description, {}, [params](Conversation& conversation, const Arguments&) {
         const Json answer = conversation.ask("elicitation/create", params);

@@ -8,12 +8,12 @@
 
 namespace hearth::mcp {
 
-// The way of an HTTP request into Server, for every transport: who asks, how often, with what.
+// How an HTTP request gets to Server, for every transport: authentication, rate, body.
 
-/// What a POST carries, or the refusal of what is no JSON of at most `max_bytes`.
+/// The message of a POST, or the refusal if it is not JSON of at most `max_bytes`.
 std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t max_bytes);
-/// Who asks, and within its rate if this is a call of it. A denial is recorded (401, 429); what a
-/// tool call does is recorded by Server. Throws Error(Unauthorized, Forbidden, RateLimited).
+/// The caller, charged to its rate if this is a call. Denials are recorded here (401, 429); Server
+/// records what a tool call does. Throws Error(Unauthorized, Forbidden, RateLimited).
 enum class Counts { Call, Nothing };
 controller::Principal admitted(const McpContext& hub, api::Request& request, Counts counts);
 /// Counts the other messages of a batch, as admitted() has counted the first.
@@ -23,7 +23,7 @@ void countFurther(const McpContext& hub, api::Request& request, const controller
 /// it is answered, whatever becomes of the connection. Without one it is refused and not begun.
 McpServer::Reply handled(const McpContext& hub, McpServer& server, const Caller& caller,
                          const Message& message);
-/// Who sends an HTTP request, without what its era or session adds.
+/// The caller of an HTTP request, without the parts that era and session add.
 Caller callerOf(const api::Request& request, const controller::Principal& who);
 
 }  // namespace hearth::mcp

@@ -164,7 +164,7 @@ void ChangeNotifier::loop(const std::stop_token& stop) {
         try {
             waiting = work();
         } catch (const std::exception& error) {
-            // What happened is told late, not never: the events are still there.
+            // Late is fine: the events are still there to be read.
             services_.log.error("mcp.notices_failed", {{"error", error.what()}});
             waiting = true;
         }
@@ -239,7 +239,7 @@ bool ChangeNotifier::tell() {
     bool waiting = false;
     for (const auto& one : followed_) {
         if (!one->tools && !one->prompts && !one->resources && one->uris.empty()) continue;
-        // A client that does not read is told later, once, of all that has changed.
+        // A client that does not read gets one notification later, for all changes.
         if (now - one->told_at < kTellEvery || one->stream->pending() > api::Stream::kLowWater) {
             waiting = true;
             continue;

@@ -17,7 +17,7 @@
 
 namespace hearth::mcp {
 
-/// What a stream wants to be told of.
+/// What a stream wants to be notified of.
 struct Interest {
     bool tools = false;
     bool prompts = false;
@@ -65,7 +65,7 @@ public:
 
 private:
     struct Followed;
-    /// What wakes the thread; owned by the callbacks of foreign threads too.
+    /// Wakes the thread; owned by the callbacks of foreign threads too.
     struct Bell {
         std::mutex mutex;
         std::condition_variable_any rung;
@@ -78,7 +78,7 @@ private:
     bool work();
     void takeEvents();
     void take(const controller::Event& event);
-    /// Marks what the tenant's streams (empty: everybody's) have to be told.
+    /// Marks the changes to send on the tenant's streams (empty: on all streams).
     void mark(const std::string& tenant, bool tools, bool resources, const std::string& uri);
     /// Sends what is due; true if something has to wait for its second.
     bool tell();

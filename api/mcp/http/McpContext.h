@@ -17,7 +17,7 @@
 namespace hearth::mcp {
 
 struct McpOptions {
-    /// How long a call may keep its worker thread (and a plain JSON answer) before it goes on as
+    /// How long a call may keep its worker thread (and a plain JSON answer) before it continues as
     /// an SSE stream.
     std::chrono::milliseconds inline_wait{1'000};
     std::size_t max_body = 4U << 20U;
@@ -25,8 +25,8 @@ struct McpOptions {
     std::size_t calls_of_tenant = 256;
 };
 
-/// What the endpoints of one server share. All references outlive it, and the front must stop
-/// before it goes.
+/// Shared by the endpoints of one server. All references outlive it, and the front must stop before
+/// it goes.
 struct McpContext {
     McpContext(const controller::Services& all, const auth::Authenticator& who,
                const auth::WorkerShares& workers, const auth::RateLimits& rates,

@@ -16,7 +16,7 @@ Json firstId(const Classified& classified) {
     return classified.batch || classified.messages.empty() ? Json() : classified.messages[0].id;
 }
 
-/// What a session is bound to: another token of the tenant has no part in it.
+/// The owner of a session: another token of the tenant may not use it.
 std::string ownerOf(const controller::Principal& who) {
     return who.tenant + '\n' + who.token_id;
 }

@@ -9,8 +9,8 @@
 
 namespace hearth::mcp {
 
-/// One MCP endpoint over Streamable HTTP, in both eras, told apart by each request's body: POST,
-/// GET (a session's stream of notifications, or the rest of an answer whose connection broke) and
+/// One MCP endpoint over Streamable HTTP, for both eras, which it distinguishes by each request's
+/// body: POST, GET (a session's notifications, or the rest of an answer whose connection broke) and
 /// DELETE (the end of a session).
 class McpHandler final : public api::Handler {
 public:
@@ -42,7 +42,7 @@ private:
     /// The session that the request names; else `refusal` is the answer.
     std::optional<Session> sessionOf(const api::Request& request, const controller::Principal& who,
                                      const Json& id, api::Response& refusal) const;
-    /// What a session's message changes in what the streams tell it.
+    /// Applies a session's message to the subscriptions of its streams.
     void noteSubscription(const std::string& tenant, const Session& session,
                           const Message& message);
 

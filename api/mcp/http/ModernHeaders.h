@@ -9,9 +9,9 @@
 
 namespace hearth::mcp {
 
-/// What is wrong with the headers that 2026-07-28 puts beside a body so that proxies need not read
-/// it (Mcp-Method, Mcp-Name, and Mcp-Param-* of parameters that a tool's schema marks with
-/// x-mcp-header); nullopt if nothing is.
+/// The fault of the headers that 2026-07-28 repeats from the body so that proxies need not read it
+/// (Mcp-Method, Mcp-Name, and Mcp-Param-* of parameters that a tool's schema marks with
+/// x-mcp-header); nullopt if there is none.
 std::optional<std::string> headerMismatch(const api::Request& request, const Message& message,
                                           const Toolbox& tools);
 

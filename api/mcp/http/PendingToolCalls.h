@@ -20,13 +20,13 @@
 
 namespace hearth::mcp {
 
-/// Carries slow tool calls to their end on SSE streams: one thread for all of them, woken by their
-/// work itself, by cancellation and by timers. Sends notifications/progress to those
-/// that gave a token. Thread-safe.
+/// Finishes slow tool calls on SSE streams: one thread for all of them, woken by their work, by
+/// cancellation and by timers. Sends notifications/progress to callers that gave a token.
+/// Thread-safe.
 ///
-/// What a client that goes away means is the revision's affair: its calls are cancelled, or only
-/// stop being followed. When the server stops, each call is answered with what there is, and its
-/// execution lives on.
+/// When a client hangs up, the protocol revision decides: its calls are cancelled, or only no
+/// longer followed. When the server stops, each call is answered with its state, and its execution
+/// lives on.
 class PendingToolCalls {
 public:
     PendingToolCalls(const Clock& clock, metrics::Log& log);
@@ -42,7 +42,8 @@ public:
     static constexpr std::chrono::seconds kProgressLeast{1};
 
 private:
-    /// What callbacks of foreign threads reach: it outlives this object for as long as they do.
+    /// The part that callbacks of foreign threads reach: it outlives this object for as long as
+    /// they need it.
     struct Inbox {
         std::mutex mutex;
         std::condition_variable_any changed;
@@ -59,9 +60,9 @@ private:
     void cancelLoop(const std::stop_token& stop);
     /// Answers, reports or leaves the call; false when it is done with.
     bool look(Followed& followed, bool stopping);
-    /// What the call has printed since, as log messages, where its client wants them.
+    /// Sends the call's new output as log messages, if its client wants them.
     static void sendOutput(Followed& followed);
-    /// look(), and false where it fails: nothing that one call throws is another one's affair.
+    /// Calls look(); false if it fails: an exception of one call must not affect the others.
     bool lookSafely(Followed& followed, bool stopping);
     std::chrono::nanoseconds untilNext() const;
 

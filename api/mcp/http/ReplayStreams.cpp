@@ -43,7 +43,7 @@ public:
 
     void attach(std::shared_ptr<api::Stream> stream, std::uint64_t after) {
         const std::lock_guard lock(mutex_);
-        // One reader: what an earlier one has not taken is not kept for it besides.
+        // Only one reader: events that an earlier one has not taken are not kept twice.
         if (const auto earlier = reader_.lock()) earlier->cut();
         stream_.reset();
         reader_ = stream;
@@ -134,8 +134,8 @@ void ReplayStreams::collect(const std::string& tenant) {
         bytes += log->bytes();
         ++count;
     }
-    // Oldest first: what is late of everybody, and what is too much of this tenant; only where all
-    // together keep too much, of the others, too.
+    // Oldest first: every expired log, and this tenant's logs beyond its limits; other tenants'
+    // only if all together exceed theirs.
     std::erase_if(order_, [&](const std::string& id) {
         const auto found = logs_.find(id);
         const ReplayLog& log = *found->second;

@@ -17,9 +17,8 @@ namespace hearth::mcp {
 class ReplayLog;
 
 /// SSE answers that survive their connection (Streamable HTTP of 2025-03-26 to 2025-11-25): each
-/// event has an id, and a GET with the last one's in Last-Event-ID gives what followed and goes on.
-/// Kept in memory, bounded for all and for each tenant; after a restart nothing is known.
-/// Thread-safe.
+/// event has an id, and a GET with the last id in Last-Event-ID returns the later events and
+/// continues. Kept in memory, bounded in all and per tenant; a restart forgets them. Thread-safe.
 class ReplayStreams {
 public:
     explicit ReplayStreams(const Clock& clock) : clock_(clock) {}

@@ -14,9 +14,9 @@ enum class Accepts { Json, EventsOnly, Both, Neither };
 /// Lenient: without the header JSON, and "*/*" is both.
 Accepts acceptedForms(const api::Request& request);
 
-/// The replies to one POST, on their way to an HTTP answer: JSON where all is done within the
-/// inline wait, else an SSE stream that goes on without a worker. A client that takes no stream
-/// gets its JSON when all is done.
+/// Joins the replies to one POST into an HTTP answer: JSON if all are there within the inline wait,
+/// else an SSE stream that needs no worker. A client that accepts no stream gets its JSON when all
+/// are there.
 class ReplyAssembler {
 public:
     /// Of a tenant's session, with its version; or modern, with none.

@@ -24,7 +24,7 @@ struct SseTransport::Session {
 
 namespace {
 
-/// The share of one answer in a session's stream, which goes on after it.
+/// One answer's part of a session's stream, which continues after it.
 class SharedOutlet final : public MessageSink {
 public:
     explicit SharedOutlet(std::shared_ptr<MessageSink> stream) : stream_(std::move(stream)) {}
@@ -98,7 +98,8 @@ api::Response SseTransport::message(api::Request& request) {
         const auto found = table_->sessions.find(id);
         if (found != table_->sessions.end()) session = found->second;
     }
-    // Whose token opened it: another one's calls would be told where it does not read.
+    // The token that opened the stream: with another token, answers would go where the caller does
+    // not read.
     if (!session || session->who.tenant != who.tenant || session->who.token_id != who.token_id) {
         return mcpRefusal(404, {}, rpc::kSessionNotFound, "Session not found");
     }

@@ -11,11 +11,11 @@
 
 namespace hearth::mcp {
 
-/// How long a call waits for a sandbox: clients give up after a minute (the official SDKs unless
-/// told otherwise, also those that ask for progress) and would not hear what to do.
+/// How long a call waits for a sandbox. Clients give up after a minute (the official SDKs by
+/// default, even with progress) and would miss an answer that comes later.
 inline constexpr std::chrono::seconds kClaimPatience{45};
 
-/// Who calls a tool, prompt or resource, and how.
+/// The caller of a tool, prompt or resource, and the kind of call.
 struct CallContext {
     controller::Principal who;
     TimePoint started_at{};
@@ -24,7 +24,7 @@ struct CallContext {
     bool modern = false;    ///< 2026-07-28 or later
     controller::ClaimPatience patience{.most = kClaimPatience};  ///< of what it claims
     Json client_capabilities = Json::object();
-    /// What the client answered to InputRequired, by key; an object.
+    /// The client's answers to InputRequired, by key; an object.
     Json input_responses = Json::object();
     std::optional<std::string>
         request_state{};  ///< as the client sent it back: hostile until checked

@@ -13,7 +13,7 @@ namespace hearth::mcp {
 /// One request in work, so that notifications/cancelled can find it. Thread-safe.
 class Call {
 public:
-    /// What to do when it is cancelled; done at once if that has already happened. Runs in the
+    /// The action on cancellation; runs at once if that has already happened. Runs in the
     /// canceller's thread.
     void onCancel(std::function<void()> action);
     void cancel();

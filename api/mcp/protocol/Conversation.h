@@ -6,9 +6,9 @@
 
 namespace hearth::mcp {
 
-/// How a call that works in a thread of its own talks with its client meanwhile. Used from that
-/// thread only. What the client did not ask for (progress without a token, log below its level) is
-/// left out.
+/// How a call that runs in its own thread talks with its client. Used from that thread only.
+/// Messages that the client did not ask for (progress without a token, log below its level) are
+/// dropped.
 class Conversation {
 public:
     virtual ~Conversation() = default;

@@ -42,7 +42,7 @@ bool isModernDate(std::string_view text) {
     return text >= kFirstModern;
 }
 
-/// What is wrong with an envelope; empty if nothing is.
+/// The fault of an envelope; empty if there is none.
 std::string envelopeProblem(const Json& meta) {
     if (!stringMember(meta, envelope::kVersion))
         return std::string(envelope::kVersion) + " must be a string";

@@ -20,7 +20,7 @@ constexpr std::string_view kFirstModern = "2026-07-28";
 constexpr std::array<std::string_view, 1> kModernVersions = {"2026-07-28"};
 /// The first revision whose answers may be resumed with Last-Event-ID.
 constexpr std::string_view kFirstResumable = "2025-03-26";
-/// The first revision whose streams begin with an event without data, to have an id early.
+/// The first revision whose streams begin with an event without data, which gives an id early.
 constexpr std::string_view kFirstPriming = "2025-11-25";
 /// The one revision that has JSON-RPC batches.
 constexpr std::string_view kBatchVersion = "2025-03-26";
@@ -43,7 +43,7 @@ inline constexpr const char* kInstanceHeader = "Hearth-Instance";
 std::optional<int> logSeverity(std::string_view level);
 bool isLegacyVersion(std::string_view version);
 bool isModernVersion(std::string_view version);
-/// What `initialize` answers: the version asked for if it is a legacy one, else the newest.
+/// The version that `initialize` answers: the requested one if it is a legacy one, else the newest.
 std::string_view negotiate(std::string_view requested);
 
 /// How one POST body (or one line of stdio) is to be treated.

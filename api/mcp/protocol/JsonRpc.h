@@ -10,7 +10,7 @@
 
 namespace hearth::mcp {
 
-// What of a client's own words is kept for the life of a call, and for that of a session, in bytes.
+// How much of a client's own words is kept for the life of a call, and of a session, in bytes.
 inline constexpr std::size_t kLongestId = 256;  ///< also of a progress token
 inline constexpr std::size_t kLongestUri = 512;
 

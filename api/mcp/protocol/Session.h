@@ -14,20 +14,20 @@
 
 namespace hearth::mcp {
 
-/// What a session id says of its session.
+/// The facts that a session id carries.
 struct SessionFacts {
     std::string_view version;  ///< negotiated
     Json
         client_capabilities{};  ///< an object: elicitation, sampling, roots, each {} where declared
 };
 
-/// Makes and checks session ids that describe themselves: layout version, protocol version, what
-/// the client can do, time of issue and random bits, signed with the server's key and bound to an
-/// owner: a text that tells principals apart. Any server with the same key accepts them, so clients
-/// live on across restarts. Thread-safe.
+/// Makes and checks session ids that describe themselves: layout version, protocol version,
+/// capabilities of the client, time of issue and random bits, signed with the server's key and
+/// bound to an owner (a text that differs for each principal). Any server with the same key accepts
+/// them, so clients survive restarts. Thread-safe.
 ///
-/// Only ended sessions are remembered: the last kMaxRevoked of them, in memory. After a restart an
-/// ended session would be accepted again; it carries no right of its own, so nothing is gained.
+/// Only the last kMaxRevoked ended sessions are remembered, in memory. After a restart an ended
+/// session would be accepted again; a session grants no rights, so this is harmless.
 class SessionIds {
 public:
     SessionIds(std::string_view secret_key, const Clock& clock);
@@ -35,8 +35,8 @@ public:
     /// A new id for a legacy protocol version, visible ASCII.
     std::string issue(std::string_view owner, std::string_view protocol_version,
                       const Json& client_capabilities = Json::object());
-    /// What a good id says; nullopt for one that is malformed, another owner's,
-    /// older than kMaxAge or ended.
+    /// The facts of a good id; nullopt if it is malformed, another owner's, older than kMaxAge or
+    /// ended.
     std::optional<SessionFacts> check(std::string_view id, std::string_view owner) const;
     /// Ends a session that check() accepts.
     void revoke(const std::string& id);

@@ -18,10 +18,10 @@ public:
     virtual void list(const CallContext& context, Json& resources) const = 0;
     /// Appends its URI templates.
     virtual void templates(Json& templates) const = 0;
-    /// The contents of a URI, an array of one or more; nullopt where it is none of its own. Throws
-    /// Error where it is and cannot be read.
+    /// The contents of a URI, an array of one or more; nullopt if the URI is not one of these
+    /// resources. Throws Error if it is and cannot be read.
     virtual std::optional<Json> read(const CallContext& context, const std::string& uri) const = 0;
-    /// Proposals for a variable of a template of its own; nullopt where it is not.
+    /// Proposals for a variable of one of its templates; nullopt for other templates.
     virtual std::optional<std::vector<std::string>> complete(const CallContext& context,
                                                              const std::string& uri_template,
                                                              const std::string& variable) const = 0;

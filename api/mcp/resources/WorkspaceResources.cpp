@@ -16,9 +16,9 @@ constexpr const char* kLogs = "workspace://{id}/logs";
 constexpr const char* kFiles = "workspace://{id}/files/{+path}";
 constexpr std::size_t kListed = 200;
 constexpr std::size_t kLoggedRuns = 20;
-/// What is shown of a text at most.
+/// The most text to show.
 constexpr std::size_t kFileTextCap = 100'000;
-/// Of each run's output, in a log; none of it where there is more than kLongOutput.
+/// How much of each run's output a log shows; none of it if the output is longer than kLongOutput.
 constexpr std::size_t kLoggedOutput = 2'000;
 constexpr std::uint64_t kLongOutput = 256U << 10U;
 

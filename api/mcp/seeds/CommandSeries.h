@@ -11,15 +11,13 @@ namespace hearth::mcp::seeds {
 /// The most bytes that a command of a series has: what the kernel takes as one argument.
 inline constexpr std::size_t kLongestCommand = 100'000;
 
-/// Commands that run one after the other and stop at the first that fails, as ONE execution: it
-/// has one deadline, one id and one kill, and whoever waits for it holds no thread, which a
-/// handler that starts them one by one would. A small shell program runs them, each in a shell of
-/// its own, and writes a line of its own behind the output of each, on both channels: its mark,
-/// the command's number and its exit status. So no file is needed, bytes are what they were, and
-/// what was written before a timeout is there.
+/// Runs commands one after the other, until one fails, as ONE execution: one deadline, one id, one
+/// kill, and no thread waits for it. A small shell program runs each command in its own shell and
+/// then writes a line on both channels: its mark, the command's number and its exit status. So no
+/// file is needed, output bytes are unchanged, and output before a timeout is kept.
 ///
-/// The mark is random, but not secret from the commands: one that forges it deceives its own
-/// caller about itself, which it can do by plain output as well.
+/// The mark is random, but the commands could read it: a command that forges it deceives only its
+/// own caller, as plain output could.
 struct CommandSeries {
     std::vector<std::string> argv;
     std::string mark;
@@ -32,13 +30,13 @@ struct CommandResult {
     std::string stdout_bytes;
     std::string stderr_bytes;
 };
-/// The results of those that ran. Where output was so long that its middle was dropped, marks may
-/// be gone with it: such commands succeeded, since others came after them.
+/// The results of the commands that ran. If the middle of a long output was dropped, marks may be
+/// missing with it: those commands succeeded, since others ran after them.
 std::vector<CommandResult> seriesResults(const std::vector<std::string>& commands,
                                          const std::string& mark,
                                          const controller::ExecutionView& view);
 
-/// Output of runs of which some were series, without their marks.
+/// The output of runs, without the marks of those that were series.
 std::string withoutMarks(std::string_view output);
 
 }  // namespace hearth::mcp::seeds

@@ -27,7 +27,7 @@ struct LocalArgument {
 /// The one of a tool; nullptr where it has none, so the call goes to the server as it is.
 const LocalArgument* localArgument(std::string_view seed, std::string_view tool);
 
-/// What one call moves.
+/// The paths of one copy.
 struct LocalMove {
     std::string workspace;
     std::string local;

@@ -41,7 +41,7 @@ void note(const Services& services, const CallContext& call, const std::string& 
     const std::size_t most =
         std::min(kMostNotes, controller::kMostLabels - std::min(others, controller::kMostLabels));
     if (static_cast<std::size_t>(notes) + specs.size() > most) {
-        // What has ended is found in the environment itself.
+        // The environment itself shows the result of a finished install.
         for (const auto& label : labels) {
             if (is_note(label)) (*patch.labels)[label.first] = std::nullopt;
         }
@@ -75,7 +75,7 @@ PendingCall whenDone(const Services& services, const CallContext& call,
                      });
 }
 
-/// Without a network: what is there is all there will be.
+/// Without a network nothing can be installed.
 void judge(PackagesView& view, const std::vector<std::string>& specs) {
     for (const std::string& spec : specs) {
         controller::PackageState& package = view.packages[nameIn(spec)];
@@ -125,7 +125,8 @@ ToolOutcome installPackages(const Services& services, const CallContext& call,
     if (!offline) note(services, call, workspace, specs, execution->id());
     PendingCall pending = whenDone(services, call, execution, namesIn(specs), std::move(tell));
     if (wait) pending.until = services.clock.now() + *wait;
-    // It is the workspace's, not the call's: whoever stops waiting for it can ask how it went.
+    // The install belongs to the workspace, not to the call: a caller that stops waiting can ask
+    // for it later.
     pending.cancel = [] {};
     return pending;
 }
@@ -150,7 +151,7 @@ std::optional<NotedInstall> installNoted(const Services& services, const CallCon
     try {
         noted.execution = services.executions.find(call.who, found->second.substr(0, at));
     } catch (const Error& error) {
-        // Forgotten since: the environment tells what came of it.
+        // The execution was forgotten since: the environment shows its result.
         if (error.code() != ErrorCode::NotFound && error.code() != ErrorCode::Gone) throw;
         return std::nullopt;
     }

@@ -8,13 +8,13 @@
 
 namespace hearth::mcp::seeds {
 
-/// What a seed's tool tells of packages.
+/// Turns the state of packages into a seed's result.
 using TellPackages =
     std::function<ToolResult(const controller::PackagesView&, const controller::ExecutionView&)>;
 
-/// Installs packages; answers when that is done or, with `wait`, after so long at the latest. A
-/// workspace without a network has what its image has: if that is what is asked for, it is
-/// installed. What was started is noted on the workspace, so that installNoted() finds it.
+/// Installs packages; answers when that is done or, with `wait`, after that time at the latest.
+/// Without a network the image's packages count as installed if they fit the request. A started
+/// install is noted on the workspace, so that installNoted() finds it.
 ToolOutcome installPackages(const controller::Services& services, const CallContext& call,
                             const std::string& workspace, const std::vector<std::string>& specs,
                             std::optional<std::chrono::milliseconds> wait, TellPackages tell);
@@ -23,8 +23,8 @@ ToolOutcome checkPackages(const controller::Services& services, const CallContex
                           const std::string& workspace, const std::vector<std::string>& specs,
                           TellPackages tell);
 
-/// The last install of a package in a workspace. It is kept as a label of the workspace and an
-/// execution, both of which survive a restart of the server.
+/// The last install of a package in a workspace. A label of the workspace and an execution keep it,
+/// and both survive a restart of the server.
 struct NotedInstall {
     std::shared_ptr<controller::Execution> execution;
     double elapsed_seconds = 0;
@@ -35,7 +35,7 @@ std::optional<NotedInstall> installNoted(const controller::Services& services,
 
 /// Why packages failed, in one line; untrusted text.
 std::string packageFault(const controller::PackagesView& view);
-/// The name in a specifier, as checkPackages() tells it; the text itself where it is none.
+/// The name in a specifier, as checkPackages() returns it; the text itself if it has none.
 std::string nameIn(const std::string& spec);
 
 }  // namespace hearth::mcp::seeds

@@ -5,7 +5,7 @@
 #include "api/mcp/seeds/SeedToolkit.h"
 #include "controller/packages/PackageSpec.h"
 
-// S0: a container id and a workspace id, both of which are the workspace here; commands in series;
+// S0: a container id and a workspace id, which both name the workspace here; commands in series;
 // files by name and directory.
 
 namespace hearth::mcp::seeds {
@@ -48,7 +48,8 @@ std::string workspaceOf(const Services& services, const CallContext& call,
 ToolOutcome initialize(const Services& services, const CallContext& call,
                        const Arguments& arguments) {
     Wish wish;
-    // The default is no wish: whoever leaves it out gets a warm Python at once.
+    // The default image is not a request for it: a caller that leaves it out gets a warm Python at
+    // once.
     wish.image = arguments.text("image");
     wish.default_image = kDefaultImage;
     const Json* persistent_given = member(arguments.values(), "use_persistent");
@@ -97,7 +98,7 @@ std::string_view trimmedLine(std::string_view line) {
     return line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-/// What a requirements.txt asks for; its options and URLs are not taken, as nowhere here.
+/// The packages of a requirements.txt; its options and URLs are ignored, as everywhere here.
 std::vector<std::string> requirementsIn(std::string_view text) {
     std::vector<std::string> specs;
     while (!text.empty()) {
@@ -114,8 +115,8 @@ std::vector<std::string> requirementsIn(std::string_view text) {
     return specs;
 }
 
-/// What is to be installed before the commands. Without a network nothing can be, and the image
-/// may have it all: then Python itself says what is missing.
+/// The packages to install before the commands. Without a network none can be, but the image may
+/// have them all: if not, Python reports what is missing.
 std::vector<std::string> requirementsFor(const Services& services, const CallContext& call,
                                          const std::string& workspace,
                                          const std::vector<std::string>& commands) {
@@ -235,7 +236,7 @@ ToolOutcome copyFromSandbox(const Services& services, const CallContext& call,
 ToolOutcome close(const Services& services, const CallContext& call, const Arguments& arguments) {
     const std::string workspace = workspaceOf(services, call, arguments);
     try {
-        // Closing is idempotent: only asking before tells what it has done.
+        // Closing is idempotent: only a look before it shows whether the workspace existed.
         services.workspaces.get(call.who, workspace);
         services.workspaces.close(call.who, workspace);
     } catch (const Error& error) {
@@ -284,10 +285,9 @@ std::vector<SeedTool> s0Tools(const Services& services) {
         "Gives a sandbox of your own: container_id and, unless use_persistent is false, "
         "workspace_id. The default image stands for any Python; another is refused if the server "
         "does not have it.",
-        objectSchema(
-            {{"image", withDefault(stringParam("The image it is to have."), kDefaultImage)},
-             {"use_persistent",
-              withDefault(boolParam("Whether workspace_id is given, too."), true)}}),
+        objectSchema({{"image", withDefault(stringParam("The image to use."), kDefaultImage)},
+                      {"use_persistent",
+                       withDefault(boolParam("Whether workspace_id is given, too."), true)}}),
         toolHints(false, false, false), initialize);
     add("sandbox_exec", "Run commands",
         "Runs commands one after the other by a shell, until one fails; gives what each wrote. "

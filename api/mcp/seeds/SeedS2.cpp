@@ -2,10 +2,10 @@
 #include "api/mcp/seeds/SeedToolkit.h"
 #include "base/Digest.h"
 
-// S2: one sandbox that no call names. It is the caller's current one: of the principal and the
-// session (where the revision has none, of the bridge that carries the call), never of the server.
-// The workspace itself remembers whose it is, by a label, so that it is found again after a restart
-// and there is nothing here to be bounded or lost.
+// S2: one sandbox that no call names. It belongs to the principal and the session (without
+// sessions, to the bridge that carries the call), never to the server. A label of the workspace
+// names the owner, so that it is found again after a restart and nothing here has to be bounded or
+// can be lost.
 
 namespace hearth::mcp::seeds {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* kCurrent = "hearth.dev/current-of";
 constexpr const char* kImage = "hearth.dev/current-image";
 constexpr const char* kAlpine = "alpine:latest";
 
-/// The session is a secret of its client: only a digest of it is shown in a label.
+/// The session is its client's secret: a label shows only a digest of it.
 std::string keyOf(const CallContext& call) {
     const std::string who = std::to_string(call.who.token_id.size()) + ":" + call.who.token_id;
     return toHex(sha256(who + call.session)).substr(0, 32);
@@ -99,7 +99,7 @@ ToolOutcome stop(const Services& services, const CallContext& call) {
 }
 
 Json s2Failure(const Error& error) {
-    // The one error type that the seed names; the others are told by our own codes.
+    // The one error type that the seed names; other errors use our own codes.
     const bool state = error.code() == ErrorCode::Conflict;
     return {{"status", "error"},
             {"error_type", state ? "StateError" : std::string(errorCodeName(error.code()))},
@@ -115,7 +115,7 @@ std::vector<SeedTool> s2Tools(const Services& services) {
         {{"initialize_sandbox", "Initialize the sandbox",
           "Makes your sandbox, or finds it again. Without an image, and for the default one, it "
           "has Python.",
-          objectSchema({{"image", withDefault(stringParam("The image it is to have."), kAlpine)}}),
+          objectSchema({{"image", withDefault(stringParam("The image to use."), kAlpine)}}),
           toolHints(false, false, true),
           [&services, turns](const CallContext& call, const Arguments& arguments) {
               return initialize(services, *turns, call, arguments);

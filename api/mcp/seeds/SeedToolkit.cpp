@@ -14,7 +14,7 @@ using controller::ExecutionView;
 using controller::Services;
 
 constexpr std::int64_t kLinkSeconds = 3600;
-/// A request to an agent has 256 KiB, with all that is besides the code.
+/// A request to an agent may have 256 KiB, including everything besides the code.
 constexpr std::size_t kLongCode = 200'000;
 /// Of the JSON that a tool tells, within kResultCap: as a text in JSON its quotes are escaped
 /// again.
@@ -44,7 +44,7 @@ controller::WorkspaceView claim(const Services& services, const CallContext& cal
     return services.workspaces.create(call.who, request);
 }
 
-/// The image is not to be had, whoever asks and how often.
+/// No caller can get this image.
 bool imageMissing(const Error& error) {
     return error.code() == ErrorCode::InvalidSpec || error.code() == ErrorCode::Unavailable;
 }

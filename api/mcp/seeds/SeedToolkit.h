@@ -14,14 +14,14 @@
 #include "base/Error.h"
 #include "controller/Services.h"
 
-// What the seeds' tools are made of. Handlers throw Error; Seeds.cpp gives it the seed's own form.
+// The parts of the seeds' tools. Handlers throw Error; Seeds.cpp gives it the seed's own form.
 
 namespace hearth::mcp::seeds {
 
 /// How long one call may run. The seeds had no limit; a call without an end would hold its client.
 inline constexpr auto kLongestRun = std::chrono::minutes(10);
 
-/// A tool, and the form in which its seed tells that it failed; none: as a failed tool of MCP.
+/// A tool, and its seed's form of a failure; none: as a failed tool of MCP.
 struct SeedTool {
     Tool tool;
     std::function<Json(const Error&)> failure = {};
@@ -58,7 +58,7 @@ Json optionalText(const std::string& description);
 /// An argument with a default.
 Json withDefault(Json schema, Json value);
 
-/// What a workspace for a seed's client is to be.
+/// The properties of a workspace for a seed's client.
 struct Wish {
     std::optional<std::string> image;
     std::string default_image;  ///< what the seed's tool takes where none is named
@@ -66,9 +66,9 @@ struct Wish {
     std::map<std::string, std::string> labels;
     bool packages = true;  ///< with a way to the package mirror, where a pool has one
 };
-/// Opens it. The seed's default image, which Hearth need not have, stands for "any Python": it is
-/// used if a pool has it or it may be fetched, else a pool with Python is. Any other image that
-/// cannot be had is refused with those that can.
+/// Opens it. The seed's default image means "any Python": if no pool has that image and it may not
+/// be fetched, a pool with Python is used. Any other missing image is refused, and the error lists
+/// those that exist.
 controller::WorkspaceView openWorkspace(const controller::Services& services,
                                         const CallContext& call, const Wish& wish);
 
@@ -102,7 +102,7 @@ std::string mergedOutput(const controller::Execution& execution, std::uint64_t m
 
 /// Why a run did not end by itself, in words; nullopt if it did.
 std::optional<std::string> brokenOff(const controller::ExecutionView& view);
-/// The exit status; -1 where there is none.
+/// The exit status; -1 if there is none.
 int exitCode(const controller::ExecutionView& view);
 
 /// Gives the request the code. Python that is too long for one request to the agent comes by a

@@ -26,7 +26,7 @@ struct Seed {
 /// All four, in order. `services` outlive them.
 std::vector<Seed> seeds(const controller::Services& services);
 
-/// What a result of theirs is to a program: an object, an array or a text.
+/// The JSON that a program gets as a result: an object, an array or a text.
 Json plainValue(const ToolResult& result);
 
 /// Whether there is a seed of this name.

@@ -9,14 +9,15 @@
 
 namespace hearth::mcp {
 
-/// What one endpoint offers, in whatever era and by whatever transport.
+/// The offers of one endpoint, in every era and transport.
 struct Catalog {
     Json server_info;  ///< "name", "version", "title"
     std::string instructions;
     Toolbox tools;
     std::optional<Prompts> prompts{};      ///< none: the endpoint has no such capability
     std::optional<Resources> resources{};  ///< likewise
-    /// Whether streams are told when prompts change. Tools and resources always are.
+    /// Whether streams report changes of prompts. They always report changes of tools and
+    /// resources.
     bool prompts_change = false;
 };
 

@@ -28,7 +28,7 @@ std::string placeOf(const controller::ClaimWait& claim) {
 
 }  // namespace
 
-/// One call: what its thread makes of it, and what its caller has said meanwhile.
+/// One call: the result of its thread, and the messages of its caller meanwhile.
 class ClaimWaiters::Wait : public std::enable_shared_from_this<Wait> {
 public:
     Wait(std::string what_for, const Clock& clock)
@@ -106,7 +106,7 @@ public:
         if (made) undo(*made);
     }
 
-    /// Nobody can be told any more. An execution goes on, for it can be found.
+    /// The caller is gone. An execution continues, because the client can find it again.
     void abandon() noexcept {
         try {
             if (!running()) takeBack();
@@ -219,7 +219,7 @@ PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handl
         throw Error(ErrorCode::RateLimited,
                     "tenant " + tenant + " has " + std::to_string(places_.held(tenant)) +
                         " calls waiting for a sandbox, as many as a tenant may")
-            .hint("let some of them be answered first")
+            .hint("wait until some of them are answered")
             .retryAfter(kTryAgain);
     }
     const auto crowded = [&what_for] {

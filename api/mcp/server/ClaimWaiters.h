@@ -17,13 +17,13 @@
 
 namespace hearth::mcp {
 
-/// Tool calls that have to wait for a sandbox, each in a thread of its own, so that none of them
-/// keeps a worker. What becomes of one is a PendingCall: it waits, then it is the execution that
-/// was begun, or the result. No thread is held while the execution runs.
+/// Tool calls that wait for a sandbox, each in a thread of its own, so that none of them holds a
+/// worker. Each becomes a PendingCall: first it waits, then it stands for the started execution, or
+/// the result. No thread is held while the execution runs.
 ///
-/// Who takes such a call back leaves the claims' line at once, and so does one whose PendingCall
-/// goes unanswered because nobody can be told any more; what was made for it by then is ended.
-/// Thread-safe. The end of this object takes back what still waits, and waits for the threads.
+/// A caller that cancels leaves the claims' line at once, as does a call whose PendingCall is
+/// dropped because its client is gone; what it had made is ended. Thread-safe. The destructor
+/// cancels waiting calls and joins the threads.
 class ClaimWaiters {
 public:
     /// `clock` outlives it, as does whatever the calls use.

@@ -12,7 +12,7 @@ namespace {
 /// How long a modern client may keep a list. Streams tell of changes earlier.
 constexpr std::int64_t kListTtlMs = 60'000;
 constexpr std::int64_t kFixedTtlMs = 300'000;
-/// What MCP allows in one answer to completion/complete.
+/// The most values that MCP allows in one answer to completion/complete.
 constexpr std::size_t kMaxProposals = 100;
 /// Of what a caller names, in the audit log.
 constexpr std::size_t kAuditedName = 64;
@@ -117,7 +117,7 @@ Json McpServer::answer(const Caller& caller, const Json& id, Json result) const 
 McpServer::Reply McpServer::handle(const Caller& caller, const Message& message) {
     switch (message.kind) {
         case MessageKind::Response:
-            return std::monostate{};  // the transport knows who waits for it
+            return std::monostate{};  // the transport knows which call waits for it
         case MessageKind::Invalid:
             return errorMessage(message.id, {rpc::kInvalidRequest, message.problem, {}});
         case MessageKind::Notification:

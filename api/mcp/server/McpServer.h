@@ -41,7 +41,7 @@ public:
     Json initialize(const Message& message, std::string& version);
 
     const Catalog& catalog() const { return catalog_; }
-    /// What a modern answer carries besides its own: resultType and who answers.
+    /// What a modern answer has in addition: resultType and the server's name.
     void seal(Json& result) const;
 
     /// Waits for what is left of a slow call up to `deadline`: its answer (null if cancelled), or
@@ -65,7 +65,7 @@ private:
 
     void cancel(const Caller& caller, const Message& message);
     Reply callTool(const Caller& caller, const Message& message);
-    /// What a tool's outcome is as a message; ends metrics and logs what nobody should see.
+    /// Turns a tool's outcome into a message; closes metrics and logs internal errors.
     Json toolAnswer(const Caller& caller, const std::string& tool, const Json& id,
                     const std::function<Json()>& make) const;
     /// Tells the audit log of a call that may change something, or that was refused.
@@ -73,7 +73,7 @@ private:
                const ToolOutcome& outcome) const;
     Json resultOf(const Caller& caller, const std::string& tool, const Json& id,
                   const ToolResult& result) const;
-    /// What a tool that failed answers, so that the model can act on it.
+    /// The answer of a tool that failed, so that the model can act on it.
     Json refusal(const Caller& caller, const std::string& tool, const Json& id,
                  const Error& error) const;
     Json answer(const Caller& caller, const Json& id, Json result) const;

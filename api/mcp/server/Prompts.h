@@ -14,7 +14,7 @@ struct PromptArgument {
     std::string name;
     std::string description;
     bool required = false;
-    /// Values to propose; those that begin with what is typed are given. Empty: none.
+    /// Values to propose; those that begin with the typed text are returned. Empty: none.
     std::vector<std::string> proposals{};
 };
 

@@ -46,8 +46,7 @@ public:
 private:
     std::string relative(const std::string& path) const;
     Fd beneath(const std::string& path, int flags) const;
-    /// `below`: the part of `path` behind the directory that was asked for, "" or with a slash
-    /// behind.
+    /// `below`: the part of `path` after the requested directory, "" or ending in a slash.
     void addTree(const std::string& path, const std::string& below, int depth,
                  std::vector<std::string>& files) const;
     Fd makeParents(const std::string& directory) const;

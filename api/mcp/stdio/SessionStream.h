@@ -9,8 +9,8 @@
 
 namespace hearth::mcp {
 
-/// What the server tells a session unasked (lists that changed, questions), handed on as it comes:
-/// one thread with one connection, made anew when it breaks. Ends with the object.
+/// Passes on the messages that the server sends unasked (changed lists, questions) as they come:
+/// one thread with one connection, reconnected when it breaks. Ends with the object.
 class SessionStream {
 public:
     /// `upstream` outlives it; `deliver` is called in its thread.

@@ -84,7 +84,7 @@ private:
     std::condition_variable_any changed_;
     std::deque<Json> queue_;  ///< guarded by mutex_
     struct Request {
-        /// What carries one of 2026-07-28, whose end takes it back; else null.
+        /// The connection that carries one call of 2026-07-28; its end cancels the call. Else null.
         http::HttpClient* carrier = nullptr;
         bool subscription = false;
     };

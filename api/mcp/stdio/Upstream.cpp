@@ -63,7 +63,7 @@ ErrorCode codeOfStatus(int status) {
     }
 }
 
-/// What an HTTP error says in problem details, as an Error of ours.
+/// The problem details of an HTTP error, as our Error.
 Error problemOf(int status, const std::string& body) {
     const Json problem = parsedOrNull(body);
     Error error(codeOfStatus(status),

@@ -33,7 +33,7 @@ public:
     void exchange(http::HttpClient& client, const Json& message, const Deliver& deliver);
     /// The same of a message of 2026-07-28 or later, which has no session but headers of its own.
     void exchangeModern(http::HttpClient& client, const Json& message, const Deliver& deliver);
-    /// Follows what the server tells the session unasked until the connection ends; false if the
+    /// Follows the server's unasked messages to the session until the connection ends; false if the
     /// server has no such stream. Throws Error.
     bool listen(http::HttpClient& client, const Deliver& deliver);
 
@@ -47,7 +47,7 @@ public:
                                               const std::string& workspace, const std::string& path,
                                               const LocalFiles& files,
                                               const std::string& save_to) const;
-    /// The same for the arguments of file_put and file_get. Give what the model is told.
+    /// The same for the arguments of file_put and file_get. Return the text for the model.
     std::string upload(http::HttpClient& client, const Json& arguments,
                        const LocalFiles& files) const;
     std::string download(http::HttpClient& client, const Json& arguments,

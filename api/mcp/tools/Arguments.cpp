@@ -51,7 +51,8 @@ public:
     }
 
 private:
-    /// Of several faults the first is told: it is that of the form that is meant most often.
+    /// Of several faults only the first is reported: it belongs to the form that is meant most
+    /// often.
     void checkAny(const Json& forms, const Json& value, const std::string& name) {
         std::vector<std::string> first;
         for (const Json& form : forms) {

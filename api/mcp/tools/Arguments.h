@@ -11,8 +11,8 @@
 
 namespace hearth::mcp {
 
-/// What is wrong with a tool's arguments under its input schema, one sentence each; empty if
-/// nothing is. Knows the keywords that our schemas use: type, enum, minimum, maximum, minLength,
+/// The faults of a tool's arguments under its input schema, one sentence each; empty if there are
+/// none. Knows the keywords that our schemas use: type, enum, minimum, maximum, minLength,
 /// maxLength, minItems, maxItems, items, properties, required, additionalProperties, anyOf.
 std::vector<std::string> argumentProblems(const Json& schema, const Json& arguments);
 
@@ -34,8 +34,8 @@ public:
     std::vector<std::string> textList(const std::string& name) const;
     std::map<std::string, std::string> textMap(const std::string& name) const;
     const Json& values() const { return values_; }
-    /// The fingerprint (controller/contract/Fingerprint.h) of all arguments, so that a repeated
-    /// idempotency key can be told from a reused one.
+    /// The fingerprint (controller/contract/Fingerprint.h) of all arguments, which distinguishes a
+    /// repeated call from a reused idempotency key.
     std::string fingerprint(std::string_view secret_key) const;
 
 private:

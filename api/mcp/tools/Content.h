@@ -23,7 +23,7 @@ constexpr std::size_t kImageCap = kPicturesCap / 4 * 3;
 /// The most images that one tool result carries.
 constexpr std::size_t kImagesCap = 4;
 
-/// What a tool answers: content blocks for the model, and whether it went wrong.
+/// A tool's answer: content blocks for the model, and whether it failed.
 struct ToolResult {
     Json content = Json::array();
     /// The same as one value, for plain HTTP; null: none. MCP clients do not get it: several show a
@@ -31,8 +31,8 @@ struct ToolResult {
     Json structured = nullptr;
     bool is_error = false;
     std::optional<ErrorCode> failure = std::nullopt;  ///< of an Error; for the audit log
-    /// Ends what the call has made, where its caller took it back before this was told; empty:
-    /// nothing is to end.
+    /// Ends what the call has made, if its caller cancelled before this was sent; empty: nothing to
+    /// end.
     std::function<void()> take_back = {};
 
     ToolResult& text(std::string_view text);

@@ -18,7 +18,7 @@ std::string packagesText(const PackagesView& view) {
         text += "\n";
     }
     if (view.status == PackagesStatus::Running) {
-        return text + "Still at work as " + view.execution_id +
+        return text + "Still running as " + view.execution_id +
                ". Call packages with check and these names to see whether it is done.";
     }
     if (!view.error.empty()) text += "Failed: " + view.error + "\n";
@@ -62,7 +62,7 @@ std::vector<Tool> packageTools(const Services& services) {
     std::vector<Tool> tools;
     tools.push_back(
         {"packages", "Packages",
-         "Installs packages in a workspace whose network is Mirror or Egress, or tells which are "
+         "Installs packages in a workspace whose network is Mirror or Egress, or shows which are "
          "installed; without install, check and from it lists all. They last as long as the "
          "workspace.",
          objectSchema(
@@ -70,7 +70,7 @@ std::vector<Tool> packageTools(const Services& services) {
               {"install", textListParam("Names with versions or without, e.g. \"numpy==2.1\" or "
                                         "\"@scope/name@^1\". No options, URLs or paths.",
                                         64)},
-              {"check", textListParam("Names to tell the state of.", 64)},
+              {"check", textListParam("Names to check.", 64)},
               {"from", stringParam("Instead of install, a file that names them: "
                                    "requirements.txt, pyproject.toml, package.json, or a program "
                                    "with a PEP 723 block.")},
@@ -78,8 +78,8 @@ std::vector<Tool> packageTools(const Services& services) {
                {{"type", "string"},
                 {"enum", {"auto", "pip", "npm"}},
                 {"description", "auto: npm for scoped names, else pip."}}},
-              {"wait_s", numberParam("Answer after so many seconds even if it is not done; 5 "
-                                     "unless told.",
+              {"wait_s", numberParam("Answer after this many seconds even if it is not done; "
+                                     "default 5.",
                                      0, 60)}},
              {"workspace_id"}),
          toolHints(false, false, true, true),

@@ -12,7 +12,7 @@
 
 namespace hearth::mcp {
 
-/// What a tool call waits for that is not answered yet: an execution, or a sandbox for it first.
+/// The work that an unanswered tool call waits for: an execution, or first a sandbox for it.
 /// Thread-safe.
 class PendingWork {
 public:

@@ -53,7 +53,7 @@ struct Shown {
     ShownPictures pictures;
 };
 
-/// The text of one result: plain where there is some, else what stands in for it.
+/// The text of one result: plain text if it has some, else a substitute.
 std::string textOf(const Json& mime, bool main, bool has_image) {
     if (const auto plain = stringMember(mime, "text/plain")) {
         // "<Figure size 640x480 with 1 Axes>" says nothing beside the figure.
@@ -97,10 +97,10 @@ Shown showResults(const ExecutionView& view, std::size_t room) {
 std::string contextHint(const ExecutionView& view) {
     if (view.context_kept.value_or(true)) return {};
     return "The context's interpreter ended with it: its variables are lost, and the next run in "
-           "it starts anew.";
+           "it starts afresh.";
 }
 
-/// What came of the packages that it asked for. Untrusted text.
+/// The outcome of the packages that it asked for. Untrusted text.
 std::string packagesText(const ExecutionView& view) {
     if (!view.packages) return {};
     std::string text;
@@ -112,7 +112,7 @@ std::string packagesText(const ExecutionView& view) {
     return clip(text, 2'000).text;
 }
 
-/// What the language's runner reported and stderr does not say already. Untrusted text.
+/// The report of the language's runner that stderr does not show already. Untrusted text.
 std::string errorText(const ExecutionView& view) {
     if (!view.error || !view.stderr_bytes.empty()) return {};
     const std::string traceback = stringMember(*view.error, "traceback").value_or("");

@@ -9,9 +9,9 @@ namespace hearth::mcp {
 
 /// The status of an execution on one line: "ok, exit 0, 3.1 ms; run_id ex_…".
 std::string runStatusLine(const controller::ExecutionView& view);
-/// An execution as a model reads it best: status line, what it showed, stdout, stderr; capped at
-/// kTextCap with the way to the rest. PNG and JPEG images stand as images behind the text, the
-/// first kImagesCap of up to kImageCap bytes each; others are counted.
+/// An execution as text for a model: status line, results, stdout, stderr; capped at kTextCap, with
+/// the way to the rest. PNG and JPEG images follow the text as images, the first kImagesCap of up
+/// to kImageCap bytes each; others are only counted.
 ToolResult runResult(const controller::ExecutionView& view);
 /// A running or ended execution's output from `since` on (bytes over both channels), capped.
 ToolResult runOutputFrom(const controller::Execution& execution, std::uint64_t since);

@@ -157,24 +157,22 @@ Json runSchema() {
          {"context", stringParam("A name of your choosing, e.g. \"main\": code runs in the "
                                  "workspace's interpreter of that name, made at first use, where "
                                  "variables and imports stay for later runs.")},
-         {"timeout_s", numberParam("Kill it after so many seconds; 60 unless told. Many clients "
+         {"timeout_s", numberParam("Kill it after this many seconds; default 60. Many clients "
                                    "give up after 60 s: use background for longer work.",
                                    1, kMaxTimeout)},
          {"stdin", stringParam("Given to standard input.", 0)},
          {"env", textMapParam("Environment variables for this run.")},
          {"cwd", stringParam("Directory to run in, relative to the workspace.")},
          {"files", filesParam("Files to write before the run.")},
-         {"collect",
-          textListParam("Patterns of files to give back if the run made or changed them; "
-                        "[\"**\"], all, unless told; [] gives none.",
-                        16)},
+         {"collect", textListParam("Patterns of files to return if the run made or changed them; "
+                                   "default [\"**\"], all; [] returns none.",
+                                   16)},
          {"packages",
-          textListParam(
-              "Packages to have there before it runs, e.g. \"numpy==2.1\"; what is absent "
-              "is installed, within timeout_s. Needs network Mirror or Egress.",
-              64)},
-         {"auto_packages", boolParam("With Python code: also install well-known packages that it "
-                                     "imports and does not find.")},
+          textListParam("Packages it needs, e.g. \"numpy==2.1\"; missing ones are "
+                        "installed first, within timeout_s. Needs network Mirror or Egress.",
+                        64)},
+         {"auto_packages", boolParam("With Python code: also install well-known packages for its "
+                                     "missing imports.")},
          {"background", boolParam("Return at once with a run_id for run_status.")},
          {"pool", stringParam("Without workspace_id: the pool to take a sandbox from.")},
          {"image",
@@ -201,11 +199,11 @@ std::vector<Tool> runTools(const Services& services) {
          }});
     tools.push_back(
         {"run_status", "Look at a run",
-         "Gives the state and output of a run: of one in the background, of one still going, or "
+         "Gives the state and output of a run: in the background, still running, or "
          "the rest of a long output.",
          objectSchema(
              {{"run_id", stringParam("The id that run gave, \"ex_…\".")},
-              {"wait_s", numberParam("Wait up to so many seconds for it to finish.", 0, 300)},
+              {"wait_s", numberParam("Wait up to this many seconds for it to finish.", 0, 300)},
               {"since", integerParam("Give the output from this byte on (stdout and stderr "
                                      "counted together).",
                                      0, 1LL << 40)},

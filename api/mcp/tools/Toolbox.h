@@ -18,8 +18,8 @@
 
 namespace hearth::mcp {
 
-/// A tool call that waits for its work. Holds no thread: whoever carries it waits or
-/// subscribes, then calls finish().
+/// A tool call that waits for its work. Holds no thread: its carrier waits or subscribes, then
+/// calls finish().
 struct PendingCall {
     std::shared_ptr<PendingWork> work;
     /// When to answer even though it still runs; none: only when it has finished.
@@ -88,7 +88,7 @@ std::vector<std::string> imageLanguages(const Json& capabilities, const std::str
 
 /// A claim for a call, which waits as the call may.
 controller::WorkspaceRequest claimFor(const CallContext& call);
-/// `result` tells of a new workspace, which ends if that goes unheard.
+/// `result` names a new workspace, which ends if the client never gets it.
 ToolResult tellingOf(const controller::WorkspaceView& made, const controller::Services& services,
                      const CallContext& call, ToolResult result);
 

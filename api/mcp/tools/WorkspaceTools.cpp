@@ -68,7 +68,7 @@ ToolOutcome poolList(const Services& services, const CallContext& call) {
     return textResult(text);
 }
 
-/// What code need not bring along, and cannot read.
+/// The credentials that code need not bring, and cannot read.
 std::string credentialsText(const WorkspaceView& view) {
     std::string out;
     for (const Json& credential : view.credentials) {
@@ -187,7 +187,7 @@ std::vector<Tool> workspaceTools(const Services& services) {
          "last longer than one run. Pools: {pools}.",
          objectSchema({{"pool", stringParam("A pool by name; without it the default pool.")},
                        {"language", stringParam("Picks a pool whose image has this language.")},
-                       {"image", stringParam("The image to have, e.g. \"python:3.9-slim\". "
+                       {"image", stringParam("The image to use, e.g. \"python:3.9-slim\". "
                                              "pool_list tells which; one that must be fetched "
                                              "first may take minutes: if the call times out, "
                                              "repeat it.")},
@@ -197,14 +197,14 @@ std::vector<Tool> workspaceTools(const Services& services) {
                          {"description",
                           "Picks a pool that offers it: Mirror to "
                           "install packages, Egress to reach what the "
-                          "operator allows; None to have less."}}},
+                          "operator allows; None for no network."}}},
                        {"name", stringParam("A name for your own use, shown in lists.")},
                        {"env", textMapParam("Environment variables for everything run in it.")},
                        {"secrets", textMapParam("The same, but never shown or logged.")},
                        {"files", filesParam("Files to put into it at once.")},
-                       {"idle_s", numberParam("End it after so many seconds without activity.", 1,
+                       {"idle_s", numberParam("End it after this many seconds without activity.", 1,
                                               kLongestLife)},
-                       {"ttl_s", numberParam("End it after so many seconds in any case; at most "
+                       {"ttl_s", numberParam("End it after this many seconds in any case; at most "
                                              "the pool's limit.",
                                              1, kLongestLife)},
                        {"idempotency_key", stringParam("Repeating the call with the same key "
@@ -215,7 +215,7 @@ std::vector<Tool> workspaceTools(const Services& services) {
          }});
     tools.push_back(
         {"workspace_list", "List workspaces", "Lists your open workspaces and their deadlines.",
-         objectSchema({{"limit", integerParam("At most so many; 20 unless told.", 1, 100)},
+         objectSchema({{"limit", integerParam("At most this many; default 20.", 1, 100)},
                        {"cursor", stringParam("Where the last page ended.")}}),
          toolHints(true, false, true),
          [&services](const CallContext& call, const Arguments& arguments) {

@@ -16,7 +16,7 @@ std::string openApiPath(std::string pattern) {
     return pattern;
 }
 
-/// What stands for an id or a name in the examples of this document.
+/// The sample id or name in this document's examples.
 Json pathExample(const std::string& name) {
     static const std::map<std::string, std::string> kExamples = {
         {"workspace", "ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b"},
@@ -196,9 +196,9 @@ Json openApiDocument(const Operations& operations) {
          "durations end in Seconds or Ms, sizes are bytes. Unknown fields are refused and named. "
          "Send a token as \"Authorization: Bearer TOKEN\"; an operator makes one with hearth token "
          "create. Without configured tokens, loopback callers are admin of the tenant "
-         "\"default\". The same workspaces and runs are to be had as tools over MCP: POST /mcp "
+         "\"default\". The same workspaces and runs are available as tools over MCP: POST /mcp "
          "(Streamable HTTP) or GET /sse, with the same token; hearth mcp-config writes the entry "
-         "for a client. GET / tells where else something is."}};
+         "for a client. GET / names the other entry points."}};
     document["servers"] = Json::array({Json{{"url", "/"}}});
     document["security"] = Json::array({Json{{"bearer", Json::array()}}});
     document["tags"] = std::move(tags);

@@ -15,17 +15,16 @@ namespace hearth::rest {
 /// The largest JSON body.
 inline constexpr std::size_t kLargestJson = 4U << 20U;
 
-/// What stands before each operation's handler: authenticates, checks the role, parses and
-/// validates parameters and body as the operation declares. What changes something, and what is
-/// denied, it tells the audit log. Thread-safe.
+/// Runs before each operation's handler: authenticates, checks the role, parses and validates
+/// parameters and body as the operation declares. Writes changes and denials to the audit log.
+/// Thread-safe.
 ///
-/// Errors: Unauthenticated, Forbidden, RateLimited (the tenant holds its share of the workers),
-/// RateLimited (its requests a second),
-/// InvalidArgument (with a pointer for each fault; "?limit" is the pointer of a query parameter),
-/// Unsupported, PayloadTooLarge.
+/// Errors: Unauthenticated, Forbidden, RateLimited (the tenant's share of workers, or its requests
+/// per second), InvalidArgument (with a pointer for each fault; "?limit" points to a query
+/// parameter), Unsupported, PayloadTooLarge.
 class Gate {
 public:
-    /// What it is given must outlive it.
+    /// All arguments must outlive it.
     Gate(const controller::Services& services, const auth::Authenticator& authenticator,
          const auth::WorkerShares& shares, const auth::RateLimits& limits)
         : services_(services),

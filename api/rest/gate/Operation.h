@@ -76,9 +76,9 @@ struct Operation {
     std::string summary;
     std::string description;
     controller::Role role = controller::Role::User;
-    bool open = false;  ///< served without asking who calls
-    /// With `open`: whom the URL itself speaks for (a signed link). The call counts as that
-    /// tenant's.
+    bool open = false;  ///< served without authentication
+    /// With `open`: the tenant that the URL itself authorizes (a signed link). The call is counted
+    /// as that tenant's.
     std::function<controller::Principal(const api::RouteParams&)> speaks_for;
     bool idempotent = false;  ///< takes an Idempotency-Key
     /// With `idempotent`: the handler knows nothing of the key; its answer is kept for it

@@ -29,11 +29,11 @@ Schema ledgerSchema() {
         .optional("unpackMs", Schema::number().describe("Its image was made ready"))
         .optional("createMs", Schema::number().describe("Cold: the sandbox was made"))
         .optional("warmMs", Schema::number().describe("Cold: its agent answered"))
-        .required("queueMs", Schema::number().describe("Waiting for others, besides"))
+        .required("queueMs", Schema::number().describe("Waiting for other work, in addition"))
         .required("pickMs", Schema::number())
         .required("bindMs", Schema::number())
         .required("totalMs", Schema::number())
-        .describe("Where the time of the claim went")
+        .describe("How long each stage of the claim took")
         .named("ClaimLedger");
 }
 
@@ -54,7 +54,7 @@ Schema poolPackagesSchema() {
         .required("digest", Schema::string().describe("Of the layer that all its sandboxes share"))
         .required("lock", Schema::string().describe(
                               "The file in state/layers of the data directory; once removed, the "
-                              "packages are resolved anew"))
+                              "packages are resolved again"))
         .required("installed", installed)
         .named("PoolPackages");
 }
@@ -100,7 +100,7 @@ Schema workspaceSchema() {
         .required("network", text())
         .optional("credentials",
                   Schema::array(Schema::object().open())
-                      .describe("What requests to the outside carry; without the secrets"))
+                      .describe("What is added to requests to the outside; without the secrets"))
         .required("limits", limitsSchema())
         .optional("claim", ledgerSchema())
         .optional("traceId", text())
@@ -126,14 +126,14 @@ Schema executionSchema() {
     artifact.required("path", text())
         .required("size", Schema::integer())
         .required("mime", text())
-        .required("sha256", textOrNull().describe("null where it was not read"))
+        .required("sha256", textOrNull().describe("null if it was not read"))
         .required("url", textOrNull().describe("Works without a token; null: no copy is kept"))
         .required("urlExpiresAt", timeOrNull())
         .optional(
             "reason",
             Schema::oneOf(controller::kNotKept.all())
                 .describe("Why no copy is kept. changed: while it was copied; lost: its sandbox "
-                          "ended; gone: one was, but had to make room or was kept long enough"))
+                          "ended; gone: the copy had to make room or has expired"))
         .named("Artifact");
     return Schema::object()
         .required("id", text().example("ex_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"))
@@ -147,10 +147,12 @@ Schema executionSchema() {
         .required("stderr", text())
         .required("truncated", Schema::boolean())
         .required("droppedBytes", Schema::integer())
-        .required("results", Schema::array(result).describe(
-                                 "What the code showed, in order: its last value, figures, tables"))
+        .required("results",
+                  Schema::array(result).describe(
+                      "The results of the code, in order: its last value, figures, tables"))
         .required("droppedResults",
-                  Schema::integer().describe("Results too many, too large or malformed to keep"))
+                  Schema::integer().describe(
+                      "Results that were too many, too large or malformed to keep"))
         .required("error", error)
         .required("artifacts", Schema::array(artifact))
         .required("artifactsTruncated",
@@ -170,17 +172,18 @@ Schema executionSchema() {
                                         "null"))
         .required("context", textOrNull().describe("The context it ran in"))
         .required("contextKept", Schema::boolean().nullable().describe(
-                                     "Once it has ended: whether its context lives on"))
+                                     "After its end: whether its context is still alive"))
         .optional("installed",
                   Schema::map(kDisplayName, text())
-                      .describe("Of the packages that were asked for, what is there, with its "
-                                "version. `error` is a PackageError where the execution has not "
-                                "begun because of them"))
-        .optional("installMs", Schema::integer().describe("What that took of `durationMs`"))
+                      .describe("The requested packages that are installed, with their "
+                                "versions. `error` is a PackageError if the execution did not "
+                                "start because of them"))
+        .optional("installMs",
+                  Schema::integer().describe("The part of `durationMs` that installing took"))
         .optional("notInstalled",
                   Schema::map(kDisplayName, text())
-                      .describe("With `autoPackages`: imports of the code that are not found and "
-                                "of no known distribution, and what to do"))
+                      .describe("With `autoPackages`: missing imports of the code without a "
+                                "known distribution, and what to do"))
         .optional("claim", ledgerSchema())
         .optional("traceId", text())
         .named("Execution");
@@ -194,7 +197,7 @@ Schema contextSchema() {
         .required("name", textOrNull())
         .required("cwd", textOrNull().describe("null: the workspace's root"))
         .required("createdAt", time())
-        .required("executionId", textOrNull().describe("What it runs now"))
+        .required("executionId", textOrNull().describe("The execution it runs now"))
         .named("Context");
 }
 
@@ -206,7 +209,7 @@ Schema poolSchema() {
         .required("createdAt", time())
         .required("deleting", Schema::boolean())
         .optional("onDemand",
-                  text().describe("The image that claims asked for; only of pools that the server "
+                  text().describe("The image that claims named; only of pools that the server "
                                   "made for them"))
         .open();
     Schema spec = Schema::object();
@@ -313,7 +316,8 @@ Schema packagesSchema() {
         .required("status", Schema::oneOf(controller::kPackagesStatuses.all()))
         .required("packages", Schema::map(kDisplayName, package))
         .required("error", textOrNull().describe("Why nothing could be done at all"))
-        .required("executionId", text().describe("What the package manager says is its output"))
+        .required("executionId",
+                  text().describe("The execution whose output is the package manager's"))
         .named("Packages");
 }
 

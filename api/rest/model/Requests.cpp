@@ -67,9 +67,10 @@ Schema fileSchema() {
 
 Schema credentialSchema() {
     return Schema::object()
-        .required("host", Schema::string().sizes(1, 300).describe(
-                              "Which requests get it: api.example.com, with :port unless it is the "
-                              "usual one; must be allowed to this workspace"))
+        .required("host",
+                  Schema::string().sizes(1, 300).describe(
+                      "The requests that get it: api.example.com, with :port unless it is the "
+                      "usual one; must be allowed to this workspace"))
         .optional("scheme", Schema::oneOf({"https", "http"})
                                 .describe("http only for a service that has no TLS; default https"))
         .optional("header", Schema::string().sizes(1, 128).describe(
@@ -88,14 +89,14 @@ Schema credentialSchema() {
         .exactlyOne({"secret", "value"})
         .named("Credential")
         .describe(
-            "A secret that requests from the workspace to one host carry, and that nothing "
+            "A secret that is added to the workspace's requests to one host, and that nothing "
             "inside can read");
 }
 
 Schema claimLimitsSchema() {
     constexpr std::int64_t kMiB = 1 << 20;
     const std::string disk =
-        "What a sandbox has of disk and of /tmp is its pool's; GET /v1/pools shows it, and `pool` "
+        "The sizes of disk and /tmp are the pool's; GET /v1/pools shows them, and `pool` "
         "chooses";
     return Schema::object()
         .optional("cpu", Schema::number(0.01, 1000).describe("Processors; to a thousandth"))
@@ -105,8 +106,8 @@ Schema claimLimitsSchema() {
         .fixed("tmpBytes", disk)
         .named("ClaimLimits")
         .describe(
-            "What the workspace is held to, by the kernel; at most what its pool has. Without "
-            "`pool`, smaller pools are passed over. What is left out stays the pool's");
+            "Limits that the kernel enforces on the workspace; at most its pool's. Without "
+            "`pool`, smaller pools are skipped. The pool's limit applies to what is left out");
 }
 
 controller::ClaimLimits limitsOf(const Json& body) {
@@ -125,7 +126,7 @@ controller::ClaimLimits limitsOf(const Json& body) {
     return limits;
 }
 
-/// Where to run: what a workspace and a one shot have in common.
+/// The fields that select a pool, shared by a workspace and a one shot.
 Schema placeSchema() {
     return Schema::object()
         .optional("pool", text(kPoolName, "The pool to claim from; without it the default pool")
@@ -146,12 +147,14 @@ Schema placeSchema() {
                        "operator allows it, an image without a pool gets a cold sandbox"))
         .optional("network", Schema::oneOf(broker::kNetworkModes.all())
                                  .describe("Selects or narrows a pool, never widens it"))
-        .optional("allow",
-                  Schema::array(Schema::string().sizes(1, 300))
-                      .sizes(0, 256)
-                      .describe("With network Egress: what of the pool's allow-list this workspace "
-                                "may reach, as api.example.com, *.example.com:443 or "
-                                "203.0.113.0/24; left out: all of it"))
+        .optional(
+            "allow",
+            Schema::array(Schema::string().sizes(1, 300))
+                .sizes(0, 256)
+                .describe(
+                    "With network Egress: the part of the pool's allow-list that this workspace "
+                    "may reach, as api.example.com, *.example.com:443 or "
+                    "203.0.113.0/24; default: all of it"))
         .optional("credentials", Schema::array(credentialSchema()).sizes(0, 16))
         .optional("limits", claimLimitsSchema())
         .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
@@ -205,7 +208,7 @@ Schema workspacePatchSchema() {
 
 namespace {
 
-/// What every execution takes, wherever it runs.
+/// The fields of every execution.
 Schema executionFields() {
     return Schema::object()
         .optional("command", text(kArgument, "A shell command line").example("echo hi | wc -c"))
@@ -214,8 +217,9 @@ Schema executionFields() {
                               .describe("A program and its arguments, without a shell"))
         .optional("code", Schema::string().describe("A piece of code in `language`"))
         .exactlyOne({"command", "argv", "code"})
-        .optional("language", text(kLanguage, "Of `code`; without it python, or the image's own"))
-        .optional("cwd", text(kPath, "Working directory; without it the workspace's root"))
+        .optional("language",
+                  text(kLanguage, "Of `code`; default: python, or else the image's first"))
+        .optional("cwd", text(kPath, "Working directory; default: the workspace's root"))
         .optional("env", envSchema("Environment of this execution, over the workspace's"))
         .optional("stdin", Schema::string().describe("Standard input, given at once, then closed"))
         .optional(
@@ -233,21 +237,21 @@ Schema executionFields() {
         .optional("packages",
                   Schema::array(Schema::string().sizes(1, 300))
                       .sizes(0, 64)
-                      .describe("What must be there before it runs: names of an index, with "
-                                "versions or without. What is absent is installed in the "
-                                "workspace, within the timeout; that needs network Mirror or "
-                                "Egress, what is there needs none")
+                      .describe("Packages it needs: names of an index, with "
+                                "versions or without. Missing ones are installed in the "
+                                "workspace first, within the timeout; that needs network Mirror or "
+                                "Egress, installed ones need none")
                       .example(Json::array({"numpy==2.1"})))
         .optional("autoPackages",
                   Schema::boolean()
-                      .describe("With Python code: also installs what it imports and does not "
-                                "find, where the distribution of that import is well known; "
-                                "`notInstalled` tells the others")
+                      .describe("With Python code: also installs missing imports whose "
+                                "distribution is well known; "
+                                "`notInstalled` lists the others")
                       .fallback(false))
         .optional("collect",
                   Schema::array(Schema::string(kPath).sizes(1, 256))
                       .sizes(0, 16)
-                      .describe("Files to give as artifacts if the run made or changed them: "
+                      .describe("Files to return as artifacts if the run made or changed them: "
                                 "patterns with *, ? and **, relative to the workspace's root. "
                                 "Names that begin with a dot, __pycache__ and node_modules only "
                                 "where the pattern spells them. Without it: none")
@@ -280,19 +284,19 @@ Schema packagesRequestSchema() {
         .optional("from", text(kPath,
                                "Instead of `install`: requirements.txt, pyproject.toml, a "
                                "program with a PEP 723 block, or package.json"))
-        .optional("check", Schema(specs).describe("Names to tell the state of"))
-        .optional("list", Schema::boolean().describe("Tells of all that is installed"))
+        .optional("check", Schema(specs).describe("Names to check"))
+        .optional("list", Schema::boolean().describe("Lists everything that is installed"))
         .optional("waitSeconds",
-                  seconds(0, 60, "Answers with status running afterwards").fallback(5))
-        .optional("timeoutSeconds", seconds(1, 3600, "Ends it then").fallback(600))
+                  seconds(0, 60, "After this it answers with status running").fallback(5))
+        .optional("timeoutSeconds", seconds(1, 3600, "Ends it after this").fallback(600))
         .example({{"install", {"six"}}})
         .named("PackagesRequest");
 }
 
 Schema contextRequestSchema() {
     return Schema::object()
-        .optional("language", text(kLanguage, "Without it python, or the image's own"))
-        .optional("cwd", text(kPath, "Where it starts; without it the workspace's root"))
+        .optional("language", text(kLanguage, "Default: python, or else the image's first"))
+        .optional("cwd", text(kPath, "Where it starts; default: the workspace's root"))
         .optional("env", envSchema("Environment of the interpreter, over the workspace's"))
         .optional("name", text(kDisplayName,
                                "The workspace's context of this name and language; "
@@ -374,7 +378,7 @@ controller::ContextRequest readContextRequest(const Json& body) {
 
 namespace {
 
-/// What a context has of its own cannot be said again for one execution in it.
+/// A context has its own language, cwd and env: an execution in it cannot set them.
 void checkContext(const Json& body) {
     Error error(ErrorCode::InvalidArgument, "a context runs code as it is");
     if (!body.contains("code")) error.field("/context", "goes with code only");

@@ -34,7 +34,7 @@ void requireDirectory(const Services& services, const Call& call, const std::str
     services.workspaces.listFiles(call.who, workspace, path, false, 1, "");
 }
 
-/// A plain tar is what comes in; anything that says it is packed is told so at once.
+/// Only a plain tar is accepted; a Content-Type or encoding that says otherwise is refused at once.
 std::optional<api::Response> refusePacked(const api::Request& request) {
     const std::string media = api::mediaTypeOf(request);
     const std::string coding =
@@ -60,7 +60,8 @@ Operations archiveOperations(const Services& services) {
     Operation get = archiveOperation("GET", "readArchive", "Read a directory as a tar");
     get.description =
         "Streamed; made while it is sent. Names are relative to the directory; links are kept as "
-        "links, sockets and the like are left out. A body that is cut off is a tar that could not "
+        "links, sockets and the like are left out. A body that is cut off means that the tar could "
+        "not "
         "be finished.";
     get.answers = {{200, "The archive, GNU tar", {}, "application/x-tar"}};
     get.handle = [&services](Call& call) {
@@ -86,9 +87,9 @@ Operations archiveOperations(const Services& services) {
     Operation put = archiveOperation("PUT", "writeArchive", "Unpack a tar");
     put.description =
         "A plain tar (ustar, pax, GNU), streamed. It is unpacked beside the directory and moved in "
-        "when all of it has come and is good: of a refused one nothing is seen. Directories are "
-        "merged, files replaced. Refused are names that are absolute or hold \"..\", links that "
-        "lead out, devices, FIFOs, sparse files, names that stand twice, more than 100,000 entries "
+        "when all of it has come and is valid: a refused one changes nothing. Directories are "
+        "merged, files replaced. Refused are absolute names, names with \"..\", links that "
+        "lead out, devices, FIFOs, sparse files, repeated names, more than 100,000 entries "
         "or 64 levels. Owners and the set-id bits are not kept.";
     put.body_kind = Body::Raw;
     put.answers = {{200,

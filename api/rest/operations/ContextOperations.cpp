@@ -98,7 +98,8 @@ Operations contextOperations(const Services& services) {
     all.push_back(std::move(interrupt));
 
     Operation restart = contextOperation("POST", one + "/restart", "restartContext", "Empty it");
-    restart.description = "The same context with a new interpreter; what it runs is killed.";
+    restart.description =
+        "The same context with a new interpreter; the execution it runs is killed.";
     restart.answers = {{200, "The context, empty", contextSchema(), {}}};
     restart.handle = [&services](Call& call) {
         return jsonResponse(
@@ -107,7 +108,7 @@ Operations contextOperations(const Services& services) {
     all.push_back(std::move(restart));
 
     Operation remove = contextOperation("DELETE", one, "deleteContext", "End a context");
-    remove.description = "Idempotent. What it runs is killed, with every process it started.";
+    remove.description = "Idempotent. Kills the execution it runs, with every process it started.";
     remove.answers = {{204, "Ended", {}, {}}};
     remove.problems = {ErrorCode::NotFound, ErrorCode::SandboxLost, ErrorCode::Deadline};
     remove.handle = [&services](Call& call) {

@@ -26,14 +26,14 @@ const std::vector<std::string> kSignals{"HUP",  "INT",  "QUIT", "ABRT", "KILL", 
                                         "ALRM", "TERM", "STOP", "CONT", "TSTP", "WINCH"};
 
 constexpr const char* kStreamText =
-    "Events: `waiting` while the claim of a one shot stands in line, with its `place` of how many "
-    "and `estimateSeconds` where they are known, and `problem`, as the last, where that ends "
+    "Events: `waiting` while the claim of a one shot waits in line, with its `place` of how many "
+    "and `estimateSeconds` if known, and `problem`, as the last, if that wait ends "
     "without a sandbox; `started`; `stdout` and `stderr` with `{\"text\"}`, or `{\"base64\"}` "
-    "where the bytes "
+    "if the bytes "
     "are not UTF-8, and `droppedBytes` where output before it was not kept; `result` with the "
     "Result, in order with the output; `error` with the uncaught exception; `exit`, always last, "
     "with the Execution. The id of an event counts the bytes of output, over both channels, and "
-    "the results up to and with it, so `Last-Event-ID` resumes exactly behind what was received, "
+    "the results up to and with it, so `Last-Event-ID` resumes exactly after what was received, "
     "also after a restart of the server.";
 
 Operation executionOperation(std::string method, std::string pattern, std::string id,
@@ -78,7 +78,7 @@ PieceSource piecesOf(const std::shared_ptr<Execution>& execution, controller::Ex
     return [pieces](std::string& out) { return pieces->next(out); };
 }
 
-/// What an answer with an execution needs beside it.
+/// The data that an answer with an execution needs in addition.
 struct Telling {
     StreamedJson& answers;
     std::string trace_id;
@@ -113,8 +113,9 @@ api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execut
     return response;
 }
 
-/// Waits until the execution has ended, the client's patience has, or the server stops: a moment in
-/// this worker, then in none. The execution goes on in any case, also when the client goes.
+/// Waits until the execution has ended, the client's wait is over, or the server stops: first a
+/// moment in this worker, then without one. The execution continues in any case, also when the
+/// client hangs up.
 api::Response waitFor(const Services& services, const api::Request& request, const Telling& tell,
                       const std::shared_ptr<Execution>& execution) {
     const std::optional<std::chrono::seconds> patience = preferredWait(request);
@@ -145,8 +146,8 @@ api::Response answer(const Services& services, StreamedJson& answers, const api:
     return response;
 }
 
-/// The JSON of a list of executions. All together tell so much output; of those behind it only the
-/// rest is told.
+/// The JSON of a list of executions. Together they show a bounded amount of output; later ones are
+/// shown without any.
 class ListPieces {
 public:
     ListPieces(Page<std::shared_ptr<Execution>> page, std::string origin)
@@ -199,14 +200,14 @@ controller::ExecutionRequest readRequest(const Call& call) {
     return request;
 }
 
-/// What both ways to start an execution declare.
+/// The declarations shared by both ways to start an execution.
 Operation startOperation(std::string pattern, std::string id, std::string summary) {
     Operation op =
         executionOperation("POST", std::move(pattern), std::move(id), std::move(summary));
     op.description = std::string(
                          "Waits for the end; a program that fails is still 200 with its status. "
                          "With `background`, or when `Prefer: wait=N` runs out, 202; nothing is "
-                         "killed by that, nor by a client that goes away. With `Accept: "
+                         "killed by that, nor when the client hangs up. With `Accept: "
                          "text/event-stream` the answer streams. ") +
                      kStreamText;
     op.idempotent = true;
@@ -289,7 +290,7 @@ Operation stdinOperation(const Services& services) {
     op.description = "The raw body. 409 unless the execution runs and its input is open.";
     op.body_kind = Body::Raw;
     op.parameters = {queryParameter("close", Schema::boolean().fallback(false),
-                                    "Closes standard input behind these bytes")};
+                                    "Closes standard input after these bytes")};
     op.answers = {{204, "Handed over", {}, {}}};
     op.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::SandboxLost,
                    ErrorCode::Deadline};
@@ -374,8 +375,8 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
     list.answers = {
         {200, "Every execution that is kept", listSchema(executionSchema(), "ExecutionList"), {}}};
     list.description =
-        "All together tell 4 MiB of output; those behind are `truncated` without any, and told "
-        "whole by their own id.";
+        "The list has at most 4 MiB of output; later executions are `truncated` and have none: "
+        "read them by their own id.";
     list.handle = [&services, &answers](Call& call) {
         const auto newest = [](const std::shared_ptr<Execution>& execution) {
             return execution->viewUpTo(0).started_at + " " + execution->id();

@@ -74,7 +74,7 @@ Operations contentOperations(const Services& services) {
         {200, "The bytes, with ETag and X-File-Mode", {}, "application/octet-stream"},
         {206, "The range of it", {}, "application/octet-stream"},
         {304, "Not changed", {}, {}},
-        {416, "The range lies behind the end", {}, "application/problem+json"}};
+        {416, "The range begins after the end", {}, "application/problem+json"}};
 
     Operation get = fileOperation("GET", "/{path...}", "readFile", "Read a file");
     get.description = "Streamed; always as an attachment of type application/octet-stream.";
@@ -88,7 +88,7 @@ Operations contentOperations(const Services& services) {
     head.answers = {{200, "The head of GET", {}, {}},
                     {206, "The same for a range", {}, {}},
                     {304, "Not changed", {}, {}},
-                    {416, "The range lies behind the end", {}, {}}};
+                    {416, "The range begins after the end", {}, {}}};
     all.push_back(std::move(get));
     all.push_back(std::move(head));
 
@@ -100,7 +100,7 @@ Operations contentOperations(const Services& services) {
     put.parameters = {
         headerParameter("X-File-Mode", Schema::string().example("0755"), "Permission bits, octal")};
     for (Parameter& condition : changeConditions()) put.parameters.push_back(condition);
-    put.answers = {{200, "What stands there now", fileEntrySchema(), {}}};
+    put.answers = {{200, "The file as it is now", fileEntrySchema(), {}}};
     put.problems.insert(put.problems.end(), {ErrorCode::PayloadTooLarge, ErrorCode::DiskFull,
                                              ErrorCode::PreconditionFailed});
     put.handle = [&services](Call& call) {

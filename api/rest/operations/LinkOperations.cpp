@@ -61,7 +61,7 @@ api::FileSource artifactFile(const Services& services, const SignedLink& link) {
     return source;
 }
 
-/// What this file is to its workspace's tenant, and to nobody else: the link speaks for that one.
+/// Access as the workspace's own tenant, because the link was signed for that tenant.
 api::Response follow(const Services& services, Call& call) {
     const SignedLink link = linkOf(services, call.param("token"));
     // A browser saves the file by this name: another one than the signed path's is a forgery.
@@ -92,7 +92,7 @@ Operation followOperation(const Services& services, std::string method, std::str
     op.answers = {{200, "The bytes", {}, "application/octet-stream"},
                   {206, "The range of it", {}, "application/octet-stream"},
                   {304, "Not changed", {}, {}},
-                  {416, "The range lies behind the end", {}, "application/problem+json"}};
+                  {416, "The range begins after the end", {}, "application/problem+json"}};
     op.problems = {ErrorCode::Forbidden, ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::Gone,
                    ErrorCode::SandboxLost};
     op.handle = [&services](Call& call) { return follow(services, call); };
@@ -107,8 +107,8 @@ Operations linkOperations(const Services& services) {
                    "Sign a link to a file", "Files");
     make.description =
         "The URL works without a token, for GET and HEAD with Range, until it expires or the "
-        "workspace ends. It names this workspace and path and opens nothing else; whatever file "
-        "stands at the path then is what it gives.";
+        "workspace ends. It opens only this workspace and path, and returns whatever file is at "
+        "the path then.";
     make.idempotent = make.replayed = true;
     make.parameters = {idempotencyKeyParameter()};
     make.body_kind = Body::Json;

@@ -11,11 +11,12 @@ using controller::Services;
 Operations packageOperations(const Services& services) {
     Operations all;
     Operation manage("POST", "/v1/workspaces/{workspace}/packages", "managePackages",
-                     "Install packages, or tell of them", "Packages");
+                     "Install packages, or show what is installed", "Packages");
     manage.description =
         "Runs pip or npm in the workspace, through the index that the operator mirrors: it needs a "
-        "pool with network Mirror or Egress, except to check and to list. What takes longer than "
-        "`waitSeconds` goes on as the execution that is named; ask again with `check`, or look at "
+        "pool with network Mirror or Egress, except to check and to list. Work that takes longer "
+        "than "
+        "`waitSeconds` continues as the named execution; ask again with `check`, or look at "
         "the execution.";
     manage.idempotent = manage.replayed = true;
     manage.parameters = {idempotencyKeyParameter()};

@@ -14,7 +14,7 @@ std::vector<Parameter> wholeListParameters() {
 std::string keyOfCursor(const std::string& cursor) {
     std::string key;
     if (!base64UrlDecode(cursor, key) || (key.empty() && !cursor.empty())) {
-        throw Error(ErrorCode::InvalidArgument, "the cursor is none of this server's")
+        throw Error(ErrorCode::InvalidArgument, "the cursor is not from this server")
             .field("?cursor", "must be the nextCursor of the page before")
             .hint("Leave it out to begin at the beginning");
     }

@@ -10,8 +10,8 @@
 
 namespace hearth::rest {
 
-/// `limit` and `cursor` of a list that the services give whole: all of it fits one page unless the
-/// client wants smaller ones.
+/// `limit` and `cursor` of a list that the services return whole: one page holds all of it unless
+/// the client wants smaller ones.
 std::vector<Parameter> wholeListParameters();
 
 /// The key that a cursor stands for; empty: from the beginning. Throws Error(InvalidArgument) for

@@ -51,8 +51,8 @@ Schema mergeSchema() {
         .named("PoolPatch");
 }
 
-/// What the server itself writes into a pool is taken out again, so that a client may send back
-/// what it has read. A resourceVersion counts as If-Match where there is none.
+/// Removes the fields that the server itself writes, so that a client may send back a pool as it
+/// was read. A resourceVersion counts as If-Match if that header is absent.
 std::optional<std::int64_t> takeServerFields(Json& document, const api::Request& request) {
     std::optional<std::int64_t> version = ifMatch(request);
     document.erase("status");
@@ -258,7 +258,8 @@ Operations poolOperations(const Services& services) {
     all.push_back(std::move(patch));
 
     Operation remove("DELETE", "/v1/pools/{pool}", "deletePool", "Delete a pool", "Pools");
-    remove.description = "Warm sandboxes go at once; claimed ones live on to their own end.";
+    remove.description =
+        "Warm sandboxes end at once; claimed ones live until their workspace ends.";
     remove.role = Role::Operator;
     remove.answers = {{204, "Deleted", {}, {}}};
     remove.problems = {ErrorCode::NotFound};

@@ -21,10 +21,10 @@ std::uint64_t decimal(const std::string& text) {
 }
 
 Operation eventsOperation(const Services& services) {
-    Operation op("GET", "/v1/events", "listEvents", "What happened, or what happens", "System");
+    Operation op("GET", "/v1/events", "listEvents", "List or follow events", "System");
     op.description =
         "Lists, oldest first; with `Accept: text/event-stream` follows: each event is named by its "
-        "type, its data is an Event, and Last-Event-ID goes on behind the last one received.";
+        "type, its data is an Event, and Last-Event-ID continues after the last one received.";
     op.parameters = {
         queryParameter("since", Schema::string(kDecimal), "Only events with a greater id"),
         queryParameter("cursor", Schema::string(kDecimal), "The `nextCursor` of the page before"),
@@ -80,7 +80,7 @@ Operations tokenOperations(const Services& services) {
 
     Operation create("POST", "/v1/tokens", "createToken", "Make a token", "Tokens");
     create.description =
-        "The first token ends the time when loopback callers need none, for good; it must be an "
+        "From the first token on, loopback callers need one too, permanently; it must be an "
         "admin's.";
     create.role = Role::Admin;
     create.idempotent = create.replayed = true;

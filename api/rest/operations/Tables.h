@@ -12,7 +12,7 @@ namespace hearth::rest {
 
 Operations poolOperations(const controller::Services& services);
 Operations workspaceOperations(const controller::Services& services);
-/// `answers` carry what is long, `claims` stream what waits; they must outlive the handlers too.
+/// `answers` send long answers, `claims` stream waiting ones; they must outlive the handlers too.
 Operations executionOperations(const controller::Services& services, StreamedJson& answers,
                                ClaimStreams& claims);
 Operations contextOperations(const controller::Services& services);

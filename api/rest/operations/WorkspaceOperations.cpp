@@ -36,9 +36,9 @@ Operation createWorkspaceOperation(const Services& services) {
         workspaceOperation("POST", "/v1/workspaces", "createWorkspace", "Claim a workspace");
     op.description =
         "Takes a warm sandbox from the pool and binds it. `image`, `language` and `network` select "
-        "or narrow a pool. Where no pool has the image and the operator allows it without one, a "
-        "cold sandbox is made; fetching the image first may take minutes, and goes on behind a 503 "
-        "with Retry-After.";
+        "or narrow a pool. If no pool has the image and the operator allows it without one, a "
+        "cold sandbox is made. Fetching its image may take minutes; if the claim cannot wait that "
+        "long, it gets 503 with Retry-After and the fetch continues.";
     op.idempotent = true;
     op.body_kind = Body::OptionalJson;
     op.body = workspaceRequestSchema();

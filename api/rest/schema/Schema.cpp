@@ -6,7 +6,7 @@
 namespace hearth::rest {
 namespace {
 
-/// Enough to mend a request by; more would only let a client make us build large answers.
+/// Enough to fix a request; without a bound a client could make us build large answers.
 constexpr std::size_t kMostFaults = 50;
 
 std::string inQuotes(std::string_view text) {
@@ -118,7 +118,7 @@ void throwFaults(const Faults& faults, const std::string& what) {
                     what + " is not valid: " + (first.pointer.empty() ? "" : first.pointer + " ") +
                         first.reason);
         for (const FieldError& fault : faults.invalid) error.field(fault.pointer, fault.reason);
-        throw error.hint("Mend the places listed in `errors`; the shapes are in /openapi.json");
+        throw error.hint("Fix the fields listed in `errors`; their schemas are in /openapi.json");
     }
     if (!faults.fixed.empty()) {
         const FieldError& first = faults.fixed.front();

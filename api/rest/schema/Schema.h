@@ -14,8 +14,7 @@
 
 namespace hearth::rest {
 
-/// A named rule for a string: what a pattern would say, checked by hand-written code. `pattern` is
-/// what the OpenAPI document shows.
+/// A named rule for a string, checked by hand-written code. The OpenAPI document shows `pattern`.
 struct Format {
     std::string_view name;
     std::string_view pattern;      ///< empty: none
@@ -42,7 +41,7 @@ extern const Format kContextId;      ///< cx_ and 32 hex digits
 extern const Format kResultType;     ///< a media type that a result may have
 extern const Format kLabelSelector;  ///< "key=value"
 
-/// What went wrong in one document.
+/// The faults of one document.
 struct Faults {
     std::vector<FieldError> invalid;
     std::vector<FieldError> fixed;        ///< `reason` is the hint

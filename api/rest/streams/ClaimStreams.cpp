@@ -133,7 +133,7 @@ void ClaimStreams::runLoop(const std::stop_token& stop) {
             one = inbox_->to_run.pop();
         }
         if (one->stream->closed()) continue;
-        // The top of this thread: what fails is told on its own stream.
+        // The top of this thread: a failure is reported on its own stream.
         try {
             controller::ClaimPatience patience;
             patience.waits = false;

@@ -16,10 +16,10 @@
 
 namespace hearth::rest {
 
-/// Answers that stream while their claim stands in line: `waiting` tells its place, and what the
-/// claim's last run sends comes after it. One thread looks after all of them and a few run claims;
-/// one that waits holds none. A client that hangs up has left the line. Thread-safe; must outlive
-/// the front.
+/// Answers that stream while their claim waits in line: `waiting` reports its place, and the
+/// claim's last run sends the rest. One thread serves all streams and a few threads run claims; a
+/// waiting claim holds none. A client that hangs up leaves the line. Thread-safe; must outlive the
+/// front.
 class ClaimStreams {
 public:
     explicit ClaimStreams(const Clock& clock);
@@ -27,19 +27,19 @@ public:
     ClaimStreams(const ClaimStreams&) = delete;
     ClaimStreams& operator=(const ClaimStreams&) = delete;
 
-    /// Claims with this patience and goes on with the stream. Throws MustWait where it has to wait
-    /// still; an Error is told as `problem`, the last event.
+    /// Claims with this patience and continues the stream. Throws MustWait if it still has to wait;
+    /// an Error is sent as `problem`, the last event.
     using Run =
         std::function<void(const std::shared_ptr<api::Stream>&, const controller::ClaimPatience&)>;
-    /// The answer of a request of `tenant` whose claim stands in line with `wait`. `run` owns what
-    /// it uses. Tenants take turns for the threads that run claims.
+    /// The answer to a request of `tenant` whose claim waits in line with `wait`. `run` owns the
+    /// objects it uses. Tenants take turns for the threads that run claims.
     api::Response answer(const api::Request& request, const std::string& tenant,
                          std::shared_ptr<controller::ClaimWait> wait, Run run);
 
 private:
     struct Waiting;
     using Line = FairLine<std::shared_ptr<Waiting>>;
-    /// The part that callbacks of others reach; it outlives this object for as long as they do.
+    /// The part that foreign callbacks reach; it outlives this object for as long as they need it.
     struct Inbox {
         std::mutex mutex;
         std::condition_variable_any changed;

@@ -37,7 +37,7 @@ void EventStream::begin() {
 
 void EventStream::pump() {
     turnstile_.pass([this] {
-        try {  // the top of a callback in a foreign thread: the client asks again and is told then
+        try {  // the top of a callback in a foreign thread: a failure ends only this stream
             step();
         } catch (const std::exception&) {
             stream_->finish();

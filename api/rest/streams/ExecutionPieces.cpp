@@ -96,7 +96,7 @@ void ExecutionPieces::tellText(std::string& out, std::string_view bytes, bool la
 }
 
 void ExecutionPieces::afterOutput(std::string& out) {
-    if (told_ < view_.kept_bytes) {  // dropped or removed while this was told
+    if (told_ < view_.kept_bytes) {  // dropped or removed while it was being written
         view_.dropped_bytes += view_.kept_bytes - told_;
         view_.truncated = true;
     }

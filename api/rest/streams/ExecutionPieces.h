@@ -11,12 +11,12 @@ namespace hearth::rest {
 /// An answer with so much output and results is made and sent in pieces.
 inline constexpr std::uint64_t kLongOutput = 128U << 10U;
 
-/// The JSON of an execution, exactly as dumpJson(executionJson()) has it, made piece by piece from
-/// what the execution keeps: however much that is, only a piece of it is ever here. Text is
-/// repaired and escaped as it goes, also where a character is cut by a piece.
+/// The JSON of an execution, byte for byte as dumpJson(executionJson()), made piece by piece, so
+/// that only one piece of a large output is in memory. Text is repaired and escaped on the way,
+/// also if a piece ends within a character.
 ///
-/// Of an execution that still runs the output up to the moment of `view` is told; what is dropped
-/// before it could be read is counted in `droppedBytes`. Not thread-safe; no callbacks.
+/// A running execution is shown up to the moment of `view`; output dropped before it was read is
+/// counted in `droppedBytes`. Not thread-safe; no callbacks.
 class ExecutionPieces {
 public:
     /// `view` is one of `execution` that withholds output and results.
@@ -24,7 +24,8 @@ public:
                     controller::ExecutionView view, std::string trace_id, std::string origin,
                     std::size_t read_size = kReadSize);
 
-    /// Appends the next piece, some ten KiB as a rule and perhaps nothing. False once all is told.
+    /// Appends the next piece, usually some ten KiB and perhaps nothing. False after the last
+    /// piece.
     bool next(std::string& out);
 
     static constexpr std::size_t kReadSize = 8U << 10U;
@@ -44,7 +45,7 @@ private:
     const std::string origin_;
     const std::size_t read_size_;
     Stage stage_ = Stage::Head;
-    std::uint64_t offset_ = 0;  ///< behind the last byte read, over both channels
+    std::uint64_t offset_ = 0;  ///< the offset after the last byte read, over both channels
     std::uint64_t told_ = 0;    ///< bytes of output
     std::string held_;          ///< the beginning of a character
     std::size_t results_ = 0;   ///< told, or begun

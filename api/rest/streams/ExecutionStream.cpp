@@ -55,8 +55,8 @@ void ExecutionStream::begin() {
 
 void ExecutionStream::pump() {
     turnstile_.pass([this] {
-        // The top of a callback in a foreign thread: a failure here is the end of this stream. The
-        // client misses `exit`, asks again, and is told then.
+        // The top of a callback in a foreign thread: a failure here ends this stream. The client
+        // misses `exit` and reconnects.
         try {
             step();
         } catch (const std::exception&) {
@@ -86,7 +86,7 @@ void ExecutionStream::step() {
             if (begun_) handOver();
             return;
         }
-        // Whether it has ended is asked first: what is read after it is all.
+        // Asks first whether it has ended: then the output read after that is complete.
         if (!move(execution_->finished())) return;
         if (!told_) continue;
         done_ = true;
@@ -131,8 +131,7 @@ bool ExecutionStream::move(bool ended) {
 bool ExecutionStream::find(bool ended) {
     const std::uint64_t after = *options_.after;
     offset_ = sent_ = after - results_;
-    // Output behind the place is looked for before the next result: then none before it is still to
-    // come.
+    // Output is read before the next result, so that none that belongs before it is missing.
     const bool passed = ended || execution_->read(offset_, 1).has_value();
     const std::optional<std::uint64_t> next = nextResult();
     if (next && *next + results_ + 1 <= after) {

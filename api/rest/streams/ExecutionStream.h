@@ -14,19 +14,18 @@
 
 namespace hearth::rest {
 
-/// Carries the output of one execution to one client as server-sent events, without a thread of its
-/// own: it moves whenever the execution has something new or the client has taken what was queued,
-/// and stops while more than Stream::kHighWater bytes wait for the client. What has to be read from
-/// the disk moves on the thread of `answers`, since the callbacks' threads must not wait. The
-/// execution goes on whether anybody listens or not. Thread-safe; lives until the stream has ended.
+/// Sends the output of one execution to one client as server-sent events, without a thread of its
+/// own: it moves whenever the execution has news or the client has taken queued data, and stops
+/// while more than Stream::kHighWater bytes wait. Reads from the disk run on the thread of
+/// `answers`, since the callbacks' threads must not wait. The execution does not depend on its
+/// listeners. Thread-safe; lives until the stream has ended.
 ///
-/// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` where the bytes are
-/// not UTF-8; `result`; `error`; `exit`, always last, with the execution. The id of a piece of
-/// output is the offset behind its last byte and that of a result its place in the output, both
-/// plus the number of results so far, so Last-Event-ID names exactly what is still missing, also
-/// after a restart of the server. `droppedBytes` in a piece says that so many bytes before it were
-/// not kept. A character that is cut by the end of a piece is held back until its rest comes, the
-/// other channel speaks, or the execution ends.
+/// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` if the bytes are not
+/// UTF-8; `result`; `error`; `exit`, always last, with the execution. The id of output is the
+/// offset after its last byte, the id of a result its place in the output, both plus the number of
+/// results so far, so Last-Event-ID names exactly what is missing, also after a restart of the
+/// server. `droppedBytes` counts the lost bytes before a piece. A character that is cut by the end
+/// of a piece is held back until its rest comes, the other channel speaks, or the execution ends.
 class ExecutionStream : public std::enable_shared_from_this<ExecutionStream> {
 public:
     struct Options {
@@ -54,7 +53,7 @@ private:
     void step();
     /// From here on `answers_` move it; the last that a step does.
     void handOver();
-    /// What is next, for `answers_`; false after the last.
+    /// The next piece, for `answers_`; false after the last.
     bool piece(std::string& out);
     /// One bounded piece of the way. False if there is nothing yet.
     bool move(bool ended);
@@ -87,8 +86,8 @@ private:
     Turnstile turnstile_;
     bool done_ = false;  ///< only inside a step of the turnstile
     // Only inside a step, and of the thread of `answers_` once it is handed over.
-    std::uint64_t offset_ = 0;                  ///< behind the last byte read
-    std::uint64_t sent_ = 0;                    ///< behind the last byte sent
+    std::uint64_t offset_ = 0;                  ///< offset after the last byte read
+    std::uint64_t sent_ = 0;                    ///< offset after the last byte sent
     std::size_t results_ = 0;                   ///< read and sent
     std::optional<std::uint64_t> next_result_;  ///< what nextResult() found
     bool no_more_results_ = false;

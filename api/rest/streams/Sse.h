@@ -18,8 +18,8 @@ std::string sseHead(std::string_view name, std::uint64_t id);
 /// Whether the client asks for text/event-stream by its Accept header.
 bool wantsEventStream(const api::Request& request);
 
-/// The place to go on from: the header Last-Event-ID, else the query parameter `since`; nullopt
-/// with neither. Throws Error(InvalidArgument) for anything but a decimal number.
+/// The position to resume after: the header Last-Event-ID, else the query parameter `since`;
+/// nullopt with neither. Throws Error(InvalidArgument) for anything but a decimal number.
 std::optional<std::uint64_t> lastEventId(const api::Request& request);
 
 /// 200 text/event-stream with a comment after 15 s of silence.

@@ -24,7 +24,7 @@ struct StreamedJson::Answer {
     bool done = false;              ///< of the thread only
     std::atomic<bool> asked{true};  ///< stands in the inbox
 
-    /// Once: whoever asks meanwhile has asked for the same.
+    /// Once: calls meanwhile ask for the same.
     static void ask(const std::shared_ptr<Inbox>& inbox, const std::weak_ptr<Answer>& which) {
         std::shared_ptr<Answer> answer = which.lock();
         if (answer && !answer->asked.exchange(true)) inbox->add(std::move(answer));

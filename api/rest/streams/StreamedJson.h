@@ -16,11 +16,10 @@ namespace hearth::rest {
 /// was all. May read the disk. Throws: then the answer is cut off.
 using PieceSource = std::function<bool(std::string& out)>;
 
-/// Carries answers that are too long to be held: each is made piece by piece, and only while the
-/// client has taken most of what went before, so an answer that nobody reads costs what its stream
-/// queues. One thread makes all of them by turns, because neither the front's thread nor a worker
-/// can be held up for so long; each tenant has a turn, and so has each answer of a tenant.
-/// Thread-safe; must outlive the front.
+/// Streams answers that are too long to hold: each is made piece by piece, and only when the client
+/// has taken most of the earlier pieces, so that an unread answer costs no more than its stream
+/// queues. One thread makes all of them in turn, by tenant and then by answer, because neither the
+/// front's thread nor a worker may be held up for so long. Thread-safe; must outlive the front.
 class StreamedJson {
 public:
     StreamedJson();
@@ -32,14 +31,15 @@ public:
     /// Sends all that `source` makes, then ends the stream. Takes over the stream's callbacks.
     void send(std::shared_ptr<api::Stream> stream, PieceSource source);
 
-    /// What `source` makes, as JSON that is streamed.
+    /// The output of `source`, as JSON that is streamed.
     api::Response stream(PieceSource source, int status = 200);
     /// The same, but at once and with its length if it turns out to be short.
     api::Response respond(PieceSource source, int status = 200);
 
 private:
     struct Answer;
-    /// What the streams' callbacks reach; it outlives this object for as long as they do.
+    /// The part that the streams' callbacks reach; it outlives this object for as long as they need
+    /// it.
     struct Inbox {
         std::mutex mutex;
         std::condition_variable_any changed;

@@ -36,8 +36,8 @@ api::Response claimOn(api::Request& request, const Claim& claim,
         return claimOn(request, claim, wait);
     };
     suspension.give_up = []() -> api::Response {
-        throw Error(ErrorCode::RateLimited, "as many requests wait as this server lets wait")
-            .hint("let some of them be answered first")
+        throw Error(ErrorCode::RateLimited, "this server lets no more requests wait")
+            .hint("wait until some of them are answered")
             .retryAfter(std::chrono::seconds(5));
     };
     api::Response response;
@@ -63,7 +63,7 @@ api::Response whenFinished(const Clock& clock,
     suspension.ready = [execution] { return execution->finished(); };
     suspension.until = until;
     suspension.resume = make;
-    suspension.give_up = make;  // it goes on, and can be asked for
+    suspension.give_up = make;  // it continues, and the client can ask for it
     api::Response response;
     response.body = std::move(suspension);
     return response;

@@ -15,9 +15,9 @@ api::Response whenFinished(const Clock& clock,
                            const std::shared_ptr<controller::Execution>& execution, TimePoint until,
                            const std::function<api::Response()>& make);
 
-/// The answer of `claim`, which claims with the patience that it is given and is called again where
-/// it had to wait. It stands in line without a worker, and a client that hangs up has left it.
-/// `claim` owns what it uses, but for the request.
+/// The answer of `claim`, which is called with the patience to use, and called again if it had to
+/// wait. It waits in line without a worker, and a client that hangs up leaves the line. `claim`
+/// owns everything it uses except the request.
 api::Response whenClaimed(
     api::Request& request,
     const std::function<api::Response(const controller::ClaimPatience&)>& claim);

@@ -4,8 +4,8 @@
 
 namespace hearth::rest {
 
-/// Lets many threads ask for a step while only one of them does it: whoever comes while a step runs
-/// leaves a mark and goes, and the step is done once more. Holds no lock, so a step may call
+/// Lets many threads ask for a step while only one of them runs it: a thread that comes meanwhile
+/// leaves a mark and returns, and the step runs once more. Holds no lock, so a step may call
 /// anything. Thread-safe.
 class Turnstile {
 public:

@@ -31,7 +31,7 @@ public:
 
     Kind kind() const noexcept { return kind_; }
     const std::string& reason() const noexcept { return reason_; }
-    /// The errno of a connection that cannot be made; 0 where there is none.
+    /// The errno of a connection that cannot be made; 0 if there is none.
     int error() const noexcept { return error_; }
 
 private:
@@ -84,14 +84,14 @@ public:
     /// False where bytes, or the end, have arrived already.
     bool quiet() const noexcept;
 
-    /// What a call that never waits has done.
+    /// The result of a call that never waits.
     struct Moved {
         std::size_t bytes = 0;
         bool ended = false;        ///< the connection is over, in whatever way
         bool wants_other = false;  ///< TLS: a read waits until it can write, or the reverse
     };
-    /// For a loop that waits itself, on fd(). What TLS has read ahead is not seen there, so a loop
-    /// reads until it gets no bytes.
+    /// For a loop that waits on fd() itself. Bytes that TLS has read ahead do not show there, so a
+    /// loop reads until it gets none.
     Moved readSome(char* out, std::size_t size) noexcept;
     Moved writeSome(std::string_view bytes) noexcept;
     int fd() const noexcept { return fd_.get(); }

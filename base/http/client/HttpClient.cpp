@@ -334,7 +334,7 @@ HttpClient::HttpClient(std::string url, ClientOptions options) : options_(std::m
     if (!text.starts_with("http://")) {
         throw refuse("not an http:// or unix:// URL: ")
             .hint(
-                "write http://HOST:PORT with nothing behind it, or unix:///PATH; TLS ends in a "
+                "write http://HOST:PORT and nothing after it, or unix:///PATH; TLS ends in a "
                 "proxy");
     }
     const std::size_t slash = std::min(text.find('/', 7), text.size());

@@ -35,7 +35,7 @@ struct ClientOptions {
 
 struct ClientRequest {
     std::string method = "GET";
-    std::string target = "/";  ///< path and query, encoded; put behind the path of the base URL
+    std::string target = "/";  ///< path and query, encoded; appended to the path of the base URL
     ClientHeaders headers;
     std::string body;
     /// Instead of `body`: streamed, with `source_length` bytes if known, else chunked.

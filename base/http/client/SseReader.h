@@ -28,7 +28,7 @@ private:
     bool line(std::string_view text);
 
     std::function<bool(const SseEvent&)> on_event_;
-    std::string rest_;  ///< of a line whose end has not come yet
+    std::string rest_;  ///< of a line that is not complete yet
     SseEvent event_;
     bool has_data_ = false;
 };

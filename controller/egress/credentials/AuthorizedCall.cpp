@@ -29,7 +29,7 @@ constexpr int kSwitching = 101;
 /// A line's end is kept no longer than this, or events that are lines would wait for the next.
 constexpr auto kLineWaits = std::chrono::seconds(1);
 
-/// Of an answer: what would bring the client past us, and what only we write.
+/// Fields of an answer that could lead the client past us, and fields that only we write.
 constexpr std::array<std::string_view, 2> kNotAnswered{"Alt-Svc", "Content-Length"};
 /// Of a request: an encoding, a charset or a part would bring the secret past the mask; Expect is
 /// answered here.
@@ -60,8 +60,8 @@ bool isOneOf(const std::array<std::string_view, N>& names, std::string_view name
 
 }  // namespace
 
-/// One request on its way; libcurl's callbacks come to it in the thread that asked. Through C code
-/// nothing may be thrown: what is thrown is kept until libcurl has returned.
+/// One request in progress; libcurl's callbacks run in the thread that asked. Exceptions must not
+/// cross C code: they are kept until libcurl has returned.
 struct AuthorizedCall::Transfer {
     AuthorizedCall& call;
     const Request& request;
@@ -209,7 +209,7 @@ struct AuthorizedCall::Transfer {
             if (chunked) head += "Transfer-Encoding: chunked\r\n";
         }
         if (!mayFollow()) head += "Connection: close\r\n";
-        // The head ends for the mask, too: the body is none of it.
+        // The mask of the head is separate: the body is masked from its own beginning.
         SecretMasker of_head = mask;
         std::string masked = of_head.pass(head);
         masked += of_head.rest();
@@ -365,7 +365,7 @@ bool AuthorizedCall::perform(const Request& request, ByteStream& inside, std::st
         inside.write("HTTP/1.1 100 Continue\r\n\r\n", kTakeWithin);
     }
     const CURLcode result = ::curl_easy_perform(curl_.get());
-    // While the transfer is whole: what was told and how long it is, is asked of libcurl.
+    // finish() asks libcurl about this transfer, so curl_ is reset after it.
     const bool told = transfer.told;
     if (!transfer.thrown && result == CURLE_OK) transfer.finish();
     curl_.reset();  // it must not keep what ends with this call

@@ -19,8 +19,8 @@ namespace hearth::broker {
 /// keeps its own to the outside for the next request. Used by one thread.
 class AuthorizedCall {
 public:
-    /// `ca_file`: authorities to trust besides the system's; empty: none. `gone` tells whether the
-    /// tenant's side has hung up; it is asked about once a second.
+    /// `ca_file`: extra authorities to trust, besides the system's; empty: none. `gone` reports
+    /// whether the tenant's side has hung up; it is called about once a second.
     AuthorizedCall(const Dialer& dialer, WorkspaceEgress& egress, std::string ca_file,
                    std::function<bool()> gone)
         : dialer_(dialer), egress_(egress), ca_file_(std::move(ca_file)), gone_(std::move(gone)) {}
@@ -32,9 +32,9 @@ public:
         const CredentialGrant& grant;
     };
 
-    /// Sends the request with its body, the rest of which is read from `inside` after `ahead`, and
-    /// gives the answer to `inside`. Returns whether another request may follow there. Throws
-    /// Refused while nothing was answered, then StreamBroken.
+    /// Sends the request with its body (`ahead`, then the rest from `inside`) and writes the answer
+    /// to `inside`. Returns whether another request may follow on that connection. Throws Refused
+    /// before any answer, StreamBroken after.
     bool perform(const Request& request, ByteStream& inside, std::string& ahead,
                  EgressEntry& entry);
 

@@ -11,7 +11,7 @@
 
 namespace hearth::broker {
 
-/// What one request gets, with the values as they are now.
+/// The credentials of one request, with their present values.
 struct CredentialGrant {
     std::vector<std::pair<std::string, std::string>> headers;  ///< over the request's own
     std::vector<std::pair<std::string, std::string>> query;    ///< over the request's own
@@ -31,7 +31,7 @@ public:
 
     /// Whether requests to this destination get something.
     bool covers(const Destination& destination, bool tls) const;
-    /// Throws Refused where a secret is not to be had.
+    /// Throws Refused if a secret cannot be read.
     CredentialGrant grant(const Destination& destination, bool tls) const;
 
 private:

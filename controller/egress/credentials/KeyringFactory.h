@@ -10,15 +10,14 @@
 
 namespace hearth::broker {
 
-/// Makes the keyrings of workspaces, and makes them again after a restart of the server. What they
-/// cannot be made of again is kept by the caller, as what only this server may know (ClaimSeal).
-/// Thread-safe.
+/// Makes the keyrings of workspaces, and makes them again after a restart of the server. The parts
+/// that cannot be made again are kept by the caller, sealed (ClaimSeal). Thread-safe.
 class KeyringFactory {
 public:
     explicit KeyringFactory(const std::string& secrets_directory) : secrets_(secrets_directory) {}
 
     struct Made {
-        std::shared_ptr<const Keyring> keyring;  ///< null where there are no credentials
+        std::shared_ptr<const Keyring> keyring;  ///< null if there are no credentials
         Json kept;  ///< for again(): holds values and a private key; null where nothing is kept
     };
     Made make(std::vector<Credential> of_pool, const std::vector<Credential>& of_claim) const;

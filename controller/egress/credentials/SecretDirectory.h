@@ -16,10 +16,10 @@ public:
     explicit SecretDirectory(std::string directory) : directory_(std::move(directory)) {}
 
     bool exists() const noexcept { return !directory_.empty(); }
-    /// What the credential stands for now; a line's end after it is left out. Throws Refused (502)
-    /// in words for whoever asked.
+    /// The credential's current secret, without a final newline. Throws Refused (502) with a text
+    /// for the caller.
     std::string value(const Credential& credential) const;
-    /// Why it stands for nothing now, in words for an operator; "" if it stands for something.
+    /// Why it has no secret now, in words for an operator; "" if it has one.
     std::string lackOf(const Credential& credential) const;
 
 private:

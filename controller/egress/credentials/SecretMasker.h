@@ -21,20 +21,20 @@ public:
     /// Printable ASCII, none of them empty.
     explicit SecretMasker(const std::vector<std::string>& hidden);
 
-    /// What may go on now. An end that could be within a secret is kept for the next call; an empty
-    /// line never is, nor what comes before it.
+    /// The text that may be sent now. An end that could be the beginning of a secret is kept for
+    /// the next call, but never an empty line or anything before it.
     std::string pass(std::string_view bytes);
-    /// For a pause of the sender: what was kept, if it ends with a line. The rest of a secret that
-    /// is broken just there is overwritten all the same.
+    /// For a pause of the sender: returns the kept text, if it ends with a line. A secret that is
+    /// cut just there is overwritten nevertheless.
     std::string pause();
-    /// What was kept, when no more comes.
+    /// The kept text, when no more comes.
     std::string rest() { return release(came_.size()); }
 
 private:
     /// Places that can be asked for again; more than the longest spelling has.
     static constexpr std::size_t kPlaces = 32;
-    /// At most 64 characters of a secret, as a machine whose states are the bits of a word. What
-    /// of a longer secret is looked for is each of its parts, so that time and memory have a bound.
+    /// At most 64 characters of a secret, matched by a machine whose states are the bits of a word.
+    /// A longer secret is matched part by part, so that time and memory are bounded.
     struct Part {
         std::array<std::uint64_t, 128> places{};  ///< of each character
         std::uint64_t last = 0;                   ///< the place of its end
@@ -52,7 +52,7 @@ private:
     std::vector<Part> parts_;
     std::size_t longest_ = 0;   ///< bytes that one part may take, as it is written at most
     std::string came_;          ///< as it came: some that has gone on, and what is kept
-    std::string masked_;        ///< the same, with what is known of it overwritten
+    std::string masked_;        ///< the same, with its matched part overwritten
     std::size_t gone_ = 0;      ///< so much of both has gone on
     bool from_start_ = true;    ///< nothing came before them
     std::vector<Spelling> at_;  ///< reused

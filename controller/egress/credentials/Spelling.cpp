@@ -68,7 +68,7 @@ std::optional<unsigned> exactly(std::string_view digits, std::size_t count) {
     return digits.size() == count ? number(digits, 16) : std::nullopt;
 }
 
-/// What stands after `&`.
+/// The text after `&`.
 std::optional<unsigned> entity(std::string_view body) {
     const bool closed = body.ends_with(';');
     if (closed) body.remove_suffix(1);
@@ -87,13 +87,13 @@ std::optional<unsigned> entity(std::string_view body) {
     return static_cast<unsigned>(found->second);
 }
 
-/// What stands after `%`.
+/// The text after `%`.
 std::optional<unsigned> percent(std::string_view body) {
     const bool wide = body.starts_with('u') || body.starts_with('U');
     return wide ? exactly(body.substr(1), 4) : exactly(body, 2);
 }
 
-/// What stands after a backslash and begins with a letter that is no digit.
+/// The text after a backslash that begins with a letter.
 std::optional<unsigned> lettered(std::string_view body) {
     const bool x = body[0] == 'x' || body[0] == 'X';
     const bool u = body[0] == 'u' || body[0] == 'U';

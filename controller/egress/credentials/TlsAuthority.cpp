@@ -64,7 +64,7 @@ std::string permittedOnly(const std::vector<std::string>& hosts) {
         (IpAddress::parse(host) ? addresses : names) = true;
         out += "," + subtree(host);
     }
-    // A kind of name of which none is permitted would be free.
+    // A kind of name without any permitted entry would be unrestricted.
     if (!names) out += ",permitted;DNS:invalid";
     if (!addresses) {
         out += ",excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:0:0:0:0:0:0:0:0/0:0:0:0:0:0:0:0";

@@ -10,9 +10,9 @@
 
 namespace hearth::broker {
 
-/// A certificate authority of one workspace, which only that workspace's programs are told to
-/// trust, and which can only speak for the hosts it was made for (RFC 5280 section 4.2.1.10). With
-/// it the broker is the other end of their TLS to those hosts. Thread-safe.
+/// A certificate authority of one workspace. Only that workspace's programs trust it, and it can
+/// only sign for the hosts it was made for (RFC 5280 section 4.2.1.10). With it the gateway
+/// terminates their TLS to those hosts. Thread-safe.
 class TlsAuthority {
 public:
     /// Names and literal addresses. Throws std::runtime_error if the library refuses.
@@ -23,9 +23,9 @@ public:
     TlsAuthority(const TlsAuthority&) = delete;
     TlsAuthority& operator=(const TlsAuthority&) = delete;
 
-    /// The certificate and its key: whoever has it can speak for the hosts inside the sandbox.
+    /// The certificate and its key: its holder can sign for the hosts inside the sandbox.
     std::string privatePem() const;
-    /// What programs are to trust.
+    /// The certificate that programs trust.
     std::string certificatePem() const;
 
     /// A server's settings with a certificate for the host: TLS 1.2 or newer, HTTP/1.1.

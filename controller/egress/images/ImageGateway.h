@@ -18,10 +18,10 @@
 
 namespace hearth::broker {
 
-/// The way out of one image's fetch. Whoever fetches has no network but listeners, which come here
-/// by a socket: the first as an HTTP proxy's, each further one as the registry's own, at its port.
-/// Every connection is made by the RegistryDialer, and told as one of a sandbox is
-/// (`egress.request`). Thread-safe.
+/// The way out of one image's fetch. The fetching process has no network except listeners, whose
+/// connections come here through a socket: the first listener is an HTTP proxy, each further one
+/// stands for the registry at its port. The RegistryDialer makes every connection, and each is
+/// logged as a sandbox's is (`egress.request`). Thread-safe.
 class ImageWay {
 public:
     struct Ground {

@@ -12,11 +12,11 @@
 
 namespace hearth::broker {
 
-/// Reaches what the fetch of one image asks for: its registry, and where that sends on to (token
-/// services, stores of layers). All of it is checked against the DenySet by the address that is
-/// connected to. Only a registry that the operator wrote as an address or as localhost is reached
-/// there whatever its address is, for patterns of images name a registry's host literally; no other
-/// port of it is. Behind the operator's proxy a name is checked as it resolves here, if it does.
+/// Connects for the fetch of one image: to its registry, and to the hosts it redirects to (token
+/// services, layer stores). The address of each connection is checked against the DenySet. One
+/// exception: a registry that the operator wrote as an address or as localhost is reached at any
+/// address, because patterns name a registry's host literally, but only at its port. Behind the
+/// operator's proxy a name is checked as it resolves here, if it does.
 class RegistryDialer final : public Dialer {
 public:
     using Resolve = std::function<std::vector<IpAddress>(const std::string& name)>;
@@ -30,7 +30,7 @@ public:
           registry_(std::move(registry)),
           resolve_(std::move(resolve)) {}
 
-    /// No policy is asked: which images may be had is decided before.
+    /// No policy applies: whether the image is allowed was decided before.
     Fd dial(const NetworkPolicy& policy, const Destination& destination) const override;
     /// Throws Refused if the registry is not to be reached, as far as its addresses tell.
     void checkRegistry() const;

@@ -62,7 +62,7 @@ std::map<std::string, std::string> PackageMirror::environment() const {
         env["PIP_NO_CACHE_DIR"] = "1";
         env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
         env["PIP_NO_WARN_SCRIPT_LOCATION"] = "1";
-        // The image is read-only; what is installed is the workspace's own in any case.
+        // The image is read-only; installed packages belong to the workspace in any case.
         env["PIP_BREAK_SYSTEM_PACKAGES"] = "1";
     }
     if (!sources_.npm.empty()) {
@@ -71,7 +71,7 @@ std::map<std::string, std::string> PackageMirror::environment() const {
         env["NPM_CONFIG_AUDIT"] = "false";
         env["NPM_CONFIG_FUND"] = "false";
         env["NPM_CONFIG_UPDATE_NOTIFIER"] = "false";
-        // An index that is unreachable is told after 5 s, not after 70.
+        // An unreachable index is reported after 5 s, not after 70.
         env["NPM_CONFIG_FETCH_RETRIES"] = "2";
         env["NPM_CONFIG_FETCH_RETRY_MINTIMEOUT"] = "1000";
         env["NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT"] = "4000";
@@ -171,8 +171,8 @@ std::shared_ptr<const Content> PackageMirror::page(Pages<Content>& pages, const 
         }
         page->fresh_until = clock_.now() + kFresh;
     } catch (const Refused& e) {
-        // What it said last is better than nothing; and who waited behind us need not wait for the
-        // same again.
+        // An old answer is better than none, and readers in line after us need not wait for the
+        // same failure.
         page->fresh_until = clock_.now() + (page->content ? kFreshAbsence : kFreshFailure);
         if (page->content) return page->content;
         page->failure = e.what();

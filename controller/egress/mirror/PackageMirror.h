@@ -53,12 +53,12 @@ public:
     PackageMirror(MirrorSources sources, std::string base, Fetcher& fetcher, FileCache& cache,
                   const Clock& clock);
 
-    /// Never throws but for a lack of memory: what went wrong is an answer, too.
+    /// Never throws, except for a lack of memory: failures are answers too.
     MirrorAnswer answer(const MirrorRequest& asked);
 
-    /// What makes pip, uv and npm find it.
+    /// The variables that lead pip, uv and npm to it.
     std::map<std::string, std::string> environment() const;
-    /// What makes apt find it.
+    /// The settings that lead apt to it.
     std::vector<agent::AptArchive> aptArchives() const;
 
 private:

@@ -37,7 +37,7 @@ bool isName(std::string_view name) {
     return label.front() < '0' || label.front() > '9';
 }
 
-/// Takes ":port" off the end; false if what stands there is no port.
+/// Removes ":port" from the end; false if that is not a port.
 bool takePort(std::string_view& text, std::uint16_t& port) {
     const bool bracketed = text.starts_with('[');
     const std::size_t from = bracketed ? text.find(']') : 0;

@@ -16,8 +16,8 @@ struct Destination {
     std::uint16_t port = 0;
     std::optional<IpAddress> literal;  ///< if the host is an address
 
-    /// "host" or "host:port"; nullopt if it is no name and no address in a standard spelling. A
-    /// name whose last label is a number is none: libraries differ in what they take it for.
+    /// "host" or "host:port"; nullopt for anything but a name or an address in a standard spelling.
+    /// A name whose last label is a number is refused: libraries differ in how they read it.
     static std::optional<Destination> parse(std::string_view authority, std::uint16_t otherwise);
     /// "host:port", an IPv6 literal in brackets.
     std::string text() const;
@@ -25,14 +25,14 @@ struct Destination {
     bool operator==(const Destination&) const = default;
 };
 
-/// Where sandboxes of a pool may go: "api.example.com", "*.example.com:443", "203.0.113.0/24:80",
-/// "[2001:4860::1]:443", "*". Without a port 80 and 443. What it allows is still subject to the
-/// DenySet. A name never matches a range of addresses, whatever it resolves to. Immutable.
+/// The destinations of a pool's sandboxes: "api.example.com", "*.example.com:443",
+/// "203.0.113.0/24:80", "[2001:4860::1]:443", "*". Without a port 80 and 443. The DenySet applies
+/// in addition. A name never matches a range of addresses, whatever it resolves to. Immutable.
 class AllowList {
 public:
     AllowList() = default;
 
-    /// What is wrong with an entry, or nullopt.
+    /// The fault of an entry, or nullopt.
     static std::optional<std::string> wrong(std::string_view entry);
     /// Throws Error(InvalidArgument) on an entry that is wrong.
     explicit AllowList(const std::vector<std::string>& entries);

@@ -26,7 +26,7 @@ ClaimReach ClaimSeal::open(const std::string& sealed, const std::string& claim) 
     const std::optional<std::string> text = unseal(key_, claim, sealed);
     if (!text) {
         throw Error(ErrorCode::InvalidArgument,
-                    "what was sealed is not this server's, or another claim's");
+                    "the seal is not this server's, or another claim's");
     }
     const Json kept = parseJson(*text);
     ClaimReach reach;

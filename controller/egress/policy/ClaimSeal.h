@@ -10,8 +10,8 @@
 
 namespace hearth::broker {
 
-/// What of a claim its sandbox's agent keeps for the server, and must neither read nor change: how
-/// far the workspace may go, what its keyring is made of, and whose it is.
+/// The part of a claim that the sandbox's agent keeps for the server but can neither read nor
+/// change: the workspace's network, the sources of its keyring, and its owner.
 struct ClaimReach {
     NetworkMode mode = NetworkMode::None;
     /// Each list must allow a destination: the pool's, and the claim's if it brought one.
@@ -21,9 +21,9 @@ struct ClaimReach {
     std::string workspace = {};  ///< the same
 };
 
-/// Closes and opens it under a key that only the server has. An agent that was taken over can
-/// leave it out, which means no network and nobody's workspace, or tell an older part of its own
-/// claim, of which there is none: a claim's reach never changes. Thread-safe.
+/// Seals and opens it with a key that only the server has. A compromised agent can leave it out,
+/// which means no network and no owner. It cannot replay an older seal of its claim, because a
+/// claim's seal never changes. Thread-safe.
 class ClaimSeal {
 public:
     /// `secret_key` is the server's; any bytes.

@@ -19,7 +19,7 @@ constexpr std::size_t kMostName = 128;
 constexpr std::string_view kHole = "{}";
 constexpr std::array<const char*, 8> kKnown{"host",  "scheme",   "header", "basic",
                                             "query", "template", "secret", "value"};
-/// What a request is framed and routed by is nobody's to set.
+/// Header fields that frame or route a request must not be set.
 constexpr std::array<std::string_view, 14> kNoHeader{"Host",
                                                      "Connection",
                                                      "Content-Length",

@@ -21,18 +21,18 @@ struct Credential {
     std::string name;    ///< of the header, of Basic's user, of the query's parameter
     std::string form;    ///< of the header's value, around "{}": "Bearer {}"
     std::string secret;  ///< its name in the SecretDirectory; empty where `value` is given
-    std::string tenant;  ///< whose secret that is; empty: the operator's
+    std::string tenant;  ///< the secret's tenant; empty: the operator's
     std::string value;   ///< brought by a claim; never logged, shown, or stored in the clear
 
     bool operator==(const Credential&) const = default;
 };
 
-/// Whose declaration it is: a pool names secrets of the operator; a claim those of its tenant, or
+/// Who declared it: a pool names secrets of the operator; a claim names those of its tenant, or
 /// brings a value.
 enum class CredentialSource { Pool, Claim };
 
-/// Reads `{host, scheme, header | basic | query, template, secret | value}`. What is wrong is added
-/// to `errors` under `pointer`; then the result is worth nothing.
+/// Reads `{host, scheme, header | basic | query, template, secret | value}`. Faults are added to
+/// `errors` under `pointer`; then the result must not be used.
 Credential readCredential(const Json& json, CredentialSource source, const std::string& pointer,
                           std::vector<FieldError>& errors);
 /// The same as it is shown, with every default and without a value.
@@ -40,8 +40,8 @@ Json credentialJson(const Credential& credential);
 /// Whether both would set the same thing of the same requests.
 bool collide(const Credential& a, const Credential& b);
 
-/// What can be a secret: 8 to 4,096 printable ASCII characters. Shorter ones could not be told from
-/// other text in what comes back.
+/// The rule for secrets: 8 to 4,096 printable ASCII characters. Shorter ones could not be
+/// distinguished from other text in answers.
 bool isSecretValue(std::string_view text) noexcept;
 
 }  // namespace hearth::broker

@@ -10,8 +10,8 @@
 namespace hearth::broker {
 namespace {
 
-/// https://www.iana.org/assignments/iana-ipv4-special-registry: what is not globally reachable,
-/// multicast and reserved space.
+/// https://www.iana.org/assignments/iana-ipv4-special-registry: addresses that are not globally
+/// reachable, multicast and reserved space.
 constexpr const char* kNotPublicV4[] = {
     "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
     "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",

@@ -7,19 +7,19 @@
 
 namespace hearth::broker {
 
-/// The addresses that no sandbox reaches whatever its pool allows: everything that is not the
-/// public Internet (IANA special-purpose registries: private, loopback, link-local with the
-/// metadata services, shared, multicast, documentation, translation and tunnel prefixes), the
-/// metadata service of one cloud that has a public address, this machine's own addresses, and what
-/// the operator adds (nodes, Pods, services). Immutable but for the machine's addresses, which are
-/// read each time. Thread-safe.
+/// The addresses that no sandbox reaches whatever its pool allows: everything outside the public
+/// Internet (IANA special-purpose registries: private, loopback, link-local with the metadata
+/// services, shared, multicast, documentation, translation and tunnel prefixes), one cloud's
+/// metadata service at a public address, this machine's own addresses, and the operator's (nodes,
+/// Pods, services). Immutable except for the machine's addresses, which are read each time.
+/// Thread-safe.
 class DenySet {
 public:
     DenySet() = default;
-    /// `more` is denied, too; `exempt` is not, though a range above says so (an internal service
-    /// that the operator wants to be reached). Where both hold an address the longer prefix says
-    /// what is meant: a network may be exempt but for the services in it, or the other way about.
-    /// One range in both is denied.
+    /// `more` is denied too; `exempt` is allowed although a range above denies it (an internal
+    /// service that the operator opens). If both match an address, the longer prefix wins: a
+    /// network may be exempt except for its services, or the other way round. A range in both is
+    /// denied.
     DenySet(std::vector<IpRange> more, std::vector<IpRange> exempt)
         : more_(std::move(more)), exempt_(std::move(exempt)) {}
 

@@ -15,7 +15,7 @@ enum class NetworkMode { None, Mirror, Egress };
 
 inline constexpr Texts<NetworkMode, 3> kNetworkModes{{"None", "Mirror", "Egress"}};
 
-/// What one workspace may reach: its pool's mode and list, or less.
+/// The network of one workspace: its pool's mode and list, or less.
 struct NetworkPolicy {
     NetworkMode mode = NetworkMode::None;
     /// Each must allow a destination: the pool's, and the claim's if it brought one.

@@ -6,11 +6,11 @@
 
 namespace hearth::broker {
 
-/// What is answered where the other side fails.
+/// The status of an answer if the other side fails.
 inline constexpr int kBadGateway = 502;
 
-/// Why a destination is not reached: a status of HTTP, a word for counters and logs, and a sentence
-/// for whoever asked.
+/// Why a destination is not reached: an HTTP status, a word for counters and logs, and a sentence
+/// for the caller.
 class Refused : public std::runtime_error {
 public:
     Refused(int status, std::string reason, const std::string& message)

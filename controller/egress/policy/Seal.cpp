@@ -53,7 +53,7 @@ std::string seal(std::string_view key, std::string_view context, std::string_vie
         ::EVP_EncryptFinal_ex(cipher.get(), roomOf(out, kNonce + plain.size()), &n) == 1 &&
         ::EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTag,
                               roomOf(out, kNonce + plain.size())) == 1;
-    if (!done) throw std::runtime_error("AES-256-GCM cannot be had");
+    if (!done) throw std::runtime_error("AES-256-GCM is not available");
     return base64UrlEncode(out);
 }
 

@@ -6,9 +6,9 @@
 
 namespace hearth {
 
-/// Encrypts `plain` so that only who has `key` (32 bytes) reads it, and only together with the same
-/// `context`, which is not part of the result: what was sealed for one thing does not open as
-/// another's. AES-256-GCM (NIST SP 800-38D) with a random nonce, in URL-safe base64.
+/// Encrypts `plain` so that only a holder of `key` (32 bytes) can read it, and only with the same
+/// `context`, which is not part of the result: a seal for one purpose does not open for another.
+/// AES-256-GCM (NIST SP 800-38D) with a random nonce, in URL-safe base64.
 std::string seal(std::string_view key, std::string_view context, std::string_view plain);
 /// nullopt unless it is what seal() made with this key and context.
 std::optional<std::string> unseal(std::string_view key, std::string_view context,

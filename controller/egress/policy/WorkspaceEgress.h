@@ -25,7 +25,7 @@ struct EgressEntry {
     double duration_ms = 0;
 };
 
-/// What a workspace has sent out, all in all and lately.
+/// The account of a workspace's requests, in all and recent ones.
 struct EgressReport {
     std::uint64_t requests = 0;
     std::uint64_t refused = 0;

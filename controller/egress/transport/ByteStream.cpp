@@ -113,7 +113,7 @@ void relay(int inside, int outside, const RelayLimits& limits, Carried& carried)
         if (down.wantsWrite()) waits[0].events |= POLLOUT;
         if (down.wantsRead()) waits[1].events |= POLLIN;
         if (up.wantsWrite()) waits[1].events |= POLLOUT;
-        // An end that nobody has asked about would be told again and again.
+        // poll() would report a hang-up again and again on a side that we do not wait for.
         if (waits[1].events == 0) waits[1].fd = -1;
         const int n = ::poll(waits.data(), waits.size(), static_cast<int>(limits.idle.count()));
         if (n < 0 && errno == EINTR) continue;

@@ -47,7 +47,7 @@ struct Carried {
 struct RelayLimits {
     std::uint64_t sent = UINT64_MAX;      ///< then nothing more is read from `inside`
     std::uint64_t received = UINT64_MAX;  ///< then the relay ends
-    /// Whether the outside is told that no more comes. Some HTTP servers take that for a client
+    /// Whether to report the end of input to the outside. Some HTTP servers take that for a client
     /// that has gone.
     bool tell_end = true;
     std::chrono::milliseconds idle = std::chrono::minutes(5);
@@ -55,9 +55,9 @@ struct RelayLimits {
     std::function<bool(const Carried& more)> booked = {};
 };
 
-/// Carries bytes between two non-blocking sockets until `outside` has ended and all of it was
-/// taken, either breaks, or nothing moves for `idle`. What it has carried is told in `carried`,
-/// also when it throws StreamBroken.
+/// Copies bytes between two non-blocking sockets until `outside` has ended and everything was
+/// taken, one of them breaks, or nothing moves for `idle`. `carried` counts the bytes, also when it
+/// throws StreamBroken.
 void relay(int inside, int outside, const RelayLimits& limits, Carried& carried);
 
 }  // namespace hearth::broker

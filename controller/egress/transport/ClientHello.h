@@ -7,7 +7,7 @@
 
 namespace hearth::broker {
 
-/// What the first bytes of a TLS client say.
+/// The facts in a TLS client's first bytes.
 struct ClientHello {
     enum class State { Incomplete, NotTls, Complete };
     State state = State::Incomplete;

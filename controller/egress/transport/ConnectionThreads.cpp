@@ -18,8 +18,8 @@ constexpr int kNice = 5;
 
 }  // namespace
 
-/// One thread's turn: its task, then what waits. Frees itself, since Poco's pool does not own what
-/// it runs.
+/// One thread's turn: its task, then waiting ones. Frees itself, since Poco's pool does not own its
+/// tasks.
 class ConnectionThreads::Worker final : public Poco::Runnable {
 public:
     Worker(ConnectionThreads& threads, Task task) : threads_(threads), task_(std::move(task)) {}

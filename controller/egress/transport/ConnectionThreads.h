@@ -14,9 +14,9 @@
 
 namespace hearth::broker {
 
-/// Threads for work that blocks, at a lower priority than claims and executions have. No more than
-/// so many at a time, and of one tenant no more than TenantPlaces lets it have; what is beyond
-/// waits, the tenants by turns and each in order, so that nothing is dropped. Thread-safe.
+/// Threads for blocking work, at a lower priority than claims and executions. Their number is
+/// bounded, in all and per tenant (TenantPlaces); further work waits, tenants in turn and each in
+/// order, and none is dropped. Thread-safe.
 class ConnectionThreads {
 public:
     ConnectionThreads(int most, int most_of_tenant, metrics::Log& log);
@@ -27,7 +27,7 @@ public:
 
     /// Runs it now or later; never blocks. False once stop() has been called.
     bool start(const std::string& tenant, std::function<void()> work);
-    /// Forgets what waits and waits for what runs; whoever owns that work ends it first. Once.
+    /// Drops waiting work and waits for running work; the owner of that work ends it first. Once.
     void stop();
 
 private:
@@ -38,8 +38,8 @@ private:
         std::shared_ptr<void> place{};  ///< while it runs
     };
 
-    /// The next that may run now, its place taken; false if there is none. What else may run now
-    /// gets a thread.
+    /// Takes the next work that may run, with its place; false if there is none. Starts threads for
+    /// the rest that may run.
     bool next(Task& task);
     void wait(Task task);  // under mutex_
     /// The first that waits and may run now, its place taken. Under mutex_.

@@ -6,9 +6,9 @@
 namespace hearth::controller {
 namespace {
 
-constexpr std::array<SizingRule, 1> kRules{
+constexpr auto kRules = std::to_array<SizingRule>({
     staticFloor,
-};
+});
 
 }  // namespace
 

@@ -7,14 +7,14 @@
 
 namespace hearth::controller {
 
-/// What a sizing rule looks at.
+/// The facts for a sizing rule.
 struct SizingInput {
     const PoolSpec& spec;
     WallTime now;
 };
 
-/// How many warm sandboxes one rule wants now; 0 where it has nothing to say. Pure. A new rule is
-/// one file beside this one, and its line in Sizing.cpp.
+/// How many warm sandboxes one rule wants now; 0 if it has no opinion. Pure. A new rule is a file
+/// beside this one, its declaration below and its name in the list of Sizing.cpp.
 using SizingRule = std::size_t (*)(const SizingInput&);
 
 /// `warm.min` of the pool.

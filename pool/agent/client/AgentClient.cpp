@@ -128,7 +128,7 @@ Deadlines shifted(Deadlines deadlines, const ClockShift& shift) {
     return deadlines;
 }
 
-/// What a hello tells, in our time.
+/// The facts of a hello, in our time.
 void toOurTime(Hello& hello, const ClockShift& shift) {
     hello.deadlines = shifted(hello.deadlines, shift);
     hello.last_activity = shift.ours(hello.last_activity);
@@ -191,7 +191,7 @@ AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
     impl_->control = AgentConnection::start(
         poller, std::move(fd),
         [report, transfers](AgentConnection::End end, const std::string& reason) {
-            transfers->cut();  // first: whoever hears of the loss may wait for the disk
+            transfers->cut();  // first: a listener of the loss may wait for the disk
             report->lost(AgentLost(reason, lossOf(end)));
         });
     const TimePoint asked = clock != nullptr ? clock->now() : TimePoint{};

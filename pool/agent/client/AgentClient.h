@@ -24,11 +24,11 @@ class Poller;
 
 /// The server's side of one sandbox's agent: the control connection, and data connections made on
 /// demand (one is kept for reuse while the workspace is busy). Every method is thread-safe and
-/// blocks for its answer up to its timeout. The thread that asks reads the answer itself (leader
-/// and followers); while nobody waits, the Poller's thread owns the connection.
+/// blocks for its answer up to its timeout. The calling thread reads the answer itself (leader and
+/// followers); without a caller, the Poller's thread owns the connection.
 ///
-/// Throws AgentError for what the agent refused, AgentLost when it is gone, late or malformed. A
-/// call that is answered too late fails alone: the connection goes on, and the answer is dropped.
+/// Throws AgentError if the agent refused, AgentLost if it is gone, late or sends malformed frames.
+/// A late answer fails only its own call: the connection continues, and the answer is dropped.
 class AgentClient {
 public:
     using Connect = std::function<Fd()>;
@@ -48,7 +48,7 @@ public:
     AgentClient(const AgentClient&) = delete;
     AgentClient& operator=(const AgentClient&) = delete;
 
-    /// What the agent said when the control connection began.
+    /// The agent's hello when the control connection began.
     const Hello& hello() const { return hello_; }
     bool lost() const;
     /// Ends the connections; sinks still open hear `lost`. When it returns nothing is called any
@@ -94,7 +94,8 @@ public:
     bool createContext(const ContextRequest& request, std::chrono::milliseconds timeout);
     void endContext(const std::string& id);
     void restartContext(const std::string& id, std::chrono::milliseconds timeout);
-    /// SIGINT to what the context runs; AgentError NOT_FOUND if it runs nothing or is none.
+    /// Sends SIGINT to the context's execution; AgentError NOT_FOUND if it runs nothing or does not
+    /// exist.
     void interruptContext(const std::string& id);
     /// Hears once how a prewarm went: the reply, or a refusal, or neither if the agent was lost.
     /// Must not block.

@@ -228,10 +228,10 @@ void AgentConnection::kill(End end, const std::string& reason) {
     end_ = end;
     reason_ = reason;
     dead_.store(true, std::memory_order_release);
-    ::shutdown(fd_.get(), SHUT_RDWR);  // wakes whoever reads or writes
+    ::shutdown(fd_.get(), SHUT_RDWR);  // wakes readers and writers
     wakeAll();
     pen_free_.notify_all();
-    if (reading_) return;  // whoever reads tells the streams
+    if (reading_) return;  // the reader informs the streams
     takeRole(lock);
     leaveRole(lock);
 }
@@ -318,9 +318,9 @@ Fd AgentConnection::takePassed() {
     return first;
 }
 
-/// As recv(). A descriptor is kept for the frame that it came with. There may be two: that of a
-/// frame of which only the beginning has come, and that of the next. More, or none of those that
-/// were sent, is a broken protocol.
+/// As recv(). A descriptor is kept for the frame that it came with. There may be two: that of an
+/// incomplete frame, and that of the next one. More than two, or unexpected ones, break the
+/// protocol.
 ssize_t AgentConnection::receive(char* into, std::size_t room) {
     iovec part{into, room};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
@@ -407,7 +407,7 @@ std::size_t AgentConnection::consume(const char* bytes, std::size_t size) {
     while (size - used >= kHeaderSize && !dead()) {
         FrameHeader header;
         if (!decodeHeader(reinterpret_cast<const unsigned char*>(bytes + used), header)) {
-            kill(End::Violation, "the agent sent what is no frame");
+            kill(End::Violation, "the agent sent bytes that are not a frame");
             break;
         }
         if (size - used < kHeaderSize + header.length) break;

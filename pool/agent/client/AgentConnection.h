@@ -23,7 +23,7 @@ namespace hearth::agent {
 
 class AgentConnection;
 
-/// What an agent sent does not fit PROTOCOL.md.
+/// The agent sent something that PROTOCOL.md does not allow.
 class ProtocolError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -72,7 +72,7 @@ public:
     AgentConnection& operator=(const AgentConnection&) = delete;
 
     /// Sends a request and waits for its answer. AgentLost if none comes in time: the connection
-    /// goes on, and an answer that is late is dropped.
+    /// continues, and a late answer is dropped.
     Answer call(std::string_view request, Deadline deadline);
     /// Opens a stream with a request and gives its number. Throws AgentLost if the connection has
     /// ended; when it ends afterwards, even before the request is out, the stream hears `lost`.
@@ -81,7 +81,7 @@ public:
     /// Sends one frame; throws AgentLost. A socket that takes nothing until the deadline is ended,
     /// since a frame may have been written in part.
     void send(const FrameHeader& header, std::string_view payload, Deadline deadline);
-    /// Queues a small frame and never blocks; for whoever reads.
+    /// Queues a small frame and never blocks; for the reader.
     void post(FrameType type, std::uint32_t stream, std::string_view payload);
     void postCredit(std::uint32_t stream, std::size_t bytes);
     /// As post(), but only while nothing else waits to be written: false then, and nothing is
@@ -154,7 +154,7 @@ private:
     std::atomic<bool> dead_{false};  // written under mutex_
     std::atomic<Steady::time_point> heard_{Steady::time_point::min()};
 
-    // Owned by whoever has the reader role: a frame that has come in part.
+    // Owned by the holder of the reader role: an incomplete frame.
     std::vector<char> buffer_;
     std::size_t filled_ = 0;
     std::deque<Fd> passed_;  ///< in the order of the frames that carry them
@@ -181,7 +181,7 @@ private:
     std::condition_variable buried_cv_;
 };
 
-/// What the end of its connection says of an agent.
+/// What the loss of its connection means for an agent.
 Loss lossOf(AgentConnection::End end) noexcept;
 
 }  // namespace hearth::agent

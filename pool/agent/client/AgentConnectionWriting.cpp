@@ -14,7 +14,7 @@
 namespace hearth::agent {
 namespace {
 
-/// When a full socket is tried again for what nobody waits for.
+/// When to retry a full socket for frames that nobody waits for.
 constexpr std::chrono::milliseconds kWriteAgain{100};
 constexpr std::size_t kMaxPosted = 64U << 10U;
 /// An agent refuses more (PROTOCOL.md), so it has answered all but these.
@@ -94,7 +94,7 @@ void AgentConnection::send(const FrameHeader& header, std::string_view payload, 
     if (dead()) throwLost(lock);
 }
 
-/// The pen: whoever has it writes, one frame at a time. False at the deadline.
+/// The pen: its holder writes, one frame at a time. False at the deadline.
 bool AgentConnection::takePen(std::unique_lock<std::mutex>& lock, Deadline deadline) {
     const bool free = pen_free_.wait_until(lock, deadline, [&] { return !writing_ || dead(); });
     if (dead()) throwLost(lock);
@@ -104,7 +104,7 @@ bool AgentConnection::takePen(std::unique_lock<std::mutex>& lock, Deadline deadl
 
 void AgentConnection::transmit(std::unique_lock<std::mutex>& lock, const FrameHeader& header,
                                std::string_view payload, Deadline deadline) {
-    // What was posted goes first: it may be the rest of a frame.
+    // Posted bytes go first: they may be the rest of a frame.
     const std::string first = std::exchange(posted_, {});
     lock.unlock();
     std::array<unsigned char, kHeaderSize> head;
@@ -153,7 +153,7 @@ bool AgentConnection::offer(FrameType type, std::uint32_t stream, std::string_vi
     return enqueue(type, stream, payload, true);
 }
 
-/// False if it is not queued. `alone`: not behind what others have queued or are writing.
+/// False if it is not queued. `alone`: only if nobody else has queued frames or is writing.
 bool AgentConnection::enqueue(FrameType type, std::uint32_t stream, std::string_view payload,
                               bool alone) {
     std::array<unsigned char, kHeaderSize> head;

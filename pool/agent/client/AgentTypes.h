@@ -18,7 +18,7 @@
 
 namespace hearth::agent {
 
-/// What an agent refused, with its code of PROTOCOL.md ("BOUND_ELSEWHERE", "NOT_FOUND", …).
+/// An agent's refusal, with its code of PROTOCOL.md ("BOUND_ELSEWHERE", "NOT_FOUND", …).
 class AgentError : public std::runtime_error {
 public:
     AgentError(std::string code, const std::string& message, Json details)
@@ -61,7 +61,7 @@ struct Deadlines {
     TimePoint idle_at{};  ///< when it will be idle if nothing happens; zero: running or never
 };
 
-/// What an agent says about its one bind.
+/// An agent's facts of its one bind.
 struct Binding {
     std::string claim_id;
     std::uint32_t attempt = 0;
@@ -96,7 +96,7 @@ struct Hello {
     std::optional<Binding> binding;
     Deadlines deadlines;
     TimePoint last_activity{};
-    TimePoint now{};  ///< of the agent's own clock; all else is told in ours
+    TimePoint now{};  ///< of the agent's own clock; all other times are in ours
     std::uint32_t running = 0;
     std::vector<KnownExecution> executions;
     std::vector<KnownContext> contexts;
@@ -124,7 +124,7 @@ struct BindRequest {
     std::map<std::string, std::string> env;
     std::map<std::string, std::string> secrets;
     std::uint32_t cpus = 0;  ///< for thread counts, where they are fewer than at the start; 0: not
-    std::string trust;       ///< certificates in PEM that programs trust besides the image's own
+    std::string trust;  ///< certificates in PEM that programs trust, in addition to the image's own
     std::vector<AptArchive> apt;
     Deadlines deadlines;
 };
@@ -140,10 +140,10 @@ struct BindReply {
 struct PrepareWork {
     std::vector<std::string> argv;
     std::string input;       ///< on its standard input, one line
-    bool with_code = false;  ///< and behind it the code
+    bool with_code = false;  ///< followed by the code
 };
 
-/// What came of it. Untrusted text.
+/// Its outcome. Untrusted text.
 struct Prepared {
     bool ok = false;  ///< else the work has not begun
     std::uint64_t duration_ms = 0;
@@ -172,7 +172,7 @@ struct ExecRequest {
     Json note = Json::object();  ///< told again by ExecStart where the agent had it already
 };
 
-/// What an agent says when an execution begins, or is found again.
+/// An agent's facts of an execution that begins, or is found again.
 struct ExecStart {
     TimePoint at{};
     bool repeated = false;
@@ -229,7 +229,7 @@ public:
     /// `offset` is the place of `bytes` in the one sequence over both channels. `channel`: 1, 2.
     virtual void output(int channel, std::uint64_t offset, std::string_view bytes) = 0;
     /// Something the code shows: untrusted text that should be a JSON object, at most kMaxResult
-    /// (Frame.h) long. Comes behind the output that was there before it.
+    /// (Frame.h) long. Comes after the output that was written before it.
     virtual void result(std::string_view /*json*/) {}
     virtual void exited(const ExecResult& result) = 0;
     /// The stream ended without a result: refused (`error` set) or the agent was lost (empty).
@@ -244,9 +244,9 @@ public:
     /// Input to an execution that has ended goes nowhere.
     virtual void writeStdin(std::string_view bytes, std::chrono::milliseconds timeout) = 0;
     virtual void closeStdin() = 0;
-    /// All of its input, once and in place of the other two. Never blocks: what the agent does not
-    /// take yet is kept and follows as it does, then the close. Let go when the execution ends or
-    /// its connection does.
+    /// All of its input at once, in place of the other two. Never blocks: bytes that the agent does
+    /// not take yet are kept and sent as it does, then the close. Released when the execution or
+    /// its connection ends.
     virtual void giveStdin(std::string bytes) = 0;
 };
 

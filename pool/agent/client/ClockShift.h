@@ -8,14 +8,14 @@
 
 namespace hearth::agent {
 
-/// How far the clock of an agent's machine is ahead of ours: nothing where both are one machine.
-/// Where they are not, every moment that crosses the protocol is told in the agent's time. Zero
-/// means "never" on both sides, and no moment becomes it.
+/// How far the clock of an agent's machine is ahead of ours: zero if both are one machine.
+/// Otherwise every time in the protocol is in the agent's clock. Zero means "never" on both sides,
+/// and no time is converted to it.
 class ClockShift {
 public:
     ClockShift() = default;
-    /// From a moment that the agent told between `asked` and `answered`. One that may have been
-    /// read on our own clock is taken for that.
+    /// From the agent's time, reported between `asked` and `answered`; a time between them counts
+    /// as equal to ours.
     ClockShift(TimePoint asked, TimePoint told, TimePoint answered) {
         if (told < asked || told > answered) ahead_ = told - (asked + (answered - asked) / 2);
     }
@@ -26,7 +26,7 @@ public:
 private:
     static TimePoint shifted(TimePoint at, std::chrono::nanoseconds by) {
         if (at == TimePoint{} || by.count() == 0) return at;
-        std::int64_t sum = 0;  // what an agent tells may be anything
+        std::int64_t sum = 0;  // an agent's time may be any value
         const std::int64_t from = at.time_since_epoch().count();
         if (__builtin_add_overflow(from, by.count(), &sum)) return from < 0 ? kFirst : kLast;
         return std::max(TimePoint(std::chrono::nanoseconds(sum)), kFirst);

@@ -29,7 +29,7 @@ bool EgressStream::frame(AgentConnection& from, const FrameHeader& header,
     const Json note = parseObject(payload);
     if (!note.contains("connection")) return false;  // it listens
     Fd connection = from.takePassed();
-    if (!isConnection(connection)) throw ProtocolError("what was handed over is no connection");
+    if (!isConnection(connection)) throw ProtocolError("the passed descriptor is not a connection");
     if (room_.load() == 0) throw ProtocolError("a connection without credit");
     --room_;
     if (const auto sink = sink_.lock()) sink->connected(std::move(connection));

@@ -80,7 +80,7 @@ bool ExecStream::frame(AgentConnection& from, const FrameHeader& header, std::st
 }
 
 void ExecStream::data(AgentConnection& from, const FrameHeader& header, std::string_view payload) {
-    if (!started_ || ended_) throw ProtocolError("output of what does not run");
+    if (!started_ || ended_) throw ProtocolError("output of an execution that does not run");
     if (header.channel == Channel::Bytes || payload.size() <= kOffsetSize) {
         throw ProtocolError("output without channel or bytes");
     }
@@ -202,7 +202,7 @@ std::optional<std::string_view> ExecStream::nextGiven() {
 void ExecStream::moveGiven(AgentConnection& connection, std::uint32_t stream) {
     std::unique_lock lock(mutex_);
     move_again_ = true;
-    if (moving_) return;  // whoever does it looks again
+    if (moving_) return;  // the caller looks again
     moving_ = true;
     while (std::exchange(move_again_, false)) {
         const std::shared_ptr<const std::string> keep = given_;  // finish() may let it go

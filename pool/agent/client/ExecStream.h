@@ -14,9 +14,9 @@
 namespace hearth::agent {
 
 /// The client's end of one execution's stream: checks the order of frames, offsets and credit,
-/// tells the sink, and grants credit as the sink takes the output: at once up to the output limit,
-/// then about 1 MiB/s, so that a flood costs bounded time. Does not keep the sink: what is sent to
-/// one that has gone is taken and dropped. Thread-safe.
+/// calls the sink, and grants credit as the sink takes the output: at once up to the output limit,
+/// then about 1 MiB/s, so that a flood costs bounded time. Does not own the sink: output for a sink
+/// that is gone is taken and dropped. Thread-safe.
 class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later, results at `results`.
@@ -39,7 +39,7 @@ public:
 private:
     /// Sends of the given input what the agent and the socket take now.
     void moveGiven(AgentConnection& connection, std::uint32_t stream);
-    /// The next piece of it, with its credit taken; nullopt where there is none for now.
+    /// The next piece of it, with its credit taken; nullopt if there is none now.
     std::optional<std::string_view> nextGiven();
     void data(AgentConnection& from, const FrameHeader& header, std::string_view payload);
     void output(Channel channel, std::uint64_t offset, std::string_view bytes);
@@ -53,7 +53,7 @@ private:
     const ClockShift shift_;
     const std::weak_ptr<ExecSink> sink_;
 
-    // Owned by whoever reads the connection.
+    // Owned by the thread that reads the connection.
     bool started_ = false;
     bool ended_ = false;
     std::uint64_t next_offset_;

@@ -6,7 +6,7 @@
 
 namespace hearth::agent {
 
-/// What became of an execution. An agent says the first four; the server knows of the others.
+/// The state of an execution. An agent reports the first four; the server adds the others.
 enum class ExecutionStatus : std::uint8_t { Ok, Failed, Timeout, Killed, Oom, Lost, Running };
 
 inline constexpr Texts<ExecutionStatus, 7> kExecutionStatuses{

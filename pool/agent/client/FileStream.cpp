@@ -298,7 +298,7 @@ Json upload(AgentConnection& connection, Transfers& transfers, bool& begun, cons
             if (const auto answer = stream->answer()) return finish(*answer, false);
             if (file) {
                 rest.remove_prefix(writePassed(*file, rest));
-                // Why it does not go on is told by the agent, which fails at the same place.
+                // The agent fails at the same place and reports the reason.
                 if (!rest.empty()) file.reset();
                 continue;
             }

@@ -22,14 +22,14 @@ public:
     bool hasNews() const;
     bool canWrite() const;
     std::optional<std::string> note();
-    /// What came with the note: the open file itself.
+    /// The open file that came with the note.
     Fd passed();
     std::optional<std::string> nextChunk();
     /// Only when all before it has been taken.
     std::optional<Answer> answer();
     /// Takes at most `wanted` bytes of the credit to write.
     std::size_t takeCredit(std::size_t wanted);
-    /// Says that so many bytes have been consumed; gives what is to be granted now, if anything.
+    /// Counts consumed bytes; returns the credit to grant now, if any.
     std::size_t consumed(std::size_t bytes);
 
 private:

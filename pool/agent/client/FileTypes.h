@@ -12,7 +12,7 @@ enum class FileType : std::uint8_t { File, Directory, Symlink, Other };
 
 inline constexpr Texts<FileType, 4> kFileTypes{{"file", "directory", "symlink", "other"}};
 
-/// What an agent tells of one file.
+/// An agent's facts of one file.
 struct FileStat {
     std::string path;
     FileType type = FileType::File;
@@ -33,7 +33,7 @@ struct FileChanges {
     bool more = false;  ///< there may be others: too many, or too large or deep a tree
 };
 
-/// What an unpacked archive held.
+/// The content of an unpacked archive.
 struct ArchiveCount {
     std::uint64_t files = 0;
     std::uint64_t directories = 0;

@@ -36,7 +36,7 @@ public:
         std::shared_ptr<const Fd> fd_;  // guarded by the owner's mutex_; null once cut
     };
 
-    /// Closes all, for good. Waits for nobody.
+    /// Closes all, permanently. Does not wait.
     void cut();
 
 private:

@@ -29,7 +29,7 @@ std::uint64_t epochOf(const JsonValue& body) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(body["epoch"].integer(), 0));
 }
 
-/// A value the server will be told again; it must fit into a hello.
+/// A value that goes back to the server later; it must fit into a hello.
 std::string keptJson(const JsonValue& value) {
     return value.isObject() ? value.dump() : std::string("{}");
 }
@@ -352,7 +352,8 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const JsonValue& 
     }
     if (const std::string_view trust = body["trust"].text();
         !trust.empty() && !lock_.holder() && !makeTrusted(trust, env)) {
-        return connection.fail(stream, "UNAVAILABLE", "what is to be trusted cannot be written");
+        return connection.fail(stream, "UNAVAILABLE",
+                               "the certificates to trust cannot be written");
     }
     if (!lock_.holder()) makeAptKnown(body["apt"], settings_.root, env);
     const std::int64_t now = nowNs();

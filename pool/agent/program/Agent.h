@@ -18,7 +18,7 @@
 namespace hearth::agent {
 
 /// The whole agent: the listening socket, its connections, the bind lock, the deadlines and the
-/// executions. One thread, but for file operations.
+/// executions. One thread, except file operations.
 class Agent final : private ConnectionOwner, private FileWorker::Owner {
 public:
     static constexpr std::size_t kMaxData = 8;

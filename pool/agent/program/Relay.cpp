@@ -30,7 +30,7 @@ int failed(const char* what) {
     return 1;
 }
 
-/// What nobody but root may look into or stop.
+/// Makes this process unreadable and unstoppable for all but root.
 void confine() {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -164,7 +164,7 @@ int openFor(const std::string& folder) {
     const Fd listening = listenAt(folder + "/agent", 0600);
     const Fd waiting = listening ? listenAt(meeting, 0666) : Fd();
     if (!waiting) return failed("listening socket");
-    if (!readable(waiting.get())) return failed("no agent comes");
+    if (!readable(waiting.get())) return failed("no agent connects");
     const Fd agent(accept4(waiting.get(), nullptr, nullptr, SOCK_CLOEXEC));
     unlink(meeting.c_str());
     char byte = 0;

@@ -122,7 +122,8 @@ Fd prepareSignals() {
     return Fd(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/// What every process of the sandbox inherits, and what keeps tenants away from this one.
+/// Settings that every process of the sandbox inherits, and protection of this process from
+/// tenants.
 void confine(const Settings& settings) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -8,7 +8,7 @@
 /// The lock of DESIGN section 2: one bind in a life. Pure: no clock, no I/O, standard library only.
 namespace hearth::agent {
 
-/// What holds a sandbox. `labels` and `note` are JSON text, kept for the server and never read
+/// The holder of a sandbox. `labels` and `note` are JSON text, kept for the server and never read
 /// here.
 struct Binding {
     std::string claim_id;

@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxResults = 100;
 inline constexpr std::size_t kMaxContexts = 8;
 /// The descriptor on which the agent finds its listening socket.
 inline constexpr int kListenFd = 3;
-/// What a relay (PROTOCOL.md) says first, before it carries frames.
+/// A relay's first line (PROTOCOL.md), before it carries frames.
 inline constexpr std::string_view kRelayReady = "hearth-relay 1\n";
 
 enum class FrameType : std::uint8_t {

@@ -6,8 +6,8 @@
 
 namespace hearth::agent {
 
-/// What `*`, `?` and `**` never match, as a shell's: names that begin with a dot, and caches that
-/// no run means to give. A pattern that spells them out has them.
+/// Names that `*`, `?` and `**` never match, as in a shell: names that begin with a dot, and caches
+/// that no run means to return. A pattern that spells them out matches them.
 inline bool shyName(std::string_view name) {
     return name.empty() || name.front() == '.' || name == "__pycache__" || name == "node_modules";
 }
@@ -39,9 +39,9 @@ inline bool componentMatches(std::string_view pattern, std::string_view name) {
     return p == pattern.size();
 }
 
-/// A path against a pattern, component by component; `**` stands for any number of them. A pattern
-/// without a slash is looked for at every depth, as `**/` before it would. Patterns with more than
-/// four `**` match nothing: each multiplies the work.
+/// A path against a pattern, component by component; `**` matches any number of them. A pattern
+/// without a slash matches at every depth, as if it began with `**/`. Patterns with more than four
+/// `**` match nothing: each multiplies the work.
 inline bool globMatches(std::string_view pattern, std::string_view path, int stars = 0) {
     constexpr int kMostStars = 4;
     if (pattern.substr(0, 2) == "./") pattern.remove_prefix(2);

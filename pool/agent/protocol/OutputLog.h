@@ -12,10 +12,10 @@
 
 namespace hearth::agent {
 
-/// The output of one execution: one sequence of bytes over two channels, of which the first and the
-/// last `limit / 2` bytes are kept. Every byte has an offset; a reader sees dropped bytes as a
-/// chunk that starts behind the offset it asked for. Memory is `limit` bytes and one bit for each,
-/// however the channels alternate, and grows only as bytes arrive. Not thread-safe; no I/O.
+/// The output of one execution: one sequence of bytes over two channels; the first and the last
+/// `limit / 2` bytes are kept. Every byte has an offset; a reader sees dropped bytes as a chunk
+/// that starts after the requested offset. Memory is `limit` bytes and one bit for each, however
+/// the channels alternate, and grows only as bytes arrive. Not thread-safe; no I/O.
 class OutputLog {
 public:
     /// Bytes of one channel. `bytes` stays valid until the next append.
@@ -30,7 +30,7 @@ public:
 
     /// Adds what was read from Stdout or Stderr.
     void append(Channel channel, std::string_view bytes) {
-        // Only what can still be seen afterwards is copied; what the same call overwrites is
+        // Only bytes that stay visible are copied; bytes that the same call overwrites are only
         // counted.
         const std::uint64_t head_room = total_ < head_ ? head_ - total_ : 0;
         if (bytes.size() > head_room + limit_) {
@@ -43,7 +43,7 @@ public:
         put(channel, bytes);
     }
 
-    /// A copy of another log goes on at `offset`: what lies between was dropped there.
+    /// A copy of another log continues at `offset`: the bytes in between were dropped there.
     void skipTo(std::uint64_t offset) {
         if (offset <= total_) return;
         reach(limit_);
@@ -77,7 +77,7 @@ private:
             {static_cast<std::uint64_t>(head_), skipped_to_, total_ > limit_ ? total_ - head_ : 0});
     }
 
-    /// Where a byte lies: the head in place, the tail as a ring behind it.
+    /// The position of a byte: the head in place, then the tail as a ring.
     std::size_t position(std::uint64_t offset) const noexcept {
         return static_cast<std::size_t>(offset < head_ ? offset : head_ + (offset - head_) % head_);
     }

@@ -7,7 +7,7 @@
 
 namespace hearth::agent {
 
-/// A path a client names, as one relative to the workspace: `""` for the workspace itself, else
+/// A client's path, as one relative to the workspace: `""` for the workspace itself, else
 /// components joined by single slashes, none of them "." or "..". Nothing if it has a NUL, an empty
 /// component, more than 4,096 bytes, or leads outside. Pure.
 inline std::optional<std::string> workspacePath(std::string_view path) {

@@ -42,7 +42,7 @@ constexpr Range kTmp{64ULL << 10U, 1ULL << 40U};
     throw Error(ErrorCode::InvalidArgument, what);
 }
 
-/// The fields of one object: each that is asked for must be there, and none besides.
+/// The fields of one object: all expected ones must be there, and no others.
 Fields fieldsOf(const Json& json, const char* what) {
     static const Fields::Wrong wrong = [](const FieldError& error) {
         refuse(error.pointer + " " + error.reason);
@@ -236,7 +236,7 @@ struct BodyToJson {
     Json operator()(const FactsRequest&) const { return {{"op", "facts"}}; }
 };
 
-// What may cross as it is; everything else is told as INTERNAL.
+// Codes that cross unchanged; every other error becomes INTERNAL.
 constexpr std::array kTold{ErrorCode::InvalidArgument, ErrorCode::NotFound, ErrorCode::Conflict,
                            ErrorCode::InvalidSpec,     ErrorCode::DiskFull, ErrorCode::Unsupported,
                            ErrorCode::QuotaExceeded,   ErrorCode::Deadline, ErrorCode::Unavailable};

@@ -16,9 +16,8 @@
 #include "pool/image/ImageStore.h"
 #include "pool/spec/SandboxSpec.h"
 
-/// What the server and its launcher say to each other: one JSON object a packet. The launcher is
-/// root and trusts nothing in a request; every field has its own bounds and unknown ones are
-/// refused.
+/// The messages of the server and its launcher: one JSON object per packet. The launcher is root
+/// and trusts nothing in a request; every field has its own bounds and unknown ones are refused.
 namespace hearth::pool::launcher {
 
 /// The longest packet: a page of a sweep that keeps some thousands of sandboxes.
@@ -42,7 +41,7 @@ struct NarrowRequest {
 struct FindRequest {
     SandboxId id;
 };
-/// One page of what exists: ids behind `after`.
+/// One page of existing sandboxes: ids after `after`.
 struct ListRequest {
     std::string after;
 };
@@ -59,7 +58,7 @@ inline constexpr std::size_t kMostLeftovers = 200;
 struct PrepareImageRequest {
     std::string name;
 };
-/// What an image is called, without unpacking it.
+/// An image's identity, without unpacking it.
 struct DescribeImageRequest {
     std::string name;
 };
@@ -115,8 +114,8 @@ struct Found {
     std::int64_t created_unix_ms = 0;
 };
 
-/// An answer. `error` empty: it was done and `result` says what came of it (an object, by request);
-/// else the wire name of an error code, or "INTERNAL" for what no client may see.
+/// An answer. `error` empty: it was done and `result` has the outcome (an object, by request); else
+/// the wire name of an error code, or "INTERNAL" for errors that no client may see.
 struct Reply {
     std::uint64_t seq = 0;
     Json result = Json::object();
@@ -142,7 +141,7 @@ void throwFailure(const Reply& reply);
 Json encodeImage(const image::Image& image);
 image::Image decodeImage(const Json& json);
 
-/// What came of a fetch.
+/// The result of a fetch.
 struct Fetched {
     image::Image image;
     std::uint64_t pull_ms = 0;
@@ -151,14 +150,14 @@ struct Fetched {
 Json encodeFetched(const Fetched& fetched);
 Fetched decodeFetched(const Json& json);
 
-/// What came of a narrowing: an empty object where the sandbox is held to it.
+/// The result of a narrowing: an empty object if the limits are in force.
 Json encodeInUse(const std::optional<LimitInUse>& in_use);
 std::optional<LimitInUse> decodeInUse(const Json& json);
 
-/// What of `present` this page is to remove: neither what it keeps nor what was `born` since.
+/// The part of `present` that this page removes: neither kept sandboxes nor those `born` since.
 std::set<SandboxId> goneOf(const SweepRequest& sweep, const std::set<SandboxId>& present,
                            const std::set<SandboxId>& born);
-/// What a sweep has left; at most kMostLeftovers are told.
+/// What a sweep could not remove; at most kMostLeftovers are listed.
 Json encodeLeftovers(const std::vector<Leftover>& leftovers);
 std::vector<Leftover> decodeLeftovers(const Json& json);
 

@@ -103,7 +103,7 @@ bool mayStart(const RequestBody& body, const std::vector<Underway>& underway) {
     for (const Underway& other : underway) {
         const SandboxId* busy = sandboxOf(*other.body);
         if (id != nullptr && busy != nullptr && *id == *busy) return false;
-        // One that was killed and does not end hangs in the kernel: others go on in its place.
+        // A killed operation that does not end hangs in the kernel: others may take its place.
         if (other.killed) continue;
         if (rules.alone && other.body->index() == body.index()) return false;
         if (rulesOf(*other.body).slot == rules.slot) ++taken;

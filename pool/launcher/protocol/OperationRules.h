@@ -33,7 +33,7 @@ struct OperationRules {
         patience;         ///< after it the client gives up; longer by what may stand before
     std::string subject;  ///< sandbox, image or layer; empty: the machine
     bool alone = false;   ///< no other of its kind at once: one image is unpacked, one sweep done
-    bool behind = false;  ///< is done behind the answers: gives way to requests
+    bool behind = false;  ///< runs after the answers: yields to requests
 };
 
 OperationRules rulesOf(const RequestBody& body);

@@ -14,7 +14,7 @@ enum class AgentMode {
     Copy,  ///< the daemon sees none of our files: a volume, and relays by exec
 };
 
-/// What was chosen, and why, in words.
+/// The chosen mode, and the reason in words.
 struct AgentChoice {
     AgentMode mode = AgentMode::Bind;  ///< never Auto
     std::string reason;

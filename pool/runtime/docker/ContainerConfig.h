@@ -20,7 +20,7 @@ inline constexpr const char* kOwnLabel = "dev.hearth.label.";
 /// Agent and tenant are this user, the same number as a tenant has in every runtime.
 inline constexpr std::uint32_t kUid = 1000;
 
-/// What a sandbox's container refers to on this machine.
+/// The paths on this machine that a sandbox's container refers to.
 struct ContainerPlaces {
     SandboxId id;
     std::string instance;

@@ -27,7 +27,7 @@ std::optional<std::string> groupIn(const std::string& text) {
     return unified;
 }
 
-/// What of the memory in a container's statistics the kernel can take back.
+/// The part of a container's memory that the kernel can reclaim.
 std::uint64_t spareMemory(const Json& memory) {
     const Json& stats = child(memory, "stats");
     // Version 1 has these of the group and, as the usage is counted, of the groups below too.

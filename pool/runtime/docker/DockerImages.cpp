@@ -311,7 +311,8 @@ KnownImage DockerImages::fetch(const std::string& text, TimePoint until) {
         }
         if (!image::isDigest(digest)) throw std::runtime_error("the registry gave no digest");
         const std::string name = reference->repository + "@" + digest;
-        // What is here already is somebody else's, and stays when no claim needs it any more.
+        // An image that was here before is somebody else's, and stays when no claim needs it any
+        // more.
         if (!idOf(name, until)) {
             records_.add(name);
             pull(reference->repository, digest, until);

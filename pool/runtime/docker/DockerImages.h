@@ -14,7 +14,7 @@
 
 namespace hearth::pool::docker {
 
-/// What a daemon's image is to us.
+/// The meaning of a daemon's image to us.
 struct EngineImage {
     std::string id;                    ///< "sha256:…", named by content
     std::vector<std::string> volumes;  ///< where it wants volumes
@@ -24,9 +24,9 @@ struct EngineImage {
 
 /// Images for the docker runtime. A name under `<data>/images` is an OCI layout, loaded into the
 /// daemon as `hearth/NAME:DIGITS` (the first twelve of its manifest's digest) when the daemon lacks
-/// it; any other name is a reference or an id that the daemon has already, or a reference or digest
-/// of a layout. Only fetch() pulls. What was brought into the daemon is recorded, and only that is
-/// ever removed. Thread-safe.
+/// it; any other name is a reference or id that the daemon has, or a reference or digest of a
+/// layout. Only fetch() pulls. Images brought into the daemon are recorded, and only those are ever
+/// removed. Thread-safe.
 class DockerImages {
 public:
     /// `engine` must outlive it.
@@ -52,8 +52,8 @@ public:
     /// By the digest that its registry tells first, so that no tag of the daemon's is moved.
     KnownImage fetch(const std::string& reference, TimePoint until);
     void stopFetching() { stopping_ = true; }
-    /// Removes what is recorded, has been replaced or was fetched, and is none of `wanted`. What a
-    /// container uses stays for the next time.
+    /// Removes recorded images that were replaced or fetched and are not in `wanted`. Images used
+    /// by a container stay until the next call.
     void collect(const std::vector<std::string>& wanted, TimePoint until);
 
 private:

@@ -127,7 +127,8 @@ ContainerRuntime::Started DockerRuntime::create(const SandboxId& id, const Sandb
             engine_.post("/containers/create?name=" + name, docker::containerConfig(spec, places),
                          until);
         } catch (const Error& e) {
-            ours = e.code() != ErrorCode::Conflict;  // another's container of this name stays
+            ours =
+                e.code() != ErrorCode::Conflict;  // another instance's container of this name stays
             throw;
         }
         engine_.post("/containers/" + name + "/start", nullptr, until);
@@ -390,7 +391,7 @@ std::vector<Leftover> DockerRuntime::sweep(const std::vector<SandboxId>& keep) {
 std::vector<Leftover> DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) {
     std::vector<Leftover> leftovers;
     const std::vector<SandboxInfo> found = list();
-    std::set<SandboxId> made;  // after the list: who is made meanwhile is in it
+    std::set<SandboxId> made;  // after the list: containers made meanwhile are in it
     {
         const std::lock_guard lock(mutex_);
         made = made_;

@@ -62,7 +62,7 @@ public:
     std::vector<std::string> layers() override;
     void addLayer(const std::string& digest, int tar) override;
     void removeLayer(const std::string& digest) override;
-    /// What was made since this server started and not destroyed is kept in any case.
+    /// Sandboxes made since this server started and not destroyed are kept in any case.
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     RuntimeFacts facts() override;
     const docker::AgentChoice& agentChoice() const noexcept { return agent_; }
@@ -117,7 +117,8 @@ private:
     docker::ContainerUsage use_;
     docker::Gate creates_;
     docker::Gate destroys_;
-    docker::Gate claims_;  ///< what a client waits for: never behind a create or a destroy
+    docker::Gate
+        claims_;  ///< calls that a client waits for: never queued after a create or a destroy
     image::LayerStore layers_;
     std::string insides_;  ///< every version of the agent in use
     std::string inside_;   ///< this one's

@@ -8,11 +8,10 @@
 
 namespace hearth::pool::docker {
 
-/// Gives an agent its listening socket. A daemon passes no descriptors into a container, and a
-/// socket that the agent made itself in a mounted folder could be reached, or replaced, by the
-/// tenant, who has the agent's uid. So the listening socket is made by us, outside, and handed over
-/// through another one in a folder that is mounted read-only; that one is gone before anything of a
-/// tenant runs.
+/// Gives an agent its listening socket. A daemon passes no descriptors into a container, and the
+/// tenant, who has the agent's uid, could reach or replace a socket that the agent made itself in a
+/// mounted folder. So we make the listening socket outside, and hand it over through another one in
+/// a folder that is mounted read-only; that one is gone before any tenant code runs.
 class SocketHandover {
 public:
     /// Makes the folder and the socket in it. Throws Error(Conflict) if the folder is there.

@@ -126,7 +126,7 @@ void FakeAgent::request(FakePeer& peer, std::uint32_t stream, const Json& json) 
         FakeStream from;
         from.position = json.at("offset").get<std::uint64_t>();
         from.results = json.value("results", std::uint64_t{0});
-        from.owns_input = true;  // whoever follows an execution may feed it
+        from.owns_input = true;  // every follower of an execution may feed it
         attach(peer, stream, execution(text(json, "id")), from, true);
     } else if (op == "read" || op == "write") {
         openFile(peer, stream, op, json);
@@ -294,7 +294,7 @@ std::optional<Json> FakeAgent::contextual(const std::string& op, const Json& jso
     return Json::object();
 }
 
-/// Modules whose names begin with "missing" are not there.
+/// Modules whose names begin with "missing" do not exist.
 Json FakeAgent::prewarm(const Json& json) const {
     Json ready = Json::array();
     Json failed = Json::object();

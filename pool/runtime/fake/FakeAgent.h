@@ -19,7 +19,7 @@
 
 namespace hearth::pool {
 
-/// What the program inside a fake sandbox knows and does, without its sockets. All its calls come
+/// The state and actions of the program inside a fake sandbox, without its sockets. All calls come
 /// under the mutex of the FakeLoop.
 class FakeAgent {
 public:
@@ -30,7 +30,7 @@ public:
     /// Sends what is due on the streams of `peer`, as credit allows.
     void pump(FakePeer& peer);
     void closed(FakePeer& peer);
-    /// Lets executions go on.
+    /// Lets executions continue.
     void work();
 
     bool alive() const { return alive_; }
@@ -58,7 +58,7 @@ private:
     /// The context that an `exec` asks for; null without one.
     std::shared_ptr<FakeContext> contextOf(const Json& json);
     FakeExecution* runningIn(const FakeContext& context);
-    /// What follows from the end of an execution.
+    /// The consequences of an execution's end.
     void settle(const FakeExecution& known);
     void makeRoom();
     void openFile(FakePeer& peer, std::uint32_t stream, const std::string& op, const Json& json);

@@ -18,7 +18,7 @@ T numberOr(const std::string& text, T otherwise) {
     return error == std::errc() && end == text.data() + text.size() ? value : otherwise;
 }
 
-/// What is to be run as one line of words.
+/// The work as one line of words.
 std::string lineOf(const Json& request) {
     std::string line = request.value("command", "");
     if (!request.contains("argv")) return line;

@@ -25,7 +25,7 @@ struct FakeContext {
 /// thread-safe.
 class FakeExecution {
 public:
-    /// What the code shows: an entry of channel 3, behind so much output.
+    /// A result of the code: an entry of channel 3, after this much output.
     struct Shown {
         std::uint64_t behind = 0;
         std::uint64_t end = 0;  ///< of its bytes in results()

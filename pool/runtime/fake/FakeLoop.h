@@ -94,8 +94,8 @@ private:
     // Guarded by mutex_, with all that hangs on it.
     std::uint64_t next_id_ = 1;
     std::map<std::uint64_t, std::unique_ptr<FakePeer>> peers_;
-    std::set<std::shared_ptr<FakeAgent>> busy_;  ///< with executions that go on by themselves
-    bool some_ended_ = false;  ///< perhaps: closeEnded() has to look at all of them
+    std::set<std::shared_ptr<FakeAgent>> busy_;  ///< with executions that end by themselves
+    bool some_ended_ = false;                    ///< perhaps: closeEnded() has to check all of them
     std::jthread thread_;
 };
 

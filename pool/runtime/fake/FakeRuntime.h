@@ -65,13 +65,13 @@ public:
     void letUse();
     /// The kernel has killed so often for memory in each sandbox that there is.
     void oomKills(std::uint64_t kills) { oom_kills_ = kills; }
-    /// narrow() finds so much memory in use from now on; else what usage() tells.
+    /// narrow() finds this much memory in use from now on; else the value of usage().
     void useMemory(std::uint64_t bytes);
-    /// What the sandbox is held to; nullopt if it is not there.
+    /// The limits of the sandbox; nullopt if it does not exist.
     std::optional<SandboxLimits> limitsOf(const SandboxId& id) const;
     /// create() only accepts sandboxes from now on; they listen when letListen() is called.
     void acceptOnly();
-    /// Every sandbox that was only accepted listens, and the news are told.
+    /// Every sandbox that was only accepted now listens, and listeners are notified.
     void letListen();
     /// create() takes this long from now on (real time).
     void slowCreates(std::chrono::milliseconds by);
@@ -90,7 +90,7 @@ public:
     /// fetchImage() and unpacking do not return from now on until letFetch().
     void holdFetches();
     void letFetch();
-    /// What was fetched and is still here; and how many calls of fetchImage() there were.
+    /// The fetched images that are still here; and the number of calls of fetchImage().
     std::set<std::string> fetched() const;
     std::size_t fetches() const;
     /// How often an image was unpacked, or tried to be.

@@ -111,7 +111,7 @@ std::optional<std::string> OciRuntime::readyImage(const std::string& name) {
 }
 
 std::string OciRuntime::resolveImage(const std::string& name) {
-    // One image is unpacked at a time: who needs one that is ready does not stand in that line.
+    // Images are unpacked one at a time: a caller of a ready image must not wait for that.
     if (std::optional<std::string> ready = readyImage(name)) return *std::move(ready);
     return keep(name, launcher_.prepareImage(name)).value();
 }

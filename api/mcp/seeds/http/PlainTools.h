@@ -21,8 +21,8 @@ namespace hearth::mcp {
 /// problem details. A call that waits for an execution or a sandbox holds no worker.
 class PlainTools final : public api::Handler {
 public:
-    /// `seed` is whose tools /mcp/tools are: "s0" to "s3". All references outlive the handler, and
-    /// the front must stop before it goes.
+    /// `seed` selects the tools at /mcp/tools: "s0" to "s3". All references outlive the handler,
+    /// and the front must stop before it goes.
     PlainTools(const controller::Services& services, const auth::Authenticator& authenticator,
                const auth::WorkerShares& shares, const auth::RateLimits& limits,
                const std::string& seed = "s1");

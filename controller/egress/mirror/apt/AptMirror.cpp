@@ -13,9 +13,9 @@ namespace {
 
 constexpr auto kFresh = std::chrono::minutes(5);
 constexpr auto kFreshFailure = std::chrono::seconds(5);
-/// How long the Release of before does where there is no newer one to be had.
+/// How long the previous Release is used if no newer one can be fetched.
 constexpr auto kFreshBefore = std::chrono::seconds(60);
-/// What was read stays what it says; it is only the memory that others may need.
+/// A table stays valid; it is dropped only to free memory for others.
 constexpr auto kKeptUnused = std::chrono::minutes(30);
 constexpr std::size_t kMostTables = 64;
 constexpr std::size_t kMostTableBytes = 64U << 20U;
@@ -43,8 +43,8 @@ constexpr const char* kArchitecture = "armhf";
 #else
 constexpr const char* kArchitecture = "all";
 #endif
-/// As apt is told to ask for them (pool/agent/program/egress/AptFiles.cpp), so that each is fetched
-/// once.
+/// The files that apt is configured to ask for (pool/agent/program/egress/AptFiles.cpp), so that
+/// each is fetched once.
 constexpr std::array<const char*, 3> kEndings{".gz", ".xz", ""};
 
 bool takePrefix(std::string_view& text, std::string_view prefix) {
@@ -61,8 +61,7 @@ std::string dists(const AptSource& source, std::string_view path) {
     return source.url + "dists/" + source.suite + "/" + percentEncode(path, true);
 }
 
-/// Where an index file lies: by its hash, so that what is being replaced is not met, or by its
-/// name.
+/// The path of an index file: by hash, which stays right while the archive is replaced, or by name.
 IndexFile indexFile(const AptSource& source, const AptRelease& release, const std::string& path,
                     const AptRelease::File& file) {
     IndexFile out{{}, {"sha256", file.sha256}, std::min(file.size, kMaxIndex)};
@@ -173,8 +172,8 @@ AptMirror::Releases AptMirror::releases(Suite& suite) {
         }
         suite.fresh_until = clock_.now() + kFresh;
     } catch (const Refused& e) {
-        // What it said last is better than nothing; and who waited behind us need not wait for the
-        // same again.
+        // An old Release is better than none, and readers in line after us need not wait for the
+        // same failure.
         suite.fresh_until = clock_.now() + (suite.release ? kFreshBefore : kFreshFailure);
         if (suite.release) return {suite.release, suite.previous};
         suite.failure = e.what();
@@ -196,7 +195,7 @@ void AptMirror::index(Suite& suite, const MirrorRequest& asked, std::string_view
         answer.text = *content;
         return;
     }
-    // Who has just read the Release of before asks for its files by their hash.
+    // A client that has just read the previous Release asks for its files by their hash.
     for (const auto& release : {known.current, known.previous}) {
         if (!release) continue;
         const auto* const file = release->index.find(path);
@@ -267,8 +266,8 @@ AptTable AptMirror::read(const Suite& suite, const AptRelease& release, const st
     const FileCache::Found found = files_.open(indexFile(suite.source, release, path, file), "");
     std::string piece(64U << 10U, '\0');
     std::uint64_t size = 0;
-    // All of it comes first: what is unpacked has been verified, and who waits for an archive keeps
-    // nobody from reading.
+    // Reads the whole file first: then it is verified, and a slow archive does not hold a reader's
+    // place.
     while (const std::size_t n = found.file->read(size, piece.data(), piece.size())) size += n;
     readers_.acquire();
     const ScopeExit leave([this] { readers_.release(); });

@@ -23,16 +23,16 @@
 namespace hearth::broker {
 
 /// Archives of Debian packages as sandboxes see them, each suite as an archive of its own:
-/// SUITE/dists/SUITE/… and SUITE/pool/…. The suite's Release comes unchanged, with its signature,
-/// and tells the hashes of index files; these tell those of packages. What is not told so is not
-/// given, and nothing that has another hash. Thread-safe; calls block for the archive.
+/// SUITE/dists/SUITE/… and SUITE/pool/…. The suite's Release is passed on unchanged, with its
+/// signature; it lists the hashes of index files, and these list the hashes of packages. Files that
+/// are not listed, or have another hash, are refused. Thread-safe; calls block for the archive.
 class AptMirror {
 public:
     /// All but the sources outlive it.
     AptMirror(const std::vector<AptSource>& sources, Fetcher& fetcher, const IndexFiles& files,
               const Clock& clock);
 
-    /// `path` is what stands behind "/apt/". Throws Refused.
+    /// `path` is the part after "/apt/". Throws Refused.
     void answer(const MirrorRequest& asked, std::string_view path, MirrorAnswer& answer);
     /// Forgets tables that nobody has asked for half an hour.
     void tidy();
@@ -58,7 +58,7 @@ private:
         std::shared_ptr<const Release> previous;  // guarded by mutex; who has it may go on
         std::string failure;                      // guarded by mutex: why it could not be had
     };
-    /// What became of one index file, read once however many ask.
+    /// The result for one index file, read once however many ask.
     struct Table {
         std::mutex mutex;                         // held while it is read
         std::shared_ptr<const AptTable> content;  // guarded by mutex

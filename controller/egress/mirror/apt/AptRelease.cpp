@@ -26,7 +26,7 @@ std::string_view takeLine(std::string_view& text) {
     return line;
 }
 
-/// What is signed of a clear-signed text (RFC 9580 section 7); any other text is all there is.
+/// The signed part of a clear-signed text (RFC 9580 section 7); any other text as a whole.
 std::string_view signedPart(std::string_view text) {
     constexpr std::string_view kBegin = "-----BEGIN PGP SIGNED MESSAGE-----";
     constexpr std::string_view kEnd = "-----BEGIN PGP SIGNATURE-----";
@@ -59,7 +59,7 @@ void readFile(std::string_view line, const std::string& algorithm,
     AptRelease::File& file = known->second;
     std::string& hash = algorithm == "sha256" ? file.sha256 : file.sha512;
     if ((!fresh && file.size != bytes) || (!hash.empty() && hash != hex)) {
-        bad("it says two things of " + std::string(path));
+        bad("it contradicts itself about " + std::string(path));
     }
     file.size = bytes;
     hash = hex;
@@ -119,8 +119,8 @@ AptRelease parseAptRelease(std::string_view text, const std::vector<std::string>
             release.by_hash = equalsIgnoreCase(trim(line.substr(name.size() + 1)), "yes");
         }
     }
-    if (!told) bad("it tells no SHA256 of its files");
-    // What only the other section has cannot be checked as files are.
+    if (!told) bad("it has no SHA256 of its files");
+    // Files listed only in the other section cannot be checked.
     std::erase_if(release.files, [](const auto& file) { return file.second.sha256.empty(); });
     return release;
 }

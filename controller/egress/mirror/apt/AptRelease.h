@@ -14,7 +14,7 @@ namespace hearth::broker {
 /// blanks, at most 400 bytes.
 bool isAptPath(std::string_view path);
 
-/// What a suite's Release file says of the index files of some components.
+/// The entries of a suite's Release file for the index files of some components.
 struct AptRelease {
     struct File {
         std::string sha256;  ///< lower-case hex
@@ -30,8 +30,8 @@ struct AptRelease {
     const std::pair<const std::string, File>* find(std::string_view path) const;
 };
 
-/// Reads a Release, or an InRelease, of which only what is signed is read. The signature is for
-/// whoever knows the key. Throws Refused if it is no such file or tells no SHA256.
+/// Reads a Release, or the signed part of an InRelease. The client checks the signature, since it
+/// has the key. Throws Refused if it is no such file or has no SHA256 section.
 AptRelease parseAptRelease(std::string_view text, const std::vector<std::string>& components);
 
 }  // namespace hearth::broker

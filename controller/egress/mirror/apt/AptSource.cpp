@@ -19,7 +19,7 @@ constexpr const char* kForm = "write \"https://HOST/debian SUITE COMPONENT\"";
     throw Error(ErrorCode::InvalidArgument, what).hint(hint);
 }
 
-/// What stands between the brackets.
+/// The text between the brackets.
 void readOptions(std::string_view options, AptSource& source) {
     while (true) {
         const std::string_view option = takeWord(options);

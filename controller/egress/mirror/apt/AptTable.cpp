@@ -117,7 +117,7 @@ AptTable AptTableReader::finish() {
     std::ranges::sort(entries, [](const AptTable::Entry& a, const AptTable::Entry& b) {
         return std::tie(a.key, a.sha256, a.size) < std::tie(b.key, b.sha256, b.size);
     });
-    // One entry of what is said once or always the same, none of what is said in two ways.
+    // Keeps one of equal entries, and none of a key whose entries contradict each other.
     auto kept = entries.begin();
     for (auto at = entries.begin(); at != entries.end();) {
         const auto end = std::find_if(at, entries.end(),

@@ -38,8 +38,8 @@ private:
     std::vector<Entry> entries_;  // sorted by key
 };
 
-/// Reads an index file in pieces, as they come. What makes no sense, or is said in two ways, is
-/// left out: nobody can have it. Not thread-safe.
+/// Reads an index file in pieces, as they come. Invalid and contradictory entries are dropped:
+/// nobody can fetch those packages. Not thread-safe.
 class AptTableReader {
 public:
     /// Throws Refused if there is more than a table holds.

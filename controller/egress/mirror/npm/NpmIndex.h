@@ -15,7 +15,7 @@ struct NpmTarball {
     ContentHash hash;  ///< of the strongest hash the registry tells that we check
 };
 
-/// What a registry tells of a package ("packument").
+/// A registry's document of a package ("packument").
 struct NpmPackage {
     std::string name;
     /// As clients get it: with the mirror's addresses.

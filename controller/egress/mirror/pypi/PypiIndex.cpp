@@ -222,7 +222,7 @@ PypiProject parsePypi(const std::string& name, const std::string& base,
                       std::string_view content_type, const std::string& body) {
     PypiProject project;
     project.name = name;
-    // What it is shows: not every index names its type rightly.
+    // Decide by the content: not every index sends the right type.
     const bool document = content_type.find("json") != std::string_view::npos ||
                           trim(std::string_view(body).substr(0, 64)).starts_with('{');
     if (document) {

@@ -47,7 +47,7 @@ private:
     Output output_;
 };
 
-/// One or more members, one behind the other (RFC 1952).
+/// One or more members in sequence (RFC 1952).
 class GzipDecoder final : public Decompressor {
 public:
     explicit GzipDecoder(Output output) : output_(std::move(output)) {

@@ -12,8 +12,8 @@ class Decompressor {
 public:
     using Sink = std::function<void(std::string_view)>;
 
-    /// By the name of the file: .gz, .xz, or neither. `most` is what may come out; more is Refused,
-    /// and so is what needs more than 96 MiB to be unpacked.
+    /// Chosen by the file's name: .gz, .xz, or neither. `most` bounds the output; more is Refused,
+    /// and so is a file that needs more than 96 MiB of memory to unpack.
     static std::unique_ptr<Decompressor> forName(std::string_view name, std::uint64_t most,
                                                  Sink sink);
     /// Whether the name's ending is one of these.

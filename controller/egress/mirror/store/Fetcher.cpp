@@ -44,7 +44,7 @@ bool isRedirect(int status) {
 
 }  // namespace
 
-/// One request on its way; libcurl's callbacks come to it in the thread that asked.
+/// One request in progress; libcurl's callbacks run in the thread that asked.
 struct Fetcher::Transfer {
     const Fetcher& fetcher;
     const Begun& begun;
@@ -156,7 +156,7 @@ void Fetcher::giveBack(std::unique_ptr<CurlHandle> handle) {
 FetchAnswer Fetcher::once(const FetchRequest& request, const std::string& url,
                           std::string& location, const Begun& begun, const Chunk& chunk) {
     const std::optional<std::string> host = hostAndPort(url);
-    if (!host) throw Refused(kBadGateway, "bad_url", "the index names what is no URL");
+    if (!host) throw Refused(kBadGateway, "bad_url", "the index names something that is not a URL");
     const bool trusted = std::find(trusted_.begin(), trusted_.end(), *host) != trusted_.end();
     std::unique_ptr<CurlHandle> handle = take();
     CURL* const curl = handle->get();
@@ -216,7 +216,7 @@ FetchAnswer Fetcher::get(const FetchRequest& request, const Begun& begun, const 
         const std::optional<std::string> next = resolveUrl(url, location);
         const bool weaker = next && url.starts_with("https:") && !next->starts_with("https:");
         if (!next || weaker) {
-            throw Refused(kBadGateway, "bad_redirect", "the index redirects to what is no way on");
+            throw Refused(kBadGateway, "bad_redirect", "the index redirects to an unusable URL");
         }
         url = *next;
     }
@@ -250,7 +250,7 @@ std::optional<std::string> resolveUrl(const std::string& base, const std::string
     if (!url.set(base) || !url.set(reference)) return std::nullopt;
     const std::string scheme = url.part(CURLUPART_SCHEME);
     if (scheme != "http" && scheme != "https") return std::nullopt;
-    // Who may be logged in to is the operator's decision, not an index's.
+    // Only the operator decides which host gets a login, never an index.
     if (!url.part(CURLUPART_USER).empty() && url.part(CURLUPART_HOST) != [&] {
             const Url from;
             from.set(base);

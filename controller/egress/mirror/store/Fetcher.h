@@ -46,9 +46,9 @@ public:
     /// Gives false to stop.
     using Chunk = std::function<bool(std::string_view)>;
 
-    /// Blocks. `begun` hears the head of a 200 before its first `chunk`. Throws Refused when the
-    /// server cannot be reached, is denied, stalls (30 s without progress) or sends too much. Any
-    /// status is an answer; the body of others than 200 is thrown away.
+    /// Blocks. `begun` gets the head of a 200 before its first `chunk`. Throws Refused if the
+    /// server cannot be reached, is denied, stalls (30 s without progress) or sends too much. Other
+    /// statuses are answers too, without their bodies.
     FetchAnswer get(const FetchRequest& request, const Begun& begun, const Chunk& chunk);
     /// The same, whole.
     std::pair<FetchAnswer, std::string> text(const FetchRequest& request);

@@ -171,7 +171,7 @@ std::shared_ptr<CachedFile> FileCache::openStored(const std::string& key) {
     return std::make_shared<CachedFile>(std::move(fd), found->second.size);
 }
 
-/// A file while it is fetched. Whoever waits for it hears of it even where nobody ever begins.
+/// A file while it is fetched. Waiting readers are notified even if the fetch never begins.
 class FileCache::Arrival {
 public:
     Arrival(ContentHash what, std::string where, Fd to, std::shared_ptr<CachedFile> into, Fetch how)
@@ -226,14 +226,14 @@ void FileCache::leave(Arrival& arrival) {
 FileCache::Found FileCache::open(const ContentHash& hash, const std::string& tenant,
                                  const Fetch& from) {
     const std::string key = hash.key();
-    if (key.empty()) throw Refused(kBadGateway, "no_hash", "the index tells no hash of the file");
+    if (key.empty()) throw Refused(kBadGateway, "no_hash", "the index has no hash of the file");
     std::shared_ptr<Arrival> arrival;
     std::shared_ptr<CachedFile> coming;
     {
         const std::lock_guard lock(mutex_);
         if (const auto known = on_the_way_.find(key); known != on_the_way_.end()) {
             coming = known->second.file;
-            // Not yet begun, it need not wait for the turn of whoever asked before.
+            // If it has not begun, it need not wait for the turn of the tenant that asked first.
             const std::shared_ptr<Arrival> waits = known->second.arrival.lock();
             const bool joins =
                 waits && !waits->begun && known->second.tenants.insert(tenant).second;
@@ -266,12 +266,12 @@ bool FileCache::run(const std::shared_ptr<Arrival>& arrival, const std::string& 
             if (!arrival->begun.exchange(true)) fetch(*arrival, tenant);
         });
     } catch (const std::exception&) {
-        return false;  // whoever waits must hear of it
+        return false;  // waiting readers must be notified
     }
 }
 
-/// More arrives than there is room for. Throws Refused where it is the writer's tenant that has
-/// most of it; else the largest file of the tenant with most goes, and its bytes at once.
+/// Frees room for arriving files. Throws Refused if the writer's tenant has most of them; else
+/// drops the largest file of the tenant with most, and frees its bytes at once.
 void FileCache::makeRoom(const Arrival& writer) {
     const auto most =
         std::max_element(arriving_of_.begin(), arriving_of_.end(),

@@ -16,7 +16,7 @@
 
 namespace hearth::broker {
 
-/// What a file's bytes must have: "sha256" or "sha512" and lower-case hex.
+/// The required hash of a file's bytes: "sha256" or "sha512" and lower-case hex.
 struct ContentHash {
     std::string algorithm;
     std::string hex;
@@ -33,9 +33,9 @@ public:
     /// Being written to `fd`, which another descriptor of this process fills.
     explicit CachedFile(Fd fd);
 
-    /// Blocks until there is something at `offset`, or the end; 0 at the end. While the file is on
-    /// its way its last bytes are held back: who reads to the end has read what was verified.
-    /// Throws Refused when it does not come.
+    /// Blocks until there are bytes at `offset`, or the end; 0 at the end. The last bytes are held
+    /// back until the file is verified, so a reader that reaches the end has read verified content.
+    /// Throws Refused if it cannot be fetched.
     std::size_t read(std::uint64_t offset, char* into, std::size_t room);
     /// Blocks until the size is known; nullopt if only the end will tell. Throws Refused.
     std::optional<std::uint64_t> size();
@@ -58,11 +58,10 @@ private:
     std::string message_;                // guarded by mutex_
 };
 
-/// Files of package indexes, by the hash of their content, which is checked before a file can be
-/// had whole: whoever asks for the hash gets these bytes or none. Bounded: what was not used for
-/// the longest time goes. What is asked for by several at once is fetched once, in the turn of
-/// whichever tenant comes first; where more arrives than there is room for, the tenant with most of
-/// it gives way. Survives a restart. Thread-safe.
+/// Files of package indexes, keyed by the hash of their content, which is checked before the whole
+/// file is given out. Bounded: the least recently used files are removed. Concurrent requests for
+/// one file share one fetch, in the turn of whichever tenant comes first; if arriving files need
+/// more room than there is, the tenant with most of it loses one. Survives a restart. Thread-safe.
 class FileCache {
 public:
     /// Fetches into the sink: `begun` with the size if it is known, then the bytes. Runs in the
@@ -98,7 +97,7 @@ private:
     struct OnTheWay {
         std::shared_ptr<CachedFile> file;
         std::weak_ptr<Arrival> arrival;
-        std::set<std::string> tenants;  ///< in whose turns it may be fetched
+        std::set<std::string> tenants;  ///< tenants in whose turns it may be fetched
     };
 
     std::string pathOf(const std::string& key) const;

@@ -11,13 +11,13 @@
 
 namespace hearth::broker {
 
-/// What is asked, and by which tenant.
+/// A request, and its tenant.
 struct MirrorRequest {
     const RequestHead& head;
     std::string tenant;
 };
 
-/// What is answered: a text, or a file as it comes.
+/// An answer: a text, or a file as it comes.
 struct MirrorAnswer {
     int status = 200;
     std::string content_type = "text/plain; charset=utf-8";
@@ -27,7 +27,7 @@ struct MirrorAnswer {
     std::string result = "";  ///< hit, miss, error
 };
 
-/// Where a file of an index lies, and what it must be.
+/// The URL of an index's file, and its required hash.
 struct IndexFile {
     std::vector<std::string> urls;  ///< the next where one has it not
     ContentHash hash;

@@ -132,7 +132,8 @@ void Connection::sendPassing(FrameType type, std::uint32_t stream, std::string_v
     send(type, stream, Channel::Bytes, payload);
 }
 
-/// What the socket takes of what is queued; a descriptor goes with the first byte of its frame.
+/// Sends queued bytes as far as the socket takes them; a descriptor goes with the first byte of its
+/// frame.
 ssize_t Connection::sendSome() {
     std::size_t end = out_.size();
     const bool passes = !passing_.empty() && passing_.front().at == sent_;

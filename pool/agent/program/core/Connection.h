@@ -36,7 +36,7 @@ public:
     virtual void pump() = 0;
 };
 
-/// What a connection tells the agent. Calls come on the loop's thread.
+/// The events of a connection for the agent. Calls come on the loop's thread.
 class ConnectionOwner {
 public:
     /// A Request frame on a new stream; its answer closes the stream.
@@ -66,7 +66,7 @@ public:
     void ready(std::uint32_t events) override;
 
     void reply(std::uint32_t stream, const JsonValue& body);
-    /// `details` is an object whose members are added.
+    /// The members of the object `details` are added.
     void fail(std::uint32_t stream, std::string_view code, std::string_view message,
               const JsonValue& details = JsonValue::object());
     void note(std::uint32_t stream, const JsonValue& body);
@@ -80,7 +80,7 @@ public:
                 std::string_view bytes);
     void grant(std::uint32_t stream, std::uint32_t bytes);
 
-    /// Whether descriptors sent on it reach the client: not behind a relay, which is a process of
+    /// Whether descriptors sent on it reach the client: not through a relay, which is a process of
     /// this sandbox.
     bool passes() const;
 
@@ -91,7 +91,7 @@ public:
     /// Ends one stream without an answer of its own, as reply and fail do.
     void finish(std::uint32_t id);
 
-    /// Sends what is queued, as far as the socket takes it; not what is held.
+    /// Sends queued frames as far as the socket takes them, but not held ones.
     void flush();
     /// When flush() is to be called for what is held; INT64_MAX if nothing is.
     std::int64_t heldUntilNs() const noexcept { return held_until_ns_; }

@@ -7,9 +7,9 @@
 
 namespace hearth::agent {
 
-/// Where our own oom_score_adj can go down, a tenant's can, too: whoever made the sandbox lacks
-/// CAP_SYS_RESOURCE, by which the kernel would keep the score as a floor. Then this process goes as
-/// low as it may, and true is returned; `own` is its score in either case. For PID 1.
+/// If our own oom_score_adj can be lowered, so can a tenant's: the sandbox's maker lacks
+/// CAP_SYS_RESOURCE, without which the kernel keeps no floor. Then this process lowers its score as
+/// far as it may, and true is returned; `own` is its score in either case. For PID 1.
 bool sinkOomScore(std::string& own);
 
 /// Raises the oom_score_adj of every process below it but our own, so that the kernel's

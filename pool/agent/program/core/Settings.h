@@ -10,7 +10,8 @@
 
 namespace hearth::agent {
 
-/// What every process of an execution carries, whatever it forks or execs, and cannot take off.
+/// The mark of every process of an execution, which it keeps across fork and exec and cannot
+/// remove.
 enum class Mark {
     Group,  ///< a supplementary group; setting it needs CAP_SETGID
     Limit,  ///< the hard limit RLIMIT_LOCKS, which means nothing to the kernel any more: anybody
@@ -31,7 +32,7 @@ struct Settings {
     std::string languages = "/etc/hearth/languages.json";
     std::string image;                   ///< HEARTH_IMAGE: what the image brings, as JSON
     std::string layer;                   ///< HEARTH_LAYER: where the layer is mounted; may be empty
-    std::string sandbox;                 ///< HEARTH_SANDBOX, told in hello
+    std::string sandbox;                 ///< HEARTH_SANDBOX, sent in hello
     std::string cpus;                    ///< HEARTH_CPUS, for thread-count variables
     std::string listen;                  ///< path to listen on; empty: descriptor 3
     std::string receive;                 ///< path of a socket that hands the listening one over
@@ -45,7 +46,7 @@ struct Settings {
     std::vector<sock_filter> zygote_filter;  ///< the same, but a mark can be put on
 };
 
-/// What a path below `/workspace` is called by clients.
+/// The client's name of a path below `/workspace`.
 inline constexpr const char* kWorkspace = "/workspace";
 
 /// Reads flags, environment and the filter beside the program. Returns -1, or the exit status if

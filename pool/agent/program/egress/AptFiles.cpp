@@ -18,10 +18,10 @@ constexpr std::array<std::pair<const char*, const char*>, 2> kPlaces{
     {{"/dev/hearth-apt.conf", "/dev/hearth-apt.list"},
      {"/tmp/.hearth-apt.conf", "/tmp/.hearth-apt.list"}}};
 
-/// Names of folders that end in a slash are made by apt itself, beneath one that is there. Locks
-/// are of no use: those of dpkg's state, which only root could take, would end every install, and
-/// nobody else works in this sandbox. The image's own settings are for root: hooks that tidy up, a
-/// proxy of where it was built. gz is what the mirror reads, too.
+/// Folders whose names end in a slash are made by apt itself, below one that exists. Locks are
+/// useless here: only root could take those of dpkg's state, so every install would fail, and
+/// nobody else works in this sandbox. The image's own settings are meant for root: clean-up hooks,
+/// a proxy of the build machine. The mirror reads gz too.
 constexpr std::string_view kSettings = R"(
 Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";

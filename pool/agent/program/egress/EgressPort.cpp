@@ -88,7 +88,7 @@ const char* EgressPort::listen(std::uint16_t port) {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-        return errno == EADDRINUSE ? "another program has the port" : "the port cannot be had";
+        return errno == EADDRINUSE ? "another program has the port" : "the port cannot be bound";
     }
     if (::listen(made.get(), kBacklog) != 0) return "the port cannot be listened to";
     if (watched_) loop_.remove(listener_.get());

@@ -11,8 +11,8 @@
 namespace hearth::agent {
 
 /// The one way out of a sandbox: a port on its loopback whose connections are handed over to the
-/// server, which speaks HTTP with them and decides what goes further. The agent reads nothing of
-/// what is said. On the loop's thread.
+/// server, which speaks HTTP with them and decides where they may go. The agent reads none of their
+/// bytes. On the loop's thread.
 class EgressPort final : public Source {
 public:
     explicit EgressPort(EventLoop& loop) : loop_(loop) {}

@@ -19,15 +19,16 @@ constexpr std::array<const char*, 4> kSystemFiles{"/etc/ssl/certs/ca-certificate
                                                   "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 /// Where tenants can only read; and where an agent without any rights can write, as Docker's is.
 constexpr std::array<const char*, 2> kPlaces{"/dev/hearth-trust.pem", "/tmp/.hearth-trust.pem"};
-/// Of OpenSSL and what is made with it, Python's and AWS's clients, curl, git, pip. Node's adds to
-/// what it brings itself.
+/// The variables of OpenSSL and its users, Python's and AWS's clients, curl, git, pip. Node's adds
+/// to its own list.
 constexpr std::array<const char*, 7> kVariables{
     "SSL_CERT_FILE",  "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE",      "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO", "PIP_CERT",           "NODE_EXTRA_CA_CERTS"};
-/// What is larger is no list of authorities; Debian's is 220 KB.
+/// A larger file is not a list of authorities; Debian's is 220 KB.
 constexpr off_t kMostSystem = 512 * 1024;
 
-/// What everybody may read there anyhow: an image must not make us show what only we can read.
+/// Only files that everybody may read there: an image must not make us reveal files that only we
+/// can read.
 std::string systemAuthorities() {
     for (const char* path : kSystemFiles) {
         const Fd fd(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -99,7 +99,7 @@ void Context::watchPipes(bool watch) {
 }
 
 void Context::run(Execution& execution, std::string_view code) {
-    // What nobody asked for must not be taken for output of this run.
+    // Output from between two runs must not count as this run's.
     for (Idle* idle : {idle_output_.get(), idle_errors_.get()}) {
         if (idle != nullptr) idle->ready(EPOLLIN);
     }
@@ -123,7 +123,8 @@ void Context::driverSaid(DriverChannel&, std::string_view kind, std::string_view
 }
 
 void Context::driverClosed(DriverChannel&) {
-    // How it ended is told by the zygote, or by our own wait; what it only closed is of no use.
+    // The zygote, or our own wait, reports how it ended; an interpreter that only closed its
+    // channel is useless.
     if (pid_ > 0) kill(pid_, SIGKILL);
 }
 

@@ -41,7 +41,7 @@ public:
     bool busy() const noexcept { return current_ != nullptr; }
     bool alive() const noexcept { return pid_ > 0; }
     pid_t pid() const noexcept { return pid_; }
-    /// Its process is a zygote's child, of whose end the zygote tells.
+    /// Its process is a zygote's child, so the zygote reports its end.
     bool ofZygote() const noexcept { return parked_; }
     /// False if it runs nothing.
     bool interrupt();

@@ -101,7 +101,7 @@ bool Execution::prepared(int status, const rusage& usage) {
     preparation_usage_ = usage;
     pid_ = -1;
     if (!ok) return false;
-    killProcesses(settings_, mark_, label_);  // what it left behind has another label than the work
+    killProcesses(settings_, mark_, label_);  // its leftovers have another label than the work
     if (const char* why = owner_.begin(*this)) {
         startFailed(why);
     } else {
@@ -201,7 +201,7 @@ void Execution::driver(std::string_view kind, std::string_view payload) {
     if (kind == "ready") return;  // it was sent its work before
     begin_by_ns_ = 0;             // whatever else it says, it has begun
     if (kind == "result") {
-        // What it wrote before is in the pipes already.
+        // Its earlier output is in the pipes already.
         if (output_ && drainPipe(*output_, kOrderRounds)) wroteOff(output_);
         if (errors_ && drainPipe(*errors_, kOrderRounds)) wroteOff(errors_);
         results_.append(payload, log_.total());
@@ -228,7 +228,7 @@ void Execution::done(std::string_view payload) {
 
 void Execution::driverClosed(DriverChannel& channel) {
     if (begin_by_ns_ > 0 && !reaped_ && !channel.taken()) retryCold();
-    // Else how it ended is told by the zygote, or by our own wait.
+    // Else the zygote, or our own wait, reports how it ended.
 }
 
 void Execution::forked(gid_t label, pid_t pid) {
@@ -392,7 +392,7 @@ void Execution::reaped(int status, const rusage& usage) {
     }
     reaped_ = true;
     begin_by_ns_ = 0;
-    pid_ = -1;  // may be another's from here on
+    pid_ = -1;  // may be another process from here on
     status_ = status;
     usage_ = usage;
     ended_ns_ = nowNs();
@@ -407,7 +407,7 @@ void Execution::reaped(int status, const rusage& usage) {
 void Execution::finishIfDone() {
     // A context's pipes stay open: what it wrote before it said so has been read.
     const bool silent = host_ != nullptr || alone_ || (!output_ && !errors_);
-    // What was killed is let go first: the end of an execution is the end of its processes.
+    // A killed execution releases its processes first: its end is their end.
     if (reaped_ && !finished_ && silent && kill_ns_ == 0) finish();
 }
 

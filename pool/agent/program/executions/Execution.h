@@ -36,7 +36,7 @@ protected:
     ~ExecutionHost() = default;
 };
 
-/// What an execution tells its table.
+/// The events of an execution for its table.
 class ExecutionOwner {
 public:
     virtual void finished(Execution& execution) = 0;
@@ -55,10 +55,10 @@ protected:
     ~ExecutionOwner() = default;
 };
 
-/// One command or piece of code: its processes, pipes, output and result. It reads its pipes
-/// whether or not anybody listens, and ends when its first process does, not when the pipes close.
-/// Code runs in a process of its own, in a zygote's child, or in a context's process; a command in
-/// a process of its own or a parked shell.
+/// One command or piece of code: its processes, pipes, output and result. It reads its pipes even
+/// without listeners, and ends when its first process does, not when the pipes close. Code runs in
+/// a process of its own, in a zygote's child, or in a context's process; a command in a process of
+/// its own or a parked shell.
 class Execution final : private DriverListener {
 public:
     /// Where code runs.
@@ -76,7 +76,8 @@ public:
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
         bool background = false;
-        std::string note;  ///< JSON text of the server's, told to whoever attaches; or empty
+        std::string
+            note;  ///< JSON text of the server's, returned to everyone who attaches; or empty
     };
 
     Execution(EventLoop& loop, const Settings& settings, ExecutionOwner& owner, Request request);
@@ -96,8 +97,8 @@ public:
     /// In a shell that was started ahead. False if it cannot be sent the script: nothing has run
     /// or will, and the execution is as it was before.
     bool startInShell(std::unique_ptr<ParkedShell> shell, std::string_view script);
-    /// In the process of a context, which goes on afterwards. `pipes` are copies of its own; what
-    /// it says on its channel is passed on to driver().
+    /// Runs in the process of a context, which continues afterwards. `pipes` are its own copies;
+    /// messages on the context's channel are passed on to driver().
     void startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mark mark);
     void driver(std::string_view kind, std::string_view payload);
     /// The context has died, and with it this.
@@ -107,7 +108,7 @@ public:
     const std::string& fingerprint() const noexcept { return request_.fingerprint; }
     bool background() const noexcept { return request_.background; }
     pid_t pid() const noexcept { return pid_; }
-    /// Its process is a zygote's child, of whose end the zygote tells.
+    /// Its process is a zygote's child, so the zygote reports its end.
     bool ofZygote() const noexcept { return interpreter_ == Interpreter::Zygote; }
     std::int64_t startedAtNs() const noexcept { return started_ns_; }
     bool finished() const noexcept { return finished_; }
@@ -120,7 +121,7 @@ public:
     void reaped(int status, const rusage& usage);
     /// The child with this label, if it is ours, which was sent its work before it was forked.
     void forked(gid_t label, pid_t pid);
-    /// The zygote has died: nobody will tell how a child of it that has gone ended.
+    /// The zygote has died: nobody can report how its dead children ended.
     void zygoteGone();
     /// To the process group; SIGKILL reaches every descendant. False if there is nothing to signal.
     bool signal(int number);
@@ -144,7 +145,7 @@ private:
     void driverClosed(DriverChannel& channel) override;
     void began(Spawned spawned);
     bool preparing() const noexcept { return preparation_ && preparation_->running(); }
-    /// What prepares it has ended: true if the work has begun.
+    /// Its preparation has ended: true if the work has begun.
     bool prepared(int status, const rusage& usage);
     void startFailed(const char* why);
     void done(std::string_view payload);

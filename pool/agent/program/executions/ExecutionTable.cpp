@@ -200,7 +200,7 @@ bool ExecutionTable::startFresh(Execution& execution) {
     const std::string name = languages_.file(request.language);
     std::string path;
     std::unique_ptr<Scratch> scratch;
-    // Code that asks where it lies is put somewhere; what does not is spared the file.
+    // Only code that uses __file__ is written to a file.
     if (request.code.find("__file__") != std::string::npos) {
         scratch = std::make_unique<Scratch>(settings_);
         if (scratch->create(request.id, name, request.code)) path = scratch->path() + "/" + name;

@@ -86,7 +86,7 @@ private:
                        Execution::Request request);
     Execution& keep(std::unique_ptr<Execution> execution);
     gid_t nextLabel();
-    /// Who says that a process has ended. A zygote may be in a tenant's hand.
+    /// Who reports that a process has ended. A tenant may control a zygote.
     enum class Teller : std::uint8_t { Kernel, Zygote };
     void dead(pid_t pid, int status, const rusage& usage, Teller teller);
     void forked(gid_t label, pid_t pid);

@@ -13,18 +13,18 @@
 
 namespace hearth::agent {
 
-/// What runs before the work of an execution and as a part of it.
+/// A program that runs before the work of an execution and as a part of it.
 struct PrepareRequest {
     std::vector<std::string> argv;  ///< empty: nothing does
-    std::string input;              ///< on its standard input, and behind it a newline
+    std::string input;              ///< its standard input, followed by a newline
     bool with_code = false;         ///< and the code of the execution
 
     /// False if `body` is no such request. An absent one is none.
     static bool read(const JsonValue& body, PrepareRequest& out);
 };
 
-/// The pipes of a preparing process, and what is kept of what it said: none of it is output of the
-/// execution. On the loop's thread.
+/// The pipes of a preparing process, and its kept output, which is not output of the execution. On
+/// the loop's thread.
 class Preparation final {
 public:
     explicit Preparation(EventLoop& loop);

@@ -10,8 +10,8 @@
 
 namespace hearth::agent {
 
-/// What code shows, as one sequence of bytes: of each result its length and its JSON. Bounded: what
-/// is beyond is counted. Not thread-safe.
+/// The results of code as one sequence of bytes: each result's length, then its JSON. Bounded:
+/// further results are only counted. Not thread-safe.
 class ResultLog {
 public:
     static constexpr std::size_t kMaxBytes = 8U << 20U;

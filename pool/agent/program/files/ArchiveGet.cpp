@@ -24,8 +24,8 @@ constexpr std::size_t kPiece = 131'072;
 constexpr int kSurveyedAtOnce = 2'000;
 constexpr const char* kCannotArchive = "ARCHIVE_LIMIT";
 
-/// Looks ahead at the names of a tree, so that one that cannot be an archive is refused before the
-/// first byte and not by a body that breaks off. What changes behind it is met by the walk itself.
+/// Checks the names of a tree first, so that a name that no archive can hold is refused before the
+/// first byte, instead of cutting off the body. The walk itself handles later changes.
 class Survey {
 public:
     enum class State : std::uint8_t { Going, Sound, Refused };

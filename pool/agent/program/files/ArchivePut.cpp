@@ -301,8 +301,8 @@ private:
         turn.reply(reply);
     }
 
-    /// Moves what is in `from` into `to`, or only looks whether that can be done. Directories that
-    /// are there already stay as they are and take in what is new.
+    /// Moves the contents of `from` into `to`, or only checks whether that is possible. Existing
+    /// directories keep their attributes and take in new entries.
     static bool merge(Fd from, int to, const std::string& path, int depth, bool really,
                       std::string& conflict) {
         Directory source(std::move(from));

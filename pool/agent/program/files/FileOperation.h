@@ -20,7 +20,7 @@ struct FileFrame {
     Fd fd{};  ///< goes with it
 };
 
-/// What an operation may use in one step, and what it has to say after it.
+/// The budget of an operation for one step, and its message after it.
 struct FileTurn {
     const WorkspaceFiles& workspace;
     const std::atomic<bool>& cancelled;

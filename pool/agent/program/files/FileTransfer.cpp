@@ -160,7 +160,7 @@ private:
         return true;
     }
 
-    /// Either the client, who has the same place in the file as we, or we.
+    /// Decides who writes: the client, who shares our file offset, or we.
     void tellWhoWrites(FileTurn& turn) {
         Fd copy;
         if (turn.may_pass) copy = Fd(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));

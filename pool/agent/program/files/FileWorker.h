@@ -22,7 +22,7 @@ namespace hearth::agent {
 /// waits for the other. Streams take turns, so one without credit stops only itself.
 class FileWorker final : public Source {
 public:
-    /// What a file operation tells of itself.
+    /// The events of a file operation.
     class Owner {
     public:
         /// Bytes came or went, or files were changed.

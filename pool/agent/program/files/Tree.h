@@ -16,7 +16,7 @@ constexpr int kMaxDepth = 64;
 constexpr int kMaxVisits = 200'000;
 /// Opens a directory found in a walk: never a link, never something that blocks.
 constexpr int kWalkFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-/// What is being written has such a name; no listing and no archive shows it.
+/// An unfinished file has such a name; no listing and no archive shows it.
 constexpr std::string_view kTemporary = ".hearth-write-";
 
 inline bool isTemporary(std::string_view name) {
@@ -56,7 +56,7 @@ private:
     DIR* stream_;
 };
 
-/// What one walk may use up, however the tenant has built the tree.
+/// The budget of one walk, however the tenant has built the tree.
 struct Budget {
     const std::atomic<bool>& cancelled;
     int visits = kMaxVisits;

@@ -96,8 +96,8 @@ private:
     Budget& budget_;
 };
 
-/// Finds regular files whose inode changed since a time. That is the time tenants cannot set: a
-/// file that was unpacked with an old date counts. Links are not followed.
+/// Finds regular files whose inode changed since a time. Tenants cannot set that time, so a file
+/// unpacked with an old date counts. Links are not followed.
 class ChangeFinder {
 public:
     ChangeFinder(std::int64_t since_ns, std::vector<std::string> globs, std::size_t limit,

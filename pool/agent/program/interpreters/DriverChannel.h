@@ -12,12 +12,12 @@ namespace hearth::agent {
 
 class DriverChannel;
 
-/// Who listens to a driver. Calls come on the loop's thread.
+/// The listener of a driver. Calls come on the loop's thread.
 class DriverListener {
 public:
     virtual void driverSaid(DriverChannel& channel, std::string_view kind,
                             std::string_view payload) = 0;
-    /// It has closed its end, or sent what is no message. Nothing more comes.
+    /// It has closed its end, or sent something that is not a message. Nothing more comes.
     virtual void driverClosed(DriverChannel& channel) = 0;
 
 protected:

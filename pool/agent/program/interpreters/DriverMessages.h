@@ -42,7 +42,7 @@ public:
         return true;
     }
 
-    /// What came is no message, or one that is too large: nothing more is to be had.
+    /// The bytes are not a message, or a message is too large: reading stops for good.
     bool broken() const noexcept { return broken_; }
 
 private:

@@ -52,8 +52,8 @@ bool HandedScript::send(std::string_view text) {
 }
 
 bool HandedScript::finish(std::string_view text) {
-    // The end comes by a read of its own: who is being killed or stopped while it waits in a read
-    // takes what has come meanwhile with it, and never runs it.
+    // The last byte is read separately: a shell that is killed or stopped while it waits in read()
+    // loses what came meanwhile, and never runs it.
     const std::size_t most = text.size() - 1;
     const bool whole = send(text.substr(0, most)) && send(text.substr(most));
     write_end_.reset();
@@ -63,7 +63,7 @@ bool HandedScript::finish(std::string_view text) {
 bool HandedScript::takeBack() {
     char sink[4'096];
     bool some = false;
-    // A pipe's content at most: who shares the tenant's user could keep it full.
+    // At most what a pipe holds: other processes of the tenant's user could keep it full.
     for (int i = 0; i < 64 && unread_; ++i) {
         const ssize_t n = read(unread_.get(), sink, sizeof(sink));
         if (n <= 0) break;
@@ -178,7 +178,7 @@ void ParkedShells::retireStale() {
 
 std::vector<std::string> ParkedShells::startEnv() const {
     std::vector<std::string> env = environment_.plain();
-    // It forgets both when it opens; what is wanted of them is then always exported.
+    // The shell forgets both at its start; wanted values of them are then always exported.
     env.erase(std::remove_if(env.begin(), env.end(),
                              [](const std::string& entry) {
                                  return entry.rfind("ENV=", 0) == 0 || entry.rfind("_=", 0) == 0;

@@ -33,8 +33,8 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(unread_); }
     /// Sends more while the shell waits. False if the pipe does not take all of it.
     bool send(std::string_view text);
-    /// Sends the rest, of which any part without the last byte does nothing. False if the pipe does
-    /// not take all of it: the shell can run none of it.
+    /// Sends the rest; no part without the last byte does anything. False if the pipe does not take
+    /// all of it: the shell can run none of it.
     bool finish(std::string_view text);
     /// True if some of it lay unread: it is gone now, and the command will not run.
     bool takeBack();
@@ -54,9 +54,9 @@ struct ParkedShell {
     std::vector<std::string> env;  ///< what it has of the one it was started with
 };
 
-/// Keeps shells that were started ahead of need, once `prewarm` has asked for them. What they run
-/// shares their user and may kill or stop them: who is dead is replaced a little later, and who
-/// does not take up a command loses it to a shell that is spawned. On the loop's thread.
+/// Keeps shells that were started in advance, once `prewarm` has asked for them. Their commands
+/// share their user and may kill or stop them: a dead shell is replaced a little later, and a shell
+/// that does not start its command loses it to a new one. On the loop's thread.
 class ParkedShells final : public Warming {
 public:
     /// The name by which `prewarm` asks for them.
@@ -100,9 +100,9 @@ private:
     class Waiting;
 
     bool park();
-    /// The environment with which one starts now, but for ENV.
+    /// The environment with which one starts now, except ENV.
     std::vector<std::string> startEnv() const;
-    /// Ends those that were parked before the bind, whose variables they cannot take over.
+    /// Ends those that were parked before the bind, because they lack its variables.
     void retireStale();
     /// One has said something: that it is ready, that the proof went well, or what it should not.
     void spoke(Waiting& waiting);

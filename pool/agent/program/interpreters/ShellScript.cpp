@@ -16,8 +16,8 @@ constexpr const char* kShell = "/bin/sh";
 /// A pipe holds 64 KiB, and each write of it a page at least.
 constexpr std::size_t kMaxScript = 56 * 1'024;
 
-/// By name, or where it ends with '*' by what it begins with: what a loader, a C library or the
-/// shell itself reads when it starts, and does not read again or not in the same way.
+/// Names, or prefixes ending in '*', of variables that a loader, a C library or the shell itself
+/// reads when it starts, and not later or not in the same way.
 constexpr std::array<std::string_view, 15> kReadAtStart{
     "LD_*", "MALLOC_*", "GLIBC_*", "LC_*",   "LANG", "LANGUAGE", "PWD", "OLDPWD",
     "PPID", "IFS",      "OPTIND",  "LINENO", "PS1",  "PS2",      "PS4"};
@@ -117,7 +117,7 @@ bool script(const std::vector<std::string>& before, const std::vector<std::strin
     // The alias removes itself. The space keeps what the command may begin with apart from the `;`.
     std::string text("unalias hearth ; ");
     text += command;
-    // In braces and without an end of line: whatever is cut off, what is left does nothing.
+    // In braces and without a newline: a script that is cut off does nothing.
     out += "{ alias hearth=";
     quote(text, out);
     out += ";}";

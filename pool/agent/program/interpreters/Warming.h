@@ -4,8 +4,7 @@
 
 namespace hearth::agent {
 
-/// What `prewarm` can ask for and wait for: processes that are started ahead of need. On the
-/// loop's thread.
+/// Processes that `prewarm` starts in advance and waits for. On the loop's thread.
 class Warming {
 public:
     /// Starts it, if it is not running and has not failed too often.
@@ -14,7 +13,7 @@ public:
     virtual bool hasReady() const noexcept = 0;
     /// It will not come up any more.
     virtual bool hopeless() const noexcept = 0;
-    /// What it could not do; empty for nothing.
+    /// What failed; empty for nothing.
     virtual const std::string& complaints() const noexcept = 0;
 
 protected:

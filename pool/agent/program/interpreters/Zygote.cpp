@@ -203,7 +203,7 @@ void Zygote::child(std::string_view payload) {
     const gid_t label = asked_.front();
     asked_.pop_front();
     asked_ns_ = nowNs();
-    // None could be forked: the channel that was meant for it closes and tells who holds it.
+    // The fork failed: the reserved channel closes, which informs its holder.
     if (pid == 0) return;
     const auto parked = std::find_if(parked_.begin(), parked_.end(),
                                      [&](const auto& p) { return p->label == label; });

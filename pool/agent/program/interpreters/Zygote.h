@@ -28,15 +28,15 @@ struct Parked {
 };
 
 /// One language's zygote: its process, and the children it keeps parked. The tenant shares its
-/// user, so it may be killed, stopped or starved at any time: then it is started again, a few
-/// times, and what cannot be had is done cold by the caller. On the loop's thread.
+/// user, so it may be killed, stopped or starved at any time: it is started again a few times, and
+/// the caller runs cold if there is no child. On the loop's thread.
 class Zygote final : public Warming, private DriverListener {
 public:
     /// How many children wait, once one has been used; and for a while after none was left.
     static constexpr std::size_t kParked = 2;
     static constexpr std::size_t kParkedInBursts = 4;
 
-    /// What it asks of its owner.
+    /// The interface to its owner.
     struct Owner {
         std::function<gid_t()> label;
         /// A child that was taken before it had been forked is there.
@@ -72,7 +72,7 @@ public:
     bool hopeless() const noexcept override { return failures_ > kMaxFailures; }
     const std::string& complaints() const noexcept override { return complaints_; }
 
-    /// Ends it and every child that waits, also those that are stopped and would not hear of it.
+    /// Kills it and every parked child, also stopped ones that would not react otherwise.
     void killAll();
 
     /// The agent has reaped a process: true if it was this one.

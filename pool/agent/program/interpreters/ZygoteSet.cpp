@@ -21,7 +21,7 @@ bool isModule(std::string_view name) {
 }
 }  // namespace
 
-/// One `prewarm` whose answer is awaited.
+/// One `prewarm` without its answer yet.
 class ZygoteSet::Waiting final : public Stream {
 public:
     Waiting(ZygoteSet& zygotes, Connection& connection, std::uint32_t id,
@@ -107,8 +107,8 @@ Warming* ZygoteSet::warming(std::string_view language) {
 }
 
 bool ZygoteSet::standsFor(const Zygote& zygote, const std::vector<std::string>& env) const {
-    // A bind that narrows changes how many threads numeric libraries are to have. A zygote that
-    // was told to import nothing has none of them, and its children are given the new number.
+    // A bind with a lower cpu limit changes the thread counts of numeric libraries. A zygote that
+    // imports nothing has not read them, and its children get the new number.
     const bool unread = environment_.narrowed() && !zygote.imports();
     return !Environment::actsAtStart(unread ? environment_.unbound() : zygote.environment(), env);
 }

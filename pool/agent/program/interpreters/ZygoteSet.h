@@ -55,7 +55,7 @@ private:
     Zygote* find(std::string_view language);
     /// Whether a child of it can run as if it had been started with `env`.
     bool standsFor(const Zygote& zygote, const std::vector<std::string>& env) const;
-    /// What is started ahead for it; null for nothing.
+    /// The processes started in advance for it; null for none.
     Warming* warming(std::string_view language);
 
     EventLoop& loop_;

@@ -84,7 +84,8 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
     env["PATH"] += ":" + settings_.root + "/.local/bin";
     if (!settings_.layer.empty()) {
         env["PATH"] += ":" + settings_.layer + "/bin";
-        // What stands there makes the layer known, and knows before which other places it goes.
+        // A file there makes the layer known to Python, and decides its order among the other
+        // places.
         std::string& path = env["PYTHONPATH"];
         path = kLayerSite + (path.empty() ? "" : ":" + path);
     }

@@ -17,19 +17,19 @@ class Environment {
 public:
     explicit Environment(const Settings& settings);
 
-    /// What the image brings: {env: ["NAME=value"], workdir, languages}; null where nobody told.
+    /// The image's facts: {env: ["NAME=value"], workdir, languages}; null if unknown.
     const JsonValue& image() const noexcept { return image_; }
     /// Variables and secrets of the bind.
     void bind(std::map<std::string, std::string> env) { bound_ = std::move(env); }
 
-    /// Thread counts of numeric libraries follow so many processors from now on, where they are
-    /// fewer than at the start; 0 or less changes nothing.
+    /// Sets the thread counts of numeric libraries to this number of processors, if it is lower
+    /// than at the start; 0 or less changes nothing.
     void narrowTo(std::int64_t cpus);
     bool narrowed() const noexcept { return cpus_ != settings_.cpus; }
 
     /// Without the bind's: what an interpreter that is started before it begins with.
     std::vector<std::string> unbound() const { return make({}, JsonValue(), false); }
-    /// What an execution has that asks for nothing more.
+    /// The environment of an execution that adds nothing.
     std::vector<std::string> plain() const { return make(bound_, JsonValue(), false); }
     /// `extra` is the request's object; false if a name or value cannot be in an environment.
     bool with(const JsonValue& extra, bool pty, std::vector<std::string>& out) const;
@@ -37,7 +37,7 @@ public:
     /// Reads `{"NAME": "value"}` into `out`; false if a name or value cannot be in an environment.
     static bool read(const JsonValue& body, std::map<std::string, std::string>& out);
     /// Whether the two differ in a variable that interpreters, loaders or numeric libraries read
-    /// only when they start: what was started with `before` cannot stand for `wanted`.
+    /// only when they start: a process started with `before` cannot serve `wanted`.
     static bool actsAtStart(const std::vector<std::string>& before,
                             const std::vector<std::string>& wanted);
 

@@ -91,8 +91,7 @@ std::vector<Process> readProcesses(Mark mark, gid_t label) {
         p.pid = pid;
         p.parent = static_cast<pid_t>(field(status, "\nPPid:\t"));
         p.uid = static_cast<uid_t>(field(status, "\nUid:\t"));
-        // Of a process whose first thread alone has ended the kernel says Z as well: the others
-        // run.
+        // The kernel says Z also if only the first thread of a process has ended: the others run.
         p.zombie = state != std::string_view::npos &&
                    std::strchr("ZX", text[state + 8]) != nullptr &&
                    field(status, "\nThreads:\t") <= 1;
@@ -167,8 +166,8 @@ int killProcesses(const Settings& settings, Mark mark, gid_t label) {
     for (int pass = 0; pass < 4; ++pass) {
         found = livingProcesses(settings, mark, label);
         if (found.empty()) return 0;
-        // What is stopped forks no more: a bomb is frozen before it is killed, or it would out-fork
-        // us and take all the processor besides.
+        // A stopped process forks no more: a fork bomb is frozen before it is killed, or it would
+        // out-fork us and take the whole processor.
         std::vector<pid_t> stopped;
         for (int round = 0; round < 16 && found.size() > kFewProcesses; ++round) {
             bool fresh = false;

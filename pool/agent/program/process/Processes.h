@@ -13,8 +13,8 @@ namespace hearth::agent {
 /// by the number that its processes carry as their Mark.
 std::vector<pid_t> livingProcesses(const Settings& settings, Mark mark, gid_t label);
 
-/// What a process has used, as told by whom a tenant may have in hand: bounded, so that it fits
-/// wherever it is reckoned with.
+/// A process's usage as reported by one that a tenant may control: bounded, so that later
+/// arithmetic cannot overflow.
 rusage toldUsage(long long user_us, long long system_us, long long peak_kib);
 
 /// How many living processes the tenant has.

@@ -10,7 +10,7 @@
 
 namespace hearth::agent {
 
-/// What to start. Environment entries are `NAME=value`.
+/// A process to start. Environment entries are `NAME=value`.
 struct SpawnRequest {
     std::vector<std::string> argv;
     std::vector<std::string> env;

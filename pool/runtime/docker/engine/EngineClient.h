@@ -32,8 +32,8 @@ struct EngineResponse {
 inline constexpr int kOldestApi = 41;  // 1.41
 inline constexpr int kNewestApi = 51;
 
-/// The minor version to speak with an Engine whose newest is `told` ("1.47"). Throws
-/// Error(Unsupported) if it is too old, std::runtime_error if it is none.
+/// The minor API version to use with an Engine whose newest is `told` ("1.47"). Throws
+/// Error(Unsupported) if it is too old, std::runtime_error if it is not a version.
 int negotiateApi(const std::string& told);
 
 /// An Engine's refusal as what this program throws: Error for what a client may see (NotFound,
@@ -47,10 +47,10 @@ class EngineClient {
 public:
     explicit EngineClient(EngineAddress address);
 
-    /// Calls with `target` behind the negotiated version; throws what throwRefusal() does.
+    /// Calls `target` under the negotiated version; throws what throwRefusal() does.
     EngineResponse call(EngineRequest request, TimePoint until);
     Json get(const std::string& target, TimePoint until);
-    /// nullopt where there is no such thing.
+    /// nullopt if it does not exist.
     std::optional<Json> find(const std::string& target, TimePoint until);
     /// `body` null: none. Gives null for an empty answer.
     Json post(const std::string& target, const Json& body, TimePoint until);
@@ -72,7 +72,7 @@ public:
 
 private:
     EngineResponse send(const EngineRequest& request, TimePoint until);
-    /// Calls with a client of its own, whose failures it turns into this class's.
+    /// Calls with a client of its own, and translates its failures into this class's.
     template <typename Call>
     auto ask(Call call);
     std::string prefix(TimePoint until);

@@ -6,7 +6,7 @@
 
 #include "base/Json.h"
 
-/// What stands in an answer of the Engine; its absence, or another type, is nothing.
+/// A member of an Engine's answer; null if it is absent or has another type.
 namespace hearth::pool::docker {
 
 /// The member, or an empty object.

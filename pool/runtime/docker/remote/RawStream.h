@@ -13,10 +13,10 @@ namespace hearth::pool::docker {
 /// that a header claims costs memory. Not thread-safe.
 class RawStream {
 public:
-    /// Appends what `bytes` brings of standard output to `out`. False when they are no such stream,
-    /// and from then on.
+    /// Appends the standard output in `bytes` to `out`. False if they are not such a stream, and
+    /// from then on.
     bool feed(std::string_view bytes, std::string& out);
-    /// The beginning of standard error; where the stream is none, of what came instead.
+    /// The beginning of standard error; if this is not such a stream, of the bytes that came.
     const std::string& complaint() const noexcept { return complaint_; }
 
 private:

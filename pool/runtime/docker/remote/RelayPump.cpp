@@ -51,8 +51,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// A daemon's machine that is gone without a word must end its relays. Nothing to do for a Unix
-/// socket, whose other side is the kernel's own.
+/// If a daemon's machine vanishes silently, its relays must end. Not needed for a Unix socket,
+/// whose other side is in the same kernel.
 void noticeSilence(int fd) {
     const auto set = [fd](int level, int name, int value) {
         ::setsockopt(fd, level, name, &value, sizeof value);
@@ -224,7 +224,8 @@ bool RelayPump::serve(std::uint64_t id) {
     if (!link) return false;  // ended by an event of the same batch
     bool again = false;
     const bool goes_on = link->work(again);
-    // What is not waited for is not watched at all: a hang-up would be told for ever.
+    // A descriptor without wanted events is not watched at all: epoll would report a hang-up again
+    // and again.
     const auto watch = [&](int fd, std::uint32_t& watched, std::uint32_t wanted) {
         if (watched == wanted) return;
         epoll_event event{};

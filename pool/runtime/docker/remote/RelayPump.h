@@ -15,9 +15,9 @@
 
 namespace hearth::pool::docker {
 
-/// Makes descriptors of Engine streams: one thread carries the bytes of all relays between their
-/// streams and socket pairs whose other ends are used like an agent's own socket. A relay has at
-/// most half a megabyte on its way; one whose reader stalls stops only itself. Thread-safe.
+/// Turns Engine streams into descriptors: one thread copies the bytes of all relays between their
+/// streams and socket pairs, whose other ends are used like an agent's own socket. A relay buffers
+/// at most half a megabyte; a stalled reader stops only its own relay. Thread-safe.
 class RelayPump {
 public:
     RelayPump();

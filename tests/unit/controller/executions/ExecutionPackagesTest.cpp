@@ -57,7 +57,7 @@ TEST_CASE("packages that are none, and imports of what is not Python, are refuse
 
 TEST_CASE("what a workspace tells of packages is taken over in parts and bounds",
           "[unit][controller]") {
-    CHECK(readPackages({true, 7, "[1]\n", ""}).error == "it ended without telling how it went");
+    CHECK(readPackages({true, 7, "[1]\n", ""}).error == "it ended without an outcome");
     const RunPackages told =
         readPackages({true, 7,
                       "noise\n"
@@ -89,7 +89,7 @@ TEST_CASE("why an execution has not begun is a PackageError in words", "[unit][c
     CHECK((*error)["message"] == packages.error);
     CHECK((*error)["traceback"] == "ERROR: nothing\nPackageError: " + packages.error);
     CHECK((*packageError(packages, ExecutionStatus::Timeout))["message"] ==
-          "the time was over while packages were being installed");
+          "the time limit ended it while packages were being installed");
 }
 
 TEST_CASE("an execution is prepared with its packages, and its record tells them",

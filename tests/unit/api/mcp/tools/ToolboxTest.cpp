@@ -366,7 +366,7 @@ TEST_CASE("packages waits without a worker, and says what came of it or that it 
     PendingCall pending = begin();
     CHECK_FALSE(pending.ready(house.clock.now()));
     CHECK(pending.ready(house.clock.now() + std::chrono::minutes(2)));
-    CHECK(textOf(pending.finish()).find("Still at work") != std::string::npos);
+    CHECK(textOf(pending.finish()).find("Still running") != std::string::npos);
     const auto execution = house.executions.at(pending.work->executionId());
     execution->print(R"({"packages": {"six": {"state": "installed", "version": "1.17"}}})");
     execution->end("ok", 0);
