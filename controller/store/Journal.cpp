@@ -105,31 +105,31 @@ void Journal::requireRoom(const std::string& tenant) const {
 }
 
 std::uint64_t Journal::Waiting::of(const std::string& tenant) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = bytes_.find(tenant);
     return found == bytes_.end() ? 0 : found->second;
 }
 
 void Journal::Waiting::add(const std::string& tenant, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     bytes_[tenant] += bytes;
 }
 
 void Journal::Waiting::remove(const std::string& tenant, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = bytes_.find(tenant);
     if (found != bytes_.end() && (found->second -= bytes) == 0) bytes_.erase(found);
 }
 
 void Journal::writeNow(const Write& write) {
-    const std::lock_guard lock(writer_mutex_);
+    const MutexLock lock(writer_mutex_);
     transact(write);
 }
 
 void Journal::writeSynced(const Write& write) {
-    const std::lock_guard lock(writer_mutex_);
+    const MutexLock lock(writer_mutex_);
     writer_.execute("PRAGMA synchronous = FULL");  // without effect within a transaction
-    const ScopeExit relaxed([this] {
+    const ScopeExit relaxed([this]() HEARTH_REQUIRES(writer_mutex_) {
         try {
             writer_.execute("PRAGMA synchronous = NORMAL");
         } catch (const std::exception&) {
@@ -140,7 +140,7 @@ void Journal::writeSynced(const Write& write) {
 }
 
 void Journal::checkpoint() {
-    const std::lock_guard lock(writer_mutex_);
+    const MutexLock lock(writer_mutex_);
     try {
         writer_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch (const std::exception& e) {
@@ -169,7 +169,7 @@ void Journal::tellDamage(const DamagedDatabase& damage) const {
 }
 
 void Journal::read(const Write& query) {
-    const std::lock_guard lock(reader_mutex_);
+    const MutexLock lock(reader_mutex_);
     try {
         query(reader_);
     } catch (const DamagedDatabase& e) {

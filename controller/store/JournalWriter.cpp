@@ -45,13 +45,13 @@ JournalWriter::JournalWriter(Commit commit, const DiskReserve* reserve, metrics:
 
 JournalWriter::~JournalWriter() {
     thread_.request_stop();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
 void JournalWriter::add(Item item) {
     pending_ += item.bytes;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_.push_back(std::move(item));
     ++added_;
     // Answers first: what they queue is written together, and not beside them.
@@ -59,9 +59,10 @@ void JournalWriter::add(Item item) {
 }
 
 void JournalWriter::flush(std::chrono::milliseconds timeout) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::uint64_t target = added_;
-    tried_some_.wait_for(lock, timeout, [&] { return tried_ >= target || blocked_; });
+    tried_some_.waitFor(mutex_, timeout,
+                        [&]() HEARTH_REQUIRES(mutex_) { return tried_ >= target || blocked_; });
 }
 
 void JournalWriter::work(const std::stop_token& stop) {
@@ -83,19 +84,19 @@ void JournalWriter::work(const std::stop_token& stop) {
 
 JournalWriter::Items JournalWriter::take(bool last) {
     Items batch;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!blocked_ || last || queue_again_.due()) batch.swap(queue_);
     return batch;
 }
 
 bool JournalWriter::exhausted() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return queue_.empty() || blocked_;
 }
 
 void JournalWriter::sleep(const std::stop_token& stop) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (stop.stop_requested() || (!blocked_ && !queue_.empty())) return;
         if (failing_ && queue_.empty() && aside_.empty()) {
             failing_ = false;
@@ -134,7 +135,7 @@ void JournalWriter::writeBatch(Items batch) {
         left.pop_front();
     }
     queue_again_ = {};
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     blocked_ = false;
 }
 
@@ -216,26 +217,26 @@ void JournalWriter::putBack(Items left, bool some) {
     if (some) queue_again_ = {};
     queue_again_.later();
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         blocked_ = true;
         std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
         queue_ = std::move(left);
     }
-    tried_some_.notify_all();
+    tried_some_.notifyAll();
 }
 
 void JournalWriter::countTried(std::size_t items) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         tried_ += items;
     }
-    tried_some_.notify_all();
+    tried_some_.notifyAll();
 }
 
 void JournalWriter::giveUp() {
     Items left = std::exchange(aside_, {});
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
         queue_.clear();
     }
