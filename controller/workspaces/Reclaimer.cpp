@@ -26,7 +26,7 @@ void Reclaimer::start() {
             const auto left = std::clamp<std::chrono::nanoseconds>(
                 next - clock_.now(), std::chrono::milliseconds(1), kLongestSleep);
             const MutexLock lock(mutex_);
-            wake_.waitFor(mutex_, stop, left, []() HEARTH_REQUIRES(mutex_) { return false; });
+            wake_.waitFor(mutex_, stop, left, [] { return false; });
         }
     });
 }
