@@ -72,9 +72,10 @@ public:
     void resume(FakeAgent& agent);
     /// Ends its connections only.
     void sever(FakeAgent& agent);
-    /// Runs `f` while no agent works.
+    /// Runs `f` while no agent works. What else it needs is locked by the caller, which the checker
+    /// cannot see from here.
     template <typename F>
-    auto quiet(F f) const {
+    auto quiet(F f) const HEARTH_NO_THREAD_SAFETY_ANALYSIS {
         const MutexLock lock(mutex_);
         return f();
     }

@@ -66,10 +66,10 @@ void FakeRuntime::destroy(const SandboxId& id) {
 std::vector<SandboxInfo> FakeRuntime::list() {
     std::vector<SandboxInfo> all;
     const MutexLock lock(mutex_);
-    loop_->quiet([&all, &infos = infos_, &agents = agents_] {
-        for (const auto& [id, info] : infos) {
+    loop_->quiet([&]() HEARTH_REQUIRES(mutex_) {
+        for (const auto& [id, info] : infos_) {
             all.push_back(info);
-            all.back().alive = agents.at(id)->alive();
+            all.back().alive = agents_.at(id)->alive();
         }
     });
     return all;
@@ -372,9 +372,9 @@ void FakeRuntime::hang(const SandboxId& id) {
 
 std::size_t FakeRuntime::running() const {
     const MutexLock lock(mutex_);
-    return loop_->quiet([&agents = agents_] {
+    return loop_->quiet([&]() HEARTH_REQUIRES(mutex_) {
         std::size_t count = 0;
-        for (const auto& [id, agent] : agents) count += agent->alive() ? 1 : 0;
+        for (const auto& [id, agent] : agents_) count += agent->alive() ? 1 : 0;
         return count;
     });
 }
