@@ -17,17 +17,17 @@ WallTime SystemClock::wall() const {
 }
 
 TimePoint ManualClock::now() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return now_;
 }
 
 WallTime ManualClock::wall() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return wall_;
 }
 
 void ManualClock::advance(std::chrono::nanoseconds by) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     now_ += by;
     wall_ += std::chrono::duration_cast<WallTime::duration>(by);
 }

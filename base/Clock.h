@@ -1,8 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <mutex>
 #include <string>
+
+#include "base/Mutex.h"
 
 namespace hearth {
 
@@ -44,9 +45,9 @@ public:
     void advance(std::chrono::nanoseconds by);
 
 private:
-    mutable std::mutex mutex_;
-    TimePoint now_{std::chrono::hours(1)};
-    WallTime wall_{std::chrono::seconds(1'700'000'000)};
+    mutable Mutex mutex_;
+    TimePoint now_ HEARTH_GUARDED_BY(mutex_){std::chrono::hours(1)};
+    WallTime wall_ HEARTH_GUARDED_BY(mutex_){std::chrono::seconds(1'700'000'000)};
 };
 
 /// "2026-11-21T03:04:05.678Z".

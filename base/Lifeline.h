@@ -1,9 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <utility>
+
+#include "base/Mutex.h"
 
 namespace hearth {
 
@@ -12,8 +12,8 @@ namespace hearth {
 template <class Owner>
 class Lifeline {
     struct Knot {
-        std::shared_mutex mutex;
-        Owner* owner;  ///< guarded by mutex; null once it has gone
+        SharedMutex mutex;
+        Owner* owner HEARTH_GUARDED_BY(mutex);  ///< null once it has gone
     };
 
 public:
@@ -25,7 +25,7 @@ public:
         /// the owner is gone.
         template <class Work>
         bool reach(Work&& work) const {
-            const std::shared_lock lock(knot_->mutex);
+            const ReaderLock lock(knot_->mutex);
             if (knot_->owner == nullptr) return false;
             std::forward<Work>(work)(*knot_->owner);
             return true;
@@ -39,7 +39,7 @@ public:
     Lifeline(const Lifeline&) = delete;
     Lifeline& operator=(const Lifeline&) = delete;
     ~Lifeline() {
-        const std::lock_guard lock(knot_->mutex);  // after the calls that are under way
+        const WriterLock lock(knot_->mutex);  // after the calls that are under way
         knot_->owner = nullptr;
     }
     Line line() const { return Line(knot_); }

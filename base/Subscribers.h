@@ -3,8 +3,9 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "base/Mutex.h"
 
 namespace hearth {
 
@@ -16,7 +17,7 @@ public:
     /// The subscription ends with the returned object.
     std::shared_ptr<void> add(std::function<void()> changed) {
         auto entry = std::make_shared<std::function<void()>>(std::move(changed));
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         entries_.emplace_back(entry);
         return entry;
     }
@@ -24,7 +25,7 @@ public:
     void notify() {
         std::vector<std::shared_ptr<std::function<void()>>> alive;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             for (auto it = entries_.begin(); it != entries_.end();) {
                 if (auto entry = it->lock()) {
                     alive.push_back(std::move(entry));
@@ -38,8 +39,8 @@ public:
     }
 
 private:
-    std::mutex mutex_;
-    std::list<std::weak_ptr<std::function<void()>>> entries_;  // guarded by mutex_
+    Mutex mutex_;
+    std::list<std::weak_ptr<std::function<void()>>> entries_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth

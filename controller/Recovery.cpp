@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <mutex>
 #include <thread>
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "base/Mutex.h"
 #include "controller/layers/LayerBuilder.h"
 #include "controller/spec/PrewarmExecution.h"
 #include "controller/spec/TemplateHash.h"
@@ -165,7 +165,7 @@ void Recovery::storeEpoch(std::uint64_t epoch) {
 std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
     const std::vector<pool::SandboxInfo>& found, std::chrono::milliseconds patience) {
     std::map<pool::SandboxId, Answer> answers;
-    std::mutex mutex;
+    Mutex mutex;
     std::atomic<std::size_t> next{0};
     const auto until = std::chrono::steady_clock::now() + kDoorsOpenWithin * patience;
     std::vector<std::jthread> askers;
@@ -177,7 +177,7 @@ std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
                 Answer answer{nullptr, true};
                 if (std::chrono::steady_clock::now() < until)
                     answer = askOnce(found[at].id, patience);
-                const std::lock_guard lock(mutex);
+                const MutexLock lock(mutex);
                 answers.emplace(found[at].id, std::move(answer));
             }
         });

@@ -64,7 +64,7 @@ std::optional<SuspectSandboxes::Silence> SuspectSandboxes::silenceOf(const pool:
     } else {
         return std::nullopt;
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return silent_.emplace(id, fresh).first->second;
 }
 
@@ -87,7 +87,7 @@ ReconcileResult SuspectSandboxes::later(const pool::SandboxId& id, Silence silen
     ++silence.asked;
     silence.told = true;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         silent_[id] = silence;
         count(silence.pool);
     }
@@ -106,7 +106,7 @@ ReconcileResult SuspectSandboxes::later(const pool::SandboxId& id, Silence silen
 void SuspectSandboxes::forget(const pool::SandboxId& id, bool answered) {
     Silence silence;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = silent_.find(id);
         if (found == silent_.end()) return;
         silence = std::move(found->second);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "controller/Recovery.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/store/History.h"
@@ -46,7 +46,7 @@ private:
              std::chrono::milliseconds patience);
     ReconcileResult later(const pool::SandboxId& id, Silence silence, const std::string& why);
     void forget(const pool::SandboxId& id, bool answered);
-    void count(const std::string& pool);  // mutex_ held
+    void count(const std::string& pool) HEARTH_REQUIRES(mutex_);
 
     Recovery& recovery_;
     pool::SandboxRuntime& runtime_;
@@ -54,8 +54,8 @@ private:
     const SpecStore& specs_;
     WorkspaceTerminator& endings_;
     const History history_;
-    std::mutex mutex_;
-    std::map<pool::SandboxId, Silence> silent_;  // guarded by mutex_
+    Mutex mutex_;
+    std::map<pool::SandboxId, Silence> silent_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

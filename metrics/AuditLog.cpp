@@ -38,10 +38,10 @@ AuditLog::~AuditLog() {
     if (path_.empty()) return;
     flush(kLastLines);
     {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         stopping_ = true;
     }
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 std::string AuditLog::line(const AuditEntry& entry, WallTime when, std::uint64_t more) {
@@ -87,7 +87,7 @@ bool AuditLog::folded(const AuditEntry& entry, std::uint64_t& more) {
 void AuditLog::record(const AuditEntry& entry) {
     if (path_.empty()) return;
     {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         std::uint64_t more = 0;
         if (folded(entry, more)) return;
         if (queue_.size() >= kQueue) {
@@ -96,26 +96,29 @@ void AuditLog::record(const AuditEntry& entry) {
         }
         queue_.push_back(line(entry, clock_.wall(), more) + "\n");
     }
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 void AuditLog::reopen() {
     {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         reopen_ = true;
     }
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 bool AuditLog::flush(std::chrono::milliseconds patience) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience, [this] { return queue_.empty() && !busy_; });
+    const MutexLock lock(mutex_);
+    return changed_.waitFor(mutex_, patience,
+                            [this]() HEARTH_REQUIRES(mutex_) { return queue_.empty() && !busy_; });
 }
 
 void AuditLog::write() {
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     while (true) {
-        changed_.wait(lock, [this] { return stopping_ || reopen_ || !queue_.empty(); });
+        changed_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) {
+            return stopping_ || reopen_ || !queue_.empty();
+        });
         if (stopping_) return;
         const bool anew = std::exchange(reopen_, false);
         if (queue_.empty()) {
@@ -133,9 +136,10 @@ void AuditLog::write() {
         busy_ = false;
         if (written) {
             queue_.pop_front();
-            if (queue_.empty()) changed_.notify_all();
+            if (queue_.empty()) changed_.notifyAll();
         } else {
-            changed_.wait_for(lock, kRetry, [this] { return stopping_; });
+            changed_.waitFor(mutex_, kRetry,
+                             [this]() HEARTH_REQUIRES(mutex_) { return stopping_; });
         }
     }
 }

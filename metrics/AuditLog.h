@@ -1,16 +1,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "base/Clock.h"
 #include "base/Fd.h"
+#include "base/Mutex.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 
@@ -75,19 +74,19 @@ private:
     TimePoint looked_at_;   ///< likewise
     bool failing_ = false;  ///< likewise: said once, until it works again
     bool torn_ = false;     ///< likewise: the file ends within a line
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<std::string> queue_;  ///< under mutex_
+    Mutex mutex_;
+    Condition changed_;
+    std::deque<std::string> queue_ HEARTH_GUARDED_BY(mutex_);
     struct Denials {
         TimePoint written_at;
         std::uint64_t more = 0;
     };
     /// Whether this denial is one too many now; else `more` is how many were since the last.
-    bool folded(const AuditEntry& entry, std::uint64_t& more);
-    std::map<std::string, Denials> denials_;  ///< by who, where and how; under mutex_
-    bool reopen_ = false;                     ///< under mutex_
-    bool stopping_ = false;                   ///< under mutex_
-    bool busy_ = false;                       ///< under mutex_: a line is being written
+    bool folded(const AuditEntry& entry, std::uint64_t& more) HEARTH_REQUIRES(mutex_);
+    std::map<std::string, Denials> denials_ HEARTH_GUARDED_BY(mutex_);  ///< by who, where and how
+    bool reopen_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool stopping_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool busy_ HEARTH_GUARDED_BY(mutex_) = false;  ///< a line is being written
     std::jthread thread_;
 };
 

@@ -23,7 +23,7 @@ LogWriter::~LogWriter() {
     thread_.request_stop();
     thread_.join();
     const auto until = std::chrono::steady_clock::now() + kLastWords;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (drain(); !lines_.empty() && std::chrono::steady_clock::now() < until; drain()) {
         output_.waitWritable(kLook);
     }
@@ -31,7 +31,7 @@ LogWriter::~LogWriter() {
 }
 
 void LogWriter::add(std::string line) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool idle = lines_.empty();
     // After a gap there is room again only when half is free, so that gaps stay few.
     if (!idle && bytes_ + line.size() > (dropped_ > 0 ? most_ / 2 : most_)) {
@@ -42,7 +42,7 @@ void LogWriter::add(std::string line) {
     tellDropped();
     push({std::move(line)});
     if (idle) drain();
-    if (!lines_.empty()) stalled_.notify_one();
+    if (!lines_.empty()) stalled_.notifyOne();
 }
 
 void LogWriter::push(Line line) {
@@ -84,8 +84,9 @@ void LogWriter::loseAll() {
 }
 
 void LogWriter::work(const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
-    while (stalled_.wait(lock, stop, [this] { return !lines_.empty(); })) {
+    UniqueMutexLock lock(mutex_);
+    while (
+        stalled_.wait(mutex_, stop, [this]() HEARTH_REQUIRES(mutex_) { return !lines_.empty(); })) {
         lock.unlock();
         output_.waitWritable(kLook);
         lock.lock();

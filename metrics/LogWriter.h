@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/Mutex.h"
 #include "metrics/LogOutput.h"
 #include "metrics/Metrics.h"
 
@@ -36,19 +35,19 @@ private:
     };
 
     void work(const std::stop_token& stop);
-    void push(Line line);
-    void tellDropped();
-    void drain();
-    void loseAll();
+    void push(Line line) HEARTH_REQUIRES(mutex_);
+    void tellDropped() HEARTH_REQUIRES(mutex_);
+    void drain() HEARTH_REQUIRES(mutex_);
+    void loseAll() HEARTH_REQUIRES(mutex_);
 
     const LogOutput& output_;
     Metrics& metrics_;
     const std::size_t most_;
-    std::mutex mutex_;
-    std::condition_variable_any stalled_;
-    std::deque<Line> lines_;     // guarded by mutex_; the first may be a rest
-    std::size_t bytes_ = 0;      // guarded by mutex_; of lines_
-    std::uint64_t dropped_ = 0;  // guarded by mutex_; not told of yet
+    Mutex mutex_;
+    StoppableCondition stalled_;
+    std::deque<Line> lines_ HEARTH_GUARDED_BY(mutex_);     // the first may be a rest
+    std::size_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;      // of lines_
+    std::uint64_t dropped_ HEARTH_GUARDED_BY(mutex_) = 0;  // not told of yet
     std::jthread thread_;
 };
 

@@ -27,7 +27,7 @@ std::optional<RateLimits::Verdict> RateLimits::take(const std::string& tenant) c
         const double passed = std::chrono::duration<double>(now - bucket.filled_at).count();
         return std::min(full, bucket.tokens + std::max(passed, 0.0) * rate);
     };
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (buckets_.size() >= kSweepAt) {
         std::erase_if(buckets_, [&](const auto& item) { return tokensOf(item.second) >= full; });
     }

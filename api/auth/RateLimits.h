@@ -3,12 +3,12 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "api/http/Handler.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 
 namespace hearth::auth {
 
@@ -40,8 +40,9 @@ private:
     const std::uint32_t per_second_;
     const std::uint32_t burst_;
     const Clock& clock_;
-    mutable std::mutex mutex_;
-    mutable std::map<std::string, Bucket> buckets_;  ///< under mutex_; without full ones
+    mutable Mutex mutex_;
+    mutable std::map<std::string, Bucket> buckets_
+        HEARTH_GUARDED_BY(mutex_);  ///< without full ones
 };
 
 /// Takes one for a request; its answer reports the rest in RateLimit headers. Throws

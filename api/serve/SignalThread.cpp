@@ -37,14 +37,14 @@ void SignalThread::run() {
         if (::sigwait(&signals, &signal) != 0) continue;
         if (quit_.stop_requested()) return;
         if (signal == SIGHUP) {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             hung_up_ = true;
         } else if (!std::exchange(first, false)) {
             ::_exit(1);
         } else {
             end();
         }
-        changed_.notify_all();
+        changed_.notifyAll();
     }
 }
 
@@ -53,8 +53,8 @@ void SignalThread::end() {
 }
 
 SignalThread::News SignalThread::wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, end_.get_token(), [this] { return hung_up_; });
+    const MutexLock lock(mutex_);
+    changed_.wait(mutex_, end_.get_token(), [this]() HEARTH_REQUIRES(mutex_) { return hung_up_; });
     if (end_.stop_requested()) return News::End;
     hung_up_ = false;
     return News::HangUp;

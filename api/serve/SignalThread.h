@@ -1,9 +1,9 @@
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <stop_token>
 #include <thread>
+
+#include "base/Mutex.h"
 
 namespace hearth::program {
 
@@ -30,9 +30,9 @@ private:
     void run();
 
     std::stop_source end_;
-    std::mutex mutex_;
-    std::condition_variable_any changed_;
-    bool hung_up_ = false;  // guarded by mutex_
+    Mutex mutex_;
+    StoppableCondition changed_;
+    bool hung_up_ HEARTH_GUARDED_BY(mutex_) = false;
     std::stop_source quit_;
     std::jthread thread_;
 };

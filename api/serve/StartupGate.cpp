@@ -19,12 +19,12 @@ api::Response StartupGate::handle(api::Request& request) {
 }
 
 void StartupGate::say(std::string doing) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     doing_ = std::move(doing);
 }
 
 std::string StartupGate::doing() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return doing_;
 }
 

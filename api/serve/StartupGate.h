@@ -1,10 +1,10 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <string>
 
 #include "api/http/Handler.h"
+#include "base/Mutex.h"
 
 namespace hearth::program {
 
@@ -27,8 +27,8 @@ public:
 private:
     api::Handler& inside_;
     std::atomic<bool> open_{false};
-    mutable std::mutex mutex_;
-    std::string doing_ = "starting";  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::string doing_ HEARTH_GUARDED_BY(mutex_) = "starting";
 };
 
 }  // namespace hearth::program

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "base/Mutex.h"
 
 namespace hearth {
 
@@ -26,21 +27,21 @@ public:
 
 private:
     struct Counts {
-        std::mutex mutex;
-        std::map<std::string, std::uint64_t> of;  ///< guarded by mutex
+        Mutex mutex;
+        std::map<std::string, std::uint64_t> of HEARTH_GUARDED_BY(mutex);
     };
 
     std::shared_ptr<void> add(const std::string& tenant, std::uint64_t bytes,
                               std::uint64_t most) const {
         if (bytes == 0) return counts_;  // something that is not null
-        const std::lock_guard lock(counts_->mutex);
+        const MutexLock lock(counts_->mutex);
         const auto found = counts_->of.find(tenant);
         const std::uint64_t held = found == counts_->of.end() ? 0 : found->second;
         if (held > most || bytes > most - held) return nullptr;
         counts_->of[tenant] = held + bytes;
         // Only its deleter matters; it points at something so that it is not null.
         return {counts_.get(), [counts = counts_, tenant, bytes](void*) {
-                    const std::lock_guard giving(counts->mutex);
+                    const MutexLock giving(counts->mutex);
                     const auto own = counts->of.find(tenant);
                     if ((own->second -= bytes) == 0) counts->of.erase(own);
                 }};

@@ -2,41 +2,40 @@
 
 #include <list>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "base/Mutex.h"
 
 namespace hearth {
 
 struct TenantPlaces::State : std::enable_shared_from_this<State> {
     State(std::size_t most, std::size_t most_each) : all(most), each(most_each) {}
 
-    // All of them with the mutex held.
-    std::size_t held(const std::string& tenant) const {
+    std::size_t held(const std::string& tenant) const HEARTH_REQUIRES(mutex) {
         const auto found = of.find(tenant);
         return found == of.end() ? 0 : found->second;
     }
-    bool mayTake(const std::string& tenant) const {
+    bool mayTake(const std::string& tenant) const HEARTH_REQUIRES(mutex) {
         const std::size_t own = held(tenant);
         const std::size_t reserve = each < all ? own : 0;
         return own < each && taken < all && reserve < all - taken;
     }
-    std::shared_ptr<void> place(const std::string& tenant) {
+    std::shared_ptr<void> place(const std::string& tenant) HEARTH_REQUIRES(mutex) {
         ++taken;
         ++of[tenant];
         // Only its deleter matters; it points at something so that it is not null.
         return {this, [self = shared_from_this(), tenant](void*) { self->giveBack(tenant); }};
     }
 
-    // Without it.
-    void giveBack(const std::string& tenant);
+    void giveBack(const std::string& tenant) HEARTH_EXCLUDES(mutex);
 
     const std::size_t all;
     const std::size_t each;
-    std::mutex mutex;
-    std::size_t taken = 0;                  ///< guarded by mutex
-    std::map<std::string, std::size_t> of;  ///< by tenant; guarded by mutex
-    std::list<std::weak_ptr<InLine>> line;  ///< guarded by mutex
+    Mutex mutex;
+    std::size_t taken HEARTH_GUARDED_BY(mutex) = 0;
+    std::map<std::string, std::size_t> of HEARTH_GUARDED_BY(mutex);  ///< by tenant
+    std::list<std::weak_ptr<InLine>> line HEARTH_GUARDED_BY(mutex);
 };
 
 class TenantPlaces::InLine : public Turn {
@@ -45,16 +44,16 @@ public:
         : state_(std::move(state)), tenant_(std::move(tenant)), come_(std::move(come)) {}
 
     bool hasCome() const override {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         return come_yet_;
     }
     std::shared_ptr<void> take() override {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         return std::move(place_);
     }
     const std::string& tenant() const { return tenant_; }
-    /// With the mutex held.
-    void give(std::shared_ptr<void> place) {
+    /// With the state's mutex held, which the checker cannot tell from that of another state.
+    void give(std::shared_ptr<void> place) HEARTH_NO_THREAD_SAFETY_ANALYSIS {
         come_yet_ = true;
         place_ = std::move(place);
     }
@@ -64,8 +63,8 @@ private:
     const std::shared_ptr<State> state_;
     const std::string tenant_;
     const std::function<void()> come_;
-    bool come_yet_ = false;        ///< guarded by the state's mutex
-    std::shared_ptr<void> place_;  ///< guarded by the state's mutex
+    bool come_yet_ HEARTH_GUARDED_BY(state_->mutex) = false;
+    std::shared_ptr<void> place_ HEARTH_GUARDED_BY(state_->mutex);
 };
 
 void TenantPlaces::State::giveBack(const std::string& tenant) {
@@ -73,7 +72,7 @@ void TenantPlaces::State::giveBack(const std::string& tenant) {
     std::vector<std::shared_ptr<InLine>> seen;
     std::vector<std::shared_ptr<InLine>> served;
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         --taken;
         const auto own = of.find(tenant);
         if (--own->second == 0) of.erase(own);
@@ -97,7 +96,7 @@ TenantPlaces::TenantPlaces(std::size_t all, std::size_t each)
     : state_(std::make_shared<State>(all, each)) {}
 
 std::shared_ptr<void> TenantPlaces::take(const std::string& tenant) {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->mayTake(tenant) ? state_->place(tenant) : nullptr;
 }
 
@@ -105,7 +104,7 @@ std::shared_ptr<TenantPlaces::Turn> TenantPlaces::await(const std::string& tenan
                                                         std::function<void()> come) {
     const auto turn = std::make_shared<InLine>(state_, tenant, std::move(come));
     {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         if (!state_->mayTake(tenant)) {
             state_->line.push_back(turn);
             return turn;
@@ -117,17 +116,17 @@ std::shared_ptr<TenantPlaces::Turn> TenantPlaces::await(const std::string& tenan
 }
 
 std::size_t TenantPlaces::count() const {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->taken;
 }
 
 std::size_t TenantPlaces::held(const std::string& tenant) const {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->held(tenant);
 }
 
 bool TenantPlaces::hasItsShare(const std::string& tenant) const {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     const std::size_t own = state_->held(tenant);
     return own >= state_->each || (own > 0 && state_->taken < state_->all);
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 
+#include "base/Mutex.h"
 #include "base/ScopeExit.h"
 #include "base/Subscribers.h"
 #include "controller/claims/ClaimWait.h"
@@ -35,7 +35,7 @@ struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     bool in_line = true;
     bool displaced = false;
     std::optional<pool::Member> member;
-    std::condition_variable_any wake;
+    StoppableCondition wake;
     Subscribers subscribers;
 };
 
@@ -49,7 +49,7 @@ public:
 
     const WaiterPtr& waiter() const { return waiter_; }
     bool due() const override {
-        const std::lock_guard lock(queue_.mutex_);
+        const MutexLock lock(queue_.mutex_);
         return queue_.over(*waiter_);
     }
     TimePoint until() const override { return waiter_->until; }
@@ -85,7 +85,7 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     }
     if (!ticket) {
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             refuseClosed();
             if (patience.stop.stop_requested()) throw takenBack();
             // Claims in line come first; while there is a line, nothing is ready.
@@ -124,7 +124,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
     std::optional<WaiterPtr> displaced;
     std::vector<WaiterPtr> served;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         FairLine<WaiterPtr>& line = lines_[pool.name].waiters;
         const bool full = line.size() >= pool.spec.max_queue;
         const bool fails = pool.spec.on_empty == OnEmpty::Fail;
@@ -155,9 +155,10 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
 }
 
 void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     // The time of waiting is the machine's, whatever the clock is.
-    waiter.wake.wait_for(lock, stop, waiter.until - waiter.since, [&] { return over(waiter); });
+    waiter.wake.waitFor(mutex_, stop, waiter.until - waiter.since,
+                        [&]() HEARTH_REQUIRES(mutex_) { return over(waiter); });
 }
 
 bool ClaimQueue::over(const Waiter& waiter) const {
@@ -166,7 +167,7 @@ bool ClaimQueue::over(const Waiter& waiter) const {
 }
 
 pool::Member ClaimQueue::settle(const Pool& pool, const Claimant& claimant, Waiter& waiter) {
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     remove(waiter.shared_from_this());
     metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
     std::optional<pool::Member> member = std::exchange(waiter.member, std::nullopt);
@@ -189,7 +190,7 @@ pool::Member ClaimQueue::settle(const Pool& pool, const Claimant& claimant, Wait
 void ClaimQueue::giveBack(const pool::Member& member) {
     std::vector<WaiterPtr> served;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (warm_.giveBack(member.id)) served = serve(member.pool);
     }
     tell(served);
@@ -199,7 +200,7 @@ void ClaimQueue::giveBack(const pool::Member& member) {
 void ClaimQueue::leave(const WaiterPtr& waiter) {
     std::vector<WaiterPtr> served;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const bool stood = waiter->in_line;
         remove(waiter);
         const std::optional<pool::Member> member = std::exchange(waiter->member, std::nullopt);
@@ -228,7 +229,7 @@ void ClaimQueue::tellDepth(const std::string& pool) {
 void ClaimQueue::offer(const std::string& pool) {
     std::vector<WaiterPtr> served;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         served = serve(pool);
     }
     tell(served);
@@ -262,13 +263,13 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
 
 void ClaimQueue::tell(const std::vector<WaiterPtr>& waiters) {
     for (const WaiterPtr& waiter : waiters) {
-        waiter->wake.notify_all();
+        waiter->wake.notifyAll();
         waiter->subscribers.notify();
     }
 }
 
 void ClaimQueue::forget(const std::string& pool) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = lines_.find(pool);
     if (found != lines_.end() && found->second.waiters.empty()) lines_.erase(found);
 }
@@ -276,7 +277,7 @@ void ClaimQueue::forget(const std::string& pool) {
 void ClaimQueue::tellHopeless(const std::string& pool) {
     std::vector<WaiterPtr> all;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = lines_.find(pool);
         if (found == lines_.end()) return;
         found->second.waiters.each([&](const WaiterPtr& waiter) { all.push_back(waiter); });
@@ -337,7 +338,7 @@ void ClaimQueue::refuseClosed() const {
 void ClaimQueue::close(const Error& why) {
     std::vector<WaiterPtr> all;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (closed_) return;
         closed_ = why;
         for (const auto& [name, line] : lines_) {
@@ -348,7 +349,7 @@ void ClaimQueue::close(const Error& why) {
 }
 
 std::size_t ClaimQueue::waiting(const std::string& pool) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = lines_.find(pool);
     return found == lines_.end() ? 0 : found->second.waiters.size();
 }
@@ -375,7 +376,7 @@ ClaimWait::Progress ClaimQueue::Ticket::progress() const {
     progress.what_for = "a sandbox of pool " + waiter_->pool;
     std::optional<double> every;
     {
-        const std::lock_guard lock(queue_.mutex_);
+        const MutexLock lock(queue_.mutex_);
         if (!waiter_->in_line) return progress;
         const Line& line = queue_.lines_.at(waiter_->pool);
         progress.place = line.waiters.before(waiter_->tenant, waiter_) + 1;

@@ -3,12 +3,12 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Error.h"
+#include "base/Mutex.h"
 #include "base/tenants/FairLine.h"
 #include "base/tenants/TenantPlaces.h"
 #include "controller/contract/ClaimPatience.h"
@@ -79,15 +79,14 @@ private:
     /// The outcome of a ticket that need not wait.
     pool::Member settle(const Pool& pool, const Claimant& claimant, Waiter& waiter);
     void leave(const WaiterPtr& waiter);
-    bool over(const Waiter& waiter) const;
+    bool over(const Waiter& waiter) const HEARTH_REQUIRES(mutex_);
 
-    /// Gives out ready sandboxes, in turn. Under mutex_; the caller notifies the returned ones
-    /// after it.
-    std::vector<WaiterPtr> serve(const std::string& pool);
-    /// Takes it out of its line. Under mutex_.
-    void remove(const WaiterPtr& waiter);
-    /// Its line has become longer or shorter. Under mutex_.
-    void tellDepth(const std::string& pool);
+    /// Gives out ready sandboxes, in turn. The caller notifies the returned ones after the lock.
+    std::vector<WaiterPtr> serve(const std::string& pool) HEARTH_REQUIRES(mutex_);
+    /// Takes it out of its line.
+    void remove(const WaiterPtr& waiter) HEARTH_REQUIRES(mutex_);
+    /// Its line has become longer or shorter.
+    void tellDepth(const std::string& pool) HEARTH_REQUIRES(mutex_);
     static void tell(const std::vector<WaiterPtr>& waiters);
     [[noreturn]] void refuse(const Pool& pool, std::size_t waiting, bool displaced = false) const;
     [[noreturn]] void refuseDegraded(const Pool& pool, const Claimant& claimant) const;
@@ -96,7 +95,7 @@ private:
     /// A place for one more, or the refusal.
     std::shared_ptr<void> placeFor(const std::string& tenant);
     bool degraded(const Pool& pool) const;
-    void refuseClosed() const;
+    void refuseClosed() const HEARTH_REQUIRES(mutex_);
 
     pool::WarmPool& warm_;
     WorkQueue& work_;
@@ -104,9 +103,9 @@ private:
     metrics::Metrics& metrics_;
     const Clock& clock_;
     TenantPlaces places_;
-    mutable std::mutex mutex_;
-    std::map<std::string, Line> lines_;  // guarded by mutex_
-    std::optional<Error> closed_;        // guarded by mutex_; why
+    mutable Mutex mutex_;
+    std::map<std::string, Line> lines_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);  // why
 };
 
 }  // namespace hearth::controller

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "controller/spec/PoolSpec.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -65,12 +65,12 @@ public:
     // The run's side.
 
     std::shared_ptr<Stage> stage() const {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         return stage_;
     }
     void waitFor(std::shared_ptr<Stage> stage) {
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             stage_.swap(stage);
         }  // the one before ends without the lock
     }
@@ -96,8 +96,8 @@ public:
     std::uint32_t attempt = 1;
 
 private:
-    mutable std::mutex mutex_;
-    std::shared_ptr<Stage> stage_;  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::shared_ptr<Stage> stage_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

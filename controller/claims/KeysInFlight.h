@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "base/Error.h"
+#include "base/Mutex.h"
 
 namespace hearth::controller {
 
@@ -15,7 +15,7 @@ public:
     /// Holds the key as long as the returned object, which may outlive this one. Throws
     /// Error(IdempotencyInFlight) where another request holds it.
     std::shared_ptr<void> take(const std::string& claim_id) {
-        const std::lock_guard lock(held_->mutex);
+        const MutexLock lock(held_->mutex);
         if (!held_->keys.insert(claim_id).second) {
             throw Error(ErrorCode::IdempotencyInFlight,
                         "the first request with this Idempotency-Key is still being answered")
@@ -23,15 +23,15 @@ public:
         }
         // Not null, so that its holder can test that it holds one.
         return {held_.get(), [held = held_, claim_id](void*) {
-                    const std::lock_guard ending(held->mutex);
+                    const MutexLock ending(held->mutex);
                     held->keys.erase(claim_id);
                 }};
     }
 
 private:
     struct Held {
-        std::mutex mutex;
-        std::set<std::string> keys;  // guarded by mutex
+        Mutex mutex;
+        std::set<std::string> keys HEARTH_GUARDED_BY(mutex);
     };
     const std::shared_ptr<Held> held_ = std::make_shared<Held>();
 };

@@ -96,7 +96,7 @@ PoolPtr OnDemandPools::live(const std::string& name) {
 
 /// The pool that claims of this name had before.
 PoolPtr OnDemandPools::ready(const std::string& image) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = pool_of_.find(image);
     if (known == pool_of_.end() || collecting_) return nullptr;
     PoolPtr pool = live(known->second);
@@ -117,7 +117,7 @@ public:
     const std::string& image() const { return image_; }
     const JobPtr& job() const { return job_; }
     bool due() const override {
-        const std::lock_guard lock(pools_.mutex_);
+        const MutexLock lock(pools_.mutex_);
         return job_->done || pools_.stopped_ || pools_.history_.clock.now() >= until_;
     }
     TimePoint until() const override { return until_; }
@@ -190,7 +190,7 @@ OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::
     const TimePoint until = stage ? stage->until()
                                   : history_.clock.now() + std::min<std::chrono::milliseconds>(
                                                                rules_.max_wait, patience.most);
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     const auto known = jobs_.find(image);
     JobPtr job = known == jobs_.end() ? nullptr : known->second;
     // A finished job of earlier claims is not reused, except a recent failure.
@@ -221,12 +221,14 @@ OnDemandPools::Found OnDemandPools::await(const std::string& tenant, const std::
         if (!patience.waits && !stage->due()) throw MustWait("image " + image);
         lock.lock();
     }
-    const auto over = [&] { return job->done || stopped_ || history_.clock.now() >= until; };
+    const auto over = [&]() HEARTH_REQUIRES(mutex_) {
+        return job->done || stopped_ || history_.clock.now() >= until;
+    };
     while (!over() && !patience.stop.stop_requested()) {
-        changed_.wait_for(lock, patience.stop,
-                          std::min<std::chrono::nanoseconds>(until - history_.clock.now(),
-                                                             std::chrono::seconds(1)),
-                          over);
+        changed_.waitFor(mutex_, patience.stop,
+                         std::min<std::chrono::nanoseconds>(until - history_.clock.now(),
+                                                            std::chrono::seconds(1)),
+                         over);
     }
     stage.reset();
     if (patience.wait) {
@@ -274,14 +276,14 @@ void OnDemandPools::forgetGone() {
 }
 
 std::size_t OnDemandPools::remembered() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return jobs_.size() + pool_of_.size() + used_.size();
 }
 
 ReconcileResult OnDemandPools::prepare(const std::string& image) {
     JobPtr job;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = jobs_.find(image);
         if (found == jobs_.end() || found->second->done) return ReconcileResult::settled();
         job = found->second;
@@ -305,7 +307,7 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
         history_.log.warn("image.not_ready", {{"image", image}, {"error", e.what()}});
     }
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         --running_;
         endTurn(*job);
         if (!failure && pool.empty()) return ReconcileResult::after(kLookAgain);
@@ -320,7 +322,7 @@ ReconcileResult OnDemandPools::prepare(const std::string& image) {
             pool_of_[image] = pool;
         }
     }
-    changed_.notify_all();
+    changed_.notifyAll();
     subscribers_.notify();
     return ReconcileResult::settled();
 }
@@ -399,7 +401,7 @@ std::vector<std::string> OnDemandPools::unused(TimePoint now) {
 ReconcileResult OnDemandPools::collect() {
     std::vector<std::string> leaving;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (running_ > 0) {
             if (!due_since_) due_since_ = history_.clock.now();
             return ReconcileResult::after(kCollectSoonest);
@@ -415,7 +417,7 @@ ReconcileResult OnDemandPools::collect() {
         }
     }
     const ScopeExit open([this] {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         collecting_ = false;
     });
     for (const std::string& name : leaving) {
@@ -436,11 +438,11 @@ ReconcileResult OnDemandPools::collect() {
 
 void OnDemandPools::stop() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         stopped_ = true;
     }
     runtime_.stopFetching();
-    changed_.notify_all();
+    changed_.notifyAll();
     subscribers_.notify();
 }
 

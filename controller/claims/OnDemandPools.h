@@ -1,16 +1,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "base/Subscribers.h"
 #include "base/tenants/TenantPlaces.h"
 #include "controller/claims/ClaimWait.h"
@@ -90,16 +89,16 @@ private:
     PoolPtr live(const std::string& name);
     PoolPtr ready(const std::string& image);
     Found await(const std::string& tenant, const std::string& image, const ClaimPatience& patience);
-    bool join(const JobPtr& job, const std::string& tenant);    // mutex_ held
-    void lineUp(const JobPtr& job, const std::string& tenant);  // mutex_ held
-    void giveTurns();                                           // mutex_ held
-    void endTurn(Job& job);                                     // mutex_ held
+    bool join(const JobPtr& job, const std::string& tenant) HEARTH_REQUIRES(mutex_);
+    void lineUp(const JobPtr& job, const std::string& tenant) HEARTH_REQUIRES(mutex_);
+    void giveTurns() HEARTH_REQUIRES(mutex_);
+    void endTurn(Job& job) HEARTH_REQUIRES(mutex_);
     std::string make(const std::string& image, pool::ImageStages& stages);
     PoolSpec specFor(const std::string& image) const;
-    bool collectionIsNext(TimePoint now) const;  // mutex_ held
-    void forgetOld(TimePoint now);
-    void forgetGone();
-    std::vector<std::string> unused(TimePoint now);
+    bool collectionIsNext(TimePoint now) const HEARTH_REQUIRES(mutex_);
+    void forgetOld(TimePoint now) HEARTH_REQUIRES(mutex_);
+    void forgetGone() HEARTH_REQUIRES(mutex_);
+    std::vector<std::string> unused(TimePoint now) HEARTH_REQUIRES(mutex_);
 
     const OnDemandRules rules_;
     const std::string default_pool_;
@@ -108,18 +107,19 @@ private:
     const Supply supply_;
     ImageFetcher& images_;
     const History history_;
-    std::mutex mutex_;
-    std::condition_variable_any changed_;
-    Subscribers subscribers_;                     ///< claims that wait without a thread
-    TenantPlaces places_;                         ///< for jobs that wait or run
-    WorkLine<Asked> line_;                        // guarded by mutex_; tenants in turns
-    std::map<std::string, JobPtr> jobs_;          // guarded by mutex_; by what claims call images
-    std::map<std::string, std::string> pool_of_;  // guarded by mutex_; the same, made ready
-    std::map<std::string, TimePoint> used_;       // guarded by mutex_; by pool
-    std::size_t running_ = 0;                     // guarded by mutex_; jobs
-    bool collecting_ = false;                     // guarded by mutex_; no job runs then
-    std::optional<TimePoint> due_since_;  // guarded by mutex_; a collection that jobs hold up
-    bool stopped_ = false;                // guarded by mutex_
+    Mutex mutex_;
+    StoppableCondition changed_;
+    Subscribers subscribers_;                         ///< claims that wait without a thread
+    TenantPlaces places_;                             ///< for jobs that wait or run
+    WorkLine<Asked> line_ HEARTH_GUARDED_BY(mutex_);  // tenants in turns
+    std::map<std::string, JobPtr> jobs_ HEARTH_GUARDED_BY(mutex_);  // by what claims call images
+    std::map<std::string, std::string> pool_of_ HEARTH_GUARDED_BY(mutex_);  // the same, made ready
+    std::map<std::string, TimePoint> used_ HEARTH_GUARDED_BY(mutex_);       // by pool
+    std::size_t running_ HEARTH_GUARDED_BY(mutex_) = 0;                     // jobs
+    bool collecting_ HEARTH_GUARDED_BY(mutex_) = false;                     // no job runs then
+    /// A collection that jobs hold up.
+    std::optional<TimePoint> due_since_ HEARTH_GUARDED_BY(mutex_);
+    bool stopped_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::controller

@@ -62,7 +62,7 @@ public:
     void begin(std::shared_ptr<agent::EgressHandle> handle) {
         std::uint32_t free = egress_.limits().connections;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             handle_ = handle;
             free -= std::min(free, static_cast<std::uint32_t>(open_.size()));
         }
@@ -82,7 +82,7 @@ public:
     }
 
     void end() {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         ended_ = true;
         handle_ = nullptr;
         for (const int fd : open_) ::shutdown(fd, SHUT_RDWR);
@@ -97,7 +97,7 @@ private:
     public:
         Open(std::shared_ptr<Session> session, Fd fd)
             : session_(std::move(session)), fd_(std::move(fd)) {
-            const std::lock_guard lock(session_->mutex_);
+            const MutexLock lock(session_->mutex_);
             counted_ = !session_->ended_;
             if (counted_) session_->open_.insert(fd_.get());
         }
@@ -107,7 +107,7 @@ private:
             if (!counted_) return;
             std::shared_ptr<agent::EgressHandle> handle;
             {
-                const std::lock_guard lock(session_->mutex_);
+                const MutexLock lock(session_->mutex_);
                 session_->open_.erase(fd_.get());
                 fd_.reset();  // before its number may belong to another
                 handle = session_->handle_;
@@ -139,10 +139,10 @@ private:
     const std::shared_ptr<const Keyring> keyring_;
     WorkspaceEgress egress_;
     const ProxyFacts proxy_;
-    std::mutex mutex_;
-    std::shared_ptr<agent::EgressHandle> handle_;  // guarded by mutex_
-    std::set<int> open_;                           // guarded by mutex_
-    bool ended_ = false;                           // guarded by mutex_
+    Mutex mutex_;
+    std::shared_ptr<agent::EgressHandle> handle_ HEARTH_GUARDED_BY(mutex_);
+    std::set<int> open_ HEARTH_GUARDED_BY(mutex_);
+    bool ended_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 EgressGateway::EgressGateway(EgressOptions options, metrics::Log& log, metrics::Metrics& metrics,
@@ -168,7 +168,7 @@ EgressGateway::EgressGateway(EgressOptions options, metrics::Log& log, metrics::
 EgressGateway::~EgressGateway() {
     std::map<std::string, std::shared_ptr<Session>> left;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         left.swap(sessions_);
     }
     if (fetcher_) fetcher_->stop();
@@ -210,7 +210,7 @@ void EgressGateway::open(const std::string& sandbox, const WorkspaceEgress::Fact
     if (policy.mode == NetworkMode::None) return;
     const auto session = std::make_shared<Session>(*this, facts, policy, std::move(keyring));
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         sessions_[sandbox] = session;
     }
     try {
@@ -226,7 +226,7 @@ void EgressGateway::resume(const std::string& sandbox, const WorkspaceEgress::Fa
                            agent::AgentClient& agent) {
     std::shared_ptr<Session> session;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = sessions_.find(sandbox);
         if (found != sessions_.end()) session = found->second;
     }
@@ -237,7 +237,7 @@ void EgressGateway::resume(const std::string& sandbox, const WorkspaceEgress::Fa
 void EgressGateway::close(const std::string& sandbox) {
     std::shared_ptr<Session> session;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = sessions_.find(sandbox);
         if (found == sessions_.end()) return;
         session = std::move(found->second);
@@ -249,7 +249,7 @@ void EgressGateway::close(const std::string& sandbox) {
 EgressReport EgressGateway::report(const std::string& sandbox) const {
     std::shared_ptr<Session> session;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = sessions_.find(sandbox);
         if (found == sessions_.end()) return {};
         session = found->second;

@@ -3,12 +3,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "controller/egress/credentials/KeyringFactory.h"
 #include "controller/egress/mirror/PackageMirror.h"
 #include "controller/egress/mirror/store/FileCache.h"
@@ -88,8 +88,9 @@ private:
     std::optional<Fetcher> fetcher_;
     std::optional<FileCache> cache_;
     std::optional<PackageMirror> mirror_;
-    mutable std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<Session>> sessions_;  // guarded by mutex_: by sandbox
+    mutable Mutex mutex_;
+    /// By sandbox.
+    std::map<std::string, std::shared_ptr<Session>> sessions_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::broker

@@ -48,7 +48,7 @@ ArtifactCollector::ArtifactCollector(ArtifactStore& store, metrics::Log& log,
 
 ArtifactCollector::~ArtifactCollector() {
     for (std::jthread& thread : threads_) thread.request_stop();
-    wanted_.notify_all();
+    wanted_.notifyAll();
 }
 
 TimePoint ArtifactCollector::settle(TimePoint written_until, const Clock& clock) {
@@ -60,19 +60,20 @@ TimePoint ArtifactCollector::settle(TimePoint written_until, const Clock& clock)
 
 void ArtifactCollector::collect(std::shared_ptr<LiveExecution> execution, TimePoint since) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const std::string tenant = execution->workspace()->facts().tenant;
         jobs_.push(tenant, {std::move(execution), since});
     }
-    wanted_.notify_one();
+    wanted_.notifyOne();
 }
 
 void ArtifactCollector::work(const std::stop_token& stop) {
     while (true) {
         std::optional<Job> job;
         {
-            std::unique_lock lock(mutex_);
-            wanted_.wait(lock, stop, [&] { return (job = jobs_.pop()).has_value(); });
+            const MutexLock lock(mutex_);
+            wanted_.wait(mutex_, stop,
+                         [&]() HEARTH_REQUIRES(mutex_) { return (job = jobs_.pop()).has_value(); });
         }
         // The next server copies the rest: the agents keep the request.
         if (stop.stop_requested()) return;
@@ -86,10 +87,10 @@ void ArtifactCollector::work(const std::stop_token& stop) {
         }
         job->execution->collected(std::move(found));
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             jobs_.done(job->execution->workspace()->facts().tenant);
         }
-        wanted_.notify_one();
+        wanted_.notifyOne();
     }
 }
 

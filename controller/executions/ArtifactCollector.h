@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "controller/contract/Executions.h"
 #include "controller/executions/ArtifactStore.h"
 #include "controller/queue/WorkLine.h"
@@ -55,9 +54,9 @@ private:
     metrics::Log& log_;
     const std::string& secret_key_;
     const Clock& clock_;
-    std::mutex mutex_;
-    std::condition_variable_any wanted_;
-    WorkLine<Job> jobs_;  // guarded by mutex_; tenants in turns
+    Mutex mutex_;
+    StoppableCondition wanted_;
+    WorkLine<Job> jobs_ HEARTH_GUARDED_BY(mutex_);  // tenants in turns
     std::vector<std::jthread> threads_;
 };
 

@@ -147,7 +147,7 @@ void ArtifactStore::sweepPlace(const std::string& place) {
                   {{"workspace", workspaceOf(place)}, {"files", removed}});
     }
     if (total == 0 && ::rmdir((directory_ + "/" + place).c_str()) == 0) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     kept_.put(place, total);
 }
 
@@ -176,7 +176,7 @@ std::unique_ptr<ArtifactStore::Copy> ArtifactStore::begin(const Name& which, std
 }
 
 ArtifactStore::Room ArtifactStore::take(const std::string& place, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto fits = [bytes](std::uint64_t used, std::uint64_t limit) {
         return bytes <= limit && used <= limit - bytes;
     };
@@ -191,7 +191,7 @@ ArtifactStore::Room ArtifactStore::take(const std::string& place, std::uint64_t 
 }
 
 void ArtifactStore::giveBack(const std::string& place, std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     kept_.take(place, bytes);  // gone if the place was removed meanwhile
 }
 
@@ -213,7 +213,7 @@ std::optional<ArtifactStore::End> ArtifactStore::endOf(const std::string& place)
 void ArtifactStore::learnEnds(const std::vector<std::string>& places) {
     for (const std::string& place : places) {
         const std::optional<End> end = endOf(place);
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (end) kept_.ended(place, end->unix_ms, end->final);
     }
 }
@@ -221,12 +221,12 @@ void ArtifactStore::learnEnds(const std::vector<std::string>& places) {
 bool ArtifactStore::learnNextEnds() {
     std::vector<std::string> places;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         places = kept_.open(looked_, kMostLooked);
     }
     learnEnds(places);
     const bool more = places.size() == kMostLooked;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     looked_ = more ? places.back() : std::string();
     return more;
 }
@@ -234,12 +234,12 @@ bool ArtifactStore::learnNextEnds() {
 std::optional<std::string> ArtifactStore::toEvict(const std::string& owner, bool own_only) {
     std::vector<std::string> own;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         own = kept_.openOf(owner);
     }
     learnEnds(own);
     const auto known = [&] {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         return kept_.toEvict(owner, own_only);
     };
     // Others that have only just ended are asked for where nobody is known to have ended before.
@@ -257,7 +257,7 @@ bool ArtifactStore::remove(const std::string& place) {
                   {{"workspace", workspaceOf(place)}, {"error", failure.message()}});
         return false;
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     kept_.erase(place);
     return true;
 }
@@ -288,7 +288,7 @@ ReconcileResult ArtifactStore::prune() {
     bool more = learnNextEnds();
     std::vector<std::string> places;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         places = kept_.endedBy(toUnixMillis(clock_.wall()) - keep, kMostRemoved);
     }
     std::size_t removed = 0;
@@ -299,7 +299,7 @@ ReconcileResult ArtifactStore::prune() {
 }
 
 std::uint64_t ArtifactStore::kept() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return kept_.all();
 }
 

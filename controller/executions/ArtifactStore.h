@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "base/Clock.h"
 #include "base/Fd.h"
+#include "base/Mutex.h"
 #include "controller/executions/KeptPlaces.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "metrics/Log.h"
@@ -123,9 +123,9 @@ private:
     metrics::Log& log_;
     const Clock& clock_;
     const Limits limits_;
-    mutable std::mutex mutex_;
-    KeptPlaces kept_;     // guarded by mutex_
-    std::string looked_;  // guarded by mutex_; the open place that was looked at last
+    mutable Mutex mutex_;
+    KeptPlaces kept_ HEARTH_GUARDED_BY(mutex_);
+    std::string looked_ HEARTH_GUARDED_BY(mutex_);  // the open place that was looked at last
     mutable std::atomic<std::size_t> asked_{0};
 };
 

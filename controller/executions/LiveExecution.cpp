@@ -76,41 +76,41 @@ Json LiveExecution::note() const {
 }
 
 std::vector<std::string> LiveExecution::patterns() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return patterns_;
 }
 
 void LiveExecution::handle(std::shared_ptr<agent::ExecHandle> handle) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     handle_ = std::move(handle);
 }
 
 std::shared_ptr<agent::ExecHandle> LiveExecution::handle() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return handle_;
 }
 
 bool LiveExecution::mayHaveMetOom(std::uint64_t memory_bytes) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!has_result_) return status_ == ExecutionStatus::Lost;
     return result_.signal == SIGKILL || result_.exit_code == kShellKilled ||
            result_.max_rss_bytes >= memory_bytes / kMuchMemory;
 }
 
 void LiveExecution::oomSeen() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool killed = status_ == ExecutionStatus::Killed && result_.signal == SIGKILL;
     if (killed || (status_ == ExecutionStatus::Lost && !has_result_))
         status_ = ExecutionStatus::Oom;
 }
 
 bool LiveExecution::hasEnded() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return status_ != ExecutionStatus::Running;
 }
 
 bool LiveExecution::agentLost() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return status_ == ExecutionStatus::Lost && !has_result_;
 }
 
@@ -119,12 +119,12 @@ void LiveExecution::endLost() {
 }
 
 double LiveExecution::runSeconds() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return has_result_ ? toSeconds(result_.ended_at - result_.started_at) : 0;
 }
 
 double LiveExecution::overheadSeconds() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!has_result_) return 0;
     return std::max(
         0.0, toSeconds(clock_.now() - facts_.requested - (result_.ended_at - result_.started_at)));
@@ -143,7 +143,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     view.language = facts_.language;
     view.background = facts_.background;
     view.claim = facts_.claim;
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     if (const std::shared_ptr<Execution> kept = stored_) {
         lock.unlock();
         return kept->viewUpTo(most);
@@ -198,7 +198,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
 }
 
 bool LiveExecution::finished() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return finished_;
 }
 
@@ -207,7 +207,7 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     using Steady = std::chrono::steady_clock;
     const auto until = Steady::now() + timeout;
     const auto over = [this] {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         return finished_ || concluding_;
     };
     while (!over() && Steady::now() < until) {
@@ -215,15 +215,18 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
             workspace_->agent()->drive(
                 over, std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()));
         } catch (const agent::AgentLost&) {
-            // It continues on the next connection, or giveUp() will be called.
-            std::unique_lock lock(mutex_);
-            concluded_.wait_until(lock, std::min(until, Steady::now() + kRejoinLook),
-                                  [this] { return finished_ || concluding_; });
+            // It goes on with the next connection, or giveUp() will be called.
+            const MutexLock lock(mutex_);
+            concluded_.waitUntil(mutex_, std::min(until, Steady::now() + kRejoinLook),
+                                 [this]()
+                                     HEARTH_REQUIRES(mutex_) { return finished_ || concluding_; });
         }
     }
     {  // Artifacts, and what the runtime says, come from other threads than the agent's frames.
-        std::unique_lock lock(mutex_);
-        if (concluding_) concluded_.wait_until(lock, until, [this] { return finished_; });
+        const MutexLock lock(mutex_);
+        if (concluding_)
+            concluded_.waitUntil(mutex_, until,
+                                 [this]() HEARTH_REQUIRES(mutex_) { return finished_; });
     }
     const bool done = finished();
     if (const std::optional<agent::AgentError> refused = refusal()) {
@@ -235,19 +238,19 @@ bool LiveExecution::wait(std::chrono::milliseconds timeout) {
 }
 
 std::string LiveExecution::context() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return context_;
 }
 
 bool LiveExecution::tookContext() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (context_.empty()) return false;
     if (refusal_) return refusal_->code() == "NOT_FOUND";
     return has_result_ && result_.context_kept == false;
 }
 
 ResultPtr LiveExecution::resultAt(std::size_t index) const {
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     if (const std::shared_ptr<Execution> kept = stored_) {
         lock.unlock();
         return kept->resultAt(index);
@@ -256,7 +259,7 @@ ResultPtr LiveExecution::resultAt(std::size_t index) const {
 }
 
 std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t most) const {
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     if (const std::shared_ptr<Execution> kept = stored_) {
         lock.unlock();
         return kept->read(offset, most);
@@ -267,7 +270,7 @@ std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t
 }
 
 bool LiveExecution::readsDisk() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return stored_ != nullptr && stored_->readsDisk();
 }
 
@@ -276,7 +279,7 @@ std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
 }
 
 void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stored_ = std::move(stored);
     log_ = agent::OutputLog(0);
     results_ = {};
@@ -284,7 +287,7 @@ void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {
 }
 
 void LiveExecution::started(const agent::ExecStart& start) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Not later than now: the agent's word is not trusted with the clock.
     started_ = std::min(start.at, clock_.now());
     interpreter_ = start.interpreter;
@@ -298,7 +301,7 @@ void LiveExecution::started(const agent::ExecStart& start) {
 void LiveExecution::result(std::string_view json) {
     std::uint64_t behind = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         behind = log_.total();
     }
     ResultPtr read = readResult(json, behind);
@@ -308,7 +311,7 @@ void LiveExecution::result(std::string_view json) {
         if (!counted) read.reset();
     }
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (finished_) return;
         results_end_ += kResultLength + json.size();
         if (read && result_values_ + read->values <= kMostResultValues) {
@@ -325,7 +328,7 @@ void LiveExecution::result(std::string_view json) {
 
 void LiveExecution::output(int channel, std::uint64_t offset, std::string_view bytes) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (finished_ || offset < log_.total()) return;
         log_.skipTo(offset);
         log_.append(channel == 2 ? agent::Channel::Stderr : agent::Channel::Stdout, bytes);
@@ -335,7 +338,7 @@ void LiveExecution::output(int channel, std::uint64_t offset, std::string_view b
 
 void LiveExecution::exited(const agent::ExecResult& result) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (finished_ || has_result_) return;
         result_ = result;
         has_result_ = true;
@@ -353,7 +356,7 @@ void LiveExecution::exited(const agent::ExecResult& result) {
 void LiveExecution::lost(const std::optional<agent::AgentError>& error) {
     bool refused = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         refused = error && !rejoined_;
         if (refused) refusal_ = error;
     }
@@ -376,7 +379,7 @@ void LiveExecution::rejoin(const std::shared_ptr<agent::AgentClient>& agent) {
     std::uint64_t output = 0;
     std::uint64_t results = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (status_ != ExecutionStatus::Running || !self) return;
         rejoined_ = true;
         output = log_.total();
@@ -390,14 +393,14 @@ void LiveExecution::rejoin(const std::shared_ptr<agent::AgentClient>& agent) {
 }
 
 std::optional<agent::AgentError> LiveExecution::refusal() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return refusal_;
 }
 
 void LiveExecution::finish(ExecutionStatus status) {
     bool collect = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (status_ != ExecutionStatus::Running) return;
         status_ = status;
         collect = has_result_ && collect_ && !patterns_.empty();
@@ -410,7 +413,7 @@ void LiveExecution::finish(ExecutionStatus status) {
 
 void LiveExecution::collected(CollectedArtifacts artifacts) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         artifacts_ = std::move(artifacts);
     }
     conclude();
@@ -420,7 +423,7 @@ void LiveExecution::conclude() {
     const std::shared_ptr<LiveExecution> keep = self_.lock();
     if (look_ && keep) {
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             concluding_ = true;  // before another thread may call looked()
         }
         if (look_(keep)) return;
@@ -430,7 +433,7 @@ void LiveExecution::conclude() {
 
 void LiveExecution::looked() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (finished_) return;
     }
     tellEnd();
@@ -440,11 +443,11 @@ void LiveExecution::tellEnd() {
     const std::shared_ptr<LiveExecution> keep = self_.lock();
     if (ended_ && keep) ended_(keep);
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         finished_ = true;
         handle_.reset();
     }
-    concluded_.notify_all();
+    concluded_.notifyAll();
     subscribers_.notify();
 }
 

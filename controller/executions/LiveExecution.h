@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "base/Subscribers.h"
 #include "controller/contract/Executions.h"
 #include "controller/workspaces/Workspace.h"
@@ -130,30 +129,30 @@ private:
     MustLook look_;
     CountResult count_result_;
     std::weak_ptr<LiveExecution> self_;
-    mutable std::mutex mutex_;
-    agent::OutputLog log_;                                // guarded by mutex_
-    std::vector<ResultPtr> results_;                      // guarded by mutex_
-    std::vector<std::shared_ptr<void>> counted_results_;  // guarded by mutex_
-    std::size_t result_values_ = 0;                       // guarded by mutex_; of all results_
-    std::uint64_t result_bytes_ = 0;                      // guarded by mutex_; of all results_
-    std::uint64_t results_end_ = 0;      // guarded by mutex_; where the agent's next one begins
-    bool rejoined_ = false;              // guarded by mutex_
-    std::shared_ptr<Execution> stored_;  // guarded by mutex_; has output and results then
-    std::uint64_t bad_results_ = 0;      // guarded by mutex_
-    std::string interpreter_;            // guarded by mutex_
-    std::string context_;                // guarded by mutex_
-    ExecutionStatus status_ = ExecutionStatus::Running;  // guarded by mutex_
-    agent::ExecResult result_;                           // guarded by mutex_
-    TimePoint started_{};                                // guarded by mutex_
-    bool has_result_ = false;                            // guarded by mutex_
-    bool finished_ = false;                              // guarded by mutex_
-    bool concluding_ = false;            // guarded by mutex_; its end comes from another thread
-    std::vector<std::string> patterns_;  // guarded by mutex_; of its artifacts
-    CollectedArtifacts artifacts_;       // guarded by mutex_
-    std::condition_variable concluded_;
-    std::optional<agent::AgentError> refusal_;   // guarded by mutex_
-    std::optional<RunPackages> packages_;        // guarded by mutex_
-    std::shared_ptr<agent::ExecHandle> handle_;  // guarded by mutex_
+    mutable Mutex mutex_;
+    agent::OutputLog log_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<ResultPtr> results_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<std::shared_ptr<void>> counted_results_ HEARTH_GUARDED_BY(mutex_);
+    std::size_t result_values_ HEARTH_GUARDED_BY(mutex_) = 0;   // of all results_
+    std::uint64_t result_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;  // of all results_
+    std::uint64_t results_end_ HEARTH_GUARDED_BY(mutex_) = 0;   // where the agent's next one begins
+    bool rejoined_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::shared_ptr<Execution> stored_ HEARTH_GUARDED_BY(mutex_);  // has output and results then
+    std::uint64_t bad_results_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::string interpreter_ HEARTH_GUARDED_BY(mutex_);
+    std::string context_ HEARTH_GUARDED_BY(mutex_);
+    ExecutionStatus status_ HEARTH_GUARDED_BY(mutex_) = ExecutionStatus::Running;
+    agent::ExecResult result_ HEARTH_GUARDED_BY(mutex_);
+    TimePoint started_ HEARTH_GUARDED_BY(mutex_){};
+    bool has_result_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread
+    std::vector<std::string> patterns_ HEARTH_GUARDED_BY(mutex_);  // of its artifacts
+    CollectedArtifacts artifacts_ HEARTH_GUARDED_BY(mutex_);
+    Condition concluded_;
+    std::optional<agent::AgentError> refusal_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<RunPackages> packages_ HEARTH_GUARDED_BY(mutex_);
+    std::shared_ptr<agent::ExecHandle> handle_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
 };
 

@@ -14,7 +14,7 @@ constexpr std::uint64_t kCountedOfAdopted = 1U << 20U;
 
 bool LiveExecutions::add(const std::shared_ptr<LiveExecution>& execution) {
     const LiveExecution::Facts& facts = execution->facts();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (live_.contains(facts.id)) return false;
     std::shared_ptr<void> counted =
         room(execution->workspace()->facts().tenant, facts.output_limit + facts.stdin_bytes);
@@ -24,7 +24,7 @@ bool LiveExecutions::add(const std::shared_ptr<LiveExecution>& execution) {
 bool LiveExecutions::adopt(const std::shared_ptr<LiveExecution>& execution) {
     std::shared_ptr<void> counted =
         kept_.takeAnyway(execution->workspace()->facts().tenant, kCountedOfAdopted);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return live_.emplace(execution->id(), Entry{execution, std::move(counted)}).second;
 }
 
@@ -41,18 +41,18 @@ std::shared_ptr<void> LiveExecutions::room(const std::string& tenant, std::uint6
 }
 
 void LiveExecutions::remove(const std::string& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     live_.erase(id);
 }
 
 std::shared_ptr<LiveExecution> LiveExecutions::find(const std::string& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = live_.find(id);
     return found == live_.end() ? nullptr : found->second.execution;
 }
 
 std::vector<std::shared_ptr<LiveExecution>> LiveExecutions::all() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<std::shared_ptr<LiveExecution>> all;
     all.reserve(live_.size());
     for (const auto& [id, entry] : live_) all.push_back(entry.execution);
@@ -60,7 +60,7 @@ std::vector<std::shared_ptr<LiveExecution>> LiveExecutions::all() const {
 }
 
 bool LiveExecutions::anyOf(const std::string& workspace) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
         return entry.second.execution->workspace()->facts().id == workspace;
     });

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "base/tenants/TenantBytes.h"
 #include "controller/executions/LiveExecution.h"
 
@@ -42,8 +42,8 @@ private:
     std::shared_ptr<void> room(const std::string& tenant, std::uint64_t bytes) const;
 
     const TenantBytes kept_{kMostOfTenant};
-    mutable std::mutex mutex_;
-    std::map<std::string, Entry> live_;  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::map<std::string, Entry> live_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

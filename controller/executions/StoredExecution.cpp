@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <vector>
 
 #include "base/Error.h"
 #include "base/Json.h"
+#include "base/Mutex.h"
 #include "controller/executions/ArtifactStore.h"
 #include "pool/agent/protocol/Frame.h"
 
@@ -138,7 +138,7 @@ public:
         : Ended(std::move(view)), journal_(journal) {}
 
     std::optional<OutputChunk> read(std::uint64_t offset, std::size_t most) const override {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (begin_ <= offset) {
             if (std::optional<OutputChunk> found = inPiece(offset, most)) return found;
         }
@@ -158,7 +158,7 @@ public:
     bool readsDisk() const override { return true; }
 
 private:
-    bool load(std::optional<std::string> piece) const {
+    bool load(std::optional<std::string> piece) const HEARTH_REQUIRES(mutex_) {
         piece_ = piece ? *std::move(piece) : std::string();
         std::size_t at = 0;
         const std::optional<Entry> first = unpack(piece_, at);
@@ -167,7 +167,8 @@ private:
         return first.has_value();
     }
     /// Goes on where the last one was found: readers ask in order.
-    std::optional<OutputChunk> inPiece(std::uint64_t offset, std::size_t most) const {
+    std::optional<OutputChunk> inPiece(std::uint64_t offset, std::size_t most) const
+        HEARTH_REQUIRES(mutex_) {
         std::size_t at = offset >= last_offset_ ? last_ : 0;
         for (std::size_t entry_at = at; const std::optional<Entry> entry = unpack(piece_, at);
              entry_at = at) {
@@ -180,12 +181,13 @@ private:
     }
 
     Journal& journal_;
-    mutable std::mutex mutex_;
-    // Guarded by mutex_:
-    mutable std::string piece_;
-    mutable std::uint64_t begin_ = UINT64_MAX;        ///< of the first entry in it
-    mutable std::size_t last_ = 0;                    ///< where the last one found stands in it
-    mutable std::uint64_t last_offset_ = UINT64_MAX;  ///< and begins
+    mutable Mutex mutex_;
+    mutable std::string piece_ HEARTH_GUARDED_BY(mutex_);
+    /// Of the first entry in it.
+    mutable std::uint64_t begin_ HEARTH_GUARDED_BY(mutex_) = UINT64_MAX;
+    /// Where the last one found stands in it.
+    mutable std::size_t last_ HEARTH_GUARDED_BY(mutex_) = 0;
+    mutable std::uint64_t last_offset_ HEARTH_GUARDED_BY(mutex_) = UINT64_MAX;  ///< and begins
 };
 
 }  // namespace

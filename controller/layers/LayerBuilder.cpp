@@ -51,28 +51,28 @@ public:
     void started(const agent::ExecStart&) override {}
     void output(int channel, std::uint64_t, std::string_view bytes) override {
         if (channel != 1) return;
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         text_ += bytes;
         if (text_.size() > 2 * kMostTold) text_.erase(0, text_.size() - kMostTold);
     }
     void exited(const agent::ExecResult& result) override {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         status_ = result.status;
         exit_code_ = result.exit_code;
     }
     void lost(const std::optional<agent::AgentError>& error) override {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         status_ = agent::ExecutionStatus::Lost;
         if (error) refused_ = error->code();
     }
 
     bool ended() const {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         return status_.has_value();
     }
     /// The last line, where the program reports its outcome; Error if it has not.
     Json outcome() const {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (status_ == agent::ExecutionStatus::Timeout) {
             throw Error(ErrorCode::Deadline, "the packages took too long to be installed");
         }
@@ -104,11 +104,11 @@ public:
     }
 
 private:
-    mutable std::mutex mutex_;
-    std::string text_;                              // guarded by mutex_
-    std::optional<agent::ExecutionStatus> status_;  // guarded by mutex_; none: it runs
-    std::string refused_;                           // guarded by mutex_; the code, where it was
-    int exit_code_ = 0;                             // guarded by mutex_
+    mutable Mutex mutex_;
+    std::string text_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<agent::ExecutionStatus> status_ HEARTH_GUARDED_BY(mutex_);  // none: it runs
+    std::string refused_ HEARTH_GUARDED_BY(mutex_);  // the code, where it was
+    int exit_code_ HEARTH_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
@@ -118,7 +118,7 @@ class SandboxLayerBuilder::Bench {
 public:
     Bench(SandboxLayerBuilder& builder, const LayerOrder& order)
         : builder_(builder), id_(newId("sb_")) {
-        const std::lock_guard lock(builder_.mutex_);
+        const MutexLock lock(builder_.mutex_);
         builder_.bench_ = id_;
         spec_.image = order.image;
         spec_.image_digest = order.image_digest;
@@ -134,7 +134,7 @@ public:
             // No longer owned, it is an orphan, which are looked for again and again.
             builder_.log_.warn("layer.builder_left", {{"sandbox", id_}, {"error", e.what()}});
         }
-        const std::lock_guard lock(builder_.mutex_);
+        const MutexLock lock(builder_.mutex_);
         builder_.bench_.clear();
     }
     Bench(const Bench&) = delete;
@@ -283,19 +283,20 @@ void SandboxLayerBuilder::stop() {
 }
 
 void SandboxLayerBuilder::notice() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++news_;
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 void SandboxLayerBuilder::awaitNews(std::chrono::milliseconds most) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, most, [&] { return stopped_ || news_ > seen_; });
+    const MutexLock lock(mutex_);
+    changed_.waitFor(mutex_, most,
+                     [&]() HEARTH_REQUIRES(mutex_) { return stopped_ || news_ > seen_; });
     seen_ = news_;
 }
 
 bool SandboxLayerBuilder::owns(const pool::SandboxId& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return id == bench_;
 }
 

@@ -2,14 +2,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/Fd.h"
+#include "base/Mutex.h"
 #include "controller/egress/EgressGateway.h"
 #include "controller/packages/LayerLock.h"
 #include "controller/store/Epoch.h"
@@ -77,11 +76,11 @@ private:
     metrics::Log& log_;
     const Clock& clock_;
     std::atomic<bool> stopped_{false};
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    pool::SandboxId bench_;   // guarded by mutex_: in use; empty: none
-    std::uint64_t news_ = 0;  // guarded by mutex_
-    std::uint64_t seen_ = 0;  // guarded by mutex_; of news_
+    mutable Mutex mutex_;
+    Condition changed_;
+    pool::SandboxId bench_ HEARTH_GUARDED_BY(mutex_);  // in use; empty: none
+    std::uint64_t news_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::uint64_t seen_ HEARTH_GUARDED_BY(mutex_) = 0;  // of news_
 };
 
 }  // namespace hearth::controller

@@ -30,12 +30,12 @@ Layers::Layers(pool::ContainerRuntime& runtime, LayerBuilder& builder, LayerLock
 class Layers::Turn {
 public:
     explicit Turn(Layers& layers) : layers_(layers) {
-        const std::lock_guard lock(layers_.mutex_);
+        const MutexLock lock(layers_.mutex_);
         mine_ = !std::exchange(layers_.making_, true);
     }
     ~Turn() {
         if (!mine_) return;
-        const std::lock_guard lock(layers_.mutex_);
+        const MutexLock lock(layers_.mutex_);
         layers_.making_ = false;
     }
     Turn(const Turn&) = delete;
@@ -50,7 +50,7 @@ private:
 
 Layers::Pin::~Pin() {
     if (layers_ == nullptr) return;
-    const std::lock_guard lock(layers_->mutex_);
+    const MutexLock lock(layers_->mutex_);
     layers_->pinned_.erase(layers_->pinned_.find(digest_));
 }
 
@@ -75,7 +75,7 @@ Layers::View Layers::want(const PoolSpec& spec) {
     const std::vector<std::string> specs = sortedSpecs(spec.prewarm_packages);
     const std::string key = keyOf(spec.image, specs);
     View view;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto [found, fresh] = sets_.try_emplace(key);
     const Set& set = found->second;
     if (fresh) {
@@ -98,7 +98,7 @@ Layers::View Layers::want(const PoolSpec& spec) {
 std::optional<Layers::Pin> Layers::pin(const PoolSpec& spec, const std::string& image_digest) {
     if (spec.prewarm_packages.empty()) return Pin{};
     const std::string key = keyOf(spec.image, sortedSpecs(spec.prewarm_packages));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = sets_.find(key);
     if (found == sets_.end() || found->second.made.layer.empty()) return std::nullopt;
     Set& set = found->second;
@@ -118,7 +118,7 @@ ReconcileResult Layers::make(const std::string& key) {
     const std::vector<PoolPtr> pools = poolsOf(key);
     Set set;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = sets_.find(key);
         if (found == sets_.end()) return ReconcileResult::settled();
         if (pools.empty()) {  // nobody wants it any more
@@ -172,7 +172,7 @@ ReconcileResult Layers::done(const std::string& key, LayerRecord record) {
     unsigned failures = 0;
     bool news = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = sets_.find(key);
         if (found == sets_.end()) return ReconcileResult::settled();
         Set& set = found->second;
@@ -203,7 +203,7 @@ ReconcileResult Layers::failed(const std::string& key, const std::string& why) {
     bool news = false;
     std::chrono::nanoseconds delay = kLastRetry;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = sets_.find(key);
         if (found == sets_.end()) return ReconcileResult::settled();
         Set& set = found->second;
@@ -245,7 +245,7 @@ ReconcileResult Layers::collect() {
 void Layers::refresh(const std::vector<std::string>& there) {
     std::map<std::string, LayerRecord> made;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         for (const auto& [key, set] : sets_) {
             if (!set.made.layer.empty()) made.emplace(key, set.made);
         }
@@ -255,7 +255,7 @@ void Layers::refresh(const std::vector<std::string>& there) {
         // Reads a file: outside the lock that every look at a pool takes.
         if (!gone && locks_.find(record.image_digest, record.specs)) continue;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             const auto found = sets_.find(key);
             if (found == sets_.end() || found->second.made.layer != record.layer) continue;
             if (gone) found->second.made = {};
@@ -272,7 +272,7 @@ std::set<std::string> Layers::needed(const std::vector<LayerRecord>& records) {
         keys.insert(keyOf(pool->spec.image, sortedSpecs(pool->spec.prewarm_packages)));
     }
     std::set<std::string> digests;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(sets_, [&](const auto& each) { return !keys.contains(each.first); });
     for (const auto& [key, set] : sets_) {
         if (!set.made.layer.empty()) digests.insert(set.made.layer);
@@ -294,14 +294,14 @@ void Layers::removeUnused(const std::vector<std::string>& there) {
     // From here on no sandbox gets one of these; sandboxes that got one before are found below.
     std::set<std::string> leaving;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         for (const std::string& digest : there) {
             if (!used.contains(digest) && !pinned_.contains(digest)) leaving.insert(digest);
         }
         leaving_ = leaving;
     }
     const ScopeExit stay([this] {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         leaving_.clear();
     });
     if (!leaving.empty()) {
@@ -312,9 +312,9 @@ void Layers::removeUnused(const std::vector<std::string>& there) {
     }
     const TimePoint now = history_.clock.now();
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         std::erase_if(unused_, [&](const auto& each) { return !leaving.contains(each.first); });
-        std::erase_if(leaving, [&](const std::string& digest) {
+        std::erase_if(leaving, [&](const std::string& digest) HEARTH_REQUIRES(mutex_) {
             return now - unused_.try_emplace(digest, now).first->second < kKeep;
         });
     }

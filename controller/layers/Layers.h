@@ -2,13 +2,13 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "controller/layers/LayerBuilder.h"
 #include "controller/packages/LayerLock.h"
 #include "controller/queue/CircuitBreaker.h"
@@ -104,12 +104,12 @@ private:
     CircuitBreaker& breaker_;
     const History history_;
     std::atomic<bool> stopped_{false};
-    std::mutex mutex_;
-    std::map<std::string, Set> sets_;          // guarded by mutex_; by keyOf()
-    std::multiset<std::string> pinned_;        // guarded by mutex_; digests
-    std::set<std::string> leaving_;            // guarded by mutex_; digests being removed
-    std::map<std::string, TimePoint> unused_;  // guarded by mutex_; digests, and since when
-    bool making_ = false;                      // guarded by mutex_
+    Mutex mutex_;
+    std::map<std::string, Set> sets_ HEARTH_GUARDED_BY(mutex_);          // by keyOf()
+    std::multiset<std::string> pinned_ HEARTH_GUARDED_BY(mutex_);        // digests
+    std::set<std::string> leaving_ HEARTH_GUARDED_BY(mutex_);            // digests being removed
+    std::map<std::string, TimePoint> unused_ HEARTH_GUARDED_BY(mutex_);  // digests, and since when
+    bool making_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::controller

@@ -12,7 +12,7 @@ constexpr double kNewShare = 0.2;
 }  // namespace
 
 void CircuitBreaker::succeeded(const std::string& pool, std::chrono::nanoseconds took) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     State& state = states_[pool];
     state.failures = 0;
     state.retry_at = {};
@@ -29,7 +29,7 @@ void CircuitBreaker::judge(State& state) {
 }
 
 void CircuitBreaker::failed(const std::string& pool, const std::string& reason, bool full) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     State& state = states_[pool];
     const auto delay = std::min<std::chrono::nanoseconds>(
         kFirstDelay * (1U << std::min(state.failures, 10U)), kLastDelay);
@@ -41,7 +41,7 @@ void CircuitBreaker::failed(const std::string& pool, const std::string& reason, 
 }
 
 void CircuitBreaker::room(const std::string& pool, const std::string& refusal) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (refusal.empty() && !states_.contains(pool)) return;
     State& state = states_[pool];
     state.no_room = refusal;
@@ -49,7 +49,7 @@ void CircuitBreaker::room(const std::string& pool, const std::string& refusal) {
 }
 
 void CircuitBreaker::layer(const std::string& pool, const std::string& failure) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failure.empty() && !states_.contains(pool)) return;
     State& state = states_[pool];
     if (failure.empty() && !state.no_layer) return;
@@ -59,7 +59,7 @@ void CircuitBreaker::layer(const std::string& pool, const std::string& failure) 
 }
 
 bool CircuitBreaker::prewarmed(const std::string& pool, const std::string& missing) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     State& state = states_[pool];
     const bool news = state.prewarm ? *state.prewarm != missing : !missing.empty();
     state.prewarm = missing;
@@ -67,12 +67,12 @@ bool CircuitBreaker::prewarmed(const std::string& pool, const std::string& missi
 }
 
 void CircuitBreaker::forget(const std::string& pool) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     states_.erase(pool);
 }
 
 CircuitBreaker::State CircuitBreaker::state(const std::string& pool) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = states_.find(pool);
     return found == states_.end() ? State{} : found->second;
 }

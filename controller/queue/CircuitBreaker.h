@@ -3,11 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 
 namespace hearth::controller {
 
@@ -53,8 +53,8 @@ private:
     static void judge(State& state);
 
     const Clock& clock_;
-    mutable std::mutex mutex_;
-    std::map<std::string, State> states_;  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::map<std::string, State> states_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

@@ -40,7 +40,7 @@ void WorkQueue::tellDepth(Lane lane) {
 void WorkQueue::add(const WorkKey& key) {
     Wakes wakes{};
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         addLocked(key, wakes);
     }
     wake(wakes);
@@ -60,13 +60,13 @@ void WorkQueue::addLocked(const WorkKey& key, Wakes& wakes) {
 
 void WorkQueue::wake(const Wakes& wakes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        for (unsigned i = 0; i < wakes[lane]; ++i) lanes_[lane].wake.notify_one();
+        for (unsigned i = 0; i < wakes[lane]; ++i) lanes_[lane].wake.notifyOne();
     }
 }
 
 void WorkQueue::addAfter(const WorkKey& key, std::chrono::nanoseconds delay) {
     if (delay <= std::chrono::nanoseconds(0)) return add(key);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (waiting_.contains(key)) return;
     const TimePoint now = clock_.now();
     if (delayed_.put(key, now + delay)) setAlarm(now);
@@ -75,7 +75,7 @@ void WorkQueue::addAfter(const WorkKey& key, std::chrono::nanoseconds delay) {
 void WorkQueue::retry(const WorkKey& key) {
     std::chrono::nanoseconds delay{};
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const unsigned failures = failures_[key]++;
         delay = std::min<std::chrono::nanoseconds>(kFirstRetry * (1U << std::min(failures, 12U)),
                                                    kLastRetry);
@@ -90,14 +90,14 @@ void WorkQueue::retry(const WorkKey& key) {
 }
 
 void WorkQueue::settled(const WorkKey& key) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failures_.erase(key);
 }
 
 std::optional<WorkKey> WorkQueue::take(Lane lane, const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     std::optional<WorkKey> key;
-    waitingIn(lane).wake.wait(lock, stop, [&] {
+    waitingIn(lane).wake.wait(mutex_, stop, [&]() HEARTH_REQUIRES(mutex_) {
         if (!stop.stop_requested()) key = pop(lane);
         return key.has_value();
     });
@@ -109,7 +109,7 @@ void WorkQueue::keepTime(const std::stop_token& stop) {
         alarm_.wait();
         Wakes wakes{};
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             const TimePoint now = clock_.now();
             promoteDue(now, wakes);
             setAlarm(now);
@@ -124,7 +124,7 @@ void WorkQueue::setAlarm(TimePoint now) {
 
 std::optional<WorkKey> WorkQueue::takeDue() {
     Wakes wakes{};
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     promoteDue(clock_.now(), wakes);
     for (const Lane lane : kAllLanes) {
         if (std::optional<WorkKey> key = pop(lane)) return key;
@@ -135,7 +135,7 @@ std::optional<WorkKey> WorkQueue::takeDue() {
 void WorkQueue::done(const WorkKey& key) {
     Wakes wakes{};
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const Subject subject = subjectOf(key);
         const auto found = working_.find(subject);
         if (found == working_.end()) return;
@@ -151,13 +151,13 @@ void WorkQueue::done(const WorkKey& key) {
 }
 
 void WorkQueue::wakeAll() {
-    const std::lock_guard lock(mutex_);
-    for (Waiting& lane : lanes_) lane.wake.notify_all();
+    const MutexLock lock(mutex_);
+    for (Waiting& lane : lanes_) lane.wake.notifyAll();
     alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
 bool WorkQueue::idle() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return waiting_.empty() && working_.empty();
 }
 

@@ -3,10 +3,8 @@
 #include <array>
 #include <chrono>
 #include <compare>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -15,6 +13,7 @@
 
 #include "base/Alarm.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "controller/queue/DelayedKeys.h"
 #include "controller/queue/Lanes.h"
 #include "controller/queue/WorkLine.h"
@@ -74,7 +73,7 @@ private:
     struct Waiting {
         explicit Waiting(const LaneRules& rules) : line(rules) {}
         WorkLine<WorkKey> line;
-        std::condition_variable_any wake;
+        StoppableCondition wake;
     };
     struct AtWork {
         Lane lane;
@@ -86,25 +85,27 @@ private:
 
     static Subject subjectOf(const WorkKey& key);
     static std::string groupOf(const WorkKey& key);
-    Waiting& waitingIn(Lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
-    void promoteDue(TimePoint now, Wakes& wakes);
-    void setAlarm(TimePoint now);
-    std::optional<WorkKey> pop(Lane lane);
-    void addLocked(const WorkKey& key, Wakes& wakes);
+    Waiting& waitingIn(Lane lane) HEARTH_REQUIRES(mutex_) {
+        return lanes_[static_cast<std::size_t>(lane)];
+    }
+    void promoteDue(TimePoint now, Wakes& wakes) HEARTH_REQUIRES(mutex_);
+    void setAlarm(TimePoint now) HEARTH_REQUIRES(mutex_);
+    std::optional<WorkKey> pop(Lane lane) HEARTH_REQUIRES(mutex_);
+    void addLocked(const WorkKey& key, Wakes& wakes) HEARTH_REQUIRES(mutex_);
     void wake(const Wakes& wakes);
-    void tellDepth(Lane lane);
+    void tellDepth(Lane lane) HEARTH_REQUIRES(mutex_);
 
     const Clock& clock_;
     metrics::Metrics& metrics_;
-    mutable std::mutex mutex_;
-    Alarm alarm_;                                  // set while mutex_ is held
-    std::array<Waiting, kLanes> lanes_;            // guarded by mutex_
-    std::set<WorkKey> waiting_;                    // guarded by mutex_; what is in a line
-    std::map<Subject, AtWork> working_;            // guarded by mutex_
-    std::set<WorkKey> again_;                      // guarded by mutex_; added while worked on
-    DelayedKeys<WorkKey> delayed_;                 // guarded by mutex_
-    std::map<WorkKey, unsigned> failures_;         // guarded by mutex_
-    std::uint64_t jitter_ = 88172645463325252ULL;  // guarded by mutex_
+    mutable Mutex mutex_;
+    Alarm alarm_;                        // set while mutex_ is held
+    std::array<Waiting, kLanes> lanes_;  // fixed; what changes in them is reached by waitingIn()
+    std::set<WorkKey> waiting_ HEARTH_GUARDED_BY(mutex_);  // what is in a line
+    std::map<Subject, AtWork> working_ HEARTH_GUARDED_BY(mutex_);
+    std::set<WorkKey> again_ HEARTH_GUARDED_BY(mutex_);  // added while worked on
+    DelayedKeys<WorkKey> delayed_ HEARTH_GUARDED_BY(mutex_);
+    std::map<WorkKey, unsigned> failures_ HEARTH_GUARDED_BY(mutex_);
+    std::uint64_t jitter_ HEARTH_GUARDED_BY(mutex_) = 88172645463325252ULL;
 };
 
 }  // namespace hearth::controller

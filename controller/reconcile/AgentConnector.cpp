@@ -32,7 +32,7 @@ void AgentConnector::notice(const pool::SandboxId& id, const agent::AgentClient&
 }
 
 std::optional<agent::AgentLost> AgentConnector::takeLoss(const pool::SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto entry = losses_.extract(id);
     if (entry.empty()) return std::nullopt;
     return agent::AgentLost(entry.mapped().why, entry.mapped().loss);
@@ -40,7 +40,7 @@ std::optional<agent::AgentLost> AgentConnector::takeLoss(const pool::SandboxId& 
 
 void AgentConnector::heard(const pool::SandboxId& id, Heard what) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         losses_.emplace(id, std::move(what));
     }
     work_.add({WorkKind::Lost, id});

@@ -3,11 +3,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "base/Clock.h"
 #include "base/Lifeline.h"
+#include "base/Mutex.h"
 #include "controller/queue/WorkQueue.h"
 #include "controller/store/Epoch.h"
 #include "pool/agent/client/AgentClient.h"
@@ -47,8 +47,8 @@ private:
     Epoch& epoch_;
     WorkQueue& work_;
     const Clock& clock_;
-    std::mutex mutex_;
-    std::map<pool::SandboxId, Heard> losses_;  // guarded by mutex_
+    Mutex mutex_;
+    std::map<pool::SandboxId, Heard> losses_ HEARTH_GUARDED_BY(mutex_);
     /// Clients may report losses after this has gone, on the thread that reads.
     const Lifeline<AgentConnector> lifeline_{*this};
 };

@@ -5,7 +5,7 @@ namespace hearth::controller {
 std::optional<std::string> ImageUnpacking::digestFor(const std::string& image,
                                                      const WorkKey& waiting) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (const auto found = failed_.find(waiting); found != failed_.end()) {
             const std::exception_ptr why = found->second;
             failed_.erase(found);
@@ -15,7 +15,7 @@ std::optional<std::string> ImageUnpacking::digestFor(const std::string& image,
     std::optional<std::string> digest = runtime_.readyImage(image);
     if (digest) return digest;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         waiting_[image].insert(waiting);
     }
     // After the entry: an unpacking that has just ended adds `waiting` or is begun again.
@@ -32,7 +32,7 @@ ReconcileResult ImageUnpacking::unpack(const std::string& image) {
     }
     std::set<WorkKey> ready;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (const auto found = waiting_.find(image); found != waiting_.end()) {
             ready = std::move(found->second);
             waiting_.erase(found);
@@ -46,7 +46,7 @@ ReconcileResult ImageUnpacking::unpack(const std::string& image) {
 }
 
 void ImageUnpacking::forget(const WorkKey& waiting) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failed_.erase(waiting);
     for (auto each = waiting_.begin(); each != waiting_.end();) {
         each->second.erase(waiting);

@@ -2,11 +2,11 @@
 
 #include <exception>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "base/Mutex.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/queue/WorkQueue.h"
 #include "pool/runtime/ImageRuntime.h"
@@ -31,9 +31,9 @@ public:
 private:
     pool::ImageRuntime& runtime_;
     WorkQueue& work_;
-    std::mutex mutex_;
-    std::map<std::string, std::set<WorkKey>> waiting_;  // guarded by mutex_; by image
-    std::map<WorkKey, std::exception_ptr> failed_;      // guarded by mutex_; not told yet
+    Mutex mutex_;
+    std::map<std::string, std::set<WorkKey>> waiting_ HEARTH_GUARDED_BY(mutex_);  // by image
+    std::map<WorkKey, std::exception_ptr> failed_ HEARTH_GUARDED_BY(mutex_);      // not told yet
 };
 
 }  // namespace hearth::controller

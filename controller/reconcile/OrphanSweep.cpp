@@ -22,14 +22,14 @@ ReconcileResult OrphanSweep::sweep() {
     try {
         leftovers = fleet_.runtime.sweep(keep);
     } catch (const std::exception& e) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         failure_ = e.what();
         count();
         throw;
     }
     tell(leftovers);
     clearMarks(marked);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (leftovers.empty()) {
         again_ = 0;
         return ReconcileResult::settled();
@@ -42,7 +42,7 @@ ReconcileResult OrphanSweep::sweep() {
 ReconcileResult OrphanSweep::orphans() {
     std::set<pool::SandboxId> swept;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         for (const auto& [id, why] : swept_) swept.insert(id);
     }
     for (const pool::SandboxInfo& info : fleet_.runtime.list()) {
@@ -56,7 +56,7 @@ ReconcileResult OrphanSweep::watch(
     const pool::SandboxId& id, const std::function<ReconcileResult(const pool::SandboxId&)>& work) {
     try {
         const ReconcileResult result = work(id);
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (ending_.erase(id) > 0) count();
         return result;
     } catch (const std::exception& e) {
@@ -67,7 +67,7 @@ ReconcileResult OrphanSweep::watch(
 
 void OrphanSweep::resists(const pool::SandboxId& id, const std::string& why) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const bool known = swept_.contains(id) || ending_.contains(id);
         ending_[id] = why;
         count();
@@ -80,7 +80,7 @@ void OrphanSweep::tell(const std::vector<pool::Leftover>& leftovers) {
     std::vector<pool::Leftover> fresh;
     bool over = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         std::map<pool::SandboxId, std::string> now;
         for (const pool::Leftover& left : leftovers) {
             if (!swept_.contains(left.id) && !ending_.contains(left.id)) fresh.push_back(left);
@@ -121,7 +121,7 @@ void OrphanSweep::clearMarks(const std::vector<pool::SandboxId>& before) {
 }
 
 std::string OrphanSweep::condition() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::map<pool::SandboxId, std::string> all = swept_;
     all.insert(ending_.begin(), ending_.end());
     if (all.empty())

@@ -2,9 +2,9 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/store/History.h"
 #include "pool/warm/Fleet.h"
@@ -36,16 +36,18 @@ private:
     void resists(const pool::SandboxId& id, const std::string& why);
     void tellOf(const pool::SandboxId& id, const std::string& why);
     void clearMarks(const std::vector<pool::SandboxId>& before);
-    void count();  // mutex_ held
+    void count() HEARTH_REQUIRES(mutex_);
 
     const pool::Fleet fleet_;
     WorkQueue& work_;
     const History history_;
-    mutable std::mutex mutex_;
-    std::map<pool::SandboxId, std::string> swept_;   // guarded by mutex_; the sweep's, and why
-    std::map<pool::SandboxId, std::string> ending_;  // guarded by mutex_; members' and orphans'
-    std::string failure_;                            // guarded by mutex_; of the sweep as a whole
-    unsigned again_ = 0;                             // guarded by mutex_
+    mutable Mutex mutex_;
+    /// The sweep's, and why.
+    std::map<pool::SandboxId, std::string> swept_ HEARTH_GUARDED_BY(mutex_);
+    /// Members' and orphans'.
+    std::map<pool::SandboxId, std::string> ending_ HEARTH_GUARDED_BY(mutex_);
+    std::string failure_ HEARTH_GUARDED_BY(mutex_);  // of the sweep as a whole
+    unsigned again_ HEARTH_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace hearth::controller

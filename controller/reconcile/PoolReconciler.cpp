@@ -79,15 +79,21 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
             const std::size_t starting = counts.creating + counts.warming;
             const std::size_t pace =
                 pool->spec.parallel_creates > starting ? pool->spec.parallel_creates - starting : 0;
-            std::unique_lock<std::mutex> together;
-            if (!pool->on_demand.empty()) together = std::unique_lock(on_demand_mutex_);
-            const std::size_t room = roomFor(*pool);
-            // Freed room causes no event for waiting claims, so look again.
-            if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
-            // A pool that has just failed is tried with one sandbox, not with all.
-            const std::size_t trust = breaker.failures > 0 ? 1 : target;
-            if (!create(*pool, wanted, std::min({target - stock.fresh, pace, room, trust}))) {
-                again = supply_.claims.waiting(name) > 0 ? kDiskAgain : kDiskLook;
+            const auto fill = [&] {
+                const std::size_t room = roomFor(*pool);
+                // Freed room causes no event for waiting claims, so look again.
+                if (room == 0 && !pool->on_demand.empty()) again = kRoomAgain;
+                // A pool that has just failed is tried with one sandbox, not with all.
+                const std::size_t trust = breaker.failures > 0 ? 1 : target;
+                if (!create(*pool, wanted, std::min({target - stock.fresh, pace, room, trust}))) {
+                    again = supply_.claims.waiting(name) > 0 ? kDiskAgain : kDiskLook;
+                }
+            };
+            if (pool->on_demand.empty()) {
+                fill();
+            } else {
+                const MutexLock together(on_demand_mutex_);
+                fill();
             }
         }
     } else {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "controller/claims/Supply.h"
 #include "controller/layers/Layers.h"
 #include "controller/queue/ReconcileLoop.h"
@@ -56,7 +56,7 @@ private:
     PoolStatuses& statuses_;
     const History history_;
     std::atomic<bool> refill_{true};
-    std::mutex on_demand_mutex_;  ///< held while members of such pools are counted and added
+    Mutex on_demand_mutex_;  ///< held while members of such pools are counted and added
 };
 
 }  // namespace hearth::controller

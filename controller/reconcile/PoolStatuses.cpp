@@ -60,7 +60,7 @@ void PoolStatuses::publish(const Pool& pool, std::size_t desired, bool refill) {
     history_.metrics.poolSandboxes(pool.name, "draining", static_cast<double>(counts.draining));
     history_.metrics.poolSandboxes(pool.name, "failed", static_cast<double>(counts.failed));
     history_.metrics.workspaces(pool.name, static_cast<double>(table_.countOf(pool.name)));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     status_[pool.name] = std::move(next);
 }
 
@@ -96,7 +96,7 @@ void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State&
 PoolStatus PoolStatuses::of(const std::string& name) const {
     PoolStatus status;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = status_.find(name);
         if (found != status_.end()) status = found->second;
     }
@@ -123,7 +123,7 @@ void PoolStatuses::count(const std::string& name, PoolStatus& status) const {
 }
 
 void PoolStatuses::forget(const std::string& name) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     status_.erase(name);
 }
 

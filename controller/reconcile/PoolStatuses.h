@@ -1,9 +1,9 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "controller/claims/Supply.h"
 #include "controller/contract/Pools.h"
 #include "controller/layers/Layers.h"
@@ -38,8 +38,8 @@ private:
     Layers& layers_;
     const PoolDependencies& outside_;
     const History history_;
-    mutable std::mutex mutex_;
-    std::map<std::string, PoolStatus> status_;  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::map<std::string, PoolStatus> status_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

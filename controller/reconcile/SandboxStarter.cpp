@@ -50,7 +50,7 @@ ReconcileResult SandboxStarter::create(const pool::SandboxId& id) {
 
 bool SandboxStarter::giveUp(const pool::SandboxId& id) {
     std::shared_ptr<Warmup> last;  // declared first: ends outside the lock
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = warming_.find(id);
     if (found == warming_.end()) return false;
     last = std::move(found->second.warmup);
@@ -63,7 +63,7 @@ ReconcileResult SandboxStarter::bringUp(const pool::Member& member) {
     bool asked = false;
     ReconcileResult result = ReconcileResult::settled();
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = accepted_.find(member.id);
         asked = found != accepted_.end();
         if (asked) since = found->second;
@@ -86,7 +86,7 @@ ReconcileResult SandboxStarter::bringUp(const pool::Member& member) {
         failed(member, e.what());
     }
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         accepted_.erase(member.id);
     }
     supply_.work.add({WorkKind::Pool, member.pool});
@@ -117,7 +117,7 @@ SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoin
     const auto started = runtime_.create(member.id, spec);
     crashPoint("create.after");
     if (started == pool::SandboxRuntime::Started::Accepted) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         accepted_.emplace(member.id, since);
     }
     return Start::Asked;
@@ -125,7 +125,7 @@ SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoin
 
 bool SandboxStarter::listens(const pool::SandboxId& id, TimePoint since) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!accepted_.contains(id)) return true;
     }
     const std::optional<pool::SandboxInfo> info = runtime_.find(id);
@@ -149,7 +149,7 @@ ReconcileResult SandboxStarter::warmUp(const pool::Member& member, TimePoint sin
         return ReconcileResult::settled();
     }
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         warming_[member.id] = {std::make_shared<Warmup>(
                                    pool->spec, agent,
                                    [&work = supply_.work, id = member.id, of = member.pool] {
@@ -164,7 +164,7 @@ ReconcileResult SandboxStarter::warmUp(const pool::Member& member, TimePoint sin
 ReconcileResult SandboxStarter::goOn(const pool::Member& member) {
     Warming warming;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = warming_.find(member.id);
         if (found == warming_.end()) return ReconcileResult::settled();
         warming = found->second;
@@ -184,7 +184,7 @@ ReconcileResult SandboxStarter::goOn(const pool::Member& member) {
             std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
     }
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         warming_.erase(member.id);
     }
     if (state == Warmup::State::Failed) {
@@ -237,7 +237,7 @@ void SandboxStarter::failed(const pool::Member& member, const std::string& why,
 
 void SandboxStarter::forget(const pool::SandboxId& id) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         accepted_.erase(id);
     }
     unpacking_.forget({WorkKind::Create, id});

@@ -2,9 +2,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "controller/claims/Supply.h"
 #include "controller/layers/Layers.h"
 #include "controller/queue/ReconcileLoop.h"
@@ -59,14 +59,15 @@ private:
     const SpecStore& specs_;
     Layers& layers_;
     const History history_;
-    std::mutex mutex_;
-    std::map<pool::SandboxId, TimePoint> accepted_;  // guarded by mutex_; asked for, and when
+    Mutex mutex_;
+    /// Asked for, and when.
+    std::map<pool::SandboxId, TimePoint> accepted_ HEARTH_GUARDED_BY(mutex_);
     struct Warming {
         std::shared_ptr<Warmup> warmup;
         TimePoint since;
         TimePoint listened;  ///< its agent could be connected to
     };
-    std::map<pool::SandboxId, Warming> warming_;  // guarded by mutex_
+    std::map<pool::SandboxId, Warming> warming_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

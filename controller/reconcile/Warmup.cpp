@@ -30,7 +30,7 @@ Warmup::Warmup(const PoolSpec& spec, std::shared_ptr<agent::AgentClient> agent,
 Warmup::State Warmup::proceed() {
     Step step;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (step_ == Step::Fresh && languages_.empty()) step_ = Step::BeforeCommand;
         if (step_ == Step::BeforeCommand && command_.empty()) step_ = Step::Done;
         step = step_;
@@ -76,7 +76,7 @@ void Warmup::prewarmed(const std::optional<agent::PrewarmReply>& reply,
                        const std::optional<agent::AgentError>& refusal) {
     if (!reply && !refusal) return fail("the agent was lost while it warmed up");
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (refusal) missing_ = "the agent refused: " + refusal->code();
         for (const std::string& language : languages_) {
             if (!reply) break;
@@ -93,7 +93,7 @@ void Warmup::prewarmed(const std::optional<agent::PrewarmReply>& reply,
 }
 
 void Warmup::output(int, std::uint64_t, std::string_view bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     printed_ += bytes;
     if (printed_.size() > 2 * kPrinted) printed_.erase(0, printed_.size() - kPrinted);
 }
@@ -105,7 +105,7 @@ void Warmup::exited(const agent::ExecResult& result) {
                     std::to_string(result.exit_code));
     }
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         step_ = Step::Done;
     }
     news_();
@@ -118,7 +118,7 @@ void Warmup::lost(const std::optional<agent::AgentError>& error) {
 
 void Warmup::fail(const std::string& why) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         step_ = Step::Failed;
         failure_ = why;
         if (!printed_.empty()) {
@@ -130,17 +130,17 @@ void Warmup::fail(const std::string& why) {
 }
 
 TimePoint Warmup::due() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return due_;
 }
 
 std::string Warmup::missing() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return missing_;
 }
 
 std::string Warmup::failure() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return failure_;
 }
 

@@ -2,11 +2,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "controller/spec/PoolSpec.h"
 #include "pool/agent/client/AgentClient.h"
 
@@ -57,12 +57,12 @@ private:
     const std::shared_ptr<agent::AgentClient> agent_;
     const std::function<void()> news_;
     const Clock& clock_;
-    mutable std::mutex mutex_;
-    Step step_ = Step::Fresh;  // guarded by mutex_
-    TimePoint due_{};          // guarded by mutex_
-    std::string missing_;      // guarded by mutex_
-    std::string failure_;      // guarded by mutex_
-    std::string printed_;      // guarded by mutex_: the end of it
+    mutable Mutex mutex_;
+    Step step_ HEARTH_GUARDED_BY(mutex_) = Step::Fresh;
+    TimePoint due_ HEARTH_GUARDED_BY(mutex_){};
+    std::string missing_ HEARTH_GUARDED_BY(mutex_);
+    std::string failure_ HEARTH_GUARDED_BY(mutex_);
+    std::string printed_ HEARTH_GUARDED_BY(mutex_);  // the end of it
 };
 
 }  // namespace hearth::controller

@@ -19,6 +19,7 @@ EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), cl
                       "SELECT id, time_ms, type, resource, pool, tenant, reason, message, trace "
                       "FROM events ORDER BY id DESC LIMIT ?");
         row.bind(static_cast<std::int64_t>(kRecent));
+        const MutexLock lock(mutex_);
         while (row.step()) {
             recent_.push_front({static_cast<std::uint64_t>(row.integer(0)),
                                 formatRfc3339(fromUnixMillis(row.integer(1))), row.text(2),
@@ -35,7 +36,7 @@ void EventLog::publish(Event event) {
     const WallTime now = clock_.wall();
     event.time = formatRfc3339(now);
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         event.id = ++last_id_;
         recent_.push_back(event);
         if (recent_.size() > kRecent) recent_.pop_front();
@@ -46,7 +47,7 @@ void EventLog::publish(Event event) {
 
 std::vector<Event> EventLog::list(const Principal& who, const EventQuery& query) {
     std::vector<Event> found;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const Event& event : recent_) {
         if (event.id <= query.since || !visible(who, event)) continue;
         if (!query.type.empty() && event.type != query.type) continue;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <deque>
-#include <mutex>
 
+#include "base/Mutex.h"
 #include "base/Subscribers.h"
 #include "controller/contract/Events.h"
 #include "controller/store/Journal.h"
@@ -23,9 +23,9 @@ public:
 private:
     Journal& journal_;
     const Clock& clock_;
-    std::mutex mutex_;
-    std::uint64_t last_id_ = 0;  // guarded by mutex_
-    std::deque<Event> recent_;   // guarded by mutex_
+    Mutex mutex_;
+    std::uint64_t last_id_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::deque<Event> recent_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
 };
 

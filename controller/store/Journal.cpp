@@ -118,14 +118,14 @@ std::uint64_t Journal::share() const {
 }
 
 void Journal::writeNow(const Write& write) {
-    const std::lock_guard lock(writer_mutex_);
+    const MutexLock lock(writer_mutex_);
     transact(write);
 }
 
 void Journal::writeSynced(const Write& write) {
-    const std::lock_guard lock(writer_mutex_);
+    const MutexLock lock(writer_mutex_);
     writer_.execute("PRAGMA synchronous = FULL");  // without effect within a transaction
-    const ScopeExit relaxed([this] {
+    const ScopeExit relaxed([this]() HEARTH_REQUIRES(writer_mutex_) {
         try {
             writer_.execute("PRAGMA synchronous = NORMAL");
         } catch (const std::exception&) {
@@ -136,7 +136,7 @@ void Journal::writeSynced(const Write& write) {
 }
 
 void Journal::checkpoint() {
-    const std::lock_guard lock(writer_mutex_);
+    const MutexLock lock(writer_mutex_);
     try {
         writer_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch (const std::exception& e) {
@@ -165,7 +165,7 @@ void Journal::tellDamage(const DamagedDatabase& damage) const {
 }
 
 void Journal::read(const Write& query) {
-    const std::lock_guard lock(reader_mutex_);
+    const MutexLock lock(reader_mutex_);
     try {
         query(reader_);
     } catch (const DamagedDatabase& e) {

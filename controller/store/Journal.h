@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "controller/contract/Events.h"
 #include "controller/store/Database.h"
 #include "controller/store/DiskReserve.h"
@@ -170,7 +170,7 @@ public:
 private:
     static constexpr std::size_t kRecordSize = 512;
 
-    void transact(const Write& write);
+    void transact(const Write& write) HEARTH_REQUIRES(writer_mutex_);
     void tellDamage(const DamagedDatabase& damage) const;
     void commit(const std::vector<const JournalWriter::Item*>& items);
     /// One slice of what is kept no longer; used by the thread only.
@@ -187,15 +187,17 @@ private:
     const Clock& clock_;
     metrics::Log& log_;
     const JournalLimits limits_;
-    std::mutex writer_mutex_;  ///< one transaction at a time
-    Database writer_;          // guarded by writer_mutex_
-    std::mutex reader_mutex_;
-    Database reader_;        // guarded by reader_mutex_
+    Mutex writer_mutex_;  ///< one transaction at a time
+    Database writer_ HEARTH_GUARDED_BY(writer_mutex_);
+    Mutex reader_mutex_;
+    Database reader_ HEARTH_GUARDED_BY(reader_mutex_);
     TimePoint pruned_at_{};  // used by the thread only
-    bool pruning_ = false;   // used by the thread only; there may be more to prune
+    /// Used by the thread only; there may be more to prune.
+    bool pruning_ = false;
     std::atomic<bool> closing_{false};
     HistoryPruner pruner_;  // used by the thread only
-    KeptLedger kept_;       ///< used by the writer thread alone, once it runs
+    /// Used by the writer thread alone, once it runs.
+    KeptLedger kept_;
     JournalWriter writer_thread_;
 };
 

@@ -47,13 +47,13 @@ JournalWriter::JournalWriter(Commit commit, const DiskReserve* reserve, metrics:
 
 JournalWriter::~JournalWriter() {
     thread_.request_stop();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
 void JournalWriter::add(Item item) {
     count(item);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_.push_back(std::move(item));
     ++added_;
     // Answers first: what they queue is written together, and not beside them.
@@ -61,33 +61,34 @@ void JournalWriter::add(Item item) {
 }
 
 void JournalWriter::flush(std::chrono::milliseconds timeout) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::uint64_t target = added_;
-    tried_some_.wait_for(lock, timeout, [&] { return tried_ >= target || blocked_; });
+    tried_some_.waitFor(mutex_, timeout,
+                        [&]() HEARTH_REQUIRES(mutex_) { return tried_ >= target || blocked_; });
 }
 
 void JournalWriter::count(const Item& item) {
     pending_ += item.bytes;
     if (item.tenant.empty()) return;
-    const std::lock_guard lock(pending_mutex_);
+    const MutexLock lock(pending_mutex_);
     pending_of_[item.tenant] += item.bytes;
 }
 
 void JournalWriter::uncount(const Item& item) {
     pending_ -= item.bytes;
-    const std::lock_guard lock(pending_mutex_);
+    const MutexLock lock(pending_mutex_);
     const auto found = pending_of_.find(item.tenant);
     if (found != pending_of_.end() && (found->second -= item.bytes) == 0) pending_of_.erase(found);
 }
 
 std::uint64_t JournalWriter::pendingOf(const std::string& tenant) const {
-    const std::lock_guard lock(pending_mutex_);
+    const MutexLock lock(pending_mutex_);
     const auto found = pending_of_.find(tenant);
     return found == pending_of_.end() ? 0 : found->second;
 }
 
 std::uint64_t JournalWriter::pendingShares(std::uint64_t share) const {
-    const std::lock_guard lock(pending_mutex_);
+    const MutexLock lock(pending_mutex_);
     std::uint64_t beyond = 0;
     for (const auto& [tenant, bytes] : pending_of_) beyond += bytes - std::min(bytes, share);
     const std::uint64_t all = pendingBytes();  // is counted without this lock
@@ -115,7 +116,7 @@ JournalWriter::Round JournalWriter::take(bool last) {
     Round round;
     Items fresh;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         round.of_queue = !blocked_ || last || queue_again_.due();
         if (round.of_queue) fresh.swap(queue_);
     }
@@ -145,13 +146,13 @@ void JournalWriter::retryAside() {
 }
 
 bool JournalWriter::exhausted() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return queue_.empty() || blocked_;
 }
 
 void JournalWriter::sleep(const std::stop_token& stop) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (stop.stop_requested() || (!blocked_ && !queue_.empty())) return;
         if (failing_ && queue_.empty() && aside_.empty()) {
             failing_ = false;
@@ -191,7 +192,7 @@ std::size_t JournalWriter::write(Round round) {
     }
     if (!round.of_queue) return 0;
     queue_again_ = {};
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     blocked_ = false;
     return 0;
 }
@@ -260,27 +261,27 @@ std::size_t JournalWriter::putBack(Items left, bool some) {
     if (some) queue_again_ = {};
     queue_again_.later();
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         blocked_ = true;
         std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
         queue_ = std::move(left);
     }
-    tried_some_.notify_all();
+    tried_some_.notifyAll();
     return count;
 }
 
 void JournalWriter::countTried(std::size_t items) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         tried_ += items;
     }
-    tried_some_.notify_all();
+    tried_some_.notifyAll();
 }
 
 void JournalWriter::giveUp() {
     Items left = std::exchange(aside_, {});
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
         queue_.clear();
     }

@@ -2,17 +2,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/Alarm.h"
+#include "base/Mutex.h"
 #include "base/tenants/FairLine.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
@@ -107,21 +106,23 @@ private:
     metrics::Metrics* metrics_;
     Alarm alarm_;
     std::atomic<std::uint64_t> pending_{0};
-    mutable std::mutex pending_mutex_;
-    std::map<std::string, std::uint64_t> pending_of_;  // guarded by pending_mutex_; by tenant
-    std::mutex mutex_;
-    std::condition_variable tried_some_;
-    Items queue_;              // guarded by mutex_
-    bool blocked_ = false;     // guarded by mutex_; the first of queue_ waits for the disk
-    std::uint64_t added_ = 0;  // guarded by mutex_
-    std::uint64_t tried_ = 0;  // guarded by mutex_
+    mutable Mutex pending_mutex_;
+    std::map<std::string, std::uint64_t> pending_of_
+        HEARTH_GUARDED_BY(pending_mutex_);  ///< by tenant
+    Mutex mutex_;
+    Condition tried_some_;
+    Items queue_ HEARTH_GUARDED_BY(mutex_);
+    bool blocked_ HEARTH_GUARDED_BY(mutex_) = false;  // the first of queue_ waits for the disk
+    std::uint64_t added_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::uint64_t tried_ HEARTH_GUARDED_BY(mutex_) = 0;
     // Used by the thread only:
     FairLine<Item> line_;  ///< `alone`, and not tried since it came or was put aside
     Items aside_;          ///< `alone`, and not taken by the disk
     Backoff queue_again_;
     Backoff aside_again_;
-    std::size_t refused_ = 0;  ///< the smallest size that the disk refused since aside_ was empty
-    bool failing_ = false;     ///< said once, until all is written again
+    /// The smallest size that the disk refused since aside_ was empty.
+    std::size_t refused_ = 0;
+    bool failing_ = false;  ///< said once, until all is written again
     std::jthread thread_;
 };
 

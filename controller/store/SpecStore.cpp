@@ -33,6 +33,7 @@ SpecStore::SpecStore(Journal& journal, const Clock& clock) : journal_(journal), 
         Statement row(database,
                       "SELECT document, generation, resource_version, created_ms, name FROM pools "
                       "ORDER BY created_ms");
+        const MutexLock lock(mutex_);
         while (row.step()) {
             Pool pool = poolOf(row.text(0), row.text(4));
             pool.generation = row.integer(1);
@@ -44,7 +45,7 @@ SpecStore::SpecStore(Journal& journal, const Clock& clock) : journal_(journal), 
 }
 
 PoolPtr SpecStore::find(const std::string& name) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const PoolPtr& pool : pools_) {
         if (pool->name == name) return pool;
     }
@@ -52,7 +53,7 @@ PoolPtr SpecStore::find(const std::string& name) const {
 }
 
 std::vector<PoolPtr> SpecStore::all() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return pools_;
 }
 
@@ -76,7 +77,7 @@ std::vector<PoolPtr>::iterator SpecStore::place(const std::string& name) {
 }
 
 PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_match, bool& created) {
-    const std::lock_guard change(change_mutex_);
+    const MutexLock change(change_mutex_);
     const PoolPtr before = find(pool.name);
     created = !before;
     if (before && (mode == Mode::Create || before->deleting)) {
@@ -115,7 +116,7 @@ PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_matc
     }
     save(pool);
     const auto kept = std::make_shared<const Pool>(std::move(pool));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = place(kept->name);
     if (at == pools_.end()) {
         pools_.push_back(kept);
@@ -126,11 +127,11 @@ PoolPtr SpecStore::put(Pool pool, Mode mode, std::optional<std::int64_t> if_matc
 }
 
 void SpecStore::markDeleting(const std::string& name) {
-    const std::lock_guard change(change_mutex_);
+    const MutexLock change(change_mutex_);
     journal_.writeNow([&](Database& database) {
         Statement(database, "DELETE FROM pools WHERE name = ?").bind(name).run();
     });
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = place(name);
     if (found == pools_.end()) throw Error(ErrorCode::NotFound, "no pool " + name);
     Pool changed = **found;
@@ -140,7 +141,7 @@ void SpecStore::markDeleting(const std::string& name) {
 }
 
 void SpecStore::erase(const std::string& name) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(pools_, [&](const PoolPtr& pool) { return pool->name == name; });
 }
 

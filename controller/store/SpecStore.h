@@ -1,12 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Error.h"
+#include "base/Mutex.h"
 #include "controller/spec/PoolSpec.h"
 #include "controller/store/Journal.h"
 
@@ -36,13 +36,13 @@ public:
 
 private:
     void save(const Pool& pool);
-    std::vector<PoolPtr>::iterator place(const std::string& name);
+    std::vector<PoolPtr>::iterator place(const std::string& name) HEARTH_REQUIRES(mutex_);
 
     Journal& journal_;
     const Clock& clock_;
-    std::mutex change_mutex_;  ///< one change at a time; held across the disk
-    mutable std::mutex mutex_;
-    std::vector<PoolPtr> pools_;  // guarded by mutex_; the oldest first
+    Mutex change_mutex_;  ///< one change at a time; held across the disk
+    mutable Mutex mutex_;
+    std::vector<PoolPtr> pools_ HEARTH_GUARDED_BY(mutex_);  // the oldest first
 };
 
 }  // namespace hearth::controller

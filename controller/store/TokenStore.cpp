@@ -31,6 +31,7 @@ TokenStore::TokenStore(Journal& journal, TokenHistory& history,
     journal_.read([this](Database& database) {
         Statement row(database,
                       "SELECT id, name, tenant, role, hash, created_ms, expires_ms FROM tokens");
+        const MutexLock lock(mutex_);
         while (row.step()) {
             Entry entry;
             entry.view = {row.text(0),
@@ -68,7 +69,7 @@ TokenStore::TokenStore(Journal& journal, TokenHistory& history,
 }
 
 bool TokenStore::configured() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !by_hash_.empty();
 }
 
@@ -82,7 +83,7 @@ bool TokenStore::live(const Entry& entry) const {
 
 std::optional<Principal> TokenStore::authenticate(std::string_view token) const {
     const std::string hash = toHex(sha256(token));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = by_hash_.find(hash);
     if (found == by_hash_.end()) return std::nullopt;
     const Entry& entry = found->second;
@@ -110,7 +111,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
         entry.expires_ms = toUnixMillis(now) + *ttl_seconds * 1000;
         entry.view.expires_at = formatRfc3339(fromUnixMillis(*entry.expires_ms));
     }
-    const std::lock_guard changing(change_mutex_);
+    const MutexLock changing(change_mutex_);
     // First: a token that is lost with the database must not leave an open instance behind. If the
     // token then cannot be written, the instance is closed, and its refusals say how to make one.
     history_.remember();
@@ -128,7 +129,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
             .run();
         Journal::putMeta(database, kHadTokens, kYes);
     });
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     by_hash_[hash] = entry;
     return {entry.view, token};
 }
@@ -136,13 +137,13 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
 std::vector<TokenView> TokenStore::list(const Principal& who) const {
     requireAdmin(who);
     std::vector<TokenView> views;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [hash, entry] : by_hash_) views.push_back(entry.view);
     return views;
 }
 
 void TokenStore::checkRemovable(const std::string& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = std::find_if(by_hash_.begin(), by_hash_.end(),
                                     [&](const auto& e) { return e.second.view.id == id; });
     if (found == by_hash_.end()) throw Error(ErrorCode::NotFound, "no token " + id);
@@ -164,14 +165,14 @@ void TokenStore::checkRemovable(const std::string& id) const {
 
 void TokenStore::remove(const Principal& who, const std::string& id) {
     requireAdmin(who);
-    const std::lock_guard changing(change_mutex_);
+    const MutexLock changing(change_mutex_);
     checkRemovable(id);
     // On disk first: a token that is told to be revoked must not come back with the next start.
     journal_.writeSynced([&](Database& database) {
         Statement(database, "DELETE FROM tokens WHERE id = ?").bind(id).run();
     });
     journal_.checkpoint();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(by_hash_, [&](const auto& e) { return e.second.view.id == id; });
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "controller/contract/Tokens.h"
 #include "controller/store/Journal.h"
 #include "controller/store/TokenHistory.h"
@@ -53,9 +53,9 @@ private:
     TokenHistory& history_;
     const Clock& clock_;
     const bool open_loopback_;
-    std::mutex change_mutex_;  ///< one change at a time, disk included
-    mutable std::mutex mutex_;
-    std::map<std::string, Entry> by_hash_;  // guarded by mutex_
+    Mutex change_mutex_;  ///< one change at a time, disk included
+    mutable Mutex mutex_;
+    std::map<std::string, Entry> by_hash_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

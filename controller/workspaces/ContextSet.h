@@ -1,12 +1,12 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 
 namespace hearth::controller {
 
@@ -51,8 +51,8 @@ private:
         std::string spared;  ///< it outlives this execution, whatever the agent says
     };
 
-    mutable std::mutex mutex_;
-    std::map<std::string, Entry> entries_;  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::map<std::string, Entry> entries_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

@@ -16,7 +16,7 @@ Reclaimer::Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, const 
 
 Reclaimer::~Reclaimer() {
     thread_.request_stop();
-    wake_.notify_all();
+    wake_.notifyAll();
 }
 
 void Reclaimer::start() {
@@ -25,8 +25,8 @@ void Reclaimer::start() {
             const TimePoint next = sweep();
             const auto left = std::clamp<std::chrono::nanoseconds>(
                 next - clock_.now(), std::chrono::milliseconds(1), kLongestSleep);
-            std::unique_lock lock(mutex_);
-            wake_.wait_for(lock, stop, left, [] { return false; });
+            const MutexLock lock(mutex_);
+            wake_.waitFor(mutex_, stop, left, [] { return false; });
         }
     });
 }

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
+#include "base/Mutex.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
 
@@ -25,8 +24,8 @@ private:
     WorkspaceTable& table_;
     WorkspaceTerminator& endings_;
     const Clock& clock_;
-    std::mutex mutex_;
-    std::condition_variable_any wake_;
+    Mutex mutex_;
+    StoppableCondition wake_;
     std::jthread thread_;
 };
 

@@ -24,31 +24,31 @@ Workspace::Workspace(WorkspaceFacts facts, std::shared_ptr<agent::AgentClient> a
       last_active_(last_active) {}
 
 std::shared_ptr<agent::AgentClient> Workspace::agent() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return agent_;
 }
 
 bool Workspace::fallSilent(TimePoint now) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ending_ || silent_since_) return false;
     silent_since_ = now;
     return true;
 }
 
 std::optional<TimePoint> Workspace::silentSince() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return silent_since_;
 }
 
 TimePoint Workspace::answeredAt() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return answered_at_;
 }
 
 void Workspace::answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent) {
     std::vector<std::weak_ptr<Detached>> detached;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         silent_since_.reset();
         answered_at_ = now;
         if (!agent) return;
@@ -62,7 +62,7 @@ void Workspace::answers(TimePoint now, std::shared_ptr<agent::AgentClient> agent
 }
 
 bool Workspace::detach(const std::shared_ptr<Detached>& what) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ending_) return false;
     detached_.push_back(what);
     return true;
@@ -72,7 +72,7 @@ void Workspace::giveUpDetached() {
     std::vector<std::weak_ptr<Detached>> detached;
     bool lost = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         detached.swap(detached_);
         lost = lost_;
     }
@@ -82,19 +82,19 @@ void Workspace::giveUpDetached() {
 }
 
 bool Workspace::endedLost() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return lost_;
 }
 
 bool Workspace::touch(TimePoint now) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ending_) return false;
     last_active_ = std::max(last_active_, now);
     return true;
 }
 
 bool Workspace::workBegan(TimePoint now) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ending_) return false;
     ++running_;
     last_active_ = std::max(last_active_, now);
@@ -102,35 +102,35 @@ bool Workspace::workBegan(TimePoint now) {
 }
 
 unsigned Workspace::running() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return running_;
 }
 
 void Workspace::workEnded(TimePoint now) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (running_ > 0) --running_;
     last_active_ = std::max(last_active_, now);
     last_write_ = std::max(last_write_, now);
 }
 
 void Workspace::wrote(TimePoint now) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_write_ = std::max(last_write_, now);
 }
 
 TimePoint Workspace::lastWrite(TimePoint now) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return running_ > 0 ? now : last_write_;
 }
 
 void Workspace::deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     expires_at_ = expires_at;
     idle_timeout_ = idle_timeout;
 }
 
 void Workspace::relabel(const std::map<std::string, std::optional<std::string>>& changes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::map<std::string, std::string> labels = labels_;
     for (const auto& [key, value] : changes) {
         if (value) {
@@ -153,25 +153,26 @@ TimePoint Workspace::idleDue() const {
 }
 
 void Workspace::resultPending() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++results_pending_;
 }
 
 void Workspace::resultKept() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (results_pending_ > 0) --results_pending_;
     }
-    results_kept_.notify_all();
+    results_kept_.notifyAll();
 }
 
 bool Workspace::awaitResults(std::chrono::milliseconds timeout) {
-    std::unique_lock lock(mutex_);
-    return results_kept_.wait_for(lock, timeout, [this] { return results_pending_ == 0; });
+    const MutexLock lock(mutex_);
+    return results_kept_.waitFor(
+        mutex_, timeout, [this]() HEARTH_REQUIRES(mutex_) { return results_pending_ == 0; });
 }
 
 std::optional<EndReason> Workspace::due(TimePoint now) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ending_) return std::nullopt;
     if (expires_at_ != TimePoint{} && now >= expires_at_) return EndReason::Lifetime;
     if (now >= idleDue()) return EndReason::Idle;
@@ -179,13 +180,13 @@ std::optional<EndReason> Workspace::due(TimePoint now) const {
 }
 
 TimePoint Workspace::nextDue() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ending_) return TimePoint::max();
     return std::min(expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_, idleDue());
 }
 
 bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ending_) return false;
     if (only_if_due) {
         const bool expired = expires_at_ != TimePoint{} && *only_if_due >= expires_at_;
@@ -197,12 +198,12 @@ bool Workspace::beginEnd(EndReason reason, std::optional<TimePoint> only_if_due)
 }
 
 bool Workspace::active() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !ending_;
 }
 
 bool Workspace::sawOom(std::uint64_t total) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (total <= oom_kills_) return false;
     oom_kills_ = total;
     return true;
@@ -210,12 +211,12 @@ bool Workspace::sawOom(std::uint64_t total) {
 
 void Workspace::lostWith(std::uint64_t total) {
     if (!sawOom(total)) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     lost_to_memory_ = true;
 }
 
 bool Workspace::lostToMemory() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return lost_to_memory_;
 }
 
@@ -239,7 +240,7 @@ WorkspaceView Workspace::view() const {
         return formatRfc3339(facts_.created + std::chrono::duration_cast<WallTime::duration>(
                                                   at - facts_.created_at));
     };
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     view.phase = ending_ ? WorkspacePhase::Reclaiming : WorkspacePhase::Active;
     view.labels = labels_;
     view.last_active_at = shown(last_active_);

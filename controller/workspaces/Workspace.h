@@ -1,16 +1,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "controller/contract/Workspaces.h"
 #include "controller/egress/credentials/Keyring.h"
 #include "controller/egress/policy/NetworkPolicy.h"
@@ -128,28 +127,29 @@ public:
     WorkspaceView view() const;
 
 private:
-    TimePoint idleAt() const;   // mutex_ held; max() when not idle-able
-    TimePoint idleDue() const;  // mutex_ held; the same, but not while results are pending
+    TimePoint idleAt() const HEARTH_REQUIRES(mutex_);  // max() when not idle-able
+    TimePoint idleDue() const
+        HEARTH_REQUIRES(mutex_);  // the same, but not while results are pending
 
     const WorkspaceFacts facts_;
     ContextSet contexts_;
-    mutable std::mutex mutex_;
-    std::shared_ptr<agent::AgentClient> agent_;      // guarded by mutex_
-    std::optional<TimePoint> silent_since_;          // guarded by mutex_
-    TimePoint answered_at_{};                        // guarded by mutex_
-    std::vector<std::weak_ptr<Detached>> detached_;  // guarded by mutex_
-    std::map<std::string, std::string> labels_;      // guarded by mutex_
-    TimePoint expires_at_{};                         // guarded by mutex_; zero: never
-    std::chrono::milliseconds idle_timeout_{0};      // guarded by mutex_; zero: never
-    TimePoint last_active_{};                        // guarded by mutex_
-    TimePoint last_write_{};                         // guarded by mutex_
-    unsigned running_ = 0;                           // guarded by mutex_
-    unsigned results_pending_ = 0;                   // guarded by mutex_
-    std::condition_variable results_kept_;
-    bool ending_ = false;          // guarded by mutex_
-    bool lost_ = false;            // guarded by mutex_; ended so
-    std::uint64_t oom_kills_ = 0;  // guarded by mutex_
-    bool lost_to_memory_ = false;  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::shared_ptr<agent::AgentClient> agent_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<TimePoint> silent_since_ HEARTH_GUARDED_BY(mutex_);
+    TimePoint answered_at_ HEARTH_GUARDED_BY(mutex_){};
+    std::vector<std::weak_ptr<Detached>> detached_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::string> labels_ HEARTH_GUARDED_BY(mutex_);
+    TimePoint expires_at_ HEARTH_GUARDED_BY(mutex_){};                     // zero: never
+    std::chrono::milliseconds idle_timeout_ HEARTH_GUARDED_BY(mutex_){0};  // zero: never
+    TimePoint last_active_ HEARTH_GUARDED_BY(mutex_){};
+    TimePoint last_write_ HEARTH_GUARDED_BY(mutex_){};
+    unsigned running_ HEARTH_GUARDED_BY(mutex_) = 0;
+    unsigned results_pending_ HEARTH_GUARDED_BY(mutex_) = 0;
+    Condition results_kept_;
+    bool ending_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool lost_ HEARTH_GUARDED_BY(mutex_) = false;  // ended so
+    std::uint64_t oom_kills_ HEARTH_GUARDED_BY(mutex_) = 0;
+    bool lost_to_memory_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::controller

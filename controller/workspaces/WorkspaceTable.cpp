@@ -15,7 +15,7 @@ std::string WorkspaceTable::quotaKey(const std::string& tenant, const std::strin
 WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const std::string& pool,
                                               std::size_t most) {
     std::string key = quotaKey(tenant, pool);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::size_t& held = held_[key];
     if (held >= most) {
         throw Error(ErrorCode::QuotaExceeded, "tenant " + tenant + " holds " +
@@ -29,7 +29,7 @@ WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const s
 }
 
 void WorkspaceTable::giveBack(const std::string& key) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     release(key);
 }
 
@@ -40,7 +40,7 @@ void WorkspaceTable::release(const std::string& key) {
 
 void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) {
     const WorkspaceFacts& facts = workspace->facts();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto taken = [](const auto& map, const std::string& key) {
         const auto entry = map.find(key);
         return entry != map.end() && entry->second->active();
@@ -61,7 +61,7 @@ void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) 
 }
 
 void WorkspaceTable::expect(const Expected& expected) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!expected_.emplace(expected.sandbox, expected).second || expected.tenant.empty()) return;
     ++held_[quotaKey(expected.tenant, expected.pool)];
 }
@@ -72,7 +72,7 @@ void WorkspaceTable::unreserve(const Expected& expected) {
 
 std::optional<WorkspaceTable::Expected> WorkspaceTable::forgetExpected(
     const pool::SandboxId& sandbox) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = expected_.find(sandbox);
     if (found == expected_.end()) return std::nullopt;
     Expected expected = std::move(found->second);
@@ -83,14 +83,14 @@ std::optional<WorkspaceTable::Expected> WorkspaceTable::forgetExpected(
 
 std::optional<WorkspaceTable::Expected> WorkspaceTable::expected(
     const pool::SandboxId& sandbox) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = expected_.find(sandbox);
     return found == expected_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<WorkspaceTable::Expected> WorkspaceTable::expectedWorkspace(
     const std::string& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [sandbox, expected] : expected_) {
         if (expected.workspace == id) return expected;
     }
@@ -98,7 +98,7 @@ std::optional<WorkspaceTable::Expected> WorkspaceTable::expectedWorkspace(
 }
 
 bool WorkspaceTable::anyExpected(const std::function<bool(const Expected&)>& matches) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::any_of(expected_.begin(), expected_.end(),
                        [&](const auto& entry) { return matches(entry.second); });
 }
@@ -120,7 +120,7 @@ void WorkspaceTable::erase(const Workspace& workspace) {
     const WorkspaceFacts& facts = workspace.facts();
     std::shared_ptr<Workspace> last;  // ends outside the lock
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = by_sandbox_.find(facts.sandbox);
         if (found == by_sandbox_.end()) return;
         last = std::move(found->second);
@@ -138,40 +138,40 @@ void WorkspaceTable::erase(const Workspace& workspace) {
 }
 
 std::shared_ptr<Workspace> WorkspaceTable::find(const std::string& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<Workspace> WorkspaceTable::byClaim(const std::string& claim_id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = by_claim_.find(claim_id);
     return found == by_claim_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<Workspace> WorkspaceTable::bySandbox(const pool::SandboxId& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = by_sandbox_.find(id);
     return found == by_sandbox_.end() ? nullptr : found->second;
 }
 
 std::vector<std::shared_ptr<Workspace>> WorkspaceTable::all() const {
     std::vector<std::shared_ptr<Workspace>> out;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     out.reserve(by_id_.size());
     for (const auto& [id, workspace] : by_id_) out.push_back(workspace);
     return out;
 }
 
 std::size_t WorkspaceTable::countOf(const std::string& pool) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = of_pool_.find(pool);
     return found == of_pool_.end() ? 0 : found->second;
 }
 
 bool WorkspaceTable::holds(const std::string& tenant, const std::string& pool) const {
     // Not by held_: there all pools of claims' images are one.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::any_of(by_id_.begin(), by_id_.end(), [&](const auto& entry) {
         const WorkspaceFacts& facts = entry.second->facts();
         return facts.tenant == tenant && facts.pool == pool;

@@ -3,11 +3,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "controller/workspaces/Workspace.h"
 
 namespace hearth::controller {
@@ -77,17 +77,17 @@ public:
 private:
     static std::string quotaKey(const std::string& tenant, const std::string& pool);
     void giveBack(const std::string& key);
-    void release(const std::string& key);      // mutex_ held
-    void unreserve(const Expected& expected);  // mutex_ held
+    void release(const std::string& key) HEARTH_REQUIRES(mutex_);
+    void unreserve(const Expected& expected) HEARTH_REQUIRES(mutex_);
     bool anyExpected(const std::function<bool(const Expected&)>& matches) const;
 
-    mutable std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<Workspace>> by_id_;       // guarded by mutex_
-    std::map<std::string, std::shared_ptr<Workspace>> by_claim_;    // guarded by mutex_
-    std::map<std::string, std::shared_ptr<Workspace>> by_sandbox_;  // guarded by mutex_
-    std::map<std::string, std::size_t> held_;                       // guarded by mutex_
-    std::map<std::string, std::size_t> of_pool_;                    // guarded by mutex_
-    std::map<pool::SandboxId, Expected> expected_;                  // guarded by mutex_
+    mutable Mutex mutex_;
+    std::map<std::string, std::shared_ptr<Workspace>> by_id_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::shared_ptr<Workspace>> by_claim_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::shared_ptr<Workspace>> by_sandbox_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::size_t> held_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::size_t> of_pool_ HEARTH_GUARDED_BY(mutex_);
+    std::map<pool::SandboxId, Expected> expected_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

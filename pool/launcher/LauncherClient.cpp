@@ -116,7 +116,7 @@ LauncherClient::LauncherClient(Fd socket, metrics::Log& log, std::function<void(
 
 LauncherClient::~LauncherClient() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         closing_ = true;
     }
     ::shutdown(socket_.get(), SHUT_RDWR);
@@ -141,7 +141,7 @@ void LauncherClient::waitEnd() {
 }
 
 int LauncherClient::pid() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return pid_;
 }
 
@@ -163,11 +163,11 @@ void LauncherClient::readLoop() {
     }
     bool died = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         dead_ = true;
         died = !closing_ && pid_ != 0;
     }
-    answered_.notify_all();
+    answered_.notifyAll();
     if (died && on_death_) on_death_();
 }
 
@@ -175,7 +175,7 @@ void LauncherClient::deliver(launcher::Reply reply) {
     std::optional<Late> late;
     std::size_t left = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (reply.seq == launcher::kReadySeq) {
             if (reply.error.empty()) {
                 pid_ = reply.result.value("pid", 0);
@@ -195,7 +195,7 @@ void LauncherClient::deliver(launcher::Reply reply) {
             return;  // answered twice: killed just after its answer
         }
     }
-    answered_.notify_all();
+    answered_.notifyAll();
     if (!late) return;
     tellStuck(late->operation, left);
     log_.info("launcher.late_answer",
@@ -238,7 +238,7 @@ void LauncherClient::giveUp(const launcher::Request& request, std::chrono::milli
     const launcher::OperationRules rules = launcher::rulesOf(request.body);
     std::size_t count = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         count = stuck(rules.name);
     }
     tellStuck(rules.name, count);
@@ -257,7 +257,7 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
         waiting_.patience ? waiting_.patience(request.body) : rules.patience;
     const auto until = std::chrono::steady_clock::now() + patience;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (dead_ && unable_) launcher::throwFailure(*unable_);
         if (dead_) throw Error(ErrorCode::Unavailable, "the launcher is not running");
         for (const auto& [seq, late] : late_) {
@@ -272,13 +272,15 @@ Json LauncherClient::call(launcher::RequestBody body, int fd, bool stoppable) {
     const int error = send(request, fd);
     bool late = false;
     {
-        std::unique_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         // Where it has just ended, the reader hears its last words.
         if (error == 0 || error == EPIPE || error == ECONNRESET) {
-            const auto over = [&] { return pending.done || dead_ || (stoppable && !fetching_); };
-            const auto end = [&] { return std::min(until, finish_by_); };
+            const auto over = [&]() HEARTH_REQUIRES(mutex_) {
+                return pending.done || dead_ || (stoppable && !fetching_);
+            };
+            const auto end = [&]() HEARTH_REQUIRES(mutex_) { return std::min(until, finish_by_); };
             while (!over() && std::chrono::steady_clock::now() < end())
-                answered_.wait_until(lock, end());
+                answered_.waitUntil(mutex_, end());
             late = !over();
             if (late) late_.emplace(request.seq, Late{rules.name, rules.subject});
         }
@@ -360,18 +362,18 @@ launcher::Fetched LauncherClient::fetchImage(const launcher::FetchImageRequest& 
 
 void LauncherClient::stopFetching() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         fetching_ = false;
     }
-    answered_.notify_all();
+    answered_.notifyAll();
 }
 
 void LauncherClient::finishWithin(std::chrono::milliseconds most) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         finish_by_ = std::chrono::steady_clock::now() + most;
     }
-    answered_.notify_all();
+    answered_.notifyAll();
 }
 
 void LauncherClient::forgetImages(const std::vector<std::string>& wanted) {

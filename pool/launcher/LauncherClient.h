@@ -1,12 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,6 +14,7 @@
 #include "base/Fd.h"
 #include "base/Instance.h"
 #include "base/Json.h"
+#include "base/Mutex.h"
 #include "metrics/Log.h"
 #include "pool/launcher/protocol/LauncherMessages.h"
 #include "pool/spec/SandboxSpec.h"
@@ -120,7 +119,7 @@ private:
     int send(const launcher::Request& request, int fd) const;
     [[noreturn]] void giveUp(const launcher::Request& request, std::chrono::milliseconds after);
     void tellStuck(const std::string& operation, std::size_t count) const;
-    std::size_t stuck(const std::string& operation) const;
+    std::size_t stuck(const std::string& operation) const HEARTH_REQUIRES(mutex_);
     void readLoop();
     void deliver(launcher::Reply reply);
     void waitEnd();
@@ -129,18 +128,18 @@ private:
     metrics::Log& log_;
     std::function<void()> on_death_;
     const Waiting waiting_;
-    std::mutex mutex_;
-    std::condition_variable answered_;
-    std::uint64_t next_ = 1;                            // guarded by mutex_
-    std::map<std::uint64_t, Pending*> pending_;         // guarded by mutex_
-    std::map<std::uint64_t, Late> late_;                // guarded by mutex_
-    bool dead_ = false;                                 // guarded by mutex_
-    bool closing_ = false;                              // guarded by mutex_
-    bool fetching_ = true;                              // guarded by mutex_; false: never again
-    std::chrono::steady_clock::time_point finish_by_ =  // guarded by mutex_
+    Mutex mutex_;
+    Condition answered_;
+    std::uint64_t next_ HEARTH_GUARDED_BY(mutex_) = 1;
+    std::map<std::uint64_t, Pending*> pending_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::uint64_t, Late> late_ HEARTH_GUARDED_BY(mutex_);
+    bool dead_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool closing_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool fetching_ HEARTH_GUARDED_BY(mutex_) = true;  // false: never again
+    std::chrono::steady_clock::time_point finish_by_ HEARTH_GUARDED_BY(mutex_) =
         std::chrono::steady_clock::time_point::max();
-    int pid_ = 0;                            // guarded by mutex_
-    std::optional<launcher::Reply> unable_;  // guarded by mutex_; why it did not begin
+    int pid_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::optional<launcher::Reply> unable_ HEARTH_GUARDED_BY(mutex_);  // why it did not begin
     std::jthread reader_;
 };
 

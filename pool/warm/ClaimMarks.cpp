@@ -58,7 +58,7 @@ void ClaimMarks::resize(std::size_t slots) {
 }
 
 void ClaimMarks::set(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (taken_.contains(id)) return;
     if (id.size() >= kSlotSize) throwErrno(EINVAL, "mark", id);
     if (free_.empty()) resize(slots_ * 2);
@@ -73,7 +73,7 @@ void ClaimMarks::set(const SandboxId& id) {
 }
 
 void ClaimMarks::clear(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = taken_.find(id);
     if (found == taken_.end()) return;
     std::memset(slot(found->second), 0, kSlotSize);
@@ -82,12 +82,12 @@ void ClaimMarks::clear(const SandboxId& id) {
 }
 
 bool ClaimMarks::exists(const SandboxId& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return taken_.contains(id);
 }
 
 std::vector<SandboxId> ClaimMarks::all() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<SandboxId> found;
     found.reserve(taken_.size());
     for (const auto& [id, index] : taken_) found.push_back(id);

@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/Fd.h"
+#include "base/Mutex.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool {
@@ -34,16 +34,16 @@ public:
     std::vector<SandboxId> all() const;
 
 private:
-    void resize(std::size_t slots);
-    char* slot(std::size_t index) const;
+    void resize(std::size_t slots) HEARTH_REQUIRES(mutex_);
+    char* slot(std::size_t index) const HEARTH_REQUIRES(mutex_);
 
     Fd file_;
     std::string path_;
-    mutable std::mutex mutex_;
-    char* memory_ = nullptr;                  // guarded by mutex_
-    std::size_t slots_ = 0;                   // guarded by mutex_
-    std::map<SandboxId, std::size_t> taken_;  // guarded by mutex_
-    std::vector<std::size_t> free_;           // guarded by mutex_
+    mutable Mutex mutex_;
+    char* memory_ HEARTH_GUARDED_BY(mutex_) = nullptr;
+    std::size_t slots_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::map<SandboxId, std::size_t> taken_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<std::size_t> free_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::pool

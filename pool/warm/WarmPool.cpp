@@ -32,18 +32,18 @@ void WarmPool::add(Member member) {
 
 bool WarmPool::addWithin(Member member, std::uint64_t most) {
     member.phase = Phase::Creating;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (member.disk_bytes > most || promised_disk_ > most - member.disk_bytes) return false;
     return place(std::move(member));
 }
 
 std::uint64_t WarmPool::promisedDisk() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return promised_disk_;
 }
 
 bool WarmPool::adopt(Member member) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return place(std::move(member));
 }
 
@@ -66,7 +66,7 @@ bool WarmPool::place(Member member) {
 }
 
 bool WarmPool::warming(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase != Phase::Creating) return false;
     move(*member, Phase::Warming);
@@ -75,7 +75,7 @@ bool WarmPool::warming(const SandboxId& id) {
 
 bool WarmPool::ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent, WallTime at,
                      const StartTimes& took) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase != Phase::Warming) return false;
     member->agent = std::move(agent);
@@ -89,7 +89,7 @@ bool WarmPool::ready(const SandboxId& id, std::shared_ptr<agent::AgentClient> ag
 
 std::optional<Member> WarmPool::claim(const std::string& pool, const std::string& workspace,
                                       const std::string& tenant) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto shelf = shelves_.find(pool);
     if (shelf == shelves_.end() || shelf->second.ready.empty()) return std::nullopt;
     Member& member = *shelf->second.ready.front();
@@ -101,7 +101,7 @@ std::optional<Member> WarmPool::claim(const std::string& pool, const std::string
 }
 
 bool WarmPool::giveBack(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase != Phase::Claimed) return false;
     member->workspace.clear();
@@ -112,7 +112,7 @@ bool WarmPool::giveBack(const SandboxId& id) {
 }
 
 bool WarmPool::retire(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || !isWarm(member->phase)) return false;
     unlist(*member);
@@ -121,7 +121,7 @@ bool WarmPool::retire(const SandboxId& id) {
 }
 
 bool WarmPool::reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase != Phase::Claimed) return false;
     member->agent.swap(agent);  // the old one ends outside the lock
@@ -129,7 +129,7 @@ bool WarmPool::reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClie
 }
 
 bool WarmPool::drain(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase == Phase::Draining) return false;
     unlist(*member);
@@ -138,7 +138,7 @@ bool WarmPool::drain(const SandboxId& id) {
 }
 
 bool WarmPool::fail(const SandboxId& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Member* member = locate(id);
     if (member == nullptr || member->phase == Phase::Draining || member->phase == Phase::Failed) {
         return false;
@@ -150,7 +150,7 @@ bool WarmPool::fail(const SandboxId& id) {
 
 void WarmPool::remove(const SandboxId& id) {
     std::shared_ptr<agent::AgentClient> last;  // ends outside the lock
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = members_.find(id);
     if (found == members_.end()) return;
     unlist(*found->second);
@@ -162,21 +162,21 @@ void WarmPool::remove(const SandboxId& id) {
     if (shelf->second.counts.total() == 0) shelves_.erase(shelf);
     members_.erase(found);
     ++removals_;
-    removed_.notify_all();
+    removed_.notifyAll();
 }
 
 std::uint64_t WarmPool::removals() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return removals_;
 }
 
 void WarmPool::awaitRemoval(std::uint64_t seen, std::chrono::milliseconds most) const {
-    std::unique_lock lock(mutex_);
-    removed_.wait_for(lock, most, [&] { return removals_ > seen; });
+    const MutexLock lock(mutex_);
+    removed_.waitFor(mutex_, most, [&]() HEARTH_REQUIRES(mutex_) { return removals_ > seen; });
 }
 
 std::optional<Member> WarmPool::find(const SandboxId& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = members_.find(id);
     if (found == members_.end()) return std::nullopt;
     return *found->second;
@@ -184,7 +184,7 @@ std::optional<Member> WarmPool::find(const SandboxId& id) const {
 
 std::vector<Member> WarmPool::members(const std::string& pool) const {
     std::vector<Member> out;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [id, member] : members_) {
         if (member->pool == pool) out.push_back(*member);
     }
@@ -193,21 +193,21 @@ std::vector<Member> WarmPool::members(const std::string& pool) const {
 
 std::vector<Member> WarmPool::all() const {
     std::vector<Member> out;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     out.reserve(members_.size());
     for (const auto& [id, member] : members_) out.push_back(*member);
     return out;
 }
 
 PoolCounts WarmPool::counts(const std::string& pool) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = shelves_.find(pool);
     return found == shelves_.end() ? PoolCounts{} : found->second.counts;
 }
 
 WarmStock WarmPool::stock(const std::string& pool, const std::string& template_hash) const {
     WarmStock stock;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto shelf = shelves_.find(pool);
     if (shelf == shelves_.end()) return stock;
     stock.ready = shelf->second.counts.ready;
@@ -220,7 +220,7 @@ WarmStock WarmPool::stock(const std::string& pool, const std::string& template_h
 }
 
 std::optional<std::vector<std::string>> WarmPool::languages(const std::string& pool) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto shelf = shelves_.find(pool);
     if (shelf == shelves_.end() || shelf->second.agents == 0) return std::nullopt;
     return shelf->second.languages;

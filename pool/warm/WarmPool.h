@@ -1,17 +1,16 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "pool/warm/Member.h"
 
 namespace hearth::pool {
@@ -97,21 +96,21 @@ private:
         std::vector<std::string> languages;      ///< as the newest reported
     };
 
-    Member* locate(const SandboxId& id);
-    bool place(Member member);
-    void enlist(Member& member);
-    void unlist(const Member& member);
-    void hear(const Member& member);
-    void countIn(const Member& member);
-    void countOut(const Member& member);
-    void move(Member& member, Phase phase);
+    Member* locate(const SandboxId& id) HEARTH_REQUIRES(mutex_);
+    bool place(Member member) HEARTH_REQUIRES(mutex_);
+    void enlist(Member& member) HEARTH_REQUIRES(mutex_);
+    void unlist(const Member& member) HEARTH_REQUIRES(mutex_);
+    void hear(const Member& member) HEARTH_REQUIRES(mutex_);
+    void countIn(const Member& member) HEARTH_REQUIRES(mutex_);
+    void countOut(const Member& member) HEARTH_REQUIRES(mutex_);
+    void move(Member& member, Phase phase) HEARTH_REQUIRES(mutex_);
 
-    mutable std::mutex mutex_;
-    std::map<SandboxId, std::unique_ptr<Member>> members_;  // guarded by mutex_
-    std::map<std::string, Shelf> shelves_;                  // guarded by mutex_
-    std::uint64_t promised_disk_ = 0;                       // guarded by mutex_; of all members_
-    std::uint64_t removals_ = 0;                            // guarded by mutex_
-    mutable std::condition_variable removed_;
+    mutable Mutex mutex_;
+    std::map<SandboxId, std::unique_ptr<Member>> members_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, Shelf> shelves_ HEARTH_GUARDED_BY(mutex_);
+    std::uint64_t promised_disk_ HEARTH_GUARDED_BY(mutex_) = 0;  // of all members_
+    std::uint64_t removals_ HEARTH_GUARDED_BY(mutex_) = 0;
+    mutable Condition removed_;
 };
 
 }  // namespace hearth::pool

@@ -26,6 +26,9 @@ CODE_RULES = [
          "an error may not vanish: count it, or let it rise to the thread's top"),
     Rule(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bsleep\s*\(", r"^tests/unit/.*\.(h|cpp)$", "",
          "unit tests do not sleep: move a FakeClock, or wait for a condition"),
+    Rule(r"\bstd::(mutex|(shared|recursive|timed)_\w*mutex|lock_guard|scoped_lock|unique_lock|shared_lock|condition_variable\w*)\b",
+         SERVER, r"^base/Mutex\.h$",
+         "the checker knows only the mutexes, locks and conditions of base/Mutex.h"),
     Rule(r"\[=\s*[\],]", CODE, "", "a lambda names what it captures"),
 ]
 

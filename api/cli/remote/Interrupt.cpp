@@ -37,7 +37,7 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::target(const std::string& execution) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     execution_ = execution;
 }
 
@@ -50,7 +50,7 @@ void Interrupt::watch() {
         if (::read(signals_.get(), &info, sizeof(info)) != sizeof(info)) continue;
         std::string execution;
         {
-            const std::scoped_lock lock(mutex_);
+            const MutexLock lock(mutex_);
             execution = execution_;
         }
         if (happened_.exchange(true) || execution.empty()) ::_exit(kInterrupted);

@@ -2,12 +2,12 @@
 
 #include <atomic>
 #include <csignal>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "api/cli/remote/Remote.h"
 #include "base/Fd.h"
+#include "base/Mutex.h"
 
 namespace hearth::cli {
 
@@ -33,8 +33,8 @@ private:
     Fd signals_;
     Fd wake_;
     std::atomic<bool> happened_{false};
-    std::mutex mutex_;
-    std::string execution_;  ///< under mutex_
+    Mutex mutex_;
+    std::string execution_ HEARTH_GUARDED_BY(mutex_);
     std::jthread thread_;
 };
 

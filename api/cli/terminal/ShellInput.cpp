@@ -38,7 +38,7 @@ ShellInput::~ShellInput() {
 
 void ShellInput::start(const std::string& execution, TerminalSize size) {
     {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!execution_.empty()) return;
         execution_ = execution;
         told_ = size;
@@ -50,7 +50,7 @@ void ShellInput::start(const std::string& execution, TerminalSize size) {
 }
 
 std::string ShellInput::execution() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return execution_;
 }
 
@@ -136,7 +136,7 @@ void ShellInput::resize() {
     const TerminalSize now = terminal_.size();
     std::string target;
     {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         if (execution_.empty() || now == told_) return;
         told_ = now;
         target = "/v1/executions/" + execution_ + "/resize";
@@ -146,7 +146,7 @@ void ShellInput::resize() {
     } catch (const RemoteError&) {
         // It has ended: there is no window any more.
     } catch (const Error&) {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         told_ = {0, 0};  // the next change tells it
     }
 }

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -10,6 +9,7 @@
 #include "api/cli/terminal/EscapeKeys.h"
 #include "api/cli/terminal/TerminalMode.h"
 #include "base/Fd.h"
+#include "base/Mutex.h"
 
 namespace hearth::cli {
 
@@ -51,9 +51,9 @@ private:
     bool hung_up_ = false;  ///< no more keys are read
     std::atomic<bool> done_{false};
     std::atomic<int> ended_by_{0};
-    mutable std::mutex mutex_;
-    std::string execution_;  ///< under mutex_
-    TerminalSize told_;      ///< under mutex_
+    mutable Mutex mutex_;
+    std::string execution_ HEARTH_GUARDED_BY(mutex_);
+    TerminalSize told_ HEARTH_GUARDED_BY(mutex_);
     std::jthread thread_;
 };
 

@@ -17,14 +17,14 @@ TerminalMode::~TerminalMode() {
 }
 
 void TerminalMode::raw() noexcept {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     termios mode = before_;
     ::cfmakeraw(&mode);
     raw_ = ::tcsetattr(fd_, TCSADRAIN, &mode) == 0 || raw_;
 }
 
 void TerminalMode::restore() noexcept {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (raw_) ::tcsetattr(fd_, TCSADRAIN, &before_);
     raw_ = false;
 }

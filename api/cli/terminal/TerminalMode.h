@@ -2,7 +2,7 @@
 
 #include <termios.h>
 
-#include <mutex>
+#include "base/Mutex.h"
 
 namespace hearth::cli {
 
@@ -32,8 +32,8 @@ public:
 private:
     const int fd_;
     termios before_{};
-    std::mutex mutex_;
-    bool raw_ = false;  ///< under mutex_
+    Mutex mutex_;
+    bool raw_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::cli

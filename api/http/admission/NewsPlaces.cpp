@@ -42,7 +42,7 @@ NewsPlaces::Taken NewsPlaces::take(const std::string& tenant, const std::string&
                                    std::uint64_t connection) {
     if (std::min({bounds_.all, bounds_.of_tenant, bounds_.of_token}) == 0) return {};
     Taken taken;
-    const std::lock_guard lock(held_->mutex);
+    const MutexLock lock(held_->mutex);
     Places& places = held_->places;
     std::string loser;
     std::string its_token = token;
@@ -65,7 +65,7 @@ NewsPlaces::Taken NewsPlaces::take(const std::string& tenant, const std::string&
     }
     taken.place = PlacePtr(new Place(tenant, token, connection), [held = held_](Place* place) {
         {
-            const std::lock_guard giving(held->mutex);
+            const MutexLock giving(held->mutex);
             held->places.remove(place);
         }
         delete place;
@@ -75,7 +75,7 @@ NewsPlaces::Taken NewsPlaces::take(const std::string& tenant, const std::string&
 }
 
 std::size_t NewsPlaces::count() const {
-    const std::lock_guard lock(held_->mutex);
+    const MutexLock lock(held_->mutex);
     return held_->places.size();
 }
 

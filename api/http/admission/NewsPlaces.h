@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "base/Mutex.h"
 
 namespace hearth::api {
 
@@ -45,8 +46,8 @@ public:
 
 private:
     struct Held {
-        std::mutex mutex;
-        std::list<Place*> places;  ///< oldest first; guarded by mutex
+        Mutex mutex;
+        std::list<Place*> places HEARTH_GUARDED_BY(mutex);  ///< oldest first
     };
 
     const Bounds bounds_;

@@ -42,7 +42,7 @@ void DetachedStream::queue(std::string_view bytes) {
 }
 
 bool DetachedStream::send(std::string bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closed_ || broken_ || finished_) return false;
     if (bytes.empty()) return true;
     if (queue_.size() - queue_at_ + bytes.size() > settings_.limit) {
@@ -58,12 +58,12 @@ bool DetachedStream::send(std::string bytes) {
 }
 
 std::size_t DetachedStream::pending() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return queue_.size() - queue_at_;
 }
 
 void DetachedStream::finish() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closed_ || broken_ || finished_) return;
     finished_ = true;
     const bool direct = queue_.size() == queue_at_;
@@ -75,29 +75,29 @@ void DetachedStream::finish() {
 }
 
 void DetachedStream::cut() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!closed_ && !broken_) breakOff();
 }
 
-/// Under mutex_. The loop hears of it from the socket.
+/// The loop hears of it from the socket.
 void DetachedStream::breakOff() {
     broken_ = true;
     ::shutdown(fd_, SHUT_RDWR);
 }
 
 bool DetachedStream::closed() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return closed_ || broken_;
 }
 
 void DetachedStream::onDrained(std::function<void()> callback) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     on_drained_ = std::move(callback);
 }
 
 void DetachedStream::onClosed(std::function<void()> callback) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!closed_) {
             on_closed_.push_back(std::move(callback));
             return;
@@ -135,7 +135,7 @@ DetachedStream::State DetachedStream::flush() {
     std::function<void()> drained;
     State state = State::Open;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         state = writeQueued();
         if (above_ && queue_.size() - queue_at_ < kLowWater) {
             above_ = false;
@@ -147,7 +147,7 @@ DetachedStream::State DetachedStream::flush() {
 }
 
 DetachedStream::State DetachedStream::tick(TimePoint now, TimePoint& again) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (broken_ || closed_) return State::Broken;
     const std::size_t waiting = queue_.size() - queue_at_;
     if (waiting > 0) {
@@ -171,7 +171,7 @@ DetachedStream::State DetachedStream::tick(TimePoint now, TimePoint& again) {
 void DetachedStream::close() {
     std::vector<std::function<void()>> callbacks;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (closed_) return;
         closed_ = true;
         callbacks.swap(on_closed_);

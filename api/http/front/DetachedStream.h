@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "api/http/Handler.h"
+#include "base/Mutex.h"
 
 namespace hearth::api {
 
@@ -57,26 +57,26 @@ public:
     void close();
 
 private:
-    State writeQueued();
-    void queue(std::string_view bytes);
-    void breakOff();
+    State writeQueued() HEARTH_REQUIRES(mutex_);
+    void queue(std::string_view bytes) HEARTH_REQUIRES(mutex_);
+    void breakOff() HEARTH_REQUIRES(mutex_);
 
-    mutable std::mutex mutex_;
+    mutable Mutex mutex_;
     const int fd_;
     const std::uint64_t connection_;
     StreamHost& host_;    ///< used under mutex_ and only while not closed_
     const Clock& clock_;  ///< likewise
     const Settings settings_;
-    std::string queue_;
-    std::size_t queue_at_ = 0;
-    bool above_ = false;
-    bool finished_ = false;
-    bool broken_ = false;
-    bool closed_ = false;
-    TimePoint last_sent_;
-    TimePoint last_progress_;
-    std::function<void()> on_drained_;
-    std::vector<std::function<void()>> on_closed_;
+    std::string queue_ HEARTH_GUARDED_BY(mutex_);
+    std::size_t queue_at_ HEARTH_GUARDED_BY(mutex_) = 0;
+    bool above_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool broken_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool closed_ HEARTH_GUARDED_BY(mutex_) = false;
+    TimePoint last_sent_ HEARTH_GUARDED_BY(mutex_);
+    TimePoint last_progress_ HEARTH_GUARDED_BY(mutex_);
+    std::function<void()> on_drained_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<std::function<void()>> on_closed_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::api

@@ -58,7 +58,7 @@ void EventLoop::giveBack(Connection& connection, Connection::Next next) {
     connection.next = next;
     bool first = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         first = returned_.empty();
         returned_.push_back(&connection);
     }
@@ -67,7 +67,7 @@ void EventLoop::giveBack(Connection& connection, Connection::Next next) {
 
 void EventLoop::streamDone(std::uint64_t connection) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         done_.push_back(connection);
     }
     wake();
@@ -75,22 +75,22 @@ void EventLoop::streamDone(std::uint64_t connection) {
 
 void EventLoop::endNews(std::uint64_t connection) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         to_end_.push_back(connection);
     }
     wake();
 }
 
 void EventLoop::beginStop() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_asked_ = true;
     wake();
-    stop_began_.wait(lock, [this] { return stop_begun_; });
+    stop_began_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return stop_begun_; });
 }
 
 void EventLoop::join() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         quit_asked_ = true;
     }
     wake();
@@ -135,7 +135,7 @@ void EventLoop::takePosted() {
     std::vector<std::uint64_t> to_end;
     bool stop = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         returned.swap(returned_);
         done.swap(done_);
         woken.swap(woken_);
@@ -364,7 +364,7 @@ void EventLoop::suspend(Connection& connection) {
     const auto awaken = [line = lifeline_.line(), id = connection.id] {
         line.reach([&](EventLoop& loop) {
             {
-                const std::lock_guard lock(loop.mutex_);
+                const MutexLock lock(loop.mutex_);
                 loop.woken_.push_back(id);
             }
             loop.wake();

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <queue>
 #include <thread>
 #include <unordered_map>
@@ -15,6 +13,7 @@
 #include "api/http/front/RequestQueue.h"
 #include "api/http/front/ResponseHead.h"
 #include "base/Lifeline.h"
+#include "base/Mutex.h"
 
 namespace hearth::api {
 
@@ -112,18 +111,18 @@ private:
     IdSource ids_;
     DateText date_;
     bool stopping_ = false;
+    bool quitting_ = false;
     TimePoint cut_at_{TimePoint::max()};
 
-    std::mutex mutex_;
-    std::vector<Connection*> returned_;  ///< under mutex_
-    std::vector<std::uint64_t> done_;    ///< under mutex_
-    std::vector<std::uint64_t> woken_;   ///< under mutex_
-    std::vector<std::uint64_t> to_end_;  ///< under mutex_; streams
-    bool stop_asked_ = false;            ///< under mutex_
-    bool stop_begun_ = false;            ///< under mutex_
-    std::condition_variable stop_began_;
-    bool quit_asked_ = false;  ///< under mutex_
-    bool quitting_ = false;
+    Mutex mutex_;
+    std::vector<Connection*> returned_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<std::uint64_t> done_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<std::uint64_t> woken_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<std::uint64_t> to_end_ HEARTH_GUARDED_BY(mutex_);  ///< streams
+    bool stop_asked_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool stop_begun_ HEARTH_GUARDED_BY(mutex_) = false;
+    Condition stop_began_;
+    bool quit_asked_ HEARTH_GUARDED_BY(mutex_) = false;
     std::jthread thread_;
     /// For what wakes suspended requests.
     const Lifeline<EventLoop> lifeline_{*this};

@@ -119,9 +119,9 @@ void EventLoop::stopReading() {
     for (Connection* connection : suspended) {
         guard(*connection, [&] { resume(*connection); });
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_begun_ = true;
-    stop_began_.notify_all();
+    stop_began_.notifyAll();
 }
 
 void EventLoop::cutAll() {

@@ -28,14 +28,14 @@ RequestQueue::RequestQueue(std::size_t limit, std::size_t lingerers)
 bool RequestQueue::push(Connection* connection) {
     bool free_worker = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (closed_ || queue_.size() >= limit_) return false;
         queue_.push_back(connection);
         size_.store(queue_.size());
         free_worker = idle_ >= queue_.size();
     }
     if (free_worker) {
-        arrived_.notify_one();
+        arrived_.notifyOne();
     } else if (lingering_.load() > 0) {
         kick();
     }
@@ -49,9 +49,9 @@ void RequestQueue::kick() {
 }
 
 Connection* RequestQueue::pop() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ++idle_;
-    arrived_.wait(lock, [&] { return closed_ || !queue_.empty(); });
+    arrived_.wait(mutex_, [&]() HEARTH_REQUIRES(mutex_) { return closed_ || !queue_.empty(); });
     --idle_;
     if (queue_.empty()) return nullptr;
     Connection* connection = queue_.front();
@@ -62,10 +62,10 @@ Connection* RequestQueue::pop() {
 
 void RequestQueue::close() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         closed_ = true;
     }
-    arrived_.notify_all();
+    arrived_.notifyAll();
     kick();
 }
 

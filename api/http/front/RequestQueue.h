@@ -1,12 +1,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 
 #include "base/Fd.h"
+#include "base/Mutex.h"
 
 namespace hearth::api {
 
@@ -38,10 +37,10 @@ private:
     const std::size_t limit_;
     const std::size_t lingerers_;
     Fd kick_;
-    std::mutex mutex_;
-    std::condition_variable arrived_;
-    std::deque<Connection*> queue_;
-    std::size_t idle_ = 0;
+    Mutex mutex_;
+    Condition arrived_;
+    std::deque<Connection*> queue_ HEARTH_GUARDED_BY(mutex_);
+    std::size_t idle_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::atomic<bool> closed_{false};  ///< changed under mutex_
     std::atomic<std::size_t> size_{0};
     std::atomic<std::size_t> lingering_{0};

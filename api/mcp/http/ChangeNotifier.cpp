@@ -47,9 +47,9 @@ struct ChangeNotifier::Followed {
 };
 
 void ChangeNotifier::Bell::ring() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     ringing = true;
-    rung.notify_one();
+    rung.notifyOne();
 }
 
 ChangeNotifier::ChangeNotifier(const controller::Services& services)
@@ -65,7 +65,7 @@ void ChangeNotifier::follow(std::shared_ptr<api::Stream> stream, Listener listen
             if (const auto self = weak.lock()) self->end();
         });
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const std::string& session = followed->listener.session;
         for (const auto& other : followed_) {
             // Refusing a second stream makes clients try for ever; the newest is the one they read.
@@ -87,7 +87,7 @@ void ChangeNotifier::follow(std::shared_ptr<api::Stream> stream, Listener listen
 void ChangeNotifier::subscribe(const std::string& tenant, const std::string& session,
                                const std::string& uri) {
     if (uri.size() > kLongestUri) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!subscriptions_.contains(session)) {
         if (subscribed_by_[tenant] >= kMaxSessions) {
             forget(std::find_if(subscriptions_.begin(), subscriptions_.end(),
@@ -101,7 +101,7 @@ void ChangeNotifier::subscribe(const std::string& tenant, const std::string& ses
 }
 
 void ChangeNotifier::unsubscribe(const std::string& session, const std::string& uri) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = subscriptions_.find(session);
     if (found == subscriptions_.end()) return;
     found->second.uris.erase(uri);
@@ -118,7 +118,7 @@ void ChangeNotifier::endSession(const std::string& session) {
     std::vector<std::shared_ptr<Followed>>
         ended;  // outside the lock: ending one may come back here
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = subscriptions_.find(session);
         if (found != subscriptions_.end()) forget(found);
         for (const auto& one : followed_) {
@@ -130,7 +130,7 @@ void ChangeNotifier::endSession(const std::string& session) {
 
 void ChangeNotifier::toolsChanged() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         mark("", true, false, "");
     }
     bell_->ring();
@@ -138,7 +138,7 @@ void ChangeNotifier::toolsChanged() {
 
 void ChangeNotifier::promptsChanged() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         for (const auto& one : followed_) one->prompts |= one->listener.interest.prompts;
     }
     bell_->ring();
@@ -148,16 +148,16 @@ void ChangeNotifier::loop(const std::stop_token& stop) {
     bool waiting = false;
     while (!stop.stop_requested()) {
         {
-            std::unique_lock lock(bell_->mutex);
-            const auto ringing = [this] { return bell_->ringing; };
+            const MutexLock lock(bell_->mutex);
+            const auto ringing = [this]() HEARTH_REQUIRES(bell_->mutex) { return bell_->ringing; };
             if (waiting) {
-                bell_->rung.wait_for(lock, stop, kTellEvery / 4, ringing);
+                bell_->rung.waitFor(bell_->mutex, stop, kTellEvery / 4, ringing);
             } else {
-                bell_->rung.wait(lock, stop, ringing);
+                bell_->rung.wait(bell_->mutex, stop, ringing);
             }
             if (!stop.stop_requested() && !waiting) {
                 const auto never = [] { return false; };
-                bell_->rung.wait_for(lock, stop, kLookEvery, never);
+                bell_->rung.waitFor(bell_->mutex, stop, kLookEvery, never);
             }
             bell_->ringing = false;
         }
@@ -172,7 +172,7 @@ void ChangeNotifier::loop(const std::stop_token& stop) {
 }
 
 bool ChangeNotifier::work() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(followed_, [](const auto& one) { return one->stream->closed(); });
     if (followed_.empty()) events_.reset();
     takeEvents();
@@ -201,11 +201,12 @@ void ChangeNotifier::take(const controller::Event& event) {
     } else if (event.type == "workspace.created" || event.type == "workspace.reclaimed") {
         mark(event.tenant, false, true, "workspace://" + event.resource);
     } else if (event.type == "execution.finished") {
-        const bool wanted = std::any_of(followed_.begin(), followed_.end(), [&](const auto& one) {
+        const auto interested = [&](const auto& one) HEARTH_REQUIRES(mutex_) {
             return one->listener.who.tenant == event.tenant &&
                    (!one->listener.interest.uris.empty() ||
                     subscriptions_.contains(one->listener.session));
-        });
+        };
+        const bool wanted = std::any_of(followed_.begin(), followed_.end(), interested);
         if (!wanted) return;
         try {
             const auto execution = services_.executions.find(

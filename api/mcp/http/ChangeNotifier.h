@@ -1,10 +1,8 @@
 #pragma once
 
-#include <condition_variable>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "api/http/Handler.h"
 #include "api/mcp/protocol/JsonRpc.h"
+#include "base/Mutex.h"
 #include "controller/Services.h"
 
 namespace hearth::mcp {
@@ -67,36 +66,38 @@ private:
     struct Followed;
     /// Wakes the thread; owned by the callbacks of foreign threads too.
     struct Bell {
-        std::mutex mutex;
-        std::condition_variable_any rung;
-        bool ringing = false;  ///< guarded by mutex
+        Mutex mutex;
+        StoppableCondition rung;
+        bool ringing HEARTH_GUARDED_BY(mutex) = false;
         void ring();
     };
 
     void loop(const std::stop_token& stop);
     /// One look at what has happened; true if something has to wait for its second.
     bool work();
-    void takeEvents();
-    void take(const controller::Event& event);
+    void takeEvents() HEARTH_REQUIRES(mutex_);
+    void take(const controller::Event& event) HEARTH_REQUIRES(mutex_);
     /// Marks the changes to send on the tenant's streams (empty: on all streams).
-    void mark(const std::string& tenant, bool tools, bool resources, const std::string& uri);
+    void mark(const std::string& tenant, bool tools, bool resources, const std::string& uri)
+        HEARTH_REQUIRES(mutex_);
     /// Sends what is due; true if something has to wait for its second.
-    bool tell();
-    bool wants(const Followed& followed, const std::string& uri) const;
+    bool tell() HEARTH_REQUIRES(mutex_);
+    bool wants(const Followed& followed, const std::string& uri) const HEARTH_REQUIRES(mutex_);
 
     const controller::Services& services_;
     const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
-    std::mutex mutex_;
-    std::list<std::shared_ptr<Followed>> followed_;  ///< guarded by mutex_
+    Mutex mutex_;
+    std::list<std::shared_ptr<Followed>> followed_ HEARTH_GUARDED_BY(mutex_);
     struct Subscribed {
         std::string tenant;
         std::set<std::string> uris;
     };
-    std::map<std::string, Subscribed> subscriptions_;   ///< by session; guarded by mutex_
-    std::map<std::string, std::size_t> subscribed_by_;  ///< sessions of a tenant; guarded
-    void forget(std::map<std::string, Subscribed>::iterator session);
-    std::shared_ptr<void> events_;  ///< while there are streams
-    std::uint64_t since_ = 0;       ///< of events; guarded
+    std::map<std::string, Subscribed> subscriptions_ HEARTH_GUARDED_BY(mutex_);  ///< by session
+    /// Sessions of a tenant.
+    std::map<std::string, std::size_t> subscribed_by_ HEARTH_GUARDED_BY(mutex_);
+    void forget(std::map<std::string, Subscribed>::iterator session) HEARTH_REQUIRES(mutex_);
+    std::shared_ptr<void> events_ HEARTH_GUARDED_BY(mutex_);  ///< while there are streams
+    std::uint64_t since_ HEARTH_GUARDED_BY(mutex_) = 0;       ///< of events
     std::jthread thread_;
 };
 

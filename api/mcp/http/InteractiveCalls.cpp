@@ -69,15 +69,16 @@ private:
 
 std::string Questions::open(const std::string& session) {
     const std::string id = newId("ask_");
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     open_[id] = {session, std::nullopt};
     return id;
 }
 
 std::optional<Message> Questions::wait(const std::string& id, std::chrono::milliseconds timeout,
                                        const std::function<bool()>& give_up) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, timeout, [&] { return open_[id].answer || give_up(); });
+    const MutexLock lock(mutex_);
+    changed_.waitFor(mutex_, timeout,
+                     [&]() HEARTH_REQUIRES(mutex_) { return open_[id].answer || give_up(); });
     std::optional<Message> answer = std::move(open_[id].answer);
     open_.erase(id);
     return answer;
@@ -85,29 +86,29 @@ std::optional<Message> Questions::wait(const std::string& id, std::chrono::milli
 
 bool Questions::answer(const std::string& session, const Message& response) {
     if (!response.id.is_string()) return false;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = open_.find(response.id.get<std::string>());
     if (found == open_.end() || found->second.session != session) return false;
     found->second.answer = response;
-    changed_.notify_all();
+    changed_.notifyAll();
     return true;
 }
 
 void Questions::wake() {
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
+    const MutexLock lock(mutex_);
+    changed_.notifyAll();
 }
 
 InteractiveCalls::~InteractiveCalls() {
     stopping_ = true;
     questions_.wake();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     running_.clear();
 }
 
 void InteractiveCalls::start(LiveReply reply, std::string session,
                              std::shared_ptr<MessageSink> outlet) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(running_, [](const Running& one) { return one.done->load(); });
     if (running_.size() >= kMost) {
         throw Error(ErrorCode::Unavailable, "too many calls are talking with their clients")

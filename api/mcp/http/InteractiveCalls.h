@@ -1,10 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +11,7 @@
 #include "api/mcp/http/MessageSink.h"
 #include "api/mcp/server/PendingToolCall.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 
 namespace hearth::mcp {
 
@@ -34,9 +33,9 @@ private:
         std::string session;
         std::optional<Message> answer;
     };
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::map<std::string, Question> open_;  ///< guarded by mutex_
+    Mutex mutex_;
+    Condition changed_;
+    std::map<std::string, Question> open_ HEARTH_GUARDED_BY(mutex_);
 };
 
 /// Runs calls that talk with their clients, each in a thread of its own. Thread-safe. Its end
@@ -65,8 +64,8 @@ private:
 
     Questions questions_;
     std::atomic<bool> stopping_{false};
-    std::mutex mutex_;
-    std::vector<Running> running_;  ///< guarded by mutex_
+    Mutex mutex_;
+    std::vector<Running> running_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::mcp

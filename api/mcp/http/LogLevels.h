@@ -2,12 +2,12 @@
 
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "api/mcp/protocol/Era.h"
+#include "base/Mutex.h"
 
 namespace hearth::mcp {
 
@@ -20,7 +20,7 @@ public:
     void set(const std::string& tenant, const std::string& session, std::string_view level) {
         const std::optional<int> severity = logSeverity(level);
         if (!severity) return;
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         std::deque<std::string>& order = order_[tenant];
         if (levels_.insert_or_assign(session, *severity).second) order.push_back(session);
         if (order.size() <= kMost) return;
@@ -29,7 +29,7 @@ public:
     }
 
     std::optional<int> of(const std::string& session) const {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = levels_.find(session);
         return found == levels_.end() ? std::nullopt : std::optional(found->second);
     }
@@ -37,9 +37,10 @@ public:
     static constexpr std::size_t kMost = 2'000;
 
 private:
-    mutable std::mutex mutex_;
-    std::map<std::string, int> levels_;                     ///< guarded by mutex_
-    std::map<std::string, std::deque<std::string>> order_;  ///< by tenant, oldest first; guarded
+    mutable Mutex mutex_;
+    std::map<std::string, int> levels_ HEARTH_GUARDED_BY(mutex_);
+    /// By tenant, oldest first.
+    std::map<std::string, std::deque<std::string>> order_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::mcp

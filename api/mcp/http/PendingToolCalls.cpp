@@ -33,9 +33,9 @@ struct Followed {
 };
 
 void PendingToolCalls::Inbox::mark(std::uint64_t id) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (std::find(dirty.begin(), dirty.end(), id) == dirty.end()) dirty.push_back(id);
-    changed.notify_one();
+    changed.notifyOne();
 }
 
 PendingToolCalls::PendingToolCalls(const Clock& clock, metrics::Log& log)
@@ -59,20 +59,20 @@ void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
         followed->subscription = followed->call.pending.work->subscribe(wake);
         followed->closing = outlet->onClosed(wake);
         followed->on_stop = std::make_unique<StopCallback>(stop, [inbox, id] {
-            const std::lock_guard lock(inbox->mutex);
+            const MutexLock lock(inbox->mutex);
             inbox->stopping = true;
-            inbox->changed.notify_one();
+            inbox->changed.notifyOne();
         });
         followed->call.call->onCancel([wake, cancel = followed->call.pending.cancel] {
             cancel();
             wake();
         });
         {
-            const std::lock_guard lock(inbox_->mutex);
+            const MutexLock lock(inbox_->mutex);
             inbox_->arrived.emplace_back(id, std::move(followed));
             inbox_->dirty.push_back(id);
         }
-        inbox_->changed.notify_one();
+        inbox_->changed.notifyOne();
     }
 }
 
@@ -81,10 +81,11 @@ void PendingToolCalls::loop(const std::stop_token& stop) {
         std::vector<std::uint64_t> dirty;
         bool stopping = false;
         {
-            std::unique_lock lock(inbox_->mutex);
-            inbox_->changed.wait_for(lock, stop, untilNext(), [this] {
-                return !inbox_->dirty.empty() || !inbox_->arrived.empty() || inbox_->stopping;
-            });
+            const MutexLock lock(inbox_->mutex);
+            inbox_->changed.waitFor(
+                inbox_->mutex, stop, untilNext(), [this]() HEARTH_REQUIRES(inbox_->mutex) {
+                    return !inbox_->dirty.empty() || !inbox_->arrived.empty() || inbox_->stopping;
+                });
             stopping = stop.stop_requested() || inbox_->stopping;
             dirty.swap(inbox_->dirty);
             for (auto& [id, followed] : inbox_->arrived) followed_.emplace(id, std::move(followed));
@@ -111,8 +112,10 @@ void PendingToolCalls::cancelLoop(const std::stop_token& stop) {
     while (true) {
         std::shared_ptr<Call> call;
         {
-            std::unique_lock lock(cancel_mutex_);
-            cancel_changed_.wait(lock, stop, [this] { return !to_cancel_.empty(); });
+            const MutexLock lock(cancel_mutex_);
+            cancel_changed_.wait(cancel_mutex_, stop, [this]() HEARTH_REQUIRES(cancel_mutex_) {
+                return !to_cancel_.empty();
+            });
             if (stop.stop_requested()) return;
             call = std::move(to_cancel_.front());
             to_cancel_.pop_front();
@@ -141,9 +144,9 @@ bool PendingToolCalls::look(Followed& followed, bool stopping) {
     if (call.call->cancelled()) return false;
     if (outlet.closed()) {
         if (followed.hang_up == HangUp::Cancels) {
-            const std::lock_guard lock(cancel_mutex_);
+            const MutexLock lock(cancel_mutex_);
             to_cancel_.push_back(call.call);
-            cancel_changed_.notify_one();
+            cancel_changed_.notifyOne();
         }
         return false;
     }

@@ -2,13 +2,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "api/http/Handler.h"
 #include "api/mcp/http/MessageSink.h"
 #include "api/mcp/server/PendingToolCall.h"
+#include "base/Mutex.h"
 #include "metrics/Log.h"
 
 namespace hearth::mcp {
@@ -45,11 +44,12 @@ private:
     /// The part that callbacks of foreign threads reach: it outlives this object for as long as
     /// they need it.
     struct Inbox {
-        std::mutex mutex;
-        std::condition_variable_any changed;
-        std::vector<std::uint64_t> dirty;  ///< guarded by mutex
-        std::vector<std::pair<std::uint64_t, std::shared_ptr<struct Followed>>> arrived;  ///< same
-        bool stopping = false;  ///< guarded by mutex
+        Mutex mutex;
+        StoppableCondition changed;
+        std::vector<std::uint64_t> dirty HEARTH_GUARDED_BY(mutex);
+        std::vector<std::pair<std::uint64_t, std::shared_ptr<struct Followed>>> arrived
+            HEARTH_GUARDED_BY(mutex);
+        bool stopping HEARTH_GUARDED_BY(mutex) = false;
 
         void mark(std::uint64_t id);
     };
@@ -71,9 +71,9 @@ private:
     std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
     std::atomic<std::uint64_t> next_id_{1};
-    std::mutex cancel_mutex_;
-    std::condition_variable_any cancel_changed_;
-    std::deque<std::shared_ptr<Call>> to_cancel_;  ///< guarded by cancel_mutex_
+    Mutex cancel_mutex_;
+    StoppableCondition cancel_changed_;
+    std::deque<std::shared_ptr<Call>> to_cancel_ HEARTH_GUARDED_BY(cancel_mutex_);
     std::jthread cancelling_;
     std::jthread thread_;
 };

@@ -22,14 +22,14 @@ public:
     const std::string& session() const { return session_; }
 
     void begin(std::shared_ptr<api::Stream> stream, bool prime) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         reader_ = stream;
         stream_ = std::move(stream);
         if (prime) stream_->send("id: " + id_ + "_0\nretry: 500\ndata: \n\n");
     }
 
     void send(const Json& message) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const std::string event =
             "id: " + id_ + "_" + std::to_string(++last_) + "\n" + sseEvent(message);
         bytes_ += event.size();
@@ -42,7 +42,7 @@ public:
     }
 
     void attach(std::shared_ptr<api::Stream> stream, std::uint64_t after) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         // Only one reader: events that an earlier one has not taken are not kept twice.
         if (const auto earlier = reader_.lock()) earlier->cut();
         stream_.reset();
@@ -58,20 +58,20 @@ public:
     }
 
     void hangUp() {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (stream_) stream_->finish();
         stream_.reset();
     }
 
     void end() {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         ended_at_ = clock_.now();
         if (stream_) stream_->finish();
         stream_.reset();
     }
 
     std::optional<TimePoint> endedAt() const {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         return ended_at_;
     }
     std::size_t bytes() const { return bytes_; }
@@ -83,12 +83,12 @@ private:
     const std::string tenant_;
     const std::string session_;
     const Clock& clock_;
-    mutable std::mutex mutex_;
-    std::shared_ptr<api::Stream> stream_;  ///< null while nobody listens; guarded by mutex_
-    std::weak_ptr<api::Stream> reader_;    ///< the last that listened; guarded by mutex_
-    std::deque<std::pair<std::uint64_t, std::string>> events_;  ///< guarded by mutex_
-    std::uint64_t last_ = 0;                                    ///< guarded by mutex_
-    std::optional<TimePoint> ended_at_;                         ///< guarded by mutex_
+    mutable Mutex mutex_;
+    std::shared_ptr<api::Stream> stream_ HEARTH_GUARDED_BY(mutex_);  ///< null while nobody listens
+    std::weak_ptr<api::Stream> reader_ HEARTH_GUARDED_BY(mutex_);    ///< the last that listened
+    std::deque<std::pair<std::uint64_t, std::string>> events_ HEARTH_GUARDED_BY(mutex_);
+    std::uint64_t last_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::optional<TimePoint> ended_at_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<std::size_t> bytes_{0};
 };
 
@@ -117,7 +117,7 @@ std::shared_ptr<MessageSink> ReplayStreams::open(const std::string& tenant,
     const std::string id = newId("");
     const auto log = std::make_shared<ReplayLog>(id, tenant, session, clock_);
     log->begin(std::move(stream), prime);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     logs_.emplace(id, log);
     order_.push_back(id);
     collect(tenant);
@@ -136,7 +136,7 @@ void ReplayStreams::collect(const std::string& tenant) {
     }
     // Oldest first: every expired log, and this tenant's logs beyond its limits; other tenants'
     // only if all together exceed theirs.
-    std::erase_if(order_, [&](const std::string& id) {
+    std::erase_if(order_, [&](const std::string& id) HEARTH_REQUIRES(mutex_) {
         const auto found = logs_.find(id);
         const ReplayLog& log = *found->second;
         const bool own = log.tenant() == tenant;
@@ -164,7 +164,7 @@ ReplayStreams::Place ReplayStreams::find(const std::string& session,
     const auto [end, problem] =
         std::from_chars(number.data(), number.data() + number.size(), place.event);
     if (problem != std::errc() || end != number.data() + number.size()) return {};
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = logs_.find(last_event_id.substr(0, mark));
     if (found == logs_.end() || found->second->session() != session) return {};
     place.log = found->second;

@@ -5,12 +5,12 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "api/mcp/http/MessageSink.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 
 namespace hearth::mcp {
 
@@ -45,12 +45,12 @@ private:
         std::uint64_t event = 0;
     };
     Place find(const std::string& session, std::string_view last_event_id);
-    void collect(const std::string& tenant);
+    void collect(const std::string& tenant) HEARTH_REQUIRES(mutex_);
 
     const Clock& clock_;
-    std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<ReplayLog>, std::less<>> logs_;  ///< guarded by mutex_
-    std::deque<std::string> order_;  ///< of logs_, oldest first; guarded by mutex_
+    Mutex mutex_;
+    std::map<std::string, std::shared_ptr<ReplayLog>, std::less<>> logs_ HEARTH_GUARDED_BY(mutex_);
+    std::deque<std::string> order_ HEARTH_GUARDED_BY(mutex_);  ///< of logs_, oldest first
 };
 
 }  // namespace hearth::mcp

@@ -12,12 +12,12 @@ struct SseTransport::Session {
     controller::Principal who;
     std::string id;
     std::shared_ptr<MessageSink> outlet;
-    std::mutex mutex;
-    std::string version;                        ///< guarded by mutex
-    Json client_capabilities = Json::object();  ///< guarded by mutex
+    Mutex mutex;
+    std::string version HEARTH_GUARDED_BY(mutex);
+    Json client_capabilities HEARTH_GUARDED_BY(mutex) = Json::object();
 
     std::string currentVersion() {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         return version;
     }
 };
@@ -65,7 +65,7 @@ api::Response SseTransport::open(api::Request& request) {
             stream->send("event: endpoint\ndata: " + path + "?sessionId=" + session->id + "\n\n");
             session->outlet = std::make_shared<StreamSink>(stream);
             {
-                const std::lock_guard lock(table->mutex);
+                const MutexLock lock(table->mutex);
                 table->sessions[session->id] = session;
             }
             hub.notices.follow(stream, {who, Interest::all(), session->id}, stop);
@@ -75,7 +75,7 @@ api::Response SseTransport::open(api::Request& request) {
                 if (!sessions) return;
                 std::shared_ptr<Session> gone;  // goes after the lock
                 {
-                    const std::lock_guard lock(sessions->mutex);
+                    const MutexLock lock(sessions->mutex);
                     const auto found = sessions->sessions.find(id);
                     if (found == sessions->sessions.end()) return;
                     gone = std::move(found->second);
@@ -94,7 +94,7 @@ api::Response SseTransport::message(api::Request& request) {
         request.query("sessionId").value_or(request.query("session_id").value_or(""));
     std::shared_ptr<Session> session;
     {
-        const std::lock_guard lock(table_->mutex);
+        const MutexLock lock(table_->mutex);
         const auto found = table_->sessions.find(id);
         if (found != table_->sessions.end()) session = found->second;
     }
@@ -138,7 +138,7 @@ void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& s
         std::string version;
         const Json reply = server_.initialize(message, version);
         {
-            const std::lock_guard lock(session->mutex);
+            const MutexLock lock(session->mutex);
             session->version = version;
             if (const Json* capabilities = member(message.params, "capabilities")) {
                 session->client_capabilities = *capabilities;
@@ -161,7 +161,7 @@ void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& s
     caller.calls_scope = session->id;
     caller.log_severity = hub_.log_levels.of(session->id);
     {
-        const std::lock_guard lock(session->mutex);
+        const MutexLock lock(session->mutex);
         caller.version = session->version;
         caller.context.client_capabilities = session->client_capabilities;
     }

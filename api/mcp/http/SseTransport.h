@@ -2,12 +2,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "api/http/Handler.h"
 #include "api/mcp/http/McpContext.h"
 #include "api/mcp/server/McpServer.h"
+#include "base/Mutex.h"
 
 namespace hearth::mcp {
 
@@ -25,8 +25,8 @@ public:
 private:
     struct Session;
     struct Table {
-        std::mutex mutex;
-        std::map<std::string, std::shared_ptr<Session>> sessions;  ///< guarded by mutex
+        Mutex mutex;
+        std::map<std::string, std::shared_ptr<Session>> sessions HEARTH_GUARDED_BY(mutex);
     };
 
     api::Response open(api::Request& request);

@@ -14,7 +14,7 @@ std::string keyOf(const std::string& session, const Json& id) {
 
 void Call::onCancel(std::function<void()> action) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!cancelled_) {
             action_ = std::move(action);
             return;
@@ -26,7 +26,7 @@ void Call::onCancel(std::function<void()> action) {
 void Call::cancel() {
     std::function<void()> action;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (std::exchange(cancelled_, true)) return;
         action.swap(action_);
     }
@@ -34,7 +34,7 @@ void Call::cancel() {
 }
 
 bool Call::cancelled() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return cancelled_;
 }
 
@@ -42,12 +42,12 @@ std::shared_ptr<Call> CancellableCalls::begin(const std::string& session, const 
     const std::string key = keyOf(session, id);
     const std::shared_ptr<Call> call(new Call, [registry = registry_, key](Call* gone) {
         const std::unique_ptr<Call> owned(gone);
-        const std::lock_guard lock(registry->mutex);
+        const MutexLock lock(registry->mutex);
         const auto found = registry->calls.find(key);
         // A later call may have taken the same id over.
         if (found != registry->calls.end() && found->second.expired()) registry->calls.erase(found);
     });
-    const std::lock_guard lock(registry_->mutex);
+    const MutexLock lock(registry_->mutex);
     registry_->calls[key] = call;
     return call;
 }
@@ -55,7 +55,7 @@ std::shared_ptr<Call> CancellableCalls::begin(const std::string& session, const 
 bool CancellableCalls::cancel(const std::string& session, const Json& id) {
     std::shared_ptr<Call> call;
     {
-        const std::lock_guard lock(registry_->mutex);
+        const MutexLock lock(registry_->mutex);
         const auto found = registry_->calls.find(keyOf(session, id));
         if (found != registry_->calls.end()) call = found->second.lock();
     }

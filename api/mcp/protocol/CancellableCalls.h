@@ -3,10 +3,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "api/mcp/protocol/JsonRpc.h"
+#include "base/Mutex.h"
 
 namespace hearth::mcp {
 
@@ -20,9 +20,9 @@ public:
     bool cancelled() const;
 
 private:
-    mutable std::mutex mutex_;
-    bool cancelled_ = false;        ///< guarded by mutex_
-    std::function<void()> action_;  ///< guarded by mutex_
+    mutable Mutex mutex_;
+    bool cancelled_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::function<void()> action_ HEARTH_GUARDED_BY(mutex_);
 };
 
 /// The requests in work by session and request id. Thread-safe; a call leaves it when the last
@@ -35,8 +35,8 @@ public:
 
 private:
     struct Registry {
-        std::mutex mutex;
-        std::map<std::string, std::weak_ptr<Call>> calls;  ///< guarded by mutex
+        Mutex mutex;
+        std::map<std::string, std::weak_ptr<Call>> calls HEARTH_GUARDED_BY(mutex);
     };
     std::shared_ptr<Registry> registry_ = std::make_shared<Registry>();
 };

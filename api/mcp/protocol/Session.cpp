@@ -65,7 +65,7 @@ std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_v
     if (clock_.wall() > fromUnixMillis(static_cast<std::int64_t>(issued)) + kMaxAge) {
         return std::nullopt;
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (revoked_.contains(id)) return std::nullopt;
     SessionFacts facts{kLegacyVersions[place], Json::object()};
     for (std::size_t i = 0; i < kCapabilities.size(); ++i) {
@@ -77,7 +77,7 @@ std::optional<SessionFacts> SessionIds::check(std::string_view id, std::string_v
 }
 
 void SessionIds::revoke(const std::string& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!revoked_.insert(id).second) return;
     order_.push_back(id);
     if (order_.size() > kMaxRevoked) {

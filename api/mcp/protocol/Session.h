@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "api/mcp/protocol/JsonRpc.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 
 namespace hearth::mcp {
 
@@ -49,9 +49,9 @@ private:
 
     const std::string key_;
     const Clock& clock_;
-    mutable std::mutex mutex_;
-    std::set<std::string, std::less<>> revoked_;  ///< guarded by mutex_
-    std::deque<std::string> order_;               ///< of revoked_, oldest first; guarded by mutex_
+    mutable Mutex mutex_;
+    std::set<std::string, std::less<>> revoked_ HEARTH_GUARDED_BY(mutex_);
+    std::deque<std::string> order_ HEARTH_GUARDED_BY(mutex_);  ///< of revoked_, oldest first
 };
 
 }  // namespace hearth::mcp

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/Mutex.h"
 #include "controller/contract/ClaimPatience.h"
 
 namespace hearth::mcp::seeds {
@@ -18,10 +17,10 @@ public:
     /// returned object, which the turns must outlive. Throws Error(Unavailable) where the wait is
     /// taken back or has lasted for its most, MustWait where there must be none.
     std::shared_ptr<void> take(const std::string& key, const controller::ClaimPatience& patience) {
-        std::unique_lock lock(mutex_);
-        const auto free = [&] { return !held_.contains(key); };
+        const MutexLock lock(mutex_);
+        const auto free = [&]() HEARTH_REQUIRES(mutex_) { return !held_.contains(key); };
         if (!patience.waits && !free()) throw controller::MustWait("another call for the same");
-        if (!ended_.wait_for(lock, patience.stop, patience.most, free)) {
+        if (!ended_.waitFor(mutex_, patience.stop, patience.most, free)) {
             if (patience.stop.stop_requested()) throw controller::takenBack();
             throw Error(ErrorCode::Unavailable, "another call for the same still goes on")
                 .hint("try again when it has ended")
@@ -29,16 +28,16 @@ public:
         }
         const auto place = held_.insert(key).first;
         return {nullptr, [this, place](void*) {
-                    const std::lock_guard ending(mutex_);
+                    const MutexLock ending(mutex_);
                     held_.erase(place);
-                    ended_.notify_all();
+                    ended_.notifyAll();
                 }};
     }
 
 private:
-    std::mutex mutex_;
-    std::condition_variable_any ended_;
-    std::set<std::string> held_;  ///< guarded by mutex_
+    Mutex mutex_;
+    StoppableCondition ended_;
+    std::set<std::string> held_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::mcp::seeds

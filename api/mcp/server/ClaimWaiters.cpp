@@ -43,7 +43,7 @@ public:
 
     bool finished() const {
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             if (!settled_) return false;
         }
         const std::shared_ptr<PendingWork> run = running();
@@ -56,21 +56,21 @@ public:
 
     /// Of the execution that it has become; null before, and where it became none.
     std::shared_ptr<PendingWork> running() const {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto* pending = outcome_ ? std::get_if<PendingCall>(&*outcome_) : nullptr;
         return pending == nullptr ? nullptr : pending->work;
     }
 
     PendingWork::Doing doing() const {
         const std::string place = placeOf(*claim_);
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         return {settled_ ? "running" : "waiting for " + what_for_ + place, since_};
     }
 
     ToolResult finish() {
         std::function<ToolResult()> rest;
         {
-            std::unique_lock lock(mutex_);
+            UniqueMutexLock lock(mutex_);
             if (taken_back_) throw controller::takenBack();
             if (!settled_) {  // only a server that stops asks so early
                 lock.unlock();
@@ -90,7 +90,7 @@ public:
     void takeBack() {
         std::optional<ToolOutcome> made;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             const bool begun = outcome_ && std::holds_alternative<PendingCall>(*outcome_);
             if (taken_back_ || (told_ && !begun)) return;
             taken_back_ = true;
@@ -131,7 +131,7 @@ private:
         }
         bool wanted = true;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             wanted = !taken_back_;
             if (wanted) {
                 outcome_ = std::move(outcome);
@@ -150,14 +150,14 @@ private:
     std::stop_source stop_;
     const std::shared_ptr<controller::ClaimWait> claim_ = std::make_shared<controller::ClaimWait>();
     Subscribers subscribers_;
-    mutable std::mutex mutex_;
-    TimePoint since_;                     ///< guarded by mutex_; it does what it does
-    bool settled_ = false;                ///< guarded by mutex_; there is nothing to wait for
-    bool told_ = false;                   ///< guarded by mutex_; its end is known to the caller
-    bool taken_back_ = false;             ///< guarded by mutex_
-    std::optional<ToolOutcome> outcome_;  ///< guarded by mutex_
-    std::exception_ptr failure_;          ///< guarded by mutex_
-    std::shared_ptr<void> subscription_;  ///< guarded by mutex_; to the execution
+    mutable Mutex mutex_;
+    TimePoint since_ HEARTH_GUARDED_BY(mutex_);       ///< it does what it does
+    bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< there is nothing to wait for
+    bool told_ HEARTH_GUARDED_BY(mutex_) = false;     ///< its end is known to the caller
+    bool taken_back_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::optional<ToolOutcome> outcome_ HEARTH_GUARDED_BY(mutex_);
+    std::exception_ptr failure_ HEARTH_GUARDED_BY(mutex_);
+    std::shared_ptr<void> subscription_ HEARTH_GUARDED_BY(mutex_);  ///< to the execution
 };
 
 /// The caller's hold on a call: with its end, unanswered, the call has no caller.
@@ -191,7 +191,7 @@ private:
 };
 
 ClaimWaiters::~ClaimWaiters() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const Running& one : running_) one.wait->abandon();
     running_.clear();
 }
@@ -210,7 +210,7 @@ ToolOutcome ClaimWaiters::call(CallContext context, const Handler& handler) {
 
 PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handler,
                                 const std::string& what_for) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(running_, [](const Running& one) { return one.done->load(); });
     const std::string& tenant = context.who.tenant;
     std::shared_ptr<void> place = places_.take(tenant);

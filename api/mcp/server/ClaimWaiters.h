@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "api/mcp/protocol/CallContext.h"
 #include "api/mcp/tools/Toolbox.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "base/tenants/TenantPlaces.h"
 
 namespace hearth::mcp {
@@ -59,8 +59,8 @@ private:
 
     const Clock& clock_;
     TenantPlaces places_{kMost, kMostOfTenant};
-    std::mutex mutex_;
-    std::vector<Running> running_;  ///< guarded by mutex_
+    Mutex mutex_;
+    std::vector<Running> running_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::mcp

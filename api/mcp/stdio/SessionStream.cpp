@@ -28,8 +28,8 @@ void SessionStream::loop(const std::stop_token& stop) {
         } catch (const Error&) {  // the server restarts, or is gone: calls tell of that
             client_.close();
         }
-        std::unique_lock lock(mutex_);
-        pause_.wait_for(lock, stop, kRetry, [] { return false; });
+        const MutexLock lock(mutex_);
+        pause_.waitFor(mutex_, stop, kRetry, [] { return false; });
     }
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "api/mcp/stdio/Upstream.h"
+#include "base/Mutex.h"
 #include "base/http/client/HttpClient.h"
 
 namespace hearth::mcp {
@@ -27,8 +26,8 @@ private:
     Upstream& upstream_;
     const Upstream::Deliver deliver_;
     http::HttpClient client_;
-    std::mutex mutex_;
-    std::condition_variable_any pause_;
+    Mutex mutex_;
+    StoppableCondition pause_;
     std::jthread thread_;
 };
 

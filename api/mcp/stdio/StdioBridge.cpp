@@ -86,8 +86,10 @@ int StdioBridge::run() {
     }
     take(std::move(buffer));
     endSubscriptions();
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, options_.grace, [this] { return busy_ == 0; })) std::_Exit(0);
+    UniqueMutexLock lock(mutex_);
+    if (!changed_.waitFor(mutex_, options_.grace,
+                          [this]() HEARTH_REQUIRES(mutex_) { return busy_ == 0; }))
+        std::_Exit(0);
     lock.unlock();
     stream_.reset();
     return 0;
@@ -158,7 +160,7 @@ void StdioBridge::takeNotification(const Json& message, const Message& read) {
 }
 
 bool StdioBridge::cancel(const Json& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = in_work_.find(dumpJson(id));
     if (found == in_work_.end()) return false;
     cancelled_.insert(found->first);
@@ -168,7 +170,7 @@ bool StdioBridge::cancel(const Json& id) {
 }
 
 void StdioBridge::endSubscriptions() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [id, request] : in_work_) {
         if (!request.subscription) continue;
         cancelled_.insert(id);
@@ -177,7 +179,7 @@ void StdioBridge::endSubscriptions() {
 }
 
 void StdioBridge::enqueue(Json message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (message.is_object()) {
         const bool subscription = message["method"] == "subscriptions/listen";
         in_work_.emplace(dumpJson(message["id"]), Request{nullptr, subscription});
@@ -187,7 +189,7 @@ void StdioBridge::enqueue(Json message) {
     if (idle_ < queue_.size() && threads_.size() < kMaxThreads) {
         threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
     }
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 void StdioBridge::work(const std::stop_token& stop) {
@@ -195,9 +197,10 @@ void StdioBridge::work(const std::stop_token& stop) {
     while (true) {
         Json message;
         {
-            std::unique_lock lock(mutex_);
+            const MutexLock lock(mutex_);
             ++idle_;
-            const bool found = changed_.wait(lock, stop, [this] { return !queue_.empty(); });
+            const bool found = changed_.wait(
+                mutex_, stop, [this]() HEARTH_REQUIRES(mutex_) { return !queue_.empty(); });
             --idle_;
             if (!found) return;
             message = std::move(queue_.front());
@@ -205,19 +208,19 @@ void StdioBridge::work(const std::stop_token& stop) {
         }
         answer(client, message);
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             --busy_;
             if (message.is_object()) {
                 in_work_.erase(dumpJson(message["id"]));
                 cancelled_.erase(dumpJson(message["id"]));
             }
         }
-        changed_.notify_all();
+        changed_.notifyAll();
     }
 }
 
 bool StdioBridge::carry(const Json& id, http::HttpClient& client) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string key = dumpJson(id);
     if (cancelled_.contains(key)) return false;
     in_work_[key].carrier = &client;
@@ -225,7 +228,7 @@ bool StdioBridge::carry(const Json& id, http::HttpClient& client) {
 }
 
 bool StdioBridge::takenBack(const Json& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return cancelled_.contains(dumpJson(id));
 }
 
@@ -343,7 +346,7 @@ Json StdioBridge::failure(const Json& id, const std::exception& error) const {
 void StdioBridge::write(const Json& message) {
     const std::string line = dumpJson(message) + "\n";
     std::string_view rest = line;
-    const std::lock_guard lock(out_mutex_);
+    const MutexLock lock(out_mutex_);
     while (!rest.empty()) {
         const ssize_t n = ::write(out_, rest.data(), rest.size());
         if (n < 0 && errno == EINTR) continue;

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -18,6 +16,7 @@
 #include "api/mcp/stdio/LocalFiles.h"
 #include "api/mcp/stdio/SessionStream.h"
 #include "api/mcp/stdio/Upstream.h"
+#include "base/Mutex.h"
 #include "metrics/Log.h"
 
 namespace hearth::mcp {
@@ -79,20 +78,20 @@ private:
     std::optional<LocalFiles> files_;  ///< none without a root
     Upstream upstream_;
     http::HttpClient reader_client_;  ///< of run()'s thread
-    std::mutex out_mutex_;            ///< keeps lines whole
-    std::mutex mutex_;
-    std::condition_variable_any changed_;
-    std::deque<Json> queue_;  ///< guarded by mutex_
+    Mutex out_mutex_;                 ///< keeps lines whole
+    Mutex mutex_;
+    StoppableCondition changed_;
+    std::deque<Json> queue_ HEARTH_GUARDED_BY(mutex_);
     struct Request {
         /// The connection that carries one call of 2026-07-28; its end cancels the call. Else null.
         http::HttpClient* carrier = nullptr;
         bool subscription = false;
     };
-    std::map<std::string, Request> in_work_;  ///< by id as JSON; guarded by mutex_
-    std::set<std::string> cancelled_;         ///< those of them taken back; guarded by mutex_
-    std::size_t busy_ = 0;                    ///< messages queued or running; guarded by mutex_
-    std::size_t idle_ = 0;                    ///< threads that wait; guarded by mutex_
-    std::unique_ptr<SessionStream> stream_;   ///< of run()'s thread
+    std::map<std::string, Request> in_work_ HEARTH_GUARDED_BY(mutex_);  ///< by id as JSON
+    std::set<std::string> cancelled_ HEARTH_GUARDED_BY(mutex_);  ///< those of them taken back
+    std::size_t busy_ HEARTH_GUARDED_BY(mutex_) = 0;             ///< messages queued or running
+    std::size_t idle_ HEARTH_GUARDED_BY(mutex_) = 0;             ///< threads that wait
+    std::unique_ptr<SessionStream> stream_;                      ///< of run()'s thread
     std::vector<std::jthread> threads_;
 };
 

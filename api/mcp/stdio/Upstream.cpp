@@ -174,14 +174,14 @@ http::ClientResponse Upstream::post(http::HttpClient& client, const Json& messag
 void Upstream::adopt(const http::ClientResponse& response, const Json& answer) {
     const Json* result = member(answer, "result");
     if (result == nullptr) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     session_.id = response.header("Mcp-Session-Id").value_or("");
     session_.version = stringMember(*result, "protocolVersion").value_or("");
 }
 
 void Upstream::initialize(http::HttpClient& client, const Json& message, const Deliver& deliver) {
     if (const Json* params = member(message, "params")) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         hello_ = *params;
     }
     Json answer;
@@ -194,7 +194,7 @@ void Upstream::initialize(http::HttpClient& client, const Json& message, const D
 Upstream::Session Upstream::session(http::HttpClient& client) {
     Json hello;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!session_.id.empty()) return session_;
         hello = hello_.is_null() ? defaultHello() : hello_;
     }
@@ -204,7 +204,7 @@ Upstream::Session Upstream::session(http::HttpClient& client) {
     const http::ClientResponse response =
         post(client, message, {}, false, [&](const Json& one) { answer = one; });
     adopt(response, answer);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (session_.id.empty()) throw Error(ErrorCode::Internal, "the server opened no session");
     return session_;
 }
@@ -213,7 +213,7 @@ void Upstream::exchange(http::HttpClient& client, const Json& message, const Del
     const Session first = session(client);
     if (post(client, message, headersOf(first), true, deliver).status != 404) return;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (session_.id == first.id) session_ = {};
     }
     post(client, message, headersOf(session(client)), false, deliver);

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "api/mcp/protocol/JsonRpc.h"
 #include "api/mcp/stdio/LocalFiles.h"
 #include "base/Ids.h"
+#include "base/Mutex.h"
 #include "base/http/client/HttpClient.h"
 
 namespace hearth::mcp {
@@ -70,9 +70,10 @@ private:
     const std::string token_;
     const std::string endpoint_;
     const std::string instance_ = newId("");  ///< what this bridge calls itself, kInstanceHeader
-    mutable std::mutex mutex_;
-    Session session_;  ///< guarded by mutex_
-    Json hello_;       ///< params of the last initialize, to open a session anew; guarded by mutex_
+    mutable Mutex mutex_;
+    Session session_ HEARTH_GUARDED_BY(mutex_);
+    /// Params of the last initialize, to open a session anew.
+    Json hello_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::mcp

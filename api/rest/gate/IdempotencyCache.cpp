@@ -21,7 +21,7 @@ api::Response IdempotencyCache::answer(const std::string& tenant, const std::str
                                        const std::function<api::Response()>& make) {
     const Key key{tenant, scope};
     {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         forgetOld(tenant);
         const auto [at, fresh] = kept_.try_emplace(key);
         Kept& kept = at->second;
@@ -47,12 +47,12 @@ api::Response IdempotencyCache::answer(const std::string& tenant, const std::str
         kept.fingerprint = fingerprint;
     }
     ScopeExit failed([&] {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         kept_.erase(key);
     });
     api::Response response = make();
     if (const auto* body = std::get_if<std::string>(&response.body)) {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         Kept& kept = kept_[key];
         kept.made = true;
         failed.cancel();

@@ -4,11 +4,11 @@
 #include <functional>
 #include <list>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "api/http/Handler.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 
 namespace hearth::rest {
 
@@ -42,12 +42,13 @@ private:
         TimePoint until;
     };
     using Key = std::pair<std::string, std::string>;  ///< tenant, scope
-    void forgetOld(const std::string& tenant);
+    void forgetOld(const std::string& tenant) HEARTH_REQUIRES(mutex_);
 
     const Clock& clock_;
-    std::mutex mutex_;
-    std::map<Key, Kept> kept_;                     ///< under mutex_
-    std::map<std::string, std::list<Key>> order_;  ///< under mutex_: a tenant's, oldest first
+    Mutex mutex_;
+    std::map<Key, Kept> kept_ HEARTH_GUARDED_BY(mutex_);
+    /// A tenant's, oldest first.
+    std::map<std::string, std::list<Key>> order_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::rest

@@ -44,9 +44,9 @@ struct ClaimStreams::Waiting {
 };
 
 void ClaimStreams::Inbox::mark() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     news = true;
-    changed.notify_one();
+    changed.notifyOne();
 }
 
 ClaimStreams::ClaimStreams(const Clock& clock) : clock_(clock) {
@@ -63,7 +63,7 @@ ClaimStreams::~ClaimStreams() {
     threads_.clear();
     std::vector<std::shared_ptr<Waiting>> left;
     Line due;
-    const std::lock_guard lock(inbox_->mutex);
+    const MutexLock lock(inbox_->mutex);
     left.swap(inbox_->waiting);
     std::swap(due, inbox_->to_run);
 }
@@ -83,7 +83,7 @@ api::Response ClaimStreams::answer(const api::Request& request, const std::strin
         one->stream->onClosed(mark);
         one->subscription = one->wait->subscribe(mark);
         {
-            const std::lock_guard lock(inbox->mutex);
+            const MutexLock lock(inbox->mutex);
             inbox->waiting.push_back(one);
         }
         inbox->mark();
@@ -94,15 +94,17 @@ void ClaimStreams::lookLoop(const std::stop_token& stop) {
     while (true) {
         std::vector<std::shared_ptr<Waiting>> now;
         {
-            std::unique_lock lock(inbox_->mutex);
-            inbox_->changed.wait_for(lock, stop, kLookAgain, [this] { return inbox_->news; });
+            const MutexLock lock(inbox_->mutex);
+            inbox_->changed.waitFor(inbox_->mutex, stop, kLookAgain,
+                                    [this]()
+                                        HEARTH_REQUIRES(inbox_->mutex) { return inbox_->news; });
             if (stop.stop_requested()) return;
             inbox_->news = false;
             now.swap(inbox_->waiting);
         }
         // Those that go are let go here, without the lock: that takes them out of their lines.
         std::erase_if(now, [this](const auto& one) { return !look(one); });
-        const std::lock_guard lock(inbox_->mutex);
+        const MutexLock lock(inbox_->mutex);
         inbox_->waiting.insert(inbox_->waiting.begin(), now.begin(), now.end());
     }
 }
@@ -110,9 +112,9 @@ void ClaimStreams::lookLoop(const std::stop_token& stop) {
 bool ClaimStreams::look(const std::shared_ptr<Waiting>& one) {
     if (one->stream->closed()) return false;
     if (one->wait->due() || clock_.now() >= one->wait->until()) {
-        const std::lock_guard lock(inbox_->mutex);
+        const MutexLock lock(inbox_->mutex);
         inbox_->to_run.push(one->tenant, one);
-        inbox_->due.notify_one();
+        inbox_->due.notifyOne();
         return false;
     }
     const auto progress = one->wait->progress();
@@ -127,8 +129,11 @@ void ClaimStreams::runLoop(const std::stop_token& stop) {
     while (true) {
         std::shared_ptr<Waiting> one;
         {
-            std::unique_lock lock(inbox_->mutex);
-            if (!inbox_->due.wait(lock, stop, [this] { return !inbox_->to_run.empty(); })) return;
+            const MutexLock lock(inbox_->mutex);
+            if (!inbox_->due.wait(inbox_->mutex, stop, [this]() HEARTH_REQUIRES(inbox_->mutex) {
+                    return !inbox_->to_run.empty();
+                }))
+                return;
             if (stop.stop_requested()) return;
             one = inbox_->to_run.pop();
         }
@@ -144,7 +149,7 @@ void ClaimStreams::runLoop(const std::stop_token& stop) {
                 if (const std::shared_ptr<Inbox> alive = weak.lock()) alive->mark();
             });
             {
-                const std::lock_guard lock(inbox_->mutex);
+                const MutexLock lock(inbox_->mutex);
                 inbox_->waiting.push_back(one);
             }
             inbox_->mark();

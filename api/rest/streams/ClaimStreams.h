@@ -1,15 +1,14 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "api/http/Handler.h"
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "base/tenants/FairLine.h"
 #include "controller/claims/ClaimWait.h"
 #include "controller/contract/ClaimPatience.h"
@@ -41,12 +40,12 @@ private:
     using Line = FairLine<std::shared_ptr<Waiting>>;
     /// The part that foreign callbacks reach; it outlives this object for as long as they need it.
     struct Inbox {
-        std::mutex mutex;
-        std::condition_variable_any changed;
-        std::condition_variable_any due;
-        bool news = false;                              // guarded by mutex
-        std::vector<std::shared_ptr<Waiting>> waiting;  // guarded by mutex
-        Line to_run;                                    // guarded by mutex
+        Mutex mutex;
+        StoppableCondition changed;
+        StoppableCondition due;
+        bool news HEARTH_GUARDED_BY(mutex) = false;
+        std::vector<std::shared_ptr<Waiting>> waiting HEARTH_GUARDED_BY(mutex);
+        Line to_run HEARTH_GUARDED_BY(mutex);
 
         void mark();
     };

@@ -32,11 +32,11 @@ struct StreamedJson::Answer {
 };
 
 void StreamedJson::Inbox::add(std::shared_ptr<Answer> answer) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (closed) return;
     const std::string tenant = answer->stream->tenant();
     due.push(tenant, std::move(answer));
-    changed.notify_one();
+    changed.notifyOne();
 }
 
 StreamedJson::StreamedJson() : thread_([this](const std::stop_token& stop) { loop(stop); }) {
@@ -47,7 +47,7 @@ StreamedJson::~StreamedJson() {
     thread_.request_stop();
     thread_.join();
     FairLine<std::shared_ptr<Answer>> left;
-    const std::lock_guard lock(inbox_->mutex);
+    const MutexLock lock(inbox_->mutex);
     inbox_->closed = true;
     std::swap(left, inbox_->due);
 }
@@ -101,8 +101,11 @@ void StreamedJson::loop(const std::stop_token& stop) {
     while (true) {
         std::shared_ptr<Answer> answer;
         {
-            std::unique_lock lock(inbox_->mutex);
-            if (!inbox_->changed.wait(lock, stop, [this] { return !inbox_->due.empty(); })) return;
+            const MutexLock lock(inbox_->mutex);
+            if (!inbox_->changed.wait(inbox_->mutex, stop, [this]() HEARTH_REQUIRES(inbox_->mutex) {
+                    return !inbox_->due.empty();
+                }))
+                return;
             if (stop.stop_requested()) return;
             answer = inbox_->due.pop();
         }

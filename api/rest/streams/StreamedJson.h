@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "api/http/Handler.h"
+#include "base/Mutex.h"
 #include "base/tenants/FairLine.h"
 
 namespace hearth::rest {
@@ -41,10 +40,10 @@ private:
     /// The part that the streams' callbacks reach; it outlives this object for as long as they need
     /// it.
     struct Inbox {
-        std::mutex mutex;
-        std::condition_variable_any changed;
-        FairLine<std::shared_ptr<Answer>> due;  // guarded by mutex
-        bool closed = false;                    // guarded by mutex
+        Mutex mutex;
+        StoppableCondition changed;
+        FairLine<std::shared_ptr<Answer>> due HEARTH_GUARDED_BY(mutex);
+        bool closed HEARTH_GUARDED_BY(mutex) = false;
 
         void add(std::shared_ptr<Answer> answer);
     };

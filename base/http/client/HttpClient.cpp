@@ -408,14 +408,14 @@ HttpClient::Upgraded HttpClient::upgrade(const ClientRequest& request) {
 
 void HttpClient::close() noexcept {
     {
-        const std::lock_guard lock(open_->mutex);
+        const MutexLock lock(open_->mutex);
         open_->fd = -1;
     }
     session_.reset();
 }
 
 void HttpClient::interrupt() noexcept {
-    const std::lock_guard lock(open_->mutex);
+    const MutexLock lock(open_->mutex);
     if (open_->fd >= 0) ::shutdown(open_->fd, SHUT_RDWR);
 }
 
@@ -423,7 +423,7 @@ void HttpClient::connect(const ClientRequest& request) {
     close();
     session_ = std::make_unique<Session>(
         ClientConnection(endpoint_, {options_.connect_timeout, request.until, request.stop}));
-    const std::lock_guard lock(open_->mutex);
+    const MutexLock lock(open_->mutex);
     open_->fd = session_->fd();
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "base/http/client/ClientConnection.h"
 
 namespace hearth::http {
@@ -103,8 +103,8 @@ private:
     class Session;
     /// The connection as interrupt() sees it; apart, so that a client can be moved.
     struct Open {
-        std::mutex mutex;
-        int fd = -1;  ///< guarded by mutex
+        Mutex mutex;
+        int fd HEARTH_GUARDED_BY(mutex) = -1;
     };
 
     ClientResponse exchange(const ClientRequest& request, const BodySink* sink,

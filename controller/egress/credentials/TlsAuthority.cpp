@@ -170,7 +170,7 @@ std::string TlsAuthority::privatePem() const {
 }
 
 std::shared_ptr<SSL_CTX> TlsAuthority::serverFor(const std::string& host) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto known = servers_.find(host); known != servers_.end()) return known->second;
     // Its key is its own: the authority's signs, and does nothing else.
     const Key key(::EVP_EC_gen("P-256"));

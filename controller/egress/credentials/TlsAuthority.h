@@ -4,9 +4,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "base/Mutex.h"
 
 namespace hearth::broker {
 
@@ -36,8 +37,8 @@ private:
     explicit TlsAuthority(std::unique_ptr<const Material> material);
 
     const std::unique_ptr<const Material> material_;
-    std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<SSL_CTX>> servers_;  // guarded by mutex_
+    Mutex mutex_;
+    std::map<std::string, std::shared_ptr<SSL_CTX>> servers_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::broker

@@ -46,7 +46,7 @@ Fd RegistryDialer::dial(const NetworkPolicy&, const Destination& destination) co
     try {
         return reach(destination);
     } catch (const Refused& e) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         refused_ = e;
         throw;
     }
@@ -60,7 +60,7 @@ void RegistryDialer::checkRegistry() const {
 }
 
 std::optional<Refused> RegistryDialer::refused() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return refused_;
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "controller/egress/images/OperatorProxy.h"
 #include "controller/egress/policy/Refused.h"
 #include "controller/egress/transport/Dialer.h"
@@ -49,8 +49,8 @@ private:
     const OperatorProxy& proxy_;
     const std::optional<Destination> registry_;
     const Resolve resolve_;
-    mutable std::mutex mutex_;
-    mutable std::optional<Refused> refused_;  // guarded by mutex_
+    mutable Mutex mutex_;
+    mutable std::optional<Refused> refused_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::broker

@@ -106,7 +106,7 @@ void PackageMirror::Pages<Content>::drop(const std::string& key) {
 template <typename Content>
 std::shared_ptr<PackageMirror::Page<Content>> PackageMirror::Pages<Content>::get(
     const std::string& key) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     const auto found = all.find(key);
     if (found != all.end()) {
         by_use.remove(key);
@@ -123,7 +123,7 @@ std::shared_ptr<PackageMirror::Page<Content>> PackageMirror::Pages<Content>::get
 
 template <typename Content>
 void PackageMirror::Pages<Content>::sized(const std::string& key, std::size_t size) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (all.count(key) == 0) return;  // it has made place already
     std::size_t& known = sizes[key];
     bytes += size - known;
@@ -141,7 +141,7 @@ std::shared_ptr<const Content> PackageMirror::page(Pages<Content>& pages, const 
                                                    const std::string& accept, std::uint64_t most,
                                                    const Parse& parse) {
     const std::shared_ptr<Page<Content>> page = pages.get(key);
-    const std::lock_guard lock(page->mutex);  // who comes meanwhile waits for the one request
+    const MutexLock lock(page->mutex);  // who comes meanwhile waits for the one request
     if (clock_.now() < page->fresh_until) {
         if (!page->failure.empty()) throw Refused(kBadGateway, "index_failed", page->failure);
         return page->content;

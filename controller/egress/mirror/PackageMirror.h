@@ -1,17 +1,16 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <string>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "base/http/RequestHead.h"
 #include "controller/egress/mirror/apt/AptMirror.h"
 #include "controller/egress/mirror/apt/AptSource.h"
@@ -64,24 +63,25 @@ public:
 private:
     template <typename Content>
     struct Page {
-        std::mutex mutex;
-        TimePoint fresh_until{};                 // guarded by mutex
-        std::string etag;                        // guarded by mutex
-        std::shared_ptr<const Content> content;  // guarded by mutex; null: not yet asked, or absent
-        std::string failure;                     // guarded by mutex: why it could not be had
+        Mutex mutex;
+        TimePoint fresh_until HEARTH_GUARDED_BY(mutex){};
+        std::string etag HEARTH_GUARDED_BY(mutex);
+        /// Null: not yet asked, or absent.
+        std::shared_ptr<const Content> content HEARTH_GUARDED_BY(mutex);
+        std::string failure HEARTH_GUARDED_BY(mutex);  // why it could not be had
     };
     /// The pages used last, as many as fit; the others are asked for again.
     template <typename Content>
     struct Pages {
-        std::mutex mutex;
-        std::map<std::string, std::shared_ptr<Page<Content>>> all;  // guarded by mutex
-        std::list<std::string> by_use;                              // guarded by mutex
-        std::map<std::string, std::size_t> sizes;                   // guarded by mutex: of content
-        std::size_t bytes = 0;                                      // guarded by mutex
+        Mutex mutex;
+        std::map<std::string, std::shared_ptr<Page<Content>>> all HEARTH_GUARDED_BY(mutex);
+        std::list<std::string> by_use HEARTH_GUARDED_BY(mutex);
+        std::map<std::string, std::size_t> sizes HEARTH_GUARDED_BY(mutex);  // of content
+        std::size_t bytes HEARTH_GUARDED_BY(mutex) = 0;
         std::shared_ptr<Page<Content>> get(const std::string& key);
         /// The page takes so many bytes now: others make place.
         void sized(const std::string& key, std::size_t size);
-        void drop(const std::string& key);  // mutex held
+        void drop(const std::string& key) HEARTH_REQUIRES(mutex);
     };
     template <typename Content, typename Parse>
     std::shared_ptr<const Content> page(Pages<Content>& pages, const std::string& key,

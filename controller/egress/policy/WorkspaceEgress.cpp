@@ -29,7 +29,7 @@ WorkspaceEgress::WorkspaceEgress(Facts facts, NetworkPolicy policy, EgressLimits
       refilled_(clock.now()) {}
 
 void WorkspaceEgress::admit() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const TimePoint now = clock_.now();
     tokens_ =
         std::min(limits_.burst, tokens_ + toSeconds(now - refilled_) * limits_.requests_per_second);
@@ -44,7 +44,7 @@ void WorkspaceEgress::admit() {
 }
 
 bool WorkspaceEgress::book(std::uint64_t sent, std::uint64_t received) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     totals_.sent += sent;
     totals_.received += received;
     return totals_.sent + totals_.received < limits_.bytes;
@@ -63,7 +63,7 @@ void WorkspaceEgress::record(EgressEntry entry) {
                                   {"received", entry.received},
                                   {"ms", entry.duration_ms}});
     metrics_.egress(facts_.pool, entry.kind, entry.decision, entry.sent, entry.received);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++totals_.requests;
     if (refused) ++totals_.refused;
     latest_.push_back(std::move(entry));
@@ -71,7 +71,7 @@ void WorkspaceEgress::record(EgressEntry entry) {
 }
 
 EgressReport WorkspaceEgress::report() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     EgressReport out = totals_;
     out.latest.assign(latest_.rbegin(), latest_.rend());
     return out;

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
@@ -75,11 +75,11 @@ private:
     metrics::Log& log_;
     metrics::Metrics& metrics_;
     const Clock& clock_;
-    mutable std::mutex mutex_;
-    double tokens_;                   // guarded by mutex_
-    TimePoint refilled_;              // guarded by mutex_
-    EgressReport totals_;             // guarded by mutex_: without the latest
-    std::deque<EgressEntry> latest_;  // guarded by mutex_: newest last
+    mutable Mutex mutex_;
+    double tokens_ HEARTH_GUARDED_BY(mutex_);
+    TimePoint refilled_ HEARTH_GUARDED_BY(mutex_);
+    EgressReport totals_ HEARTH_GUARDED_BY(mutex_);             // without the latest
+    std::deque<EgressEntry> latest_ HEARTH_GUARDED_BY(mutex_);  // newest last
 };
 
 }  // namespace hearth::broker

@@ -85,7 +85,7 @@ void ConnectionThreads::wait(Task task) {
 }
 
 bool ConnectionThreads::next(Task& task) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_ || !takeWaiting(task)) return false;
     // The end of one task may let two others run: a tenant may have as many as are free.
     Task another;
@@ -112,7 +112,7 @@ bool ConnectionThreads::launch(Task task) {
 bool ConnectionThreads::start(const std::string& tenant, std::function<void()> work) {
     // Held over the pool's own call: once stop() has the mutex nobody is in there any more, and
     // joinAll() would wait for whoever waits for it.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return false;
     Task task{tenant, std::move(work), places_.take(tenant)};
     if (task.place) {
@@ -126,7 +126,7 @@ bool ConnectionThreads::start(const std::string& tenant, std::function<void()> w
 void ConnectionThreads::stop() {
     std::list<std::deque<Task>> dropped;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (std::exchange(stopping_, true)) return;
         dropped.swap(waiting_);
     }

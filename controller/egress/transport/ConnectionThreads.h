@@ -6,9 +6,9 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "base/tenants/TenantPlaces.h"
 #include "metrics/Log.h"
 
@@ -41,18 +41,19 @@ private:
     /// Takes the next work that may run, with its place; false if there is none. Starts threads for
     /// the rest that may run.
     bool next(Task& task);
-    void wait(Task task);  // under mutex_
-    /// The first that waits and may run now, its place taken. Under mutex_.
-    bool takeWaiting(Task& task);
-    /// A thread for it, or it waits. Under mutex_; false where it waits.
-    bool launch(Task task);
+    void wait(Task task) HEARTH_REQUIRES(mutex_);
+    /// The first that waits and may run now, its place taken.
+    bool takeWaiting(Task& task) HEARTH_REQUIRES(mutex_);
+    /// A thread for it, or it waits. False where it waits.
+    bool launch(Task task) HEARTH_REQUIRES(mutex_);
 
     metrics::Log& log_;
     Poco::ThreadPool threads_;
-    std::mutex mutex_;
+    Mutex mutex_;
     TenantPlaces places_;
-    std::list<std::deque<Task>> waiting_;  // guarded by mutex_; one of each tenant, never empty
-    bool stopping_ = false;                // guarded by mutex_
+    /// One of each tenant, never empty.
+    std::list<std::deque<Task>> waiting_ HEARTH_GUARDED_BY(mutex_);
+    bool stopping_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::broker

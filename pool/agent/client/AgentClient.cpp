@@ -1,9 +1,9 @@
 #include "pool/agent/client/AgentClient.h"
 
 #include <algorithm>
-#include <mutex>
 #include <system_error>
 
+#include "base/Mutex.h"
 #include "pool/agent/client/Ask.h"
 #include "pool/agent/client/ClockShift.h"
 #include "pool/agent/client/DataConnections.h"
@@ -27,7 +27,7 @@ public:
     void lost(const AgentLost& loss) {
         AgentClient::OnLost report;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             lost_ = true;
             if (established_) report = std::move(on_lost_);
         }
@@ -35,16 +35,16 @@ public:
     }
     /// False if the agent has been lost already.
     bool establish() {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         established_ = true;
         return !lost_;
     }
 
 private:
-    std::mutex mutex_;
-    AgentClient::OnLost on_lost_;  // guarded by mutex_
-    bool established_ = false;     // guarded by mutex_
-    bool lost_ = false;            // guarded by mutex_
+    Mutex mutex_;
+    AgentClient::OnLost on_lost_ HEARTH_GUARDED_BY(mutex_);
+    bool established_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool lost_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 class Handle final : public ExecHandle {

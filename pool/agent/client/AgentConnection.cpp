@@ -41,11 +41,8 @@ AgentConnection::~AgentConnection() {
     if (poll_id_ != 0) poller_.remove(poll_id_, fd_.get());
 }
 
-void AgentConnection::throwLost(std::unique_lock<std::mutex>& lock) const {
-    const std::string reason = reason_;
-    const Loss loss = lossOf(end_);
-    lock.unlock();
-    throw AgentLost(reason, loss);
+void AgentConnection::throwLost() const {
+    throw AgentLost(reason_, lossOf(end_));
 }
 
 Loss lossOf(AgentConnection::End end) noexcept {
@@ -62,18 +59,18 @@ Loss lossOf(AgentConnection::End end) noexcept {
 }
 
 std::string AgentConnection::reason() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return reason_;
 }
 
 AgentConnection::End AgentConnection::end() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return end_;
 }
 
 // --- the reader role -----------------------------------------------------------------------------
 
-void AgentConnection::takeRole(std::unique_lock<std::mutex>&) {
+void AgentConnection::takeRole() {
     reading_ = true;
     reader_ = std::this_thread::get_id();
     if (armed_ && !dead()) {
@@ -82,9 +79,9 @@ void AgentConnection::takeRole(std::unique_lock<std::mutex>&) {
     }
 }
 
-void AgentConnection::leaveRole(std::unique_lock<std::mutex>& lock) {
+void AgentConnection::leaveRole() {
     if (filled_ == 0 && !buffer_.empty()) buffer_ = {};
-    if (dead() && !buried_) bury(lock);
+    if (dead() && !buried_) bury();
     reading_ = false;
     reader_ = {};
     handOver();
@@ -95,7 +92,7 @@ void AgentConnection::handOver() {
         wakeAll();
     } else if (!waiters_.empty()) {
         waiters_.front()->woken = true;
-        waiters_.front()->wakeup.notify_one();
+        waiters_.front()->wakeup.notifyOne();
     } else if (!armed_) {
         if (listening_ > 0) {
             arm();
@@ -114,23 +111,23 @@ void AgentConnection::wake(const Stream* stream) {
     for (Waiter* waiter : waiters_) {
         if (waiter->stream != stream) continue;
         waiter->woken = true;
-        waiter->wakeup.notify_one();
+        waiter->wakeup.notifyOne();
     }
 }
 
 void AgentConnection::wakeAll() {
     for (Waiter* waiter : waiters_) {
         waiter->woken = true;
-        waiter->wakeup.notify_one();
+        waiter->wakeup.notifyOne();
     }
 }
 
 bool AgentConnection::await(const Stream* stream, const std::function<bool()>& ready,
                             Deadline deadline) {
     Waiter self{.stream = stream, .wakeup = {}};
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     if (reading_ && reader_ == std::this_thread::get_id()) {
-        if (dead()) throwLost(lock);
+        if (dead()) throwLost();
         throw std::logic_error("a sink asked the client that called it");
     }
     waiters_.push_back(&self);
@@ -144,15 +141,16 @@ bool AgentConnection::await(const Stream* stream, const std::function<bool()>& r
         lock.lock();
         if (is_ready || (dead() && told_) || Steady::now() >= deadline) break;
         if (!leading && !reading_) {
-            takeRole(lock);
+            takeRole();
             leading = true;
         }
         if (!leading) {
-            self.wakeup.wait_until(lock, deadline, [&] { return self.woken; });
+            self.wakeup.waitUntil(mutex_, deadline,
+                                  [&]() HEARTH_REQUIRES(mutex_) { return self.woken; });
             continue;
         }
         if (dead()) {
-            bury(lock);
+            bury();
             continue;
         }
         lock.unlock();
@@ -163,39 +161,39 @@ bool AgentConnection::await(const Stream* stream, const std::function<bool()>& r
     }
     waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &self));
     if (leading) {
-        leaveRole(lock);
+        leaveRole();
     } else if (!reading_) {
         handOver();
     }
-    if (!is_ready && dead()) throwLost(lock);
+    if (!is_ready && dead()) throwLost();
     return is_ready;
 }
 
 void AgentConnection::readable() {
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     armed_ = false;
     if (reading_ || dead()) return;
-    takeRole(lock);
+    takeRole();
     lock.unlock();
     for (int i = 0; i < kReadsInARow && !dead() && readOnce(); ++i) {
     }
     lock.lock();
     wake(nullptr);
-    leaveRole(lock);
+    leaveRole();
 }
 
 void AgentConnection::tick(Steady::time_point now) {
     std::vector<std::pair<std::uint32_t, std::shared_ptr<Stream>>> listeners;
     bool expired = false;
     {
-        std::unique_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         tick_at_.reset();
         if (dead()) return;
         if (!reading_ && waiters_.empty() && !armed_) arm();
         for (const auto& [number, stream] : streams_) {
             if (stream->listens()) listeners.emplace_back(number, stream);
         }
-        flushPosted(lock);
+        flushPosted();
         expired = expire_at_ && now >= *expire_at_;
         if (expire_at_ && !expired) wantTickLocked(*expire_at_);
     }
@@ -204,7 +202,7 @@ void AgentConnection::tick(Steady::time_point now) {
 }
 
 void AgentConnection::wantTick(Steady::time_point at) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wantTickLocked(at);
 }
 
@@ -215,7 +213,7 @@ void AgentConnection::wantTickLocked(Steady::time_point at) {
 }
 
 void AgentConnection::expireAt(std::optional<Steady::time_point> at) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     expire_at_ = at;
     if (at) wantTickLocked(*at);
 }
@@ -223,59 +221,59 @@ void AgentConnection::expireAt(std::optional<Steady::time_point> at) {
 // --- the end -------------------------------------------------------------------------------------
 
 void AgentConnection::kill(End end, const std::string& reason) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (dead()) return;
     end_ = end;
     reason_ = reason;
     dead_.store(true, std::memory_order_release);
     ::shutdown(fd_.get(), SHUT_RDWR);  // wakes readers and writers
     wakeAll();
-    pen_free_.notify_all();
+    pen_free_.notifyAll();
     if (reading_) return;  // the reader informs the streams
-    takeRole(lock);
-    leaveRole(lock);
+    takeRole();
+    leaveRole();
 }
 
-void AgentConnection::bury(std::unique_lock<std::mutex>& lock) {
+void AgentConnection::bury() {
     auto streams = std::move(streams_);
     streams_.clear();
     listening_ = 0;
     buffer_ = {};
     filled_ = 0;
-    lock.unlock();
     std::string failures;
-    for (const auto& [number, stream] : streams) {
-        try {
-            stream->lost();
-        } catch (const std::exception& e) {
-            failures += std::string("; a sink failed: ") + e.what();
+    {
+        const MutexUnlock unlocked(mutex_);
+        for (const auto& [number, stream] : streams) {
+            try {
+                stream->lost();
+            } catch (const std::exception& e) {
+                failures += std::string("; a sink failed: ") + e.what();
+            }
         }
+        streams.clear();
     }
-    streams.clear();
-    lock.lock();
     reason_ += failures;
     told_ = true;
     wakeAll();
     if (!closing_ && on_end_) {
         const End end = end_;
         const std::string reason = reason_;
-        lock.unlock();
+        const MutexUnlock unlocked(mutex_);
         on_end_(end, reason);
-        lock.lock();
     }
     buried_ = true;
-    buried_cv_.notify_all();
+    buried_cv_.notifyAll();
 }
 
 void AgentConnection::close() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         closing_ = true;
     }
     kill(End::Ours, "closed by the server");
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (reading_ && reader_ == std::this_thread::get_id()) return;
-    buried_cv_.wait(lock, [&] { return buried_; });
+    buried_cv_.wait(mutex_, [&]() HEARTH_REQUIRES(mutex_) { return buried_; });
 }
 
 bool AgentConnection::stale() const noexcept {
@@ -420,7 +418,7 @@ std::size_t AgentConnection::consume(const char* bytes, std::size_t size) {
 void AgentConnection::dispatch(const FrameHeader& header, std::string_view payload) {
     std::shared_ptr<Stream> stream;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (const auto it = streams_.find(header.stream); it != streams_.end()) stream = it->second;
     }
     if (!stream) {
@@ -437,7 +435,7 @@ void AgentConnection::dispatch(const FrameHeader& header, std::string_view paylo
         kill(End::Closed, std::string("a sink failed: ") + e.what());
         return;
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closed) {
         streams_.erase(header.stream);
         if (stream->listens()) --listening_;

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "base/Fd.h"
+#include "base/Mutex.h"
 #include "pool/agent/client/AgentClient.h"
 #include "pool/agent/client/Poller.h"
 #include "pool/agent/protocol/Frame.h"
@@ -117,21 +116,21 @@ public:
 private:
     struct Waiter {
         const Stream* stream;
-        std::condition_variable wakeup;
+        Condition wakeup;
         bool woken = false;
     };
 
     AgentConnection(Poller& poller, Fd fd, OnEnd on_end);
 
-    void takeRole(std::unique_lock<std::mutex>& lock);
-    void leaveRole(std::unique_lock<std::mutex>& lock);
-    void handOver();
-    void wake(const Stream* stream);
-    void wakeAll();
-    void bury(std::unique_lock<std::mutex>& lock);
-    void arm();
-    void wantTickLocked(Steady::time_point at);
-    [[noreturn]] void throwLost(std::unique_lock<std::mutex>& lock) const;
+    void takeRole() HEARTH_REQUIRES(mutex_);
+    void leaveRole() HEARTH_REQUIRES(mutex_);
+    void handOver() HEARTH_REQUIRES(mutex_);
+    void wake(const Stream* stream) HEARTH_REQUIRES(mutex_);
+    void wakeAll() HEARTH_REQUIRES(mutex_);
+    void bury() HEARTH_REQUIRES(mutex_);
+    void arm() HEARTH_REQUIRES(mutex_);
+    void wantTickLocked(Steady::time_point at) HEARTH_REQUIRES(mutex_);
+    [[noreturn]] void throwLost() const HEARTH_REQUIRES(mutex_);
 
     bool pollFor(short events, Deadline deadline) const;
     bool waitReadable(Deadline deadline, bool answer_is_near) const;
@@ -141,11 +140,11 @@ private:
     std::size_t consume(const char* bytes, std::size_t size);
     void dispatch(const FrameHeader& header, std::string_view payload);
 
-    bool takePen(std::unique_lock<std::mutex>& lock, Deadline deadline);
-    void transmit(std::unique_lock<std::mutex>& lock, const FrameHeader& header,
-                  std::string_view payload, Deadline deadline);
+    bool takePen(Deadline deadline) HEARTH_REQUIRES(mutex_);
+    void transmit(const FrameHeader& header, std::string_view payload, Deadline deadline)
+        HEARTH_REQUIRES(mutex_);
     bool enqueue(FrameType type, std::uint32_t stream, std::string_view payload, bool alone);
-    void flushPosted(std::unique_lock<std::mutex>& lock);
+    void flushPosted() HEARTH_REQUIRES(mutex_);
 
     Poller::Impl& poller_;
     Fd fd_;
@@ -159,26 +158,25 @@ private:
     std::size_t filled_ = 0;
     std::deque<Fd> passed_;  ///< in the order of the frames that carry them
 
-    mutable std::mutex mutex_;
-    // All below: guarded by mutex_.
-    std::unordered_map<std::uint32_t, std::shared_ptr<Stream>> streams_;
-    std::vector<Waiter*> waiters_;
-    std::uint32_t next_stream_ = 1;
-    std::size_t listening_ = 0;
-    bool reading_ = false;
-    std::thread::id reader_;
-    bool armed_ = false;
-    bool writing_ = false;
-    std::condition_variable pen_free_;
-    std::string posted_;
-    std::optional<Steady::time_point> tick_at_;
-    std::optional<Steady::time_point> expire_at_;
-    End end_ = End::Closed;
-    std::string reason_;
-    bool closing_ = false;
-    bool told_ = false;    // the streams have heard of the end
-    bool buried_ = false;  // and so has on_end_
-    std::condition_variable buried_cv_;
+    mutable Mutex mutex_;
+    std::unordered_map<std::uint32_t, std::shared_ptr<Stream>> streams_ HEARTH_GUARDED_BY(mutex_);
+    std::vector<Waiter*> waiters_ HEARTH_GUARDED_BY(mutex_);
+    std::uint32_t next_stream_ HEARTH_GUARDED_BY(mutex_) = 1;
+    std::size_t listening_ HEARTH_GUARDED_BY(mutex_) = 0;
+    bool reading_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::thread::id reader_ HEARTH_GUARDED_BY(mutex_);
+    bool armed_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool writing_ HEARTH_GUARDED_BY(mutex_) = false;
+    Condition pen_free_;
+    std::string posted_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<Steady::time_point> tick_at_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<Steady::time_point> expire_at_ HEARTH_GUARDED_BY(mutex_);
+    End end_ HEARTH_GUARDED_BY(mutex_) = End::Closed;
+    std::string reason_ HEARTH_GUARDED_BY(mutex_);
+    bool closing_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool told_ HEARTH_GUARDED_BY(mutex_) = false;    // the streams have heard of the end
+    bool buried_ HEARTH_GUARDED_BY(mutex_) = false;  // and so has on_end_
+    Condition buried_cv_;
 };
 
 /// What the loss of its connection means for an agent.

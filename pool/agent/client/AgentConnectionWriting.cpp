@@ -51,7 +51,7 @@ Answer AgentConnection::call(std::string_view request, Deadline deadline) {
         // The stream stays: a late answer closes it, and is read by nobody.
         bool too_many = false;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             too_many = streams_.size() > kMostStreams;
         }
         if (too_many) kill(End::Late, "the agent leaves too much unanswered");
@@ -66,11 +66,8 @@ std::uint32_t AgentConnection::open(const std::shared_ptr<Stream>& stream, std::
     if (request.size() > kMaxPayload) {
         throw Error(ErrorCode::PayloadTooLarge, "the request is too large for the agent");
     }
-    std::unique_lock lock(mutex_);
-    if (!takePen(lock, deadline)) {
-        lock.unlock();
-        throw AgentLost("the agent does not read", Loss::Late);
-    }
+    const MutexLock lock(mutex_);
+    if (!takePen(deadline)) throw AgentLost("the agent does not read", Loss::Late);
     // Numbered while the pen is held, so that numbers go up on the wire.
     const std::uint32_t number = next_stream_++;
     streams_.emplace(number, stream);
@@ -79,70 +76,69 @@ std::uint32_t AgentConnection::open(const std::shared_ptr<Stream>& stream, std::
     header.length = static_cast<std::uint32_t>(request.size());
     header.stream = number;
     header.type = FrameType::Request;
-    transmit(lock, header, request, deadline);
+    transmit(header, request, deadline);
     if (stream->listens() && !reading_ && waiters_.empty() && !armed_ && !dead()) arm();
     return number;
 }
 
 void AgentConnection::send(const FrameHeader& header, std::string_view payload, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    if (!takePen(lock, deadline)) {
-        lock.unlock();
-        throw AgentLost("the agent does not read", Loss::Late);
-    }
-    transmit(lock, header, payload, deadline);
-    if (dead()) throwLost(lock);
+    const MutexLock lock(mutex_);
+    if (!takePen(deadline)) throw AgentLost("the agent does not read", Loss::Late);
+    transmit(header, payload, deadline);
+    if (dead()) throwLost();
 }
 
 /// The pen: its holder writes, one frame at a time. False at the deadline.
-bool AgentConnection::takePen(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-    const bool free = pen_free_.wait_until(lock, deadline, [&] { return !writing_ || dead(); });
-    if (dead()) throwLost(lock);
+bool AgentConnection::takePen(Deadline deadline) {
+    const bool free = pen_free_.waitUntil(
+        mutex_, deadline, [&]() HEARTH_REQUIRES(mutex_) { return !writing_ || dead(); });
+    if (dead()) throwLost();
     if (free) writing_ = true;
     return free;
 }
 
-void AgentConnection::transmit(std::unique_lock<std::mutex>& lock, const FrameHeader& header,
-                               std::string_view payload, Deadline deadline) {
+void AgentConnection::transmit(const FrameHeader& header, std::string_view payload,
+                               Deadline deadline) {
     // Posted bytes go first: they may be the rest of a frame.
     const std::string first = std::exchange(posted_, {});
-    lock.unlock();
-    std::array<unsigned char, kHeaderSize> head;
-    encodeHeader(header, head.data());
-    std::array<iovec, 3> parts{{{const_cast<char*>(first.data()), first.size()},
-                                {head.data(), head.size()},
-                                {const_cast<char*>(payload.data()), payload.size()}}};
-    std::size_t at = 0;
-    std::string problem;
-    End end = End::Closed;
-    while (at < parts.size() && problem.empty()) {
-        msghdr message{};
-        message.msg_iov = &parts[at];
-        message.msg_iovlen = parts.size() - at;
-        const ssize_t n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0) {
-            if (errno == EINTR) continue;
-            if (errno != EAGAIN) {
-                problem =
-                    "the connection to the agent failed: " + std::generic_category().message(errno);
-            } else if (dead() || !pollFor(POLLOUT, deadline)) {
-                problem = "the agent does not read";
-                end = End::Late;
+    {
+        const MutexUnlock unlocked(mutex_);
+        std::array<unsigned char, kHeaderSize> head;
+        encodeHeader(header, head.data());
+        std::array<iovec, 3> parts{{{const_cast<char*>(first.data()), first.size()},
+                                    {head.data(), head.size()},
+                                    {const_cast<char*>(payload.data()), payload.size()}}};
+        std::size_t at = 0;
+        std::string problem;
+        End end = End::Closed;
+        while (at < parts.size() && problem.empty()) {
+            msghdr message{};
+            message.msg_iov = &parts[at];
+            message.msg_iovlen = parts.size() - at;
+            const ssize_t n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (n < 0) {
+                if (errno == EINTR) continue;
+                if (errno != EAGAIN) {
+                    problem = "the connection to the agent failed: " +
+                              std::generic_category().message(errno);
+                } else if (dead() || !pollFor(POLLOUT, deadline)) {
+                    problem = "the agent does not read";
+                    end = End::Late;
+                }
+                continue;
             }
-            continue;
+            auto sent = static_cast<std::size_t>(n);
+            while (at < parts.size() && sent >= parts[at].iov_len) sent -= parts[at++].iov_len;
+            if (at < parts.size()) {
+                parts[at].iov_base = static_cast<char*>(parts[at].iov_base) + sent;
+                parts[at].iov_len -= sent;
+            }
         }
-        auto sent = static_cast<std::size_t>(n);
-        while (at < parts.size() && sent >= parts[at].iov_len) sent -= parts[at++].iov_len;
-        if (at < parts.size()) {
-            parts[at].iov_base = static_cast<char*>(parts[at].iov_base) + sent;
-            parts[at].iov_len -= sent;
-        }
+        if (!problem.empty()) kill(end, problem);
     }
-    if (!problem.empty()) kill(end, problem);
-    lock.lock();
     writing_ = false;
-    if (!posted_.empty()) flushPosted(lock);
-    pen_free_.notify_one();
+    if (!posted_.empty()) flushPosted();
+    pen_free_.notifyOne();
 }
 
 void AgentConnection::post(FrameType type, std::uint32_t stream, std::string_view payload) {
@@ -162,7 +158,7 @@ bool AgentConnection::enqueue(FrameType type, std::uint32_t stream, std::string_
     header.stream = stream;
     header.type = type;
     encodeHeader(header, head.data());
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     if (dead() || (alone && (writing_ || !posted_.empty()))) return false;
     posted_.append(reinterpret_cast<const char*>(head.data()), head.size());
     posted_.append(payload);
@@ -171,7 +167,7 @@ bool AgentConnection::enqueue(FrameType type, std::uint32_t stream, std::string_
         kill(End::Violation, "the agent does not read its credit");
         return false;
     }
-    flushPosted(lock);
+    flushPosted();
     return true;
 }
 
@@ -182,17 +178,19 @@ void AgentConnection::postCredit(std::uint32_t stream, std::size_t bytes) {
          {reinterpret_cast<const char*>(payload.data()), payload.size()});
 }
 
-void AgentConnection::flushPosted(std::unique_lock<std::mutex>& lock) {
+void AgentConnection::flushPosted() {
     while (!writing_ && !posted_.empty() && !dead()) {
         writing_ = true;
         std::string bytes = std::exchange(posted_, {});
-        lock.unlock();
-        const ssize_t n =
-            ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        const int error = errno;
-        lock.lock();
+        ssize_t n = 0;
+        int error = 0;
+        {
+            const MutexUnlock unlocked(mutex_);
+            n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            error = errno;
+        }
         writing_ = false;
-        pen_free_.notify_one();
+        pen_free_.notifyOne();
         bytes.erase(0, n > 0 ? static_cast<std::size_t>(n) : 0);
         if (bytes.empty()) continue;
         posted_.insert(0, bytes);

@@ -22,7 +22,7 @@ void DataConnections::throwLate() {
 }
 
 void DataConnections::setClaim(const std::string& claim_id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     claim_id_ = claim_id;
 }
 
@@ -30,7 +30,7 @@ void DataConnections::close() {
     transfers_->cut();
     std::vector<std::shared_ptr<AgentConnection>> idle;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         closed_ = true;
         idle = std::move(idle_);
         idle_.clear();
@@ -60,25 +60,25 @@ DataConnections::Use::~Use() {
 }
 
 void DataConnections::takePlace() {
-    std::unique_lock lock(mutex_);
-    if (!place_free_.wait_until(lock, Steady::now() + kDataPatience,
-                                [&] { return used_ < kMostUsed; })) {
+    const MutexLock lock(mutex_);
+    if (!place_free_.waitUntil(mutex_, Steady::now() + kDataPatience,
+                               [&]() HEARTH_REQUIRES(mutex_) { return used_ < kMostUsed; })) {
         throwLate();
     }
     ++used_;
 }
 
 void DataConnections::leavePlace() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --used_;
-    place_free_.notify_one();
+    place_free_.notifyOne();
 }
 
 std::shared_ptr<AgentConnection> DataConnections::takeIdle() {
     for (;;) {
         std::shared_ptr<AgentConnection> idle;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             if (idle_.empty()) return nullptr;
             idle = std::move(idle_.back());
             idle_.pop_back();
@@ -94,7 +94,7 @@ std::shared_ptr<AgentConnection> DataConnections::connectNew() {
     for (;;) {
         std::string claim;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             if (closed_) throw AgentLost("closed by the server");
             claim = claim_id_;
         }
@@ -105,8 +105,8 @@ std::shared_ptr<AgentConnection> DataConnections::connectNew() {
         } catch (const AgentError& e) {
             if (e.code() != "TOO_MANY" || Steady::now() >= deadline) throw;
         }
-        std::unique_lock lock(mutex_);
-        place_free_.wait_for(lock, kRetry);
+        const MutexLock lock(mutex_);
+        place_free_.waitFor(mutex_, kRetry);
     }
 }
 
@@ -141,7 +141,7 @@ std::shared_ptr<AgentConnection> DataConnections::tryConnect(const std::string& 
 
 void DataConnections::giveBack(std::shared_ptr<AgentConnection> connection) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!closed_ && !connection->dead()) {
             connection->expireAt(Steady::now() + (idle_.empty() ? kKeepIdle : kKeepSurplus));
             idle_.push_back(std::move(connection));
@@ -153,7 +153,7 @@ void DataConnections::giveBack(std::shared_ptr<AgentConnection> connection) {
 
 void DataConnections::forgetDead() {
     std::vector<std::shared_ptr<AgentConnection>> dead;  // ends behind the lock
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& connection : idle_) {
         if (connection->dead()) dead.push_back(std::move(connection));
     }

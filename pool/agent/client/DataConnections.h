@@ -1,14 +1,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/Error.h"
+#include "base/Mutex.h"
 #include "pool/agent/client/AgentClient.h"
 #include "pool/agent/client/AgentConnection.h"
 #include "pool/agent/client/Transfers.h"
@@ -91,13 +90,13 @@ private:
     const std::weak_ptr<AgentConnection> control_;
     const std::shared_ptr<Transfers> transfers_;
 
-    std::mutex mutex_;
-    std::condition_variable place_free_;
-    std::string claim_id_;  // guarded by mutex_
-    std::vector<std::shared_ptr<AgentConnection>>
-        idle_;             // guarded by mutex_; used_ and these: 7 at most
-    unsigned used_ = 0;    // guarded by mutex_
-    bool closed_ = false;  // guarded by mutex_
+    Mutex mutex_;
+    Condition place_free_;
+    std::string claim_id_ HEARTH_GUARDED_BY(mutex_);
+    // Of these and used_ there are 7 at most.
+    std::vector<std::shared_ptr<AgentConnection>> idle_ HEARTH_GUARDED_BY(mutex_);
+    unsigned used_ HEARTH_GUARDED_BY(mutex_) = 0;
+    bool closed_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::agent

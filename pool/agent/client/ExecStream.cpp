@@ -47,7 +47,7 @@ bool ExecStream::frame(AgentConnection& from, const FrameHeader& header, std::st
             if (payload.size() != 4) throw ProtocolError("credit of a wrong size");
             const std::size_t more = getU32(reinterpret_cast<const unsigned char*>(payload.data()));
             {
-                const std::lock_guard lock(mutex_);
+                const MutexLock lock(mutex_);
                 if (more == 0 || more > kMaxInputCredit - input_credit_) {
                     throw ProtocolError("senseless credit");
                 }
@@ -87,7 +87,7 @@ void ExecStream::data(AgentConnection& from, const FrameHeader& header, std::str
     const std::uint64_t offset = getU64(reinterpret_cast<const unsigned char*>(payload.data()));
     const std::string_view bytes = payload.substr(kOffsetSize);
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (bytes.size() > window_) throw ProtocolError("output without credit");
         window_ -= bytes.size();
         if (header.channel != Channel::Results) received_ += bytes.size();
@@ -115,7 +115,7 @@ void ExecStream::consumed(AgentConnection& from, const FrameHeader& header, std:
     std::size_t grant = 0;
     bool later = false;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (received_ <= output_limit_) {
             owed_ += bytes;
             if (owed_ >= kInitialCredit / 2) grant = std::exchange(owed_, 0);
@@ -138,7 +138,7 @@ void ExecStream::tick(AgentConnection& connection, std::uint32_t stream) {
     std::size_t left = 0;
     Steady::time_point next;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (finished_ || received_ <= output_limit_) return;
         if (now >= next_grant_) {  // ticks come for other reasons too
             grant = std::min(owed_, kSlowGrant);
@@ -154,7 +154,7 @@ void ExecStream::tick(AgentConnection& connection, std::uint32_t stream) {
 }
 
 std::shared_ptr<ExecSink> ExecStream::finish() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     given_.reset();
     return std::exchange(finished_, true) ? nullptr : sink_.lock();
 }
@@ -164,17 +164,17 @@ void ExecStream::lost() {
 }
 
 bool ExecStream::canWrite() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return (input_credit_ > 0 && !given_) || finished_;
 }
 
 bool ExecStream::finished() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return finished_;
 }
 
 std::size_t ExecStream::takeCredit(std::size_t wanted) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::size_t taken = std::min({wanted, input_credit_, kMaxPayload});
     input_credit_ -= taken;
     return taken;
@@ -182,7 +182,7 @@ std::size_t ExecStream::takeCredit(std::size_t wanted) {
 
 void ExecStream::give(AgentConnection& connection, std::uint32_t stream, std::string bytes) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (finished_) return;
         given_ = std::make_shared<const std::string>(std::move(bytes));
         given_at_ = 0;
@@ -200,7 +200,7 @@ std::optional<std::string_view> ExecStream::nextGiven() {
 }
 
 void ExecStream::moveGiven(AgentConnection& connection, std::uint32_t stream) {
-    std::unique_lock lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     move_again_ = true;
     if (moving_) return;  // the caller looks again
     moving_ = true;

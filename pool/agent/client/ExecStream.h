@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/Mutex.h"
 #include "pool/agent/client/AgentConnection.h"
 #include "pool/agent/client/AgentTypes.h"
 #include "pool/agent/client/ClockShift.h"
@@ -40,7 +40,7 @@ private:
     /// Sends of the given input what the agent and the socket take now.
     void moveGiven(AgentConnection& connection, std::uint32_t stream);
     /// The next piece of it, with its credit taken; nullopt if there is none now.
-    std::optional<std::string_view> nextGiven();
+    std::optional<std::string_view> nextGiven() HEARTH_REQUIRES(mutex_);
     void data(AgentConnection& from, const FrameHeader& header, std::string_view payload);
     void output(Channel channel, std::uint64_t offset, std::string_view bytes);
     /// Gives credit back for what has been taken: results at once, output as its limit allows.
@@ -59,17 +59,19 @@ private:
     std::uint64_t next_offset_;
     ResultFeed results_;
 
-    mutable std::mutex mutex_;
-    bool finished_ = false;                      // guarded by mutex_: the last call has been made
-    std::size_t window_ = kInitialCredit;        // guarded by mutex_: what the agent may still send
-    std::size_t owed_ = 0;                       // guarded by mutex_: consumed, not granted again
-    std::uint64_t received_ = 0;                 // guarded by mutex_: of output
-    Steady::time_point next_grant_{};            // guarded by mutex_
-    std::size_t input_credit_ = kInitialCredit;  // guarded by mutex_
-    std::shared_ptr<const std::string> given_;   // guarded by mutex_: input; null once it is closed
-    std::size_t given_at_ = 0;                   // guarded by mutex_: so much of it is sent
-    bool moving_ = false;                        // guarded by mutex_: a thread sends it
-    bool move_again_ = false;  // guarded by mutex_: and another one asked for that
+    mutable Mutex mutex_;
+    bool finished_ HEARTH_GUARDED_BY(mutex_) = false;  // the last call has been made
+    /// What the agent may still send.
+    std::size_t window_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
+    std::size_t owed_ HEARTH_GUARDED_BY(mutex_) = 0;        // consumed, not granted again
+    std::uint64_t received_ HEARTH_GUARDED_BY(mutex_) = 0;  // of output
+    Steady::time_point next_grant_ HEARTH_GUARDED_BY(mutex_){};
+    std::size_t input_credit_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
+    /// Input; null once it is closed.
+    std::shared_ptr<const std::string> given_ HEARTH_GUARDED_BY(mutex_);
+    std::size_t given_at_ HEARTH_GUARDED_BY(mutex_) = 0;  // so much of it is sent
+    bool moving_ HEARTH_GUARDED_BY(mutex_) = false;       // a thread sends it
+    bool move_again_ HEARTH_GUARDED_BY(mutex_) = false;   // and another one asked for that
 };
 
 }  // namespace hearth::agent

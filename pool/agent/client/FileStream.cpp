@@ -117,7 +117,7 @@ void cancel(AgentConnection& connection, const std::shared_ptr<FileStream>& stre
 }  // namespace
 
 bool FileStream::frame(AgentConnection& from, const FrameHeader& head, std::string_view payload) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     switch (head.type) {
         case FrameType::Note:
             if (std::exchange(noted_, true)) throw ProtocolError("a second note about a file");
@@ -154,27 +154,27 @@ bool FileStream::frame(AgentConnection& from, const FrameHeader& head, std::stri
 }
 
 bool FileStream::hasNews() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return note_ || !chunks_.empty() || answer_;
 }
 
 bool FileStream::canWrite() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return credit_ > 0;
 }
 
 std::optional<std::string> FileStream::note() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::exchange(note_, std::nullopt);
 }
 
 Fd FileStream::passed() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::move(passed_);
 }
 
 std::optional<std::string> FileStream::nextChunk() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (chunks_.empty()) return std::nullopt;
     std::optional<std::string> chunk(std::move(chunks_.front()));
     chunks_.pop_front();
@@ -182,19 +182,19 @@ std::optional<std::string> FileStream::nextChunk() {
 }
 
 std::optional<Answer> FileStream::answer() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return note_ || !chunks_.empty() ? std::nullopt : answer_;
 }
 
 std::size_t FileStream::takeCredit(std::size_t wanted) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::size_t taken = std::min({wanted, credit_, kMaxPayload});
     credit_ -= taken;
     return taken;
 }
 
 std::size_t FileStream::consumed(std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     owed_ += bytes;
     if (owed_ < kInitialCredit / 2) return 0;
     window_ += owed_;

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/Mutex.h"
 #include "pool/agent/client/AgentClient.h"
 #include "pool/agent/client/AgentConnection.h"
 #include "pool/agent/client/Transfers.h"
@@ -33,17 +32,16 @@ public:
     std::size_t consumed(std::size_t bytes);
 
 private:
-    mutable std::mutex mutex_;
-    // All below: guarded by mutex_.
-    bool noted_ = false;
-    bool ended_ = false;
-    std::optional<std::string> note_;
-    Fd passed_;
-    std::deque<std::string> chunks_;
-    std::optional<Answer> answer_;
-    std::size_t window_ = kInitialCredit;
-    std::size_t owed_ = 0;
-    std::size_t credit_ = kInitialCredit;
+    mutable Mutex mutex_;
+    bool noted_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool ended_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::optional<std::string> note_ HEARTH_GUARDED_BY(mutex_);
+    Fd passed_ HEARTH_GUARDED_BY(mutex_);
+    std::deque<std::string> chunks_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<Answer> answer_ HEARTH_GUARDED_BY(mutex_);
+    std::size_t window_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
+    std::size_t owed_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::size_t credit_ HEARTH_GUARDED_BY(mutex_) = kInitialCredit;
 };
 
 /// Asks for an operation that sends bytes (`read`, `archiveGet`), as AgentClient::readFile. Sets

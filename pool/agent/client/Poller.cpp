@@ -22,14 +22,14 @@ Poller::Impl::Impl() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
 
 Poller::Impl::~Impl() {
     thread_.request_stop();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     alarm_.ringIn(std::chrono::nanoseconds(0));
 }
 
 std::uint64_t Poller::Impl::add(int fd, std::weak_ptr<AgentConnection> connection) {
     std::uint64_t id = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         id = next_id_++;
         connections_.emplace(id, std::move(connection));
     }
@@ -38,7 +38,7 @@ std::uint64_t Poller::Impl::add(int fd, std::weak_ptr<AgentConnection> connectio
     event.data.u64 = id;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
         const int error = errno;
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         connections_.erase(id);
         throwErrno(error, "epoll_ctl");
     }
@@ -47,7 +47,7 @@ std::uint64_t Poller::Impl::add(int fd, std::weak_ptr<AgentConnection> connectio
 
 void Poller::Impl::remove(std::uint64_t id, int fd) noexcept {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     connections_.erase(id);
 }
 
@@ -67,13 +67,13 @@ void Poller::Impl::disarm(std::uint64_t id, int fd) {
 }
 
 void Poller::Impl::schedule(std::weak_ptr<AgentConnection> connection, Steady::time_point at) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto placed = timers_.emplace(at, std::move(connection));
     if (placed == timers_.begin()) alarm_.ringIn(at - Steady::now());
 }
 
 std::shared_ptr<AgentConnection> Poller::Impl::find(std::uint64_t id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto it = connections_.find(id);
     return it == connections_.end() ? nullptr : it->second.lock();
 }
@@ -82,7 +82,7 @@ void Poller::Impl::runTimers() {
     std::vector<std::weak_ptr<AgentConnection>> due;
     const auto now = Steady::now();
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         while (!timers_.empty() && timers_.begin()->first <= now) {
             due.push_back(std::move(timers_.begin()->second));
             timers_.erase(timers_.begin());

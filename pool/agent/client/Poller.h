@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -12,6 +11,7 @@
 
 #include "base/Alarm.h"
 #include "base/Fd.h"
+#include "base/Mutex.h"
 #include "pool/agent/client/AgentClient.h"
 
 namespace hearth::agent {
@@ -44,11 +44,12 @@ private:
 
     Fd epoll_;
     Alarm alarm_;  ///< set while mutex_ is held
-    std::mutex mutex_;
-    std::uint64_t next_id_ = 1;  // guarded by mutex_
-    std::unordered_map<std::uint64_t, std::weak_ptr<AgentConnection>>
-        connections_;                                                           // guarded by mutex_
-    std::multimap<Steady::time_point, std::weak_ptr<AgentConnection>> timers_;  // guarded by mutex_
+    Mutex mutex_;
+    std::uint64_t next_id_ HEARTH_GUARDED_BY(mutex_) = 1;
+    std::unordered_map<std::uint64_t, std::weak_ptr<AgentConnection>> connections_
+        HEARTH_GUARDED_BY(mutex_);
+    std::multimap<Steady::time_point, std::weak_ptr<AgentConnection>> timers_
+        HEARTH_GUARDED_BY(mutex_);
     std::jthread thread_;
 };
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <set>
 
 #include "base/Fd.h"
+#include "base/Mutex.h"
 
 namespace hearth::agent {
 
@@ -32,17 +32,23 @@ public:
 
     private:
         friend class Transfers;
+        /// With its owner's mutex held, which the checker cannot tell from another owner's.
+        std::shared_ptr<const Fd> giveUp() HEARTH_NO_THREAD_SAFETY_ANALYSIS {
+            return std::move(fd_);
+        }
+
         Transfers& owner_;
-        std::shared_ptr<const Fd> fd_;  // guarded by the owner's mutex_; null once cut
+        /// Null once cut.
+        std::shared_ptr<const Fd> fd_ HEARTH_GUARDED_BY(owner_.mutex_);
     };
 
     /// Closes all, permanently. Does not wait.
     void cut();
 
 private:
-    mutable std::mutex mutex_;
-    std::set<File*> files_;  // guarded by mutex_
-    bool cut_ = false;       // guarded by mutex_
+    mutable Mutex mutex_;
+    std::set<File*> files_ HEARTH_GUARDED_BY(mutex_);
+    bool cut_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::agent

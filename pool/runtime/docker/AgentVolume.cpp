@@ -29,7 +29,7 @@ AgentVolume::AgentVolume(EngineClient& engine, const std::string& instance, std:
       name_("hearth-" + instance + "-agent-" + inside_.substr(inside_.rfind('/') + 1)) {}
 
 std::string AgentVolume::ready(TimePoint until) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ready_) {
         fill(until);
         ready_ = true;
@@ -38,7 +38,7 @@ std::string AgentVolume::ready(TimePoint until) {
 }
 
 void AgentVolume::doubt() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ready_ = false;
 }
 
@@ -101,7 +101,7 @@ void AgentVolume::load(TimePoint until) {
 }
 
 void AgentVolume::removeUnused(const std::function<bool()>& wanted, TimePoint until) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (wanted()) return;
     remove("/containers/" + name_ + "?force=1", until);
     const Json filters{{"label", Json::array({std::string(kInstanceLabel) + "=" + instance_})}};

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <string>
 
+#include "base/Mutex.h"
 #include "pool/runtime/docker/engine/EngineClient.h"
 
 namespace hearth::pool::docker {
@@ -36,8 +36,8 @@ private:
     const std::string instance_;
     const std::string inside_;
     const std::string name_;
-    std::mutex mutex_;    ///< held while the volume is made or removed
-    bool ready_ = false;  // guarded by mutex_
+    Mutex mutex_;  ///< held while the volume is made or removed
+    bool ready_ HEARTH_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::pool::docker

@@ -56,7 +56,7 @@ ContainerUsage::ContainerUsage(EngineClient& engine)
 
 std::optional<std::string> ContainerUsage::groupOf(const std::string& name, TimePoint until) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto known = groups_.find(name);
         if (known != groups_.end()) return known->second;
     }
@@ -69,13 +69,13 @@ std::optional<std::string> ContainerUsage::groupOf(const std::string& name, Time
     // On another machine, or in another PID namespace, the number is somebody else's.
     const std::string id = text(*found, "Id");
     if (!group || id.empty() || group->find(id) == std::string::npos) return std::nullopt;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     groups_[name] = *group;
     return group;
 }
 
 void ContainerUsage::forget(const std::string& name) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     groups_.erase(name);
 }
 

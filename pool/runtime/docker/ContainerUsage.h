@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/docker/engine/EngineClient.h"
 #include "pool/sys/Cgroups.h"
@@ -36,8 +36,9 @@ private:
 
     EngineClient& engine_;
     const sys::Cgroups cgroups_;
-    std::mutex mutex_;
-    std::map<std::string, std::string> groups_;  // guarded by mutex_; of control groups, by name
+    Mutex mutex_;
+    /// Of control groups, by name.
+    std::map<std::string, std::string> groups_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::pool::docker

@@ -148,7 +148,7 @@ std::optional<std::string> DockerImages::lookUp(const std::string& name, TimePoi
             .hint("docker pull " + name + ", or build it with sandbox_images/build");
     }
     std::string id = names->id;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (seen_.size() > kMostNames) seen_.clear();
     seen_.insert_or_assign(name, *std::move(names));
     return id;
@@ -236,13 +236,13 @@ bool DockerImages::same(const std::string& image, const std::string& wanted, Tim
     if (const auto layout = layoutOf(image); layout && layout->is(wanted)) return true;
     std::optional<SandboxPaths> names;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (const auto seen = seen_.find(image); seen != seen_.end()) names = seen->second;
     }
     if (!names) {
         names = namesOf(image, until);
         if (!names) return false;
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         seen_.insert_or_assign(image, *names);
     }
     if (names->id == wanted) return true;

@@ -2,11 +2,11 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/Mutex.h"
 #include "pool/image/ImageStore.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/runtime/docker/ImageRecords.h"
@@ -88,8 +88,9 @@ private:
     ImageRecords records_;
     Gate loading_{1};
     std::atomic<bool> stopping_{false};
-    std::mutex mutex_;
-    std::map<std::string, SandboxPaths> seen_;  // guarded by mutex_; by what pools call them
+    Mutex mutex_;
+    /// By what pools call them.
+    std::map<std::string, SandboxPaths> seen_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::pool::docker

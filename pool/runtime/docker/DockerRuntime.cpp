@@ -166,7 +166,7 @@ std::string DockerRuntime::layerOf(const SandboxSpec& spec) {
 
 DockerRuntime::Made::Made(DockerRuntime& runtime, SandboxId id)
     : runtime_(runtime), id_(std::move(id)) {
-    const std::lock_guard lock(runtime_.mutex_);
+    const MutexLock lock(runtime_.mutex_);
     if (!runtime_.made_.insert(id_).second) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
     }
@@ -174,12 +174,12 @@ DockerRuntime::Made::Made(DockerRuntime& runtime, SandboxId id)
 
 DockerRuntime::Made::~Made() {
     if (kept_) return;
-    const std::lock_guard lock(runtime_.mutex_);
+    const MutexLock lock(runtime_.mutex_);
     runtime_.made_.erase(id_);
 }
 
 bool DockerRuntime::making() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !made_.empty();
 }
 
@@ -231,7 +231,7 @@ void DockerRuntime::destroy(const SandboxId& id) {
     }
     removeFiles(id);  // last: while they are there, a list shows the sandbox
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         made_.erase(id);
     }
     use_.forget(names_.container(id));
@@ -393,7 +393,7 @@ std::vector<Leftover> DockerRuntime::sweepOnce(const std::set<SandboxId>& keep) 
     const std::vector<SandboxInfo> found = list();
     std::set<SandboxId> made;  // after the list: containers made meanwhile are in it
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         made = made_;
     }
     for (const SandboxInfo& info : found) {

@@ -2,13 +2,13 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/Instance.h"
+#include "base/Mutex.h"
 #include "pool/image/LayerStore.h"
 #include "pool/isolation/SandboxPaths.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -125,8 +125,8 @@ private:
     docker::AgentChoice agent_;
     docker::AgentVolume volume_;
     RuntimeFacts facts_;  ///< without images
-    std::mutex mutex_;
-    std::set<SandboxId> made_;  // guarded by mutex_
+    Mutex mutex_;
+    std::set<SandboxId> made_ HEARTH_GUARDED_BY(mutex_);
     docker::RelayPump pump_;
 };
 

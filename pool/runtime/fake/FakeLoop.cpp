@@ -67,7 +67,7 @@ Fd FakeLoop::connect(const std::shared_ptr<FakeAgent>& agent) {
     auto peer = std::make_unique<FakePeer>();
     peer->fd = Fd(ends[1]);
     peer->agent = agent;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!agent->alive()) throwErrno(ECONNREFUSED, "connect");
     peer->id = next_id_++;
     watch(*peer, agent->hangs() ? EPOLLONESHOT : EPOLLIN, EPOLL_CTL_ADD);
@@ -76,14 +76,14 @@ Fd FakeLoop::connect(const std::shared_ptr<FakeAgent>& agent) {
 }
 
 void FakeLoop::kill(FakeAgent& agent) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     agent.die();
     std::erase_if(peers_, [&](const auto& entry) { return entry.second->agent.get() == &agent; });
     std::erase_if(busy_, [&](const auto& entry) { return entry.get() == &agent; });
 }
 
 void FakeLoop::hang(FakeAgent& agent) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     agent.hang();
     for (const auto& [id, peer] : peers_) {
         if (peer->agent.get() == &agent) watch(*peer, EPOLLONESHOT, EPOLL_CTL_MOD);
@@ -92,7 +92,7 @@ void FakeLoop::hang(FakeAgent& agent) {
 }
 
 void FakeLoop::resume(FakeAgent& agent) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     agent.resume();
     for (const auto& [id, peer] : peers_) {
         if (peer->agent.get() != &agent) continue;
@@ -103,7 +103,7 @@ void FakeLoop::resume(FakeAgent& agent) {
 }
 
 void FakeLoop::sever(FakeAgent& agent) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(peers_, [&](const auto& entry) {
         if (entry.second->agent.get() != &agent) return false;
         agent.closed(*entry.second);
@@ -118,7 +118,7 @@ void FakeLoop::run(const std::stop_token& stop) {
         const int count =
             ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
         if (count < 0 && errno != EINTR) throwErrno("epoll_wait");
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];
             if (event.data.u64 != 0) serve(event.data.u64, event.events);

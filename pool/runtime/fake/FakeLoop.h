@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -14,6 +13,7 @@
 
 #include "base/Fd.h"
 #include "base/Json.h"
+#include "base/Mutex.h"
 #include "pool/agent/protocol/Frame.h"
 
 namespace hearth::pool {
@@ -72,30 +72,33 @@ public:
     void resume(FakeAgent& agent);
     /// Ends its connections only.
     void sever(FakeAgent& agent);
-    /// Runs `f` while no agent works.
+    /// Runs `f` while no agent works. What else it needs is locked by the caller, which the checker
+    /// cannot see from here.
     template <typename F>
-    auto quiet(F f) const {
-        const std::lock_guard lock(mutex_);
+    auto quiet(F f) const HEARTH_NO_THREAD_SAFETY_ANALYSIS {
+        const MutexLock lock(mutex_);
         return f();
     }
 
 private:
     void run(const std::stop_token& stop);
-    void serve(std::uint64_t id, std::uint32_t events);
-    bool receive(FakePeer& peer);
-    void flush(FakePeer& peer);
-    void work();
-    void closeEnded();
-    void watch(FakePeer& peer, std::uint32_t events, int operation);
+    void serve(std::uint64_t id, std::uint32_t events) HEARTH_REQUIRES(mutex_);
+    bool receive(FakePeer& peer) HEARTH_REQUIRES(mutex_);
+    void flush(FakePeer& peer) HEARTH_REQUIRES(mutex_);
+    void work() HEARTH_REQUIRES(mutex_);
+    void closeEnded() HEARTH_REQUIRES(mutex_);
+    void watch(FakePeer& peer, std::uint32_t events, int operation) HEARTH_REQUIRES(mutex_);
 
     Fd epoll_;
     Fd wake_;
-    mutable std::mutex mutex_;
-    // Guarded by mutex_, with all that hangs on it.
-    std::uint64_t next_id_ = 1;
-    std::map<std::uint64_t, std::unique_ptr<FakePeer>> peers_;
-    std::set<std::shared_ptr<FakeAgent>> busy_;  ///< with executions that end by themselves
-    bool some_ended_ = false;                    ///< perhaps: closeEnded() has to check all of them
+    mutable Mutex mutex_;
+    // With all that hangs on it:
+    std::uint64_t next_id_ HEARTH_GUARDED_BY(mutex_) = 1;
+    std::map<std::uint64_t, std::unique_ptr<FakePeer>> peers_ HEARTH_GUARDED_BY(mutex_);
+    /// With executions that go on by themselves.
+    std::set<std::shared_ptr<FakeAgent>> busy_ HEARTH_GUARDED_BY(mutex_);
+    /// Perhaps: closeEnded() has to look at all of them.
+    bool some_ended_ HEARTH_GUARDED_BY(mutex_) = false;
     std::jthread thread_;
 };
 

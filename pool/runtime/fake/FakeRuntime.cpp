@@ -19,7 +19,7 @@ FakeRuntime::~FakeRuntime() = default;
 ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     std::chrono::milliseconds slow{0};
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (failing_ > 0) {
             --failing_;
             throw std::runtime_error("the fake runtime was told to fail");
@@ -31,7 +31,7 @@ ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const Sandbox
     }
     if (slow.count() > 0) std::this_thread::sleep_for(slow);
     auto agent = std::make_shared<FakeAgent>(clock_, id, spec.limits.workspace_bytes);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!agents_.emplace(id, std::move(agent)).second) {
         throw std::runtime_error("the sandbox " + id + " exists");
     }
@@ -49,7 +49,7 @@ ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const Sandbox
 void FakeRuntime::destroy(const SandboxId& id) {
     std::shared_ptr<FakeAgent> agent;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (resisting_.contains(id)) throw std::runtime_error("the fake runtime was told to fail");
         if (const auto it = agents_.find(id); it != agents_.end()) {
             agent = std::move(it->second);
@@ -65,8 +65,8 @@ void FakeRuntime::destroy(const SandboxId& id) {
 
 std::vector<SandboxInfo> FakeRuntime::list() {
     std::vector<SandboxInfo> all;
-    const std::lock_guard lock(mutex_);
-    loop_->quiet([&] {
+    const MutexLock lock(mutex_);
+    loop_->quiet([&]() HEARTH_REQUIRES(mutex_) {
         for (const auto& [id, info] : infos_) {
             all.push_back(info);
             all.back().alive = agents_.at(id)->alive();
@@ -76,18 +76,18 @@ std::vector<SandboxInfo> FakeRuntime::list() {
 }
 
 std::shared_ptr<FakeAgent> FakeRuntime::findAgent(const SandboxId& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto it = agents_.find(id);
     return it == agents_.end() ? nullptr : it->second;
 }
 
 void FakeRuntime::onNews(const std::function<void(const SandboxId&)>& news) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     news_ = news;
 }
 
 void FakeRuntime::acceptOnly() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     accept_only_ = true;
 }
 
@@ -95,7 +95,7 @@ void FakeRuntime::letListen() {
     std::vector<SandboxId> fresh;
     std::function<void(const SandboxId&)> news;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         for (auto& [id, info] : infos_) {
             if (!std::exchange(info.listening, true)) fresh.push_back(id);
         }
@@ -113,8 +113,8 @@ Fd FakeRuntime::connect(const SandboxId& id) {
 
 std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
     {
-        std::unique_lock lock(mutex_);
-        let_.wait(lock, [this] { return !hold_usage_; });
+        const MutexLock lock(mutex_);
+        let_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return !hold_usage_; });
         if (blind_) throw std::runtime_error("the fake runtime was told to fail");
     }
     const auto agent = findAgent(id);
@@ -133,7 +133,7 @@ std::optional<SandboxUsage> FakeRuntime::usage(const SandboxId& id) {
 std::optional<LimitInUse> FakeRuntime::narrow(const SandboxId& id, const SandboxLimits& limits) {
     const std::optional<SandboxUsage> now = usage(id);
     if (!now) throw Error(ErrorCode::NotFound, "the sandbox has gone");
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = limits_.find(id);
     if (found == limits_.end()) throw Error(ErrorCode::NotFound, "the sandbox has gone");
     SandboxLimits& held = found->second;
@@ -153,18 +153,18 @@ std::optional<LimitInUse> FakeRuntime::narrow(const SandboxId& id, const Sandbox
 }
 
 void FakeRuntime::useMemory(std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     memory_used_ = bytes;
 }
 
 std::optional<SandboxLimits> FakeRuntime::limitsOf(const SandboxId& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = limits_.find(id);
     return found == limits_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool FakeRuntime::goFirst(const SandboxId& id, bool first) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (first && agents_.contains(id)) {
         first_.insert(id);
     } else {
@@ -174,7 +174,7 @@ bool FakeRuntime::goFirst(const SandboxId& id, bool first) {
 }
 
 std::set<SandboxId> FakeRuntime::first() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return first_;
 }
 
@@ -184,10 +184,10 @@ std::string FakeRuntime::resolveImage(const std::string& name) {
             .hint("the fake runtime has every image whose name does not begin with \"missing\"");
     }
     if (name.starts_with("packed")) {
-        std::unique_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!unpacked_.contains(name)) {
             ++unpackings_;
-            let_.wait(lock, [this] { return !hold_; });
+            let_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return !hold_; });
             if (name == "packed-broken") {
                 throw Error(ErrorCode::InvalidArgument, "the image cannot be unpacked");
             }
@@ -199,33 +199,33 @@ std::string FakeRuntime::resolveImage(const std::string& name) {
 
 std::optional<std::string> FakeRuntime::readyImage(const std::string& name) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (name.starts_with("packed") && !unpacked_.contains(name)) return std::nullopt;
     }
     return resolveImage(name);
 }
 
 std::size_t FakeRuntime::unpackings() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return unpackings_;
 }
 
 void FakeRuntime::holdUsage() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     hold_usage_ = true;
 }
 
 void FakeRuntime::letUse() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         hold_usage_ = false;
     }
-    let_.notify_all();
+    let_.notifyAll();
 }
 
 std::optional<KnownImage> FakeRuntime::knownImage(const std::string& wanted) {
     const std::string digest = "sha256:" + toHex(sha256(wanted));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool far = wanted.starts_with("far") && !fetched_.contains(digest);
     if (wanted.starts_with("missing") || far) return std::nullopt;
     return KnownImage{digest, digest, {wanted}};
@@ -233,9 +233,9 @@ std::optional<KnownImage> FakeRuntime::knownImage(const std::string& wanted) {
 
 KnownImage FakeRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stages) {
     const std::string digest = "sha256:" + toHex(sha256(fetch.reference));
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ++fetches_;
-    let_.wait(lock, [this] { return !hold_; });
+    let_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return !hold_; });
     if (fetch.reference.starts_with("missing")) {
         throw Error(ErrorCode::NotFound, "the registry has no " + fetch.reference);
     }
@@ -245,47 +245,47 @@ KnownImage FakeRuntime::fetchImage(const ImageFetch& fetch, ImageStages& stages)
 }
 
 void FakeRuntime::collectImages(const std::vector<std::string>& wanted) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(fetched_, [&](const std::string& digest) {
         return std::find(wanted.begin(), wanted.end(), digest) == wanted.end();
     });
 }
 
 std::vector<std::string> FakeRuntime::layers() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return {layers_.begin(), layers_.end()};
 }
 
 void FakeRuntime::addLayer(const std::string& digest, int) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     layers_.insert(digest);
 }
 
 void FakeRuntime::removeLayer(const std::string& digest) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     layers_.erase(digest);
 }
 
 void FakeRuntime::holdFetches() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     hold_ = true;
 }
 
 void FakeRuntime::letFetch() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         hold_ = false;
     }
-    let_.notify_all();
+    let_.notifyAll();
 }
 
 std::set<std::string> FakeRuntime::fetched() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return fetched_;
 }
 
 std::size_t FakeRuntime::fetches() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return fetches_;
 }
 
@@ -293,7 +293,7 @@ std::vector<Leftover> FakeRuntime::sweep(const std::vector<SandboxId>& keep) {
     std::set<SandboxId> kept(keep.begin(), keep.end());
     const std::vector<SandboxInfo> found = list();
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (born_) kept.insert(born_->begin(), born_->end());
     }
     std::vector<Leftover> leftovers;
@@ -309,12 +309,12 @@ std::vector<Leftover> FakeRuntime::sweep(const std::vector<SandboxId>& keep) {
 }
 
 void FakeRuntime::begin() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     born_.emplace();
 }
 
 void FakeRuntime::resist(const SandboxId& id, bool resists) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (resists) {
         resisting_.insert(id);
     } else {
@@ -340,17 +340,17 @@ RuntimeFacts FakeRuntime::facts() {
 }
 
 void FakeRuntime::failCreates(unsigned count) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failing_ = count;
 }
 
 void FakeRuntime::failUsage() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     blind_ = true;
 }
 
 void FakeRuntime::slowCreates(std::chrono::milliseconds by) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     slow_ = by;
 }
 
@@ -360,7 +360,7 @@ void FakeRuntime::kill(const SandboxId& id) {
     loop_->kill(*agent);
     std::function<void(const SandboxId&)> news;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         news = news_;
     }
     if (news) news(id);
@@ -371,8 +371,8 @@ void FakeRuntime::hang(const SandboxId& id) {
 }
 
 std::size_t FakeRuntime::running() const {
-    const std::lock_guard lock(mutex_);
-    return loop_->quiet([&] {
+    const MutexLock lock(mutex_);
+    return loop_->quiet([&]() HEARTH_REQUIRES(mutex_) {
         std::size_t count = 0;
         for (const auto& [id, agent] : agents_) count += agent->alive() ? 1 : 0;
         return count;
@@ -380,7 +380,7 @@ std::size_t FakeRuntime::running() const {
 }
 
 std::size_t FakeRuntime::created() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return created_;
 }
 

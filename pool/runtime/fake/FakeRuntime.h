@@ -2,16 +2,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "pool/runtime/ContainerRuntime.h"
 
 namespace hearth::pool {
@@ -105,29 +104,29 @@ private:
 
     const Clock& clock_;
     std::unique_ptr<FakeLoop> loop_;
-    mutable std::mutex mutex_;
-    std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_;  // guarded by mutex_
-    std::map<SandboxId, SandboxInfo> infos_;                  // guarded by mutex_
-    std::set<SandboxId> first_;                               // guarded by mutex_
-    std::map<SandboxId, SandboxLimits> limits_;               // guarded by mutex_
+    mutable Mutex mutex_;
+    std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_ HEARTH_GUARDED_BY(mutex_);
+    std::map<SandboxId, SandboxInfo> infos_ HEARTH_GUARDED_BY(mutex_);
+    std::set<SandboxId> first_ HEARTH_GUARDED_BY(mutex_);
+    std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> oom_kills_ = 0;
-    std::uint64_t memory_used_ = 0;               // guarded by mutex_; 0: as usage()
-    unsigned failing_ = 0;                        // guarded by mutex_
-    bool blind_ = false;                          // guarded by mutex_
-    bool accept_only_ = false;                    // guarded by mutex_
-    std::function<void(const SandboxId&)> news_;  // guarded by mutex_
-    std::chrono::milliseconds slow_{0};           // guarded by mutex_
-    std::size_t created_ = 0;                     // guarded by mutex_
-    std::set<SandboxId> resisting_;               // guarded by mutex_
-    std::optional<std::set<SandboxId>> born_;     // guarded by mutex_; since begin()
-    std::set<std::string> fetched_;               // guarded by mutex_
-    std::set<std::string> layers_;                // guarded by mutex_
-    std::size_t fetches_ = 0;                     // guarded by mutex_
-    std::set<std::string> unpacked_;              // guarded by mutex_; names
-    std::size_t unpackings_ = 0;                  // guarded by mutex_
-    bool hold_usage_ = false;                     // guarded by mutex_
-    bool hold_ = false;                           // guarded by mutex_
-    std::condition_variable let_;
+    std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: as usage()
+    unsigned failing_ HEARTH_GUARDED_BY(mutex_) = 0;
+    bool blind_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool accept_only_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);
+    std::chrono::milliseconds slow_ HEARTH_GUARDED_BY(mutex_){0};
+    std::size_t created_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::set<SandboxId> resisting_ HEARTH_GUARDED_BY(mutex_);
+    std::optional<std::set<SandboxId>> born_ HEARTH_GUARDED_BY(mutex_);  // since begin()
+    std::set<std::string> fetched_ HEARTH_GUARDED_BY(mutex_);
+    std::set<std::string> layers_ HEARTH_GUARDED_BY(mutex_);
+    std::size_t fetches_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::set<std::string> unpacked_ HEARTH_GUARDED_BY(mutex_);  // names
+    std::size_t unpackings_ HEARTH_GUARDED_BY(mutex_) = 0;
+    bool hold_usage_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool hold_ HEARTH_GUARDED_BY(mutex_) = false;
+    Condition let_;
 };
 
 }  // namespace hearth::pool

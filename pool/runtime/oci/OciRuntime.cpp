@@ -101,7 +101,7 @@ bool OciRuntime::goFirst(const SandboxId& id, bool first) {
 std::optional<std::string> OciRuntime::keep(const std::string& name, image::Image image) {
     if (!image.unpacked) return std::nullopt;
     std::string digest = image.digest;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     resolved_.insert_or_assign(name, std::move(image));
     return digest;
 }
@@ -119,14 +119,14 @@ std::string OciRuntime::resolveImage(const std::string& name) {
 bool OciRuntime::sameImage(const std::string& image, const std::string& wanted) {
     if (image == wanted) return true;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const auto known = resolved_.find(image);
         if (known != resolved_.end()) return known->second.is(wanted);
     }
     try {
         image::Image found = launcher_.describeImage(image);
         const bool same = found.is(wanted);
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         resolved_.emplace(image, std::move(found));
         return same;
     } catch (const Error& e) {

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/Instance.h"
+#include "base/Mutex.h"
 #include "pool/isolation/SandboxPaths.h"
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -49,8 +49,9 @@ private:
     launcher::SandboxPaths names_;
     LauncherClient& launcher_;
     sys::Cgroups cgroups_;
-    std::mutex mutex_;
-    std::map<std::string, image::Image> resolved_;  // guarded by mutex_; by what pools call them
+    Mutex mutex_;
+    /// By what pools call them.
+    std::map<std::string, image::Image> resolved_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::pool

@@ -141,9 +141,10 @@ std::shared_ptr<const AptMirror::Release> AptMirror::fetch(
 }
 
 AptMirror::Releases AptMirror::releases(Suite& suite) {
-    std::unique_lock lock(suite.mutex);
+    UniqueMutexLock lock(suite.mutex);
     // While one asks, the others go by what it said last; only for the first answer they wait.
-    suite.asked.wait(lock, [&] { return !suite.asking || suite.release; });
+    suite.asked.wait(suite.mutex,
+                     [&]() HEARTH_REQUIRES(suite.mutex) { return !suite.asking || suite.release; });
     if (suite.asking) return {suite.release, suite.previous};
     if (clock_.now() < suite.fresh_until) {
         if (!suite.failure.empty()) throw Refused(kBadGateway, "index_failed", suite.failure);
@@ -151,9 +152,9 @@ AptMirror::Releases AptMirror::releases(Suite& suite) {
     }
     suite.failure.clear();
     suite.asking = true;
-    const ScopeExit done([&suite] {
-        suite.asking = false;  // the lock is held again
-        suite.asked.notify_all();
+    const ScopeExit done([&suite]() HEARTH_REQUIRES(suite.mutex) {
+        suite.asking = false;
+        suite.asked.notifyAll();
     });
     try {
         const std::shared_ptr<const Release> before = suite.release;
@@ -242,7 +243,7 @@ std::shared_ptr<const AptTable> AptMirror::table(const Suite& suite, const AptRe
                                                  const std::string& path,
                                                  const AptRelease::File& file) {
     const std::shared_ptr<Table> slot = this->slot(file.sha256);
-    const std::lock_guard lock(slot->mutex);
+    const MutexLock lock(slot->mutex);
     if (slot->content) return slot->content;
     if (clock_.now() < slot->failed_until) {
         throw Refused(kBadGateway, "index_failed", slot->failure);
@@ -255,7 +256,7 @@ std::shared_ptr<const AptTable> AptMirror::table(const Suite& suite, const AptRe
         throw;
     }
     slot->bytes = slot->content->bytes();
-    const std::lock_guard tables(tables_mutex_);
+    const MutexLock tables(tables_mutex_);
     forget(kMostTables, kMostTableBytes);
     return slot->content;
 }
@@ -285,35 +286,35 @@ AptTable AptMirror::read(const Suite& suite, const AptRelease& release, const st
 }
 
 std::shared_ptr<AptMirror::Table> AptMirror::slot(const std::string& hash) {
-    const std::lock_guard lock(tables_mutex_);
-    std::shared_ptr<Table>& slot = tables_[hash];
-    if (!slot) slot = std::make_shared<Table>();
-    slot->used = clock_.now();
-    return slot;
+    const MutexLock lock(tables_mutex_);
+    KnownTable& known = tables_[hash];
+    if (!known.table) known.table = std::make_shared<Table>();
+    known.used = clock_.now();
+    return known.table;
 }
 
 void AptMirror::forget(std::size_t most_tables, std::size_t most_bytes) {
     const TimePoint now = clock_.now();
-    std::erase_if(tables_, [&](const auto& t) { return now - t.second->used > kKeptUnused; });
+    std::erase_if(tables_, [&](const auto& t) { return now - t.second.used > kKeptUnused; });
     std::size_t bytes = 0;
-    for (const auto& [hash, table] : tables_) bytes += table->bytes;
+    for (const auto& [hash, known] : tables_) bytes += known.table->bytes;
     while (tables_.size() > 1 && (tables_.size() > most_tables || bytes > most_bytes)) {
         const auto oldest = std::ranges::min_element(
-            tables_, {}, [](const auto& table) { return table.second->used; });
-        bytes -= oldest->second->bytes;
+            tables_, {}, [](const auto& known) { return known.second.used; });
+        bytes -= oldest->second.table->bytes;
         tables_.erase(oldest);
     }
 }
 
 void AptMirror::tidy() {
-    const std::lock_guard lock(tables_mutex_);
+    const MutexLock lock(tables_mutex_);
     forget(kMostTables, kMostTableBytes);
 }
 
 std::size_t AptMirror::tableBytes() const {
-    const std::lock_guard lock(tables_mutex_);
+    const MutexLock lock(tables_mutex_);
     std::size_t bytes = 0;
-    for (const auto& [hash, table] : tables_) bytes += table->bytes;
+    for (const auto& [hash, known] : tables_) bytes += known.table->bytes;
     return bytes;
 }
 

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <string>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/Mutex.h"
 #include "base/http/RequestHead.h"
 #include "controller/egress/mirror/apt/AptRelease.h"
 #include "controller/egress/mirror/apt/AptSource.h"
@@ -50,22 +49,26 @@ private:
     };
     struct Suite {
         AptSource source;
-        std::mutex mutex;
-        std::condition_variable asked;
-        bool asking = false;                      // guarded by mutex: one asks the archive for all
-        TimePoint fresh_until{};                  // guarded by mutex
-        std::shared_ptr<const Release> release;   // guarded by mutex; null: not yet asked, or none
-        std::shared_ptr<const Release> previous;  // guarded by mutex; who has it may go on
-        std::string failure;                      // guarded by mutex: why it could not be had
+        Mutex mutex;
+        Condition asked;
+        bool asking HEARTH_GUARDED_BY(mutex) = false;  // one asks the archive for all
+        TimePoint fresh_until HEARTH_GUARDED_BY(mutex){};
+        /// Null: not yet asked, or none.
+        std::shared_ptr<const Release> release HEARTH_GUARDED_BY(mutex);
+        std::shared_ptr<const Release> previous HEARTH_GUARDED_BY(mutex);  // who has it may go on
+        std::string failure HEARTH_GUARDED_BY(mutex);  // why it could not be had
     };
     /// The result for one index file, read once however many ask.
     struct Table {
-        std::mutex mutex;                         // held while it is read
-        std::shared_ptr<const AptTable> content;  // guarded by mutex
-        TimePoint failed_until{};                 // guarded by mutex
-        std::string failure;                      // guarded by mutex
+        Mutex mutex;  // held while it is read
+        std::shared_ptr<const AptTable> content HEARTH_GUARDED_BY(mutex);
+        TimePoint failed_until HEARTH_GUARDED_BY(mutex){};
+        std::string failure HEARTH_GUARDED_BY(mutex);
         std::atomic<std::size_t> bytes{0};
-        TimePoint used{};  // guarded by tables_mutex_
+    };
+    struct KnownTable {
+        std::shared_ptr<Table> table;
+        TimePoint used{};
     };
     struct Releases {
         std::shared_ptr<const Release> current;
@@ -87,15 +90,15 @@ private:
     AptTable read(const Suite& suite, const AptRelease& release, const std::string& path,
                   const AptRelease::File& file);
     std::shared_ptr<Table> slot(const std::string& hash);
-    void forget(std::size_t most_tables, std::size_t most_bytes);  // tables_mutex_ held
+    void forget(std::size_t most_tables, std::size_t most_bytes) HEARTH_REQUIRES(tables_mutex_);
 
     Fetcher& fetcher_;
     const IndexFiles& files_;
     const Clock& clock_;
     std::map<std::string, std::unique_ptr<Suite>, std::less<>> suites_;  // fixed
     std::counting_semaphore<> readers_{2};  ///< index files that are being read at a time
-    mutable std::mutex tables_mutex_;
-    std::map<std::string, std::shared_ptr<Table>> tables_;  // guarded by tables_mutex_: by hash
+    mutable Mutex tables_mutex_;
+    std::map<std::string, KnownTable> tables_ HEARTH_GUARDED_BY(tables_mutex_);  // by hash
 };
 
 }  // namespace hearth::broker

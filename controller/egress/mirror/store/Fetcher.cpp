@@ -137,7 +137,7 @@ Fetcher::~Fetcher() = default;
 
 std::unique_ptr<CurlHandle> Fetcher::take() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!idle_.empty()) {
             std::unique_ptr<CurlHandle> handle = std::move(idle_.back());
             idle_.pop_back();
@@ -149,7 +149,7 @@ std::unique_ptr<CurlHandle> Fetcher::take() {
 
 void Fetcher::giveBack(std::unique_ptr<CurlHandle> handle) {
     handle->reset();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(handle));
 }
 

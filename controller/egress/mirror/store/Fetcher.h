@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/Json.h"
+#include "base/Mutex.h"
 #include "controller/egress/policy/DenySet.h"
 
 namespace hearth::broker {
@@ -66,8 +66,9 @@ private:
     const DenySet deny_;
     const std::vector<std::string> trusted_;
     std::atomic<bool> stopped_{false};
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<CurlHandle>> idle_;  // guarded by mutex_: with their connections
+    Mutex mutex_;
+    /// With their connections.
+    std::vector<std::unique_ptr<CurlHandle>> idle_ HEARTH_GUARDED_BY(mutex_);
 };
 
 /// A JSON page of an index, which is a stranger: bounded in size, depth and width. Throws Refused.

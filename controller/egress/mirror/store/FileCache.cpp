@@ -60,8 +60,8 @@ CachedFile::CachedFile(Fd fd) : fd_(std::move(fd)) {}
 std::size_t CachedFile::read(std::uint64_t offset, char* into, std::size_t room) {
     std::uint64_t end = 0;
     {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] {
+        const MutexLock lock(mutex_);
+        changed_.wait(mutex_, [&]() HEARTH_REQUIRES(mutex_) {
             end = complete_ || written_ < kHeldBack ? (complete_ ? written_ : 0)
                                                     : written_ - kHeldBack;
             return complete_ || !reason_.empty() || end > offset;
@@ -76,37 +76,37 @@ std::size_t CachedFile::read(std::uint64_t offset, char* into, std::size_t room)
 }
 
 std::optional<std::uint64_t> CachedFile::size() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return begun_ || !reason_.empty(); });
+    const MutexLock lock(mutex_);
+    changed_.wait(mutex_, [&]() HEARTH_REQUIRES(mutex_) { return begun_ || !reason_.empty(); });
     if (!begun_) throw Refused(kBadGateway, reason_, message_);
     return size_;
 }
 
 void CachedFile::begun(std::optional<std::uint64_t> size) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     size_ = size;
     begun_ = true;
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 void CachedFile::grew(std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     written_ += bytes;
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 void CachedFile::complete() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     complete_ = true;
     begun_ = true;
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 void CachedFile::failed(std::string reason, std::string message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     reason_ = std::move(reason);
     message_ = std::move(message);
-    changed_.notify_all();
+    changed_.notifyAll();
 }
 
 FileCache::FileCache(std::string directory, std::uint64_t max_bytes, Run run)
@@ -123,7 +123,7 @@ FileCache::FileCache(std::string directory, std::uint64_t max_bytes, Run run)
         found.emplace_back(entry.last_write_time(), name);
     }
     std::sort(found.begin(), found.end());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [time, name] : found) add(name, fs::file_size(pathOf(name)));
     evict();
 }
@@ -133,7 +133,7 @@ std::string FileCache::pathOf(const std::string& key) const {
 }
 
 std::uint64_t FileCache::bytes() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return bytes_ + arriving_;
 }
 
@@ -230,7 +230,7 @@ FileCache::Found FileCache::open(const ContentHash& hash, const std::string& ten
     std::shared_ptr<Arrival> arrival;
     std::shared_ptr<CachedFile> coming;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (const auto known = on_the_way_.find(key); known != on_the_way_.end()) {
             coming = known->second.file;
             // If it has not begun, it need not wait for the turn of the tenant that asked first.
@@ -252,7 +252,7 @@ FileCache::Found FileCache::open(const ContentHash& hash, const std::string& ten
     Found found{arrival->file, false};
     if (!run(arrival, tenant)) {
         ::unlink(arrival->partial.c_str());
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         leave(*arrival);
         arrival->begun = true;
         arrival->file->failed("busy", "too much is being fetched; try again");
@@ -295,7 +295,7 @@ void FileCache::makeRoom(const Arrival& writer) {
 
 void FileCache::take(Arrival& arrival, std::string_view bytes) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (arrival.gave_way) throw cacheFull();
         // Those of the arrival and the table: nobody else reads it any more.
         constexpr long kNobody = 2;
@@ -314,7 +314,7 @@ void FileCache::take(Arrival& arrival, std::string_view bytes) {
 
 void FileCache::fetch(Arrival& arrival, const std::string& tenant) {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         arrival.tenant = tenant;
     }
     const std::shared_ptr<CachedFile>& file = arrival.file;
@@ -342,7 +342,7 @@ void FileCache::fetch(Arrival& arrival, const std::string& tenant) {
             throw Refused(kBadGateway, "hash_mismatch",
                           "the file is not what the index says it is");
         }
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (arrival.gave_way) throw cacheFull();
         if (::rename(arrival.partial.c_str(), pathOf(arrival.key).c_str()) != 0) {
             throw Refused(kBadGateway, "cache_broken", "the mirror's cache cannot be written to");
@@ -361,7 +361,7 @@ void FileCache::fetch(Arrival& arrival, const std::string& tenant) {
     }
     ::unlink(arrival.partial.c_str());
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         leave(arrival);
     }
     file->failed(std::move(reason), std::move(message));

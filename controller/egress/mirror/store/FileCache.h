@@ -1,18 +1,17 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/Fd.h"
+#include "base/Mutex.h"
 
 namespace hearth::broker {
 
@@ -48,14 +47,14 @@ public:
 
 private:
     const Fd fd_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::optional<std::uint64_t> size_;  // guarded by mutex_
-    std::uint64_t written_ = 0;          // guarded by mutex_
-    bool begun_ = false;                 // guarded by mutex_
-    bool complete_ = false;              // guarded by mutex_
-    std::string reason_;                 // guarded by mutex_: why it failed
-    std::string message_;                // guarded by mutex_
+    Mutex mutex_;
+    Condition changed_;
+    std::optional<std::uint64_t> size_ HEARTH_GUARDED_BY(mutex_);
+    std::uint64_t written_ HEARTH_GUARDED_BY(mutex_) = 0;
+    bool begun_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool complete_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::string reason_ HEARTH_GUARDED_BY(mutex_);  // why it failed
+    std::string message_ HEARTH_GUARDED_BY(mutex_);
 };
 
 /// Files of package indexes, keyed by the hash of their content, which is checked before the whole
@@ -101,27 +100,28 @@ private:
     };
 
     std::string pathOf(const std::string& key) const;
-    std::shared_ptr<CachedFile> openStored(const std::string& key);
-    std::shared_ptr<Arrival> arriving(const ContentHash& hash, const Fetch& from);  // mutex_ held
+    std::shared_ptr<CachedFile> openStored(const std::string& key) HEARTH_REQUIRES(mutex_);
+    std::shared_ptr<Arrival> arriving(const ContentHash& hash, const Fetch& from)
+        HEARTH_REQUIRES(mutex_);
     bool run(const std::shared_ptr<Arrival>& arrival, const std::string& tenant);
     void fetch(Arrival& arrival, const std::string& tenant);
     void take(Arrival& arrival, std::string_view bytes);
-    void makeRoom(const Arrival& writer);                  // mutex_ held
-    void leave(Arrival& arrival);                          // mutex_ held
-    void add(const std::string& key, std::uint64_t size);  // mutex_ held
-    void evict();                                          // mutex_ held
+    void makeRoom(const Arrival& writer) HEARTH_REQUIRES(mutex_);
+    void leave(Arrival& arrival) HEARTH_REQUIRES(mutex_);
+    void add(const std::string& key, std::uint64_t size) HEARTH_REQUIRES(mutex_);
+    void evict() HEARTH_REQUIRES(mutex_);
 
     const std::string directory_;
     const std::uint64_t max_bytes_;
     const Run run_;
-    mutable std::mutex mutex_;
-    std::map<std::string, Entry> stored_;               // guarded by mutex_
-    std::list<std::string> by_use_;                     // guarded by mutex_: oldest first
-    std::map<std::string, OnTheWay> on_the_way_;        // guarded by mutex_: by key
-    std::map<std::string, std::uint64_t> arriving_of_;  // guarded by mutex_: arriving_
-    std::uint64_t bytes_ = 0;                           // guarded by mutex_
-    std::uint64_t arriving_ = 0;                        // guarded by mutex_: bytes on their way
-    std::uint64_t partials_ = 0;                        // guarded by mutex_: a counter
+    mutable Mutex mutex_;
+    std::map<std::string, Entry> stored_ HEARTH_GUARDED_BY(mutex_);
+    std::list<std::string> by_use_ HEARTH_GUARDED_BY(mutex_);                     // oldest first
+    std::map<std::string, OnTheWay> on_the_way_ HEARTH_GUARDED_BY(mutex_);        // by key
+    std::map<std::string, std::uint64_t> arriving_of_ HEARTH_GUARDED_BY(mutex_);  // arriving_
+    std::uint64_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::uint64_t arriving_ HEARTH_GUARDED_BY(mutex_) = 0;  // bytes on their way
+    std::uint64_t partials_ HEARTH_GUARDED_BY(mutex_) = 0;  // a counter
 };
 
 }  // namespace hearth::broker

@@ -240,9 +240,9 @@ Json EngineClient::post(const std::string& target, const Json& body, TimePoint u
 }
 
 Gate::Place Gate::enter(TimePoint until) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto left = until - SystemClock().now();
-    if (!freed_.wait_for(lock, left, [this] { return free_ > 0; })) {
+    if (!freed_.waitFor(mutex_, left, [this]() HEARTH_REQUIRES(mutex_) { return free_ > 0; })) {
         throw Error(ErrorCode::Deadline, "the Docker Engine is busy with other sandboxes")
             .hint("see what dockerd does; restart it if it hangs");
     }
@@ -252,10 +252,10 @@ Gate::Place Gate::enter(TimePoint until) {
 
 void Gate::leave() {
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         ++free_;
     }
-    freed_.notify_one();
+    freed_.notifyOne();
 }
 
 }  // namespace hearth::pool::docker

@@ -2,13 +2,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/Error.h"
 #include "base/Json.h"
+#include "base/Mutex.h"
 #include "base/http/client/HttpClient.h"
 #include "pool/runtime/docker/engine/EngineAddress.h"
 
@@ -107,9 +106,9 @@ public:
 private:
     void leave();
 
-    std::mutex mutex_;
-    std::condition_variable freed_;
-    unsigned free_;  // guarded by mutex_
+    Mutex mutex_;
+    Condition freed_;
+    unsigned free_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::pool::docker

@@ -197,7 +197,7 @@ Fd RelayPump::carry(http::ClientConnection stream, RawStream decoder, std::strin
     link->near_watched = EPOLLOUT;
     std::uint64_t id = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         id = next_id_++;
         links_.emplace(id, link);
     }
@@ -206,7 +206,7 @@ Fd RelayPump::carry(http::ClientConnection stream, RawStream decoder, std::strin
     event.data.u64 = id;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, near, &event) != 0) {
         const int error = errno;
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         links_.erase(id);
         throwErrno(error, "epoll_ctl");
     }
@@ -214,7 +214,7 @@ Fd RelayPump::carry(http::ClientConnection stream, RawStream decoder, std::strin
 }
 
 std::shared_ptr<RelayPump::Link> RelayPump::find(std::uint64_t id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = links_.find(id);
     return found == links_.end() ? nullptr : found->second;
 }
@@ -240,7 +240,7 @@ bool RelayPump::serve(std::uint64_t id) {
     watch(link->nearFd(), link->near_watched, goes_on ? link->nearEvents() : 0);
     watch(link->engineFd(), link->engine_watched, goes_on ? link->engineEvents() : 0);
     if (goes_on) return again;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     links_.erase(id);
     return false;
 }

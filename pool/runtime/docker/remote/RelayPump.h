@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/Fd.h"
+#include "base/Mutex.h"
 #include "base/http/client/ClientConnection.h"
 #include "pool/runtime/docker/remote/RawStream.h"
 
@@ -40,9 +40,9 @@ private:
 
     Fd epoll_;
     Fd wake_;
-    std::mutex mutex_;
-    std::uint64_t next_id_ = 1;                                       // guarded by mutex_
-    std::unordered_map<std::uint64_t, std::shared_ptr<Link>> links_;  // guarded by mutex_
+    Mutex mutex_;
+    std::uint64_t next_id_ HEARTH_GUARDED_BY(mutex_) = 1;
+    std::unordered_map<std::uint64_t, std::shared_ptr<Link>> links_ HEARTH_GUARDED_BY(mutex_);
     std::jthread thread_;
 };
 
