@@ -14,24 +14,65 @@ chown 1000:1000 /workspace
 
 # Chinese, Japanese and Korean titles need no set-up: matplotlib looks for a glyph in the families
 # of font.family, one after the other (not in the list behind "sans-serif").
-sed -i 's/^#* *font\.family *:.*/font.family: sans-serif, WenQuanYi Micro Hei/' /etc/matplotlibrc
-grep -q '^font.family: sans-serif, WenQuanYi' /etc/matplotlibrc
+libraries=$(echo /usr/local/lib/python3.*/dist-packages)
+settings=$libraries/matplotlib/mpl-data/matplotlibrc
+sed -i 's/^#* *font\.family *:.*/font.family: sans-serif, WenQuanYi Micro Hei/' "$settings"
+grep -q '^font.family: sans-serif, WenQuanYi' "$settings"
 
 # Documentation, translations, tests and samples nobody runs here.
 rm -rf /usr/share/doc /usr/share/doc-base /usr/share/info /usr/share/man /usr/share/locale \
     /usr/share/lintian /usr/share/bug /usr/share/menu /usr/share/zsh /usr/share/bash-completion \
-    /usr/share/gitweb /usr/share/unicode /usr/share/matplotlib/sample_data /usr/share/javascript /usr/games
-[ -e /usr/bin/gcc ] || rm -rf /usr/include
-find /usr/lib/python3 /usr/lib/python3.* -depth -type d \
-    \( -name tests -o -name test -o -name idlelib -o -name turtledemo \) \
-    -not -path '*/numpy/testing*' -not -path '*/pandas/_testing*' -exec rm -rf {} +
-find /usr/lib/python3 -depth -type d -name sphinxext -exec rm -rf {} +
+    /usr/share/gitweb /usr/share/unicode /usr/share/javascript /usr/games "$libraries/matplotlib/mpl-data/sample_data" /usr/local/share/man
+if [ ! -e /usr/bin/gcc ]; then # what nobody uses without a compiler
+    rm -rf /usr/include /usr/lib/*-linux-gnu/perl/5.*/CORE /usr/share/perl/5.*/CPAN /usr/share/perl/5.*/ExtUtils \
+        /usr/share/perl/5.*/Module /usr/share/perl/5.*/Test* /usr/share/perl/5.*/TAP /usr/lib/python3/dist-packages/gyp
+    rm -f /usr/lib/*-linux-gnu/*.a /usr/lib/*-linux-gnu/libperl.so.*
+fi
+find /usr/lib/python3 /usr/lib/python3.* "$libraries" -depth -type d \
+    \( -name tests -o -name test -o -name idlelib -o -name turtledemo -o -name sphinxext \) -exec rm -rf {} +
 
-# Debian's npm depends on compilers and linters for the browser that it never runs.
-(cd /usr/share/nodejs && rm -rf @types @babel @webassemblyjs @jridgewell webpack webpack-sources watchpack eslint* terser \
-    caniuse-lite browserslist electron-to-chromium es-abstract core-js core-js-pure core-js-compat handlebars web-streams-polyfill \
-    lodash-es regenerate-unicode-properties neo-async webassemblyjs loader-* serialize-javascript schema-utils typescript jest* ts-*)
+# Sources and types of libraries that are compiled already, Perl's documentation and its tables for sorting, checksums
+# of Debian's files, the native esbuild's double, and the servers among git's programs.
+find "$libraries/fontTools" -name '*.c' -delete
+find "$libraries" -name '*.pyi' -delete
+find /usr/share/perl* /usr/lib/*-linux-gnu/perl -name '*.pod' -delete
+rm -rf /usr/share/perl/5.*/pod /usr/share/perl/5.*/Unicode/Collate /var/lib/dpkg/info/*.md5sums /usr/lib/*-linux-gnu/nodejs/esbuild-wasm
+for program in daemon http-backend imap-send http-push shell; do rm -f /usr/lib/git-core/git-$program /usr/bin/git-$program; done
+rm -f /usr/lib/git-core/scalar /usr/bin/scalar
+ln -sf ../../bin/git /usr/lib/git-core/git # else the same file twice
+
+# Debian's npm depends on compilers and linters for the browser that it never runs. What npm and node need by their
+# manifests stays, and what modules inside them need.
+node - <<'NODE'
+const fs = require('fs');
+const root = '/usr/share/nodejs';
+const kept = new Set();
+function keep(name) {
+    if (kept.has(name) || !fs.existsSync(`${root}/${name}`)) return;
+    kept.add(name);
+    keepNeeded(`${root}/${name}`);
+}
+function keepNeeded(folder) {
+    if (fs.existsSync(`${folder}/package.json`)) {
+        const {dependencies, optionalDependencies, peerDependencies} = JSON.parse(fs.readFileSync(`${folder}/package.json`));
+        Object.keys({...dependencies, ...optionalDependencies, ...peerDependencies}).forEach(keep);
+    }
+    if (fs.existsSync(`${folder}/node_modules`)) modulesIn(`${folder}/node_modules`).forEach(each => keepNeeded(`${folder}/node_modules/${each}`));
+}
+function modulesIn(folder) {
+    return fs.readdirSync(folder).flatMap(
+        name => name[0] === '@' ? fs.readdirSync(`${folder}/${name}`).map(each => `${name}/${each}`) : [name]);
+}
+// The last ones Debian's columnify asks for, by other names than its manifest.
+['npm', 'node-gyp', 'undici', 'acorn', 'acorn-walk', 'cjs-module-lexer', 'corepack', 'wcwidth.js', 'defaults', 'clone'].forEach(keep);
+modulesIn(root).filter(name => !kept.has(name) && !name.endsWith('/node_modules'))
+    .forEach(name => fs.rmSync(`${root}/${name}`, {recursive: true}));
+// Every command of npm still finds what it needs, or the image is not made.
+fs.readdirSync(`${root}/npm/lib/commands`).forEach(name => require(`${root}/npm/lib/commands/${name}`));
+NODE
 find /usr/share/nodejs \( -name '*.map' -o -name '*.d.ts' -o -name '*.md' -o -name test -o -name tests \) -prune -exec rm -rf {} +
+find /usr/bin /usr/share/nodejs -xtype l -delete # links to what is gone
+npm --version >/dev/null && npx --version >/dev/null
 
 # Where the packages came from says something of the machine that built the image.
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d /etc/dpkg/dpkg.cfg.d/99mmdebstrap \
@@ -44,15 +85,17 @@ if [ -w /etc/hostname ] && ! grep -q ' /etc/hostname ' /proc/mounts; then
 fi
 
 # The root is read-only later, so bytecode is made now, trusted whatever the files' times are.
-find /usr/lib/python3 /usr/lib/python3.* -name __pycache__ -depth -exec rm -rf {} +
+find /usr/lib/python3 /usr/lib/python3.* "$libraries" -name __pycache__ -depth -exec rm -rf {} +
 python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash \
-    /usr/lib/python3 /usr/lib/python3.* /usr/lib/hearth || true  # lib2to3 ships files that do not compile
+    /usr/lib/python3 /usr/lib/python3.* "$libraries" /usr/lib/hearth || true  # lib2to3 ships files that do not compile
 
 # Matplotlib's list of fonts, put in place by hearth_fontcache.py.
 seed=/usr/share/hearth/matplotlib
 rm -rf "$seed"
 mkdir -p "$seed"
 MPLCONFIGDIR=$seed MPLBACKEND=Agg python3 /usr/lib/hearth/font_list.py
+# For another matplotlib too, which somebody installs later.
+echo 'font.family: sans-serif, WenQuanYi Micro Hei' >"$seed/matplotlibrc"
 rm /usr/lib/hearth/font_list.py
 rm -f "$seed"/*.lock
 ls "$seed"/fontlist-*.json >/dev/null
