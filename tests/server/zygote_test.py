@@ -215,7 +215,7 @@ def other_languages(s):
 
 def forked_interpreters():
     """code in forked interpreters: as python3 -c does it, or cold and said so; nothing stays; a lost zygote costs no run; the deadline reaches all; other languages"""
-    with Server(warm_python()) as s:  # one for all: its image takes longer to unpack than they run
+    with Server(warm_python(), ready_within=300) as s:  # one for all: its image takes longer to unpack than they run
         for part in (same_as_an_interpreter, descriptors, nothing_stays, zygote_lost, deadline, other_languages):
             part(s)
 
