@@ -20,8 +20,9 @@ struct Instance {
 /// cannot be made.
 Instance openInstance(const std::string& data_dir);
 
-/// Throws the same where nothing can be made in it. What stands in the way besides a folder's mode
-/// (a read-only disk, a file system of the kernel's) shows only by trying.
+/// Throws Error(InvalidArgument) where nothing can be made in it. What stands in the way besides a
+/// folder's mode (a read-only disk, a file system of the kernel's) shows only by trying. A full
+/// disk passes: what needs room there says so itself.
 void requireWritable(const Instance& instance);
 
 /// Throws Error(InvalidArgument) with the fix where a folder above the data lets only its owner
