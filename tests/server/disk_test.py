@@ -169,7 +169,7 @@ def crash_with_a_full_disk():
 
 
 def start_on_a_full_disk(how):
-    with server_on_ext4(300, pools=pool_yaml(warm=1)) as (s, disk):
+    with server_on_ext4(800, pools=pool_yaml(warm=1)) as (s, disk):
         def token(name, role, **headers):
             answer = s.post("/v1/tokens", {"name": name, "role": role}, **headers)
             assert answer.status == 201, answer
@@ -179,7 +179,9 @@ def start_on_a_full_disk(how):
         s.drain = lambda: s.post("/v1/drain", **admin)
         stolen, thief = token("stolen", "user", **admin)
         later, later_thief = token("later", "user", **admin)
-        w = s.post("/v1/workspaces", {}, **admin).json["id"]
+        opened = s.post("/v1/workspaces", {}, **admin)
+        assert opened.status == 201, (opened, s.log()[-3000:])
+        w = opened.json["id"]
 
         def said(word):
             answer = s.post(f"/v1/workspaces/{w}/executions", {"command": f"echo {word}"}, **admin)
