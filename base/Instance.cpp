@@ -112,6 +112,8 @@ Instance openInstance(const std::string& data_dir) {
 void requireWritable(const Instance& instance) {
     std::string probe = instance.data_dir + "/.probe-XXXXXX";
     if (::mkdtemp(probe.data()) == nullptr) {
+        // A full disk keeps no server from starting: what is running there is taken over.
+        if (errno == ENOSPC || errno == EDQUOT) return;
         refuseDataDir(instance.data_dir, "written", {errno, std::generic_category()});
     }
     if (::rmdir(probe.c_str()) != 0) throwErrno("rmdir", probe);

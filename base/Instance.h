@@ -21,7 +21,8 @@ struct Instance {
 Instance openInstance(const std::string& data_dir);
 
 /// Throws the same if nothing can be created in it. Obstacles besides a folder's mode (a read-only
-/// disk, a kernel file system) show only by trying.
+/// disk, a kernel file system) show only by trying. A full disk passes: what needs room there says
+/// so itself.
 void requireWritable(const Instance& instance);
 
 /// Throws Error(InvalidArgument) with the fix where a folder above the data lets only its owner

@@ -140,10 +140,15 @@ void prepareAuditLog(const cli::Setting<std::string>& setting, const controller:
 constexpr std::string_view kUsed =
     "A server has used this directory. Without its state nobody is served until a token is made.\n";
 
-/// A failure is passed over: the state, where it is still whole, says the same.
+/// A failure is passed over: the state, where it is still whole, says the same. A file that says it
+/// stays as it is: on a full disk it would be emptied, and not written.
 void rememberUse(const Instance& instance) noexcept {
     try {
-        sys::writeFile(controller::usedPath(instance.data_dir), kUsed, 0644);
+        const std::string path = controller::usedPath(instance.data_dir);
+        std::error_code none;
+        const std::uintmax_t size = std::filesystem::file_size(path, none);
+        if (!none && size > 0) return;
+        sys::writeFile(path, kUsed, 0644);
     } catch (const std::exception&) {
         return;
     }

@@ -18,8 +18,9 @@
 namespace hearth::program {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFiles{"key",           "had-tokens",    "hearth.db",
-                                                 "hearth.db-wal", "hearth.db-shm", "claimed"};
+constexpr std::array<std::string_view, 7> kFiles{"key",       "had-tokens",    "revoked-tokens",
+                                                 "hearth.db", "hearth.db-wal", "hearth.db-shm",
+                                                 "claimed"};
 
 bool isInTheWay(const std::string& path, std::string_view name) {
     if (std::find(kFiles.begin(), kFiles.end(), name) == kFiles.end()) return false;

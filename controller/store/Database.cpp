@@ -55,6 +55,11 @@ CREATE TABLE IF NOT EXISTS events (
     trace TEXT NOT NULL);
 )";
 
+/// The index of the WAL is in memory, not in a file (-shm) that every first opener writes anew: a
+/// full disk has no room for it. All connections of this process share it, and no other process may
+/// open the database meanwhile. https://www.sqlite.org/vfs.html
+constexpr const char* kInMemoryIndex = "unix-excl";
+
 /// Also where a file of the database's own could not grow.
 bool isFull(sqlite3* handle, int code) {
     if (code == SQLITE_FULL) return true;
@@ -140,16 +145,22 @@ bool Statement::null(int column) const {
 }
 
 Database::Database(const std::string& path) {
-    open(path);
+    try {
+        open(path, nullptr);
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::DiskFull) throw;
+        open(path, kInMemoryIndex);
+        exclusive_ = true;
+    }
 }
 
 Database::~Database() {
     close();
 }
 
-void Database::open(const std::string& path) {
+void Database::open(const std::string& path, const char* vfs) {
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    if (::sqlite3_open_v2(path.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) {
+    if (::sqlite3_open_v2(path.c_str(), &handle_, kFlags, vfs) != SQLITE_OK) {
         close();
         throw std::runtime_error("cannot open the data file " + path);
     }

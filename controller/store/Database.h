@@ -57,11 +57,15 @@ private:
 class Database {
 public:
     /// Creates the file and its tables if need be. Throws DamagedDatabase, here and in every later
-    /// access; the file stays as it is.
+    /// access; the file stays as it is. A full disk keeps no database that is there from being
+    /// opened.
     explicit Database(const std::string& path);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
+
+    /// Opened on a full disk: the file is held so that no other process can read it.
+    bool exclusive() const { return exclusive_; }
 
     void execute(const char* sql);
     /// Ends a transaction that failed; none is fine, as SQLite ends some by itself.
@@ -70,10 +74,11 @@ public:
 private:
     friend class Statement;
     [[noreturn]] void fail(std::string_view operation) const;
-    void open(const std::string& path);
+    void open(const std::string& path, const char* vfs);
     void close() noexcept;
 
     sqlite3* handle_ = nullptr;
+    bool exclusive_ = false;
 };
 
 }  // namespace hearth::controller

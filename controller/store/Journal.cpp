@@ -79,6 +79,13 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
       kept_(limits.output, log),
       writer_thread_([this](const auto& items) { commit(items); }, limits.reserve, log,
                      limits.metrics) {
+    if (writer_.exclusive()) {
+        log.error(
+            "database.disk_full",
+            {{"path", path},
+             {"hint",
+              "free space there; other programs can read the database after the next start"}});
+    }
     try {
         writeNow([this](Database& database) { kept_.catchUp(database); });
     } catch (const std::exception& e) {  // the next start tries again

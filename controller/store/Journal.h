@@ -159,6 +159,7 @@ public:
     /// nullopt if they were never changed.
     std::optional<std::map<std::string, std::string>> labels(const std::string& workspace);
 
+    metrics::Log& log() const { return log_; }
     /// Moves what is written into the file itself: a damaged or lost WAL is no error to SQLite, it
     /// only takes writes back. A failure is logged.
     void checkpoint();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <set>
 #include <string>
 
 namespace hearth::controller {
@@ -16,6 +17,8 @@ public:
     TokenHistory(std::string path, bool doubtful);
 
     bool had() const { return had_.load(); }
+    /// For RevokedTokens: beside its own file.
+    std::string revokedPath() const;
     /// Call it before a token can be used. Throws std::system_error: then there must be none.
     void remember();
     /// Writes down that there was none so far, unless something is written already. A failure is
@@ -28,6 +31,27 @@ private:
     const std::string path_;
     bool written_ = false;
     std::atomic<bool> had_{false};
+};
+
+/// Ids of tokens that were revoked while the disk took no change of the database: a stolen token
+/// must be revocable on a full disk. The file has its blocks from the beginning and is overwritten
+/// in place; room that is only given back would not do, for ext4 keeps a part of the free blocks
+/// from all users but root. Not thread-safe.
+class RevokedTokens {
+public:
+    explicit RevokedTokens(std::string path) : path_(std::move(path)) {}
+
+    /// Makes the file where it is missing or too short. A failure is passed over: the next call
+    /// tries again.
+    void prepare() const noexcept;
+    /// On disk (synced) when it returns true; false where that is not possible.
+    bool add(const std::string& id) const noexcept;
+    std::set<std::string> ids() const;
+    /// The database knows them all.
+    void clear() const noexcept;
+
+private:
+    const std::string path_;
 };
 
 }  // namespace hearth::controller

@@ -27,12 +27,18 @@ void requireAdmin(const Principal& who) {
 TokenStore::TokenStore(Journal& journal, TokenHistory& history,
                        const std::vector<ConfiguredToken>& configured, const Clock& clock,
                        bool open_loopback)
-    : journal_(journal), history_(history), clock_(clock), open_loopback_(open_loopback) {
-    journal_.read([this](Database& database) {
+    : journal_(journal),
+      history_(history),
+      revoked_(history.revokedPath()),
+      clock_(clock),
+      open_loopback_(open_loopback) {
+    const std::set<std::string> revoked = revoked_.ids();
+    journal_.read([&](Database& database) {
         Statement row(database,
                       "SELECT id, name, tenant, role, hash, created_ms, expires_ms FROM tokens");
         const MutexLock lock(mutex_);
         while (row.step()) {
+            if (revoked.contains(row.text(0))) continue;
             Entry entry;
             entry.view = {row.text(0),
                           row.text(1),
@@ -53,6 +59,7 @@ TokenStore::TokenStore(Journal& journal, TokenHistory& history,
                                    "", std::nullopt, TokenSource::Config},
                                   std::nullopt};
     }
+    settleRevoked();
     // The database knows it, too, in case that the history's own file was lost.
     const bool noted = journal_.meta(kHadTokens) == kYes;
     if (by_hash_.empty() && !noted) {
@@ -129,6 +136,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
             .run();
         Journal::putMeta(database, kHadTokens, kYes);
     });
+    settleRevoked();
     const MutexLock lock(mutex_);
     by_hash_[hash] = entry;
     return {entry.view, token};
@@ -163,15 +171,42 @@ void TokenStore::checkRemovable(const std::string& id) const {
     }
 }
 
+void TokenStore::removeRows(const std::set<std::string>& ids) {
+    journal_.writeSynced([&](Database& database) {
+        for (const std::string& id : ids) {
+            Statement(database, "DELETE FROM tokens WHERE id = ?").bind(id).run();
+        }
+    });
+    journal_.checkpoint();
+}
+
+void TokenStore::settleRevoked() {
+    revoked_.prepare();
+    const std::set<std::string> ids = revoked_.ids();
+    if (ids.empty()) return;
+    try {
+        removeRows(ids);
+    } catch (const std::exception&) {
+        return;  // they stay noted; the next change or start tries again
+    }
+    revoked_.clear();
+}
+
 void TokenStore::remove(const Principal& who, const std::string& id) {
     requireAdmin(who);
     const MutexLock changing(change_mutex_);
     checkRemovable(id);
     // On disk first: a token that is told to be revoked must not come back with the next start.
-    journal_.writeSynced([&](Database& database) {
-        Statement(database, "DELETE FROM tokens WHERE id = ?").bind(id).run();
-    });
-    journal_.checkpoint();
+    try {
+        removeRows({id});
+        settleRevoked();
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::DiskFull || !revoked_.add(id)) throw;
+        journal_.log().warn("token.revoked_beside",
+                            {{"token", id},
+                             {"error", e.what()},
+                             {"hint", "it stays revoked; free space on the disk of the state"}});
+    }
     const MutexLock lock(mutex_);
     std::erase_if(by_hash_, [&](const auto& e) { return e.second.view.id == id; });
 }

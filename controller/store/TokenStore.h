@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct ConfiguredToken {
 
 /// Tokens of the configuration and of the journal. Looked up by hash, so the time of a look-up
 /// tells nothing about a token. Thread-safe.
+///
+/// Revoking works on a full disk, too: the id is then noted in a file beside (RevokedTokens), and
+/// leaves the database with the next start or change that the disk takes.
 ///
 /// An instance that ever had a token (`history`) serves nobody without one, also after the journal
 /// or the configuration lost them all, unless `open_loopback` says so.
@@ -48,9 +52,14 @@ private:
     bool live(const Entry& entry) const;
     /// Throws for an id that may not be removed.
     void checkRemovable(const std::string& id) const;
+    void removeRows(const std::set<std::string>& ids);
+    /// Removes from the database what was only noted as revoked, if the disk takes it now. Throws
+    /// nothing of the database's.
+    void settleRevoked();
 
     Journal& journal_;
     TokenHistory& history_;
+    const RevokedTokens revoked_;
     const Clock& clock_;
     const bool open_loopback_;
     Mutex change_mutex_;  ///< one change at a time, disk included

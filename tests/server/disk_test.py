@@ -49,6 +49,42 @@ def empty(path):
     os.unlink(os.path.join(path, "filler"))
 
 
+@contextlib.contextmanager
+def server_on_ext4(mib, **fields):
+    """A server whose data directory is all of a small ext4, a tenth of which only root may take; its log is elsewhere."""
+    folder = tempfile.mkdtemp(prefix="hearth-server-")
+    image, path = os.path.join(folder, "disk.img"), os.path.join(folder, "disk")
+    try:
+        os.chmod(folder, 0o711)
+        os.mkdir(path)
+        with open(image, "wb") as f:
+            f.truncate(mib * MIB)
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "10", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, path], check=True)
+        try:
+            s = Server(data_dir=os.path.join(path, "data"), **fields)
+            s.log_path = os.path.join(folder, "server.log")
+            with s:
+                yield s, path
+        finally:
+            if subprocess.run(["umount", path], capture_output=True, check=False).returncode != 0:
+                subprocess.run(["umount", "-l", path], check=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def take_all(path):
+    """Takes what is free there, also what only root may take."""
+    with open(os.path.join(path, "filler"), "ab") as f:
+        at = f.tell()
+        for size in (16 * MIB, MIB, 4096):
+            with contextlib.suppress(OSError):
+                while True:
+                    os.posix_fallocate(f.fileno(), at, size)
+                    at += size
+    assert os.statvfs(path).f_bavail == 0
+
+
 def metric(server, name):
     return float(re.search(rf"^{name} (\S+)$", server.ops("/metrics").body.decode(), re.MULTILINE)[1])
 
@@ -130,6 +166,74 @@ def crash_with_a_full_disk():
         again = wait_for("its answer", lambda: (a := s.post("/v1/executions", body, headers=key)).status == 200 and a)
         assert again.json["id"] == shot.json["id"] and again.json["stdout"] == shot.json["stdout"], (shot, again)
         wait_for("its end", lambda: s.get(f"/v1/workspaces/{shot.json['workspaceId']}").status == 410)
+
+
+def start_on_a_full_disk(how):
+    with server_on_ext4(800, pools=pool_yaml(warm=1)) as (s, disk):
+        def token(name, role, **headers):
+            answer = s.post("/v1/tokens", {"name": name, "role": role}, **headers)
+            assert answer.status == 201, answer
+            return answer.json["id"], {"headers": {"Authorization": "Bearer " + answer.json["token"]}}
+
+        _, admin = token("root", "admin")
+        s.drain = lambda: s.post("/v1/drain", **admin)
+        stolen, thief = token("stolen", "user", **admin)
+        later, later_thief = token("later", "user", **admin)
+        opened = s.post("/v1/workspaces", {}, **admin)
+        assert opened.status == 201, (opened, s.log()[-3000:])
+        w = opened.json["id"]
+
+        def said(word):
+            answer = s.post(f"/v1/workspaces/{w}/executions", {"command": f"echo {word}"}, **admin)
+            return answer.status == 200 and answer.json["stdout"] == word + "\n"
+
+        assert said("before")
+        take_all(disk)
+        wait_for("a database that takes no more",
+                 lambda: s.call("PATCH", f"/v1/workspaces/{w}", {"labels": {f"k{i}": new_key() for i in range(20)}}, **admin).status == 507, 60)
+        # A stolen token is revoked all the same, and stays so.
+        assert s.get("/v1/workspaces", **thief).status == 200
+        assert s.call("DELETE", f"/v1/tokens/{stolen}", **admin).status == 204
+        assert s.get("/v1/workspaces", **thief).status == 401
+
+        how(s)
+        take_all(disk)  # what the server's end has given back
+        s.start(wait=0)
+
+        def serves():
+            assert s.process.poll() is None, s.log()[-3000:]
+            with contextlib.suppress(OSError):
+                return s.get(f"/v1/workspaces/{w}", **admin).status == 200
+            return False
+
+        wait_for("a start on the full disk", serves, 60)
+        assert said("within"), "the workspace has not survived"
+        assert s.get("/v1/workspaces", **thief).status == 401
+        assert s.get("/v1/workspaces", **later_thief).status == 200
+        assert s.call("DELETE", f"/v1/tokens/{later}", **admin).status == 204
+        assert s.get("/v1/workspaces", **later_thief).status == 401
+
+        empty(disk)
+        wait_for("a change", lambda: s.post("/v1/tokens", {"name": "next", "role": "user"}, **admin).status == 201)
+        s.kill9()
+        s.start()
+        assert said("after")
+        assert [t["name"] for t in s.get("/v1/tokens", **admin).json["items"] if t["name"] != "next"] == ["root"]
+        for gone in (thief, later_thief):
+            assert s.get("/v1/workspaces", **gone).status == 401
+
+
+def start_on_a_full_disk_after_kill():
+    """on an ext4 that is full to root's reserve a token is revoked, and after kill -9 the server starts with its workspaces"""
+    start_on_a_full_disk(Server.kill9)
+
+
+def start_on_a_full_disk_after_stop():
+    """on an ext4 that is full to root's reserve a token is revoked, and after a stop the server starts with its workspaces"""
+    start_on_a_full_disk(Server.stop)
+
+
+start_on_a_full_disk_after_kill.only = start_on_a_full_disk_after_stop.only = "oci"
 
 
 def promised_disk():
@@ -236,4 +340,5 @@ def stalled_to_the_end():
 
 
 if __name__ == "__main__":
-    main("server", [full_state_disk, crash_with_a_full_disk, promised_disk, stalled_log, stalled_to_the_end])
+    main("server", [full_state_disk, crash_with_a_full_disk, start_on_a_full_disk_after_kill, start_on_a_full_disk_after_stop, promised_disk,
+                    stalled_log, stalled_to_the_end])

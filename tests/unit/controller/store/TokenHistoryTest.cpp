@@ -50,3 +50,33 @@ TEST_CASE("what cannot be remembered is told", "[unit][controller]") {
     history.settle();  // no reason to refuse to start
     CHECK_FALSE(history.had());
 }
+
+TEST_CASE("revoked tokens are noted in place, as many as there are slots", "[unit][controller]") {
+    const TempDir dir;
+    const RevokedTokens revoked(dir.file("revoked"));
+    CHECK(revoked.ids().empty());
+    CHECK_FALSE(revoked.add("tk_early"));
+    writeText(dir.file("revoked"), "tk_kept");  // too short: made anew, with what stands there
+    revoked.prepare();
+    CHECK(revoked.ids() == std::set<std::string>{"tk_kept"});
+    const auto size = std::filesystem::file_size(dir.file("revoked"));
+    CHECK_FALSE(revoked.add("tk_" + std::string(100, 'x')));
+    for (int i = 0; i < 255; ++i) CHECK(revoked.add("tk_" + std::to_string(i)));
+    CHECK_FALSE(revoked.add("tk_one_too_many"));
+    CHECK(revoked.ids().size() == 256);
+    CHECK(std::filesystem::file_size(dir.file("revoked")) == size);
+    revoked.prepare();
+    CHECK(revoked.ids().size() == 256);
+    revoked.clear();
+    CHECK(revoked.ids().empty());
+    CHECK(revoked.add("tk_next"));
+}
+
+TEST_CASE("where revoked tokens cannot be noted, nothing is left behind", "[unit][controller]") {
+    const TempDir dir;
+    const RevokedTokens revoked(dir.file("none/revoked"));
+    revoked.prepare();
+    CHECK_FALSE(revoked.add("tk_one"));
+    CHECK(revoked.ids().empty());
+    revoked.clear();
+}

@@ -26,6 +26,30 @@ struct Desk {
 
 const Principal kAdmin{"default", Role::Admin, ""};
 
+/// Until thawed, the database needs more room for each token removed than the disk has.
+void fillDisk(Journal& journal) {
+    journal.writeNow([](Database& database) {
+        database.execute("CREATE TABLE more (bytes BLOB)");
+        database.execute(
+            "CREATE TRIGGER needs_room BEFORE DELETE ON tokens "
+            "BEGIN INSERT INTO more VALUES (zeroblob(1000000)); END");
+        database.execute("PRAGMA max_page_count = 1");
+    });
+}
+void freeDisk(Journal& journal) {
+    journal.writeNow(
+        [](Database& database) { database.execute("PRAGMA max_page_count = 1000000"); });
+}
+std::int64_t storedTokens(Journal& journal) {
+    std::int64_t count = 0;
+    journal.read([&](Database& database) {
+        Statement row(database, "SELECT count(*) FROM tokens");
+        row.step();
+        count = row.integer(0);
+    });
+    return count;
+}
+
 }  // namespace
 
 TEST_CASE("a token made is known, now and after a restart, and kept as a hash only",
@@ -191,4 +215,61 @@ TEST_CASE("a revocation that cannot be written is told and revokes nothing", "[u
     desk.journal.writeNow([](Database& database) { database.execute("DROP TRIGGER full"); });
     store.remove(kAdmin, view.id);
     CHECK_FALSE(store.authenticate(token));
+}
+
+TEST_CASE("a token is revoked on a full disk, for good", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    store.create(kAdmin, "root", "default", Role::Admin, {});
+    const auto [view, token] = store.create(kAdmin, "stolen", "t", Role::User, {});
+    const auto [other, other_token] = store.create(kAdmin, "too", "t", Role::User, {});
+    const RevokedTokens revoked(desk.dir.file("revoked-tokens"));
+    fillDisk(desk.journal);
+    store.remove(kAdmin, view.id);
+    CHECK_FALSE(store.authenticate(token));
+    CHECK(storedTokens(desk.journal) == 3);
+    {
+        TokenStore again(desk.journal, desk.history, {}, desk.clock);
+        CHECK_FALSE(again.authenticate(token));
+        CHECK(again.list(kAdmin).size() == 2);
+        again.remove(kAdmin, other.id);
+    }
+    CHECK(revoked.ids() == std::set<std::string>{view.id, other.id});
+    freeDisk(desk.journal);
+    const TokenStore last(desk.journal, desk.history, {}, desk.clock);
+    CHECK_FALSE(last.authenticate(token));
+    CHECK_FALSE(last.authenticate(other_token));
+    CHECK(storedTokens(desk.journal) == 1);
+    CHECK(revoked.ids().empty());
+}
+
+TEST_CASE("what was revoked on a full disk leaves the database with the next change",
+          "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    store.create(kAdmin, "root", "default", Role::Admin, {});
+    const auto made = store.create(kAdmin, "stolen", "t", Role::User, {});
+    fillDisk(desk.journal);
+    store.remove(kAdmin, made.first.id);
+    freeDisk(desk.journal);
+    store.create(kAdmin, "next", "t", Role::User, {});
+    CHECK(storedTokens(desk.journal) == 2);
+    CHECK(RevokedTokens(desk.dir.file("revoked-tokens")).ids().empty());
+}
+
+TEST_CASE("without a place to note it, a revocation that the disk does not take is refused",
+          "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    store.create(kAdmin, "root", "default", Role::Admin, {});
+    const auto made = store.create(kAdmin, "stolen", "t", Role::User, {});
+    std::filesystem::remove(desk.dir.file("revoked-tokens"));
+    fillDisk(desk.journal);
+    try {
+        store.remove(kAdmin, made.first.id);
+        FAIL("it was told to be revoked");
+    } catch (const Error& e) {
+        CHECK(e.code() == ErrorCode::DiskFull);
+    }
+    CHECK(store.authenticate(made.second));
 }
