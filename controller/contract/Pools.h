@@ -24,7 +24,7 @@ enum class ConditionType : std::uint8_t {
 inline constexpr Texts<ConditionType, 6> kConditionTypes{
     {"Ready", "Progressing", "Degraded", "Prewarmed", "Mirrored", "Credentials"}};
 
-struct Condition {
+struct PoolCondition {
     ConditionType type = ConditionType::Ready;
     bool status = false;
     std::string reason;
@@ -49,7 +49,7 @@ struct PoolStatus {
     std::uint32_t failed = 0;
     std::uint32_t desired = 0;
     std::uint32_t waiting = 0;
-    std::vector<Condition> conditions;
+    std::vector<PoolCondition> conditions;
     std::optional<PoolPackages> packages = {};  ///< of a pool that names some, when they are there
 };
 

@@ -9,12 +9,12 @@ namespace hearth::controller {
 namespace {
 
 void drop(PoolStatus& status, ConditionType type) {
-    std::erase_if(status.conditions, [type](const Condition& c) { return c.type == type; });
+    std::erase_if(status.conditions, [type](const PoolCondition& c) { return c.type == type; });
 }
 
 /// The message of a condition that does not hold; "" if it holds or is absent.
 std::string lacking(const PoolStatus& status, ConditionType type) {
-    for (const Condition& each : status.conditions) {
+    for (const PoolCondition& each : status.conditions) {
         if (each.type == type && !each.status) return each.message;
     }
     return "";
@@ -28,7 +28,7 @@ void append(std::string& text, const std::string& more) {
 
 void setCondition(PoolStatus& status, const Clock& clock, ConditionType type, bool value,
                   std::string reason, std::string message) {
-    for (Condition& each : status.conditions) {
+    for (PoolCondition& each : status.conditions) {
         if (each.type != type) continue;
         if (each.status != value) each.since = formatRfc3339(clock.wall());
         each.status = value;

@@ -18,7 +18,7 @@ void PoolStatuses::publish(const Pool& pool, std::size_t desired, bool refill) {
     next.desired = static_cast<std::uint32_t>(desired);
     const bool was_degraded = std::any_of(
         next.conditions.begin(), next.conditions.end(),
-        [](const Condition& c) { return c.type == ConditionType::Degraded && c.status; });
+        [](const PoolCondition& c) { return c.type == ConditionType::Degraded && c.status; });
     if (refill) {
         setCondition(next, history_.clock, ConditionType::Ready, counts.ready >= desired,
                      counts.ready >= desired ? "Filled" : "Filling",
@@ -89,7 +89,7 @@ void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State&
         setCondition(status, history_.clock, ConditionType::Prewarmed, true, "Complete", "");
     } else if (packages || !Warmup::wanted(pool.spec)) {  // there is nothing to say yet, or ever
         std::erase_if(status.conditions,
-                      [](const Condition& c) { return c.type == ConditionType::Prewarmed; });
+                      [](const PoolCondition& c) { return c.type == ConditionType::Prewarmed; });
     }
 }
 

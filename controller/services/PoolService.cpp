@@ -39,7 +39,7 @@ bool PoolService::mayKnow(const Principal& who, const Pool& pool) const {
 PoolStatus PoolService::statusFor(const Principal& who, const std::string& name) const {
     PoolStatus status = reconciler_.statuses().of(name);
     if (who.atLeast(Role::Operator)) return status;
-    for (Condition& condition : status.conditions) {
+    for (PoolCondition& condition : status.conditions) {
         const bool counts =
             condition.type == ConditionType::Ready || condition.type == ConditionType::Progressing;
         if (!counts && !condition.message.empty()) condition.message = "operators see the reason";

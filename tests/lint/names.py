@@ -1,4 +1,5 @@
-"""No two headers define a class of one name in one namespace: the linker keeps one of their functions for both."""
+"""No two headers define a class of one name in one namespace: the linker keeps one of their functions for both. And no
+name of the outermost namespace comes again in an inner one: which of the two is meant would depend on what a file includes."""
 
 import collections
 import re
@@ -6,7 +7,9 @@ import sys
 
 OPEN = re.compile(r"^(?:inline )?namespace ([\w:]+) *\{")
 CLOSE = re.compile(r"^\}  // (?:inline )?namespace")
-CLASS = re.compile(r"^(?:template.*)?(?:class|struct) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: :.*)? ?\{")
+CLASS = re.compile(r"^(?:template.*)?(?:class|struct) (?:HEARTH_\w+(?:\([^)]*\))? )?(?:\[\[\w+\]\] )?(\w+)(?: final)?(?: :.*)? ?\{")
+ALIAS = re.compile(r"^using (\w+) =")
+OUTERMOST = "hearth"
 INSIDE = "pool/agent/program"  # a program of its own, linked with nothing above it
 
 
@@ -21,9 +24,13 @@ def main():
                 spaces.append(opened[1])
             elif CLOSE.match(line) and spaces:
                 spaces.pop()
-            elif (defined := CLASS.match(line)) and spaces:
+            elif (defined := CLASS.match(line) or ALIAS.match(line)) and spaces:
                 found["::".join([*spaces, defined[1]])].append(f"{path}:{number}")
     faults = [f"{places[1]}: {name} is defined in {places[0]}, too; give it a name of its own" for name, places in found.items() if len(places) > 1]
+    for name, places in found.items():
+        outer = found.get(f"{OUTERMOST}::{name.rpartition('::')[2]}")
+        if outer and outer != places:
+            faults.append(f"{places[0]}: {name} hides that of {outer[0]}; give it a name of its own")
     print("\n".join(faults), end="\n" if faults else "")
     sys.exit(bool(faults))
 

@@ -9,7 +9,7 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, main, pool_yaml  # noqa: E402
+from harness import Shared, main, pool_yaml  # noqa: E402
 
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
           "io.modelcontextprotocol/clientInfo": {"name": "figures", "version": "1"}}
@@ -22,8 +22,7 @@ NOISE = ("import numpy as np\nfrom PIL import Image\nfor i in range({count}):\n"
          "    Image.fromarray((np.random.rand({side}, {side}, 3) * 255).astype('uint8')).show()")
 
 
-def python():
-    return Server(pools=pool_yaml("python", image="python", memory="512Mi"), ready_within=240)
+python = Shared(pools=pool_yaml("python", image="python", memory="512Mi"))
 
 
 def call(s, tool, arguments):
@@ -49,7 +48,7 @@ def linked(s, content, name):
 
 def seen():
     """a scatter at 300 dpi and a picture of 900 x 900 are seen by a model, and the full ones have a link"""
-    with python() as s:
+    with python as s:
         for code in (IMSHOW, SCATTER):
             content = call(s, "run", {"code": code, "timeout_s": 150})
             assert len(images(content)) == 1, text(content)
@@ -63,7 +62,7 @@ def seen():
 
 def many():
     """two, and five, pictures of 700 kB fit one result; REST has them whole"""
-    with python() as s:
+    with python as s:
         for count in (2, 5):
             code = NOISE.format(count=count, side=480)
             content = call(s, "run", {"code": code, "timeout_s": 150})
@@ -76,7 +75,7 @@ def many():
 
 def too_large():
     """a picture over the driver's limit is shown smaller and saved; where it cannot be saved it counts as dropped"""
-    with python() as s:
+    with python as s:
         content = call(s, "run", {"code": NOISE.format(count=1, side=1400), "timeout_s": 150})
         assert len(images(content)) == 1 and len(linked(s, content, "hearth-figure-1.png (")) > 5_000_000, text(content)
         run = s.post("/v1/executions", {"code": "import os; os.chdir('/')\n" + NOISE.format(count=1, side=1400), "language": "python"}, timeout=180).json
@@ -89,7 +88,7 @@ def too_large():
 
 def long_output():
     """a million lines fit a result of the new tools and of the earlier systems' tools"""
-    with python() as s:
+    with python as s:
         content = call(s, "run", {"code": "for i in range(1_000_000): print(i)", "timeout_s": 150})
         assert "999999" in text(content), text(content)[:500]
 
@@ -106,5 +105,17 @@ def long_output():
         assert answer.status == 200 and len(answer.body) <= MOST and b"999999" in answer.body, (answer.status, len(answer.body), answer.body[:300])
 
 
+def ends():
+    """the server of these tests leaves nothing behind"""
+    python.end()
+
+
+TESTS = [seen, many, too_large, long_output, ends]
+for each in TESTS:
+    each.only = "oci"  # what is shown does not depend on the runtime
+
 if __name__ == "__main__":
-    main("server", [seen, many, too_large, long_output])
+    try:
+        main("server", TESTS)
+    finally:
+        python.clean_up()

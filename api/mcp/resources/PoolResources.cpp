@@ -12,7 +12,7 @@ constexpr const char* kTemplate = "pool://{name}";
 
 Json document(const controller::PoolView& view, const std::vector<std::string>& languages) {
     Json conditions = Json::array();
-    for (const controller::Condition& one : view.status.conditions) {
+    for (const controller::PoolCondition& one : view.status.conditions) {
         conditions.push_back({{"type", controller::kConditionTypes.of(one.type)},
                               {"status", one.status},
                               {"reason", one.reason},

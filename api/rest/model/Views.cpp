@@ -27,7 +27,7 @@ Json clean(const Json& untrusted) {
     return out;
 }
 
-Json conditionJson(const controller::Condition& condition) {
+Json conditionJson(const controller::PoolCondition& condition) {
     return {{"type", controller::kConditionTypes.of(condition.type)},
             {"status", condition.status ? "True" : "False"},
             {"reason", condition.reason},
@@ -148,7 +148,7 @@ Json poolJson(const controller::PoolView& view) {
 
     const controller::PoolStatus& status = view.status;
     Json conditions = Json::array();
-    for (const controller::Condition& condition : status.conditions) {
+    for (const controller::PoolCondition& condition : status.conditions) {
         conditions.push_back(conditionJson(condition));
     }
     out["status"] = {{"observedGeneration", status.observed_generation},

@@ -16,8 +16,8 @@ PoolSpec withPackages(std::vector<std::string> packages, std::uint32_t min = 1) 
     return spec;
 }
 
-controller::Condition prewarmed(const House& house, const std::string& pool = "p") {
-    for (const controller::Condition& each : house.statuses.of(pool).conditions) {
+PoolCondition prewarmed(const House& house, const std::string& pool = "p") {
+    for (const PoolCondition& each : house.statuses.of(pool).conditions) {
         if (each.type == ConditionType::Prewarmed) return each;
     }
     return {};

@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const controller::Condition* conditionIn(const PoolStatus& status, ConditionType type) {
-    for (const controller::Condition& each : status.conditions) {
+const PoolCondition* conditionIn(const PoolStatus& status, ConditionType type) {
+    for (const PoolCondition& each : status.conditions) {
         if (each.type == type) return &each;
     }
     return nullptr;
@@ -32,10 +32,10 @@ PoolSpec withSecret(const std::string& name) {
 struct Outside {
     explicit Outside(broker::EgressOptions options)
         : broker(std::move(options), log, metrics, clock) {}
-    controller::Condition credentials(const PoolSpec& spec) {
+    PoolCondition credentials(const PoolSpec& spec) {
         outside.tell(spec, status);
-        const controller::Condition* found = conditionIn(status, ConditionType::Credentials);
-        return found == nullptr ? Condition{} : *found;
+        const PoolCondition* found = conditionIn(status, ConditionType::Credentials);
+        return found == nullptr ? PoolCondition{} : *found;
     }
 
     ManualClock clock;
@@ -57,7 +57,7 @@ TEST_CASE("a Mirror pool on a server without a mirror says so, and is no less re
     house.declare("p", spec);
     REQUIRE(house.filled("p", 1));
     const PoolStatus status = house.statuses.of("p");
-    const controller::Condition* mirrored = conditionIn(status, ConditionType::Mirrored);
+    const PoolCondition* mirrored = conditionIn(status, ConditionType::Mirrored);
     REQUIRE(mirrored != nullptr);
     CHECK_FALSE(mirrored->status);
     CHECK(mirrored->message.find("--mirror-pypi") != std::string::npos);
@@ -97,7 +97,7 @@ TEST_CASE("a credential that is not to be had is told by its name, until its fil
           "secret tok: its file is not 8 to 4,096 printable ASCII characters");
     std::ofstream(dir.file("tok")) << "long-enough-value\n";
     some.clock.advance(5s);
-    const controller::Condition whole = some.credentials(withSecret("tok"));
+    const PoolCondition whole = some.credentials(withSecret("tok"));
     CHECK(whole.status);
     CHECK(whole.message.empty());
     CHECK(whole.since != since);

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 
 bool conditionOf(const House& house, ConditionType type) {
-    for (const controller::Condition& each : house.statuses.of("p").conditions) {
+    for (const PoolCondition& each : house.statuses.of("p").conditions) {
         if (each.type == type) return each.status;
     }
     return false;
@@ -19,7 +19,7 @@ bool conditionOf(const House& house, ConditionType type) {
 
 /// Why the pool is degraded, as who has that role is told.
 std::string reasonFor(House& house, Role role) {
-    for (const controller::Condition& each :
+    for (const PoolCondition& each :
          house.pools.get({"default", role, ""}, "p").status.conditions) {
         if (each.type == ConditionType::Degraded) return each.message;
     }
@@ -200,10 +200,9 @@ TEST_CASE("a drained server tells claims so instead of asking them to try again"
     CHECK_FALSE(error.passes());
     house.loop.settle();
     const PoolStatus status = house.statuses.of("p");
-    const auto ready = std::find_if(status.conditions.begin(), status.conditions.end(),
-                                    [](const controller::Condition& condition) {
-                                        return condition.type == ConditionType::Ready;
-                                    });
+    const auto ready = std::find_if(
+        status.conditions.begin(), status.conditions.end(),
+        [](const PoolCondition& condition) { return condition.type == ConditionType::Ready; });
     REQUIRE(ready != status.conditions.end());
     CHECK_FALSE(ready->status);
     CHECK(ready->reason == "Drained");
@@ -221,9 +220,9 @@ TEST_CASE("a pool whose stored spec is refused is Degraded, says why and makes n
     house.loop.settle();
     CHECK(house.warm.all().empty());
     const PoolStatus status = house.statuses.of("p");
-    const auto told = std::find_if(
-        status.conditions.begin(), status.conditions.end(),
-        [](const controller::Condition& c) { return c.type == ConditionType::Degraded; });
+    const auto told =
+        std::find_if(status.conditions.begin(), status.conditions.end(),
+                     [](const PoolCondition& c) { return c.type == ConditionType::Degraded; });
     REQUIRE(told != status.conditions.end());
     CHECK(told->status);
     CHECK(told->reason == "SpecRefused");
@@ -249,7 +248,7 @@ TEST_CASE("sandboxes are promised no more disk than there is, all pools together
     CHECK(house.warm.counts("q").total() == 1);
     CHECK(house.warm.promisedDisk() == 90 * kMiB);
     const auto degraded = [&](const std::string& pool) -> std::string {
-        for (const controller::Condition& each : house.statuses.of(pool).conditions) {
+        for (const PoolCondition& each : house.statuses.of(pool).conditions) {
             if (each.type == ConditionType::Degraded && each.status)
                 return each.reason + ": " + each.message;
         }

@@ -10,10 +10,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const controller::Condition* conditionOf(const PoolStatus& status, ConditionType type) {
-    const auto found =
-        std::find_if(status.conditions.begin(), status.conditions.end(),
-                     [&](const controller::Condition& each) { return each.type == type; });
+const PoolCondition* conditionOf(const PoolStatus& status, ConditionType type) {
+    const auto found = std::find_if(status.conditions.begin(), status.conditions.end(),
+                                    [&](const PoolCondition& each) { return each.type == type; });
     return found == status.conditions.end() ? nullptr : &*found;
 }
 
@@ -45,7 +44,7 @@ TEST_CASE("a sandbox is ready once its interpreters are", "[unit][controller]") 
     REQUIRE(house.filled("p", 2));
     house.pool_reconciler.reconcile("p");
     const PoolStatus status = house.statuses.of("p");
-    const controller::Condition* condition = conditionOf(status, ConditionType::Prewarmed);
+    const PoolCondition* condition = conditionOf(status, ConditionType::Prewarmed);
     REQUIRE(condition != nullptr);
     CHECK(condition->status);
 }
@@ -60,7 +59,7 @@ TEST_CASE("an import that fails is told and keeps no sandbox from serving", "[un
     REQUIRE(house.filled("p", 1));
     house.pool_reconciler.reconcile("p");
     const PoolStatus status = house.statuses.of("p");
-    const controller::Condition* condition = conditionOf(status, ConditionType::Prewarmed);
+    const PoolCondition* condition = conditionOf(status, ConditionType::Prewarmed);
     REQUIRE(condition != nullptr);
     CHECK_FALSE(condition->status);
     CHECK(condition->message.find("missing_module") != std::string::npos);
