@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/AccessRight.h"
 #include "base/Clock.h"
 
 namespace hearth::api {
@@ -68,11 +69,14 @@ public:
     /// Tells the front which route took the request, so that its metrics name it even when the
     /// handler throws. A Router calls it; others may ignore it.
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
-    /// Tells the front for whom it is answered, whose share of streams and waits an answer takes.
-    /// Others may ignore it.
-    virtual void actsFor(const std::string& tenant, const std::string& token_id) {
+    /// Tells the front for whom it is answered, whose share of streams and waits an answer takes,
+    /// and by which right: an answer under way ends with it. Others may ignore it.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps it
+    virtual void actsFor(const std::string& tenant, const std::string& token_id,
+                         AccessRight right) {
         static_cast<void>(tenant);
         static_cast<void>(token_id);
+        static_cast<void>(right);
     }
     /// A header of whatever is answered, errors too. Others than the front may ignore it.
     // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps them
@@ -103,6 +107,8 @@ public:
     /// Ends it so that the client sees that the answer is not whole.
     virtual void cut() = 0;
     virtual bool closed() const = 0;
+    /// Whether it was ended because the right to it ended: its client has not hung up.
+    virtual bool lapsed() const { return false; }
     /// Called from the front's thread each time pending() falls to below kLowWater after it was
     /// above kHighWater; must not block. Set before the first send.
     virtual void onDrained(std::function<void()> callback) = 0;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/AccessRight.h"
 #include "base/Texts.h"
 #include "controller/contract/Principal.h"
 
@@ -23,6 +24,12 @@ struct TokenView {
     TokenSource source = TokenSource::Store;
 };
 
+/// Who asks, and for how long he may be answered.
+struct Authenticated {
+    Principal who;
+    AccessRight right{};
+};
+
 /// Opaque bearer tokens, kept as SHA-256 and shown once. Thread-safe; authenticate() does no I/O.
 class Tokens {
 public:
@@ -33,7 +40,11 @@ public:
     /// never was one, or the operator opened the instance by a flag.
     virtual bool open() const = 0;
     /// nullopt for an unknown or expired token; the comparison takes constant time.
-    virtual std::optional<Principal> authenticate(std::string_view token) const = 0;
+    /// Its right ends with the token.
+    virtual std::optional<Authenticated> authenticate(std::string_view token) const = 0;
+    /// A loopback caller without a token; nullopt where the instance is not open. His right ends
+    /// with the making of a token.
+    virtual std::optional<Authenticated> anonymous() const = 0;
     /// Needs Admin. Gives the token itself, which cannot be had again.
     virtual std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
                                                      const std::string& tenant, Role role,

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ public:
 
     bool configured() const override;
     bool open() const override;
-    std::optional<Principal> authenticate(std::string_view token) const override;
+    std::optional<Authenticated> authenticate(std::string_view token) const override;
+    std::optional<Authenticated> anonymous() const override;
     std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
                                              const std::string& tenant, Role role,
                                              std::optional<std::int64_t> ttl_seconds) override;
@@ -43,9 +45,12 @@ private:
     struct Entry {
         TokenView view;
         std::optional<std::int64_t> expires_ms;
+        std::stop_source removed{};
     };
 
     bool live(const Entry& entry) const;
+    /// Under mutex_.
+    bool openNow() const;
     /// Throws for an id that may not be removed.
     void checkRemovable(const std::string& id) const;
 
@@ -56,6 +61,7 @@ private:
     std::mutex change_mutex_;  ///< one change at a time, disk included
     mutable std::mutex mutex_;
     std::map<std::string, Entry> by_hash_;  // guarded by mutex_
+    std::stop_source closed_;               // the end of being open; guarded by mutex_
 };
 
 }  // namespace hearth::controller

@@ -84,6 +84,10 @@ private:
     /// Before the descriptor is closed or used again: senders must not reach it any more.
     void cutOff(const std::shared_ptr<DetachedStream>& stream);
     void discard(Connection& connection);
+    /// Has the loop look at a stream or wait again when its right is withdrawn.
+    void watchRight(Connection& connection);
+    /// Ends a stream whose right has ended.
+    void endLapsed(Connection& connection);
     void sayGoodbye(Connection& connection);
     void close(Connection& connection);
 
@@ -116,6 +120,7 @@ private:
     std::vector<std::uint64_t> done_;    ///< under mutex_
     std::vector<std::uint64_t> woken_;   ///< under mutex_
     std::vector<std::uint64_t> to_end_;  ///< under mutex_; streams
+    std::vector<std::uint64_t> lapsed_;  ///< under mutex_; streams and waits
     bool stop_asked_ = false;            ///< under mutex_
     bool stop_begun_ = false;            ///< under mutex_
     std::condition_variable stop_began_;
