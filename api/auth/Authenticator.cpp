@@ -54,19 +54,21 @@ controller::Principal Authenticator::authenticate(api::Request& request) const {
                "On the server: hearth token create --role admin --offline; then start it again");
     };
     if (const std::optional<std::string> header = request.header("Authorization")) {
-        std::optional<controller::Principal> who = tokens_.authenticate(bearerToken(*header));
-        if (!who) {
+        const std::optional<controller::Authenticated> known =
+            tokens_.authenticate(bearerToken(*header));
+        if (!known) {
             if (!tokens_.configured() && !tokens_.open()) refuse_all();
             refuse("the token is unknown or has expired",
                    "Make one with `hearth token create`, or ask an administrator");
         }
-        request.actsFor(who->tenant, who->token_id);
-        return *who;
+        request.actsFor(known->who.tenant, known->who.token_id, known->right);
+        return known->who;
     }
     if (tokens_.configured()) {
         refuse("a bearer token is needed", "Send \"Authorization: Bearer <token>\"");
     }
-    if (!tokens_.open()) refuse_all();
+    const std::optional<controller::Authenticated> anybody = tokens_.anonymous();
+    if (!anybody) refuse_all();
     if (!request.peerIsLoopback()) {
         refuse("without tokens only loopback callers are served",
                "Make a token with `hearth token create` on the server");
@@ -76,9 +78,8 @@ controller::Principal Authenticator::authenticate(api::Request& request) const {
                "Make a token with `hearth token create --role admin` on the server, or call it "
                "without the proxy");
     }
-    controller::Principal who{"default", controller::Role::Admin, ""};
-    request.actsFor(who.tenant, who.token_id);
-    return who;
+    request.actsFor(anybody->who.tenant, anybody->who.token_id, anybody->right);
+    return anybody->who;
 }
 
 }  // namespace hearth::auth

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/Clock.h"
+#include "base/tenants/AccessRight.h"
 
 namespace hearth::api {
 
@@ -68,10 +69,14 @@ public:
     /// Tells the front which route took the request, so that its metrics name it even when the
     /// handler throws. A Router calls it; others may ignore it.
     virtual void tookRoute(const std::string& pattern) { static_cast<void>(pattern); }
-    /// Sets the tenant whose share of streams and waits the answer takes. Only the front uses it.
-    virtual void actsFor(const std::string& tenant, const std::string& token_id) {
+    /// Sets the tenant whose share of streams and waits the answer takes, and the right that it
+    /// ends with while it is under way. Only the front uses it.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps it
+    virtual void actsFor(const std::string& tenant, const std::string& token_id,
+                         AccessRight right) {
         static_cast<void>(tenant);
         static_cast<void>(token_id);
+        static_cast<void>(right);
     }
     /// A header of whatever is answered, errors too. Others than the front may ignore it.
     // NOLINTNEXTLINE(performance-unnecessary-value-param): the front keeps them
@@ -102,6 +107,8 @@ public:
     /// Ends it so that the client sees that the answer is not whole.
     virtual void cut() = 0;
     virtual bool closed() const = 0;
+    /// Whether it was ended because the right to it ended: its client has not hung up.
+    virtual bool lapsed() const { return false; }
     /// Called from the front's thread each time pending() falls to below kLowWater after it was
     /// above kHighWater; must not block. Set before the first send.
     virtual void onDrained(std::function<void()> callback) = 0;

@@ -48,8 +48,11 @@ public:
 
     bool configured() const override { return store_.configured(); }
     bool open() const override { return store_.open(); }
-    std::optional<controller::Principal> authenticate(std::string_view token) const override {
+    std::optional<controller::Authenticated> authenticate(std::string_view token) const override {
         return store_.authenticate(token);
+    }
+    std::optional<controller::Authenticated> anonymous() const override {
+        return store_.anonymous();
     }
     std::pair<controller::TokenView, std::string> create(
         const controller::Principal& who, const std::string& name, const std::string& tenant,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/Texts.h"
+#include "base/tenants/AccessRight.h"
 #include "controller/contract/Principal.h"
 
 namespace hearth::controller {
@@ -23,6 +24,12 @@ struct TokenView {
     TokenSource source = TokenSource::Store;
 };
 
+/// Who asks, and for how long he may be answered.
+struct Authenticated {
+    Principal who;
+    AccessRight right{};
+};
+
 /// Opaque bearer tokens, kept as SHA-256 and shown once. Thread-safe; authenticate() does no I/O.
 class Tokens {
 public:
@@ -33,7 +40,11 @@ public:
     /// never was one, or the operator opened the instance by a flag.
     virtual bool open() const = 0;
     /// nullopt for an unknown or expired token; the comparison takes constant time.
-    virtual std::optional<Principal> authenticate(std::string_view token) const = 0;
+    /// Its right ends with the token.
+    virtual std::optional<Authenticated> authenticate(std::string_view token) const = 0;
+    /// A loopback caller without a token; nullopt where the instance is not open. Its right ends
+    /// when a token is made.
+    virtual std::optional<Authenticated> anonymous() const = 0;
     /// Needs Admin. Returns the token itself, which is not stored and cannot be shown again.
     virtual std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
                                                      const std::string& tenant, Role role,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/Digest.h"
 #include "base/Error.h"
@@ -57,7 +58,8 @@ TokenStore::TokenStore(Journal& journal, TokenHistory& history,
     for (const ConfiguredToken& token : configured) {
         by_hash_[token.sha256] = {{"tk_config_" + token.name, token.name, token.tenant, token.role,
                                    "", std::nullopt, TokenSource::Config},
-                                  std::nullopt};
+                                  std::nullopt,
+                                  {}};
     }
     settleRevoked();
     // The database knows it, too, in case that the history's own file was lost.
@@ -81,21 +83,35 @@ bool TokenStore::configured() const {
 }
 
 bool TokenStore::open() const {
-    return !configured() && (open_loopback_ || !history_.had());
+    const MutexLock lock(mutex_);
+    return openNow();
+}
+
+bool TokenStore::openNow() const {
+    return by_hash_.empty() && (open_loopback_ || !history_.had());
+}
+
+std::optional<Authenticated> TokenStore::anonymous() const {
+    const MutexLock lock(mutex_);
+    if (!openNow()) return std::nullopt;
+    return Authenticated{{"default", Role::Admin, ""}, {closed_.get_token()}};
 }
 
 bool TokenStore::live(const Entry& entry) const {
     return !entry.expires_ms || *entry.expires_ms > toUnixMillis(clock_.wall());
 }
 
-std::optional<Principal> TokenStore::authenticate(std::string_view token) const {
+std::optional<Authenticated> TokenStore::authenticate(std::string_view token) const {
     const std::string hash = toHex(sha256(token));
     const MutexLock lock(mutex_);
     const auto found = by_hash_.find(hash);
     if (found == by_hash_.end()) return std::nullopt;
     const Entry& entry = found->second;
     if (!live(entry)) return std::nullopt;
-    return Principal{entry.view.tenant, entry.view.role, entry.view.id};
+    Authenticated known{{entry.view.tenant, entry.view.role, entry.view.id},
+                        {entry.removed.get_token()}};
+    if (entry.expires_ms) known.right.expires = fromUnixMillis(*entry.expires_ms);
+    return known;
 }
 
 std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const std::string& name,
@@ -118,7 +134,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
         entry.expires_ms = toUnixMillis(now) + *ttl_seconds * 1000;
         entry.view.expires_at = formatRfc3339(fromUnixMillis(*entry.expires_ms));
     }
-    const MutexLock changing(change_mutex_);
+    UniqueMutexLock changing(change_mutex_);
     // First: a token that is lost with the database must not leave an open instance behind. If the
     // token then cannot be written, the instance is closed, and its refusals say how to make one.
     history_.remember();
@@ -137,8 +153,15 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
         Journal::putMeta(database, kHadTokens, kYes);
     });
     settleRevoked();
-    const MutexLock lock(mutex_);
-    by_hash_[hash] = entry;
+    std::stop_source closed;
+    {
+        const MutexLock lock(mutex_);
+        by_hash_[hash] = entry;
+        // A fresh one, for --open-loopback opens the instance again when its last token goes.
+        closed = std::exchange(closed_, std::stop_source());
+    }
+    changing.unlock();
+    closed.request_stop();
     return {entry.view, token};
 }
 
@@ -194,7 +217,7 @@ void TokenStore::settleRevoked() {
 
 void TokenStore::remove(const Principal& who, const std::string& id) {
     requireAdmin(who);
-    const MutexLock changing(change_mutex_);
+    UniqueMutexLock changing(change_mutex_);
     checkRemovable(id);
     // On disk first: a token that is told to be revoked must not come back with the next start.
     try {
@@ -207,8 +230,16 @@ void TokenStore::remove(const Principal& who, const std::string& id) {
                              {"error", e.what()},
                              {"hint", "it stays revoked; free space on the disk of the state"}});
     }
-    const MutexLock lock(mutex_);
-    std::erase_if(by_hash_, [&](const auto& e) { return e.second.view.id == id; });
+    std::stop_source removed(std::nostopstate);
+    {
+        const MutexLock lock(mutex_);
+        const auto found = std::find_if(by_hash_.begin(), by_hash_.end(),
+                                        [&](const auto& e) { return e.second.view.id == id; });
+        removed = found->second.removed;
+        by_hash_.erase(found);
+    }
+    changing.unlock();
+    removed.request_stop();
 }
 
 }  // namespace hearth::controller

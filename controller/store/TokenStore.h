@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ public:
 
     bool configured() const override;
     bool open() const override;
-    std::optional<Principal> authenticate(std::string_view token) const override;
+    std::optional<Authenticated> authenticate(std::string_view token) const override;
+    std::optional<Authenticated> anonymous() const override;
     std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
                                              const std::string& tenant, Role role,
                                              std::optional<std::int64_t> ttl_seconds) override;
@@ -47,9 +49,11 @@ private:
     struct Entry {
         TokenView view;
         std::optional<std::int64_t> expires_ms;
+        std::stop_source removed{};
     };
 
     bool live(const Entry& entry) const;
+    bool openNow() const HEARTH_REQUIRES(mutex_);
     /// Throws for an id that may not be removed.
     void checkRemovable(const std::string& id) const;
     void removeRows(const std::set<std::string>& ids);
@@ -65,6 +69,7 @@ private:
     Mutex change_mutex_;  ///< one change at a time, disk included
     mutable Mutex mutex_;
     std::map<std::string, Entry> by_hash_ HEARTH_GUARDED_BY(mutex_);
+    std::stop_source closed_ HEARTH_GUARDED_BY(mutex_);  ///< the end of being open
 };
 
 }  // namespace hearth::controller

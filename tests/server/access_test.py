@@ -2,13 +2,16 @@
 """Who is served and what of others they see, black box: lost tokens, foreign web pages, the view of operators."""
 
 import contextlib
+import http.client
 import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BUILD, Server, main  # noqa: E402
+from harness import BUILD, SLOWER, Reader, Server, main, wait_for  # noqa: E402
 from rest_test import problem  # noqa: E402
 
 
@@ -119,6 +122,77 @@ def revoked_for_good():
             s.stop()
 
 
+class Listener:
+    """Reads a stream until it ends; `heard` is all that came, `ended` when that was."""
+
+    def __init__(self, server, path, token=None):
+        headers = {"Accept": "text/event-stream"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        self.reader = Reader(server, path, headers)
+        assert self.reader.begin() == 200, self.reader.answer.read()
+        self.heard, self.ended = b"", None
+        self.thread = threading.Thread(target=self.listen, daemon=True)
+        self.thread.start()
+
+    def listen(self):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while line := self.reader.answer.readline():
+                self.heard += line
+        self.ended = time.monotonic()
+
+    def ends(self, what, seconds=1):
+        began = time.monotonic()
+        self.thread.join(20 * SLOWER)
+        assert self.ended, f"{what} goes on"
+        assert self.ended - began < seconds * SLOWER, (what, self.ended - began)
+
+
+def lapsed_streams():
+    """tokens: streams and waits end with the right to them: revoked, expired, or anonymous once there is a token"""
+    with Server() as s:
+        anonymous = Listener(s, "/v1/events")
+        made = s.post("/v1/tokens", {"name": "root", "role": "admin"})
+        assert made.status == 201, made
+        anonymous.ends("a stream of before the first token")
+        root = {"Authorization": "Bearer " + made.json["token"]}
+        try:
+            def token(**fields):
+                return s.post("/v1/tokens", {"name": "t"} | fields, headers=root).json
+            good, bad = token(role="user", tenant="red"), token(role="admin", tenant="blue")
+            red = {"Authorization": "Bearer " + good["token"]}
+            w = s.post("/v1/workspaces", {}, headers=red).json["id"]
+            e = s.post(f"/v1/workspaces/{w}/executions", {"command": "while sleep 0.1; do echo secret; done", "background": True}, headers=red).json["id"]
+            events, output = Listener(s, "/v1/events", bad["token"]), Listener(s, f"/v1/executions/{e}/events", bad["token"])
+            own = Listener(s, f"/v1/executions/{e}/events", good["token"])
+            waiting = Listener(s, "/v1/events", good["token"])
+            answers = []
+            theirs = {"Authorization": "Bearer " + bad["token"]}
+            blue = s.post("/v1/workspaces", {}, headers=theirs).json["id"]
+            asked = threading.Thread(target=lambda: answers.append(
+                s.post(f"/v1/workspaces/{blue}/executions", {"command": "sleep 60"}, headers=theirs)))
+            asked.start()
+            wait_for("output", lambda: b"secret" in output.heard)
+            wait_for("the call", lambda: s.get(f"/v1/workspaces/{blue}/executions", headers=root).json["items"])
+            time.sleep(1)  # by then it waits without a worker
+            assert s.call("DELETE", f"/v1/tokens/{bad['id']}", headers=root).status == 204
+            events.ends("a revoked token's events")
+            output.ends("a revoked token's output")
+            asked.join(20 * SLOWER)
+            assert [a.status for a in answers] == [401], answers
+            # What it had begun is its tenant's, and goes on.
+            assert [x["status"] for x in s.get(f"/v1/workspaces/{blue}/executions", headers=root).json["items"]] == ["Running"]
+            brief = token(role="user", tenant="red", expiresInSeconds=3)
+            begun = time.monotonic()
+            expiring = Listener(s, "/v1/events", brief["token"])
+            expiring.ends("an expired token's events", 5)
+            assert expiring.ended - begun > 1.5, "it ended before its time"
+            heard = len(own.heard)
+            wait_for("the other token's stream", lambda: len(own.heard) > heard)
+            assert own.ended is None and waiting.ended is None
+        finally:
+            s.post("/v1/drain", headers=root)
+            s.stop()
+
+
 def opened_by_flag():
     """tokens: --open-loopback serves an instance that lost them; one that never had any survives the loss of its database"""
     with Server(args=["--open-loopback"]) as s:
@@ -193,8 +267,8 @@ def operators():
             s.stop()
 
 
-for test in [lost_tokens, lost_state, revoked_for_good, opened_by_flag, foreign_pages, operators]:
+for test in [lost_tokens, lost_state, revoked_for_good, lapsed_streams, opened_by_flag, foreign_pages, operators]:
     test.only = "oci"  # nothing in them depends on the runtime
 
 if __name__ == "__main__":
-    main("server", [lost_tokens, lost_state, revoked_for_good, opened_by_flag, foreign_pages, operators])
+    main("server", [lost_tokens, lost_state, revoked_for_good, lapsed_streams, opened_by_flag, foreign_pages, operators])

@@ -11,10 +11,15 @@ class FakeTokens final : public controller::Tokens {
 public:
     bool configured() const override { return !known.empty(); }
     bool open() const override { return known.empty() && !had_some; }
-    std::optional<controller::Principal> authenticate(std::string_view token) const override {
+    std::optional<controller::Authenticated> authenticate(std::string_view token) const override {
         const auto at = known.find(std::string(token));
         if (at == known.end()) return std::nullopt;
-        return at->second;
+        return controller::Authenticated{at->second, {withdrawal.get_token()}};
+    }
+    std::optional<controller::Authenticated> anonymous() const override {
+        if (!open()) return std::nullopt;
+        return controller::Authenticated{{"default", controller::Role::Admin, ""},
+                                         {withdrawal.get_token()}};
     }
     std::pair<controller::TokenView, std::string> create(
         const controller::Principal&, const std::string& name, const std::string& tenant,
@@ -30,7 +35,8 @@ public:
     }
     void remove(const controller::Principal&, const std::string& id) override { removed = id; }
 
-    bool had_some = false;  ///< and lost them
+    std::stop_source withdrawal;  ///< of every right
+    bool had_some = false;        ///< and lost them
     std::map<std::string, controller::Principal> known;
     std::optional<std::int64_t> ttl;
     std::string removed;

@@ -2,7 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -101,6 +104,7 @@ struct Connection {
     Suspension suspension;
     std::shared_ptr<void> wait_place;  ///< of `suspension`
     std::shared_ptr<void> wait_bytes;  ///< its body's, which its resumed request still has
+    AccessRight right;                 ///< to `stream` or `suspension`
 
     Place place = Place::Reading;  ///< from here on: the loop's own
     bool counted = false;          ///< among those of its address
@@ -112,7 +116,8 @@ struct Connection {
     TimePoint flush_until{TimePoint::max()};  ///< also the end of a lingering close
     TimePoint deadline{TimePoint::max()};
     TimePoint timer_at{TimePoint::max()};
-    std::shared_ptr<void> subscription;  ///< of the suspension
+    std::shared_ptr<void> subscription;                                     ///< of the suspension
+    std::optional<std::stop_callback<std::function<void()>>> on_withdrawn;  ///< of `right`
 };
 
 }  // namespace hearth::api

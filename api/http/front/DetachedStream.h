@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -42,11 +43,14 @@ public:
     void finish() override;
     void cut() override;
     bool closed() const override;
+    bool lapsed() const override { return lapsed_; }
     void onDrained(std::function<void()> callback) override;
     void onClosed(std::function<void()> callback) override;
 
     // The loop's side.
 
+    /// The right to it has ended: says so to whoever asks when it is ended next.
+    void lapse() { lapsed_ = true; }
     enum class State { Open, Done, Broken };
     /// Writes what the socket takes. Calls onDrained where due.
     State flush();
@@ -73,6 +77,7 @@ private:
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool broken_ HEARTH_GUARDED_BY(mutex_) = false;
     bool closed_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::atomic<bool> lapsed_{false};
     TimePoint last_sent_ HEARTH_GUARDED_BY(mutex_);
     TimePoint last_progress_ HEARTH_GUARDED_BY(mutex_);
     std::function<void()> on_drained_ HEARTH_GUARDED_BY(mutex_);

@@ -133,6 +133,7 @@ void EventLoop::takePosted() {
     std::vector<std::uint64_t> done;
     std::vector<std::uint64_t> woken;
     std::vector<std::uint64_t> to_end;
+    std::vector<std::uint64_t> lapsed;
     bool stop = false;
     {
         const MutexLock lock(mutex_);
@@ -140,6 +141,7 @@ void EventLoop::takePosted() {
         done.swap(done_);
         woken.swap(woken_);
         to_end.swap(to_end_);
+        lapsed.swap(lapsed_);
         stop = stop_asked_;
         quitting_ = quit_asked_;
     }
@@ -165,6 +167,13 @@ void EventLoop::takePosted() {
         Connection& connection = *found->second;
         guard(connection, [&] { giveUp(connection); });
     }
+    for (const std::uint64_t id : lapsed) {
+        const auto found = connections_.find(id);
+        if (found == connections_.end()) continue;
+        Connection& connection = *found->second;
+        if (connection.place != Place::Streaming && connection.place != Place::Suspended) continue;
+        guard(connection, [&] { timeout(connection, core_.clock.now()); });
+    }
     if (stop && !stopping_) stopReading();
 }
 
@@ -181,6 +190,7 @@ void EventLoop::takeBack(Connection& connection) {
             connection.place = Place::Streaming;
             uncount(connection);
             arm(connection, EPOLLOUT | EPOLLRDHUP | EPOLLET);
+            watchRight(connection);
             if (connection.news_place && connection.news_place->given_up) {  // already
                 setDeadline(connection, core_.clock.now() + core_.options.write_stall);
                 giveUp(connection);
@@ -360,7 +370,9 @@ void EventLoop::flush(Connection& connection) {
 void EventLoop::suspend(Connection& connection) {
     connection.place = Place::Suspended;
     uncount(connection);
-    setDeadline(connection, connection.suspension.until);
+    setDeadline(connection,
+                std::min(connection.suspension.until, connection.right.until(core_.clock)));
+    watchRight(connection);
     const auto awaken = [line = lifeline_.line(), id = connection.id] {
         line.reach([&](EventLoop& loop) {
             {
@@ -371,7 +383,7 @@ void EventLoop::suspend(Connection& connection) {
         });
     };
     connection.subscription = connection.suspension.subscribe(awaken);
-    if (stopping_ || connection.suspension.ready()) {
+    if (stopping_ || !connection.right.holds(core_.clock) || connection.suspension.ready()) {
         resume(connection);
     } else {
         arm(connection, EPOLLRDHUP | EPOLLONESHOT);
@@ -380,6 +392,7 @@ void EventLoop::suspend(Connection& connection) {
 
 void EventLoop::resume(Connection& connection) {
     connection.subscription.reset();
+    connection.on_withdrawn.reset();
     count(connection);
     dispatch(connection);
 }
@@ -395,6 +408,7 @@ void EventLoop::endStream(Connection& connection, bool clean) {
     const std::shared_ptr<DetachedStream> stream = std::move(connection.stream);
     connection.stream.reset();
     connection.leaveStream();
+    connection.on_withdrawn.reset();
     cutOff(stream);
     if (!clean) {
         close(connection);

@@ -86,6 +86,10 @@ private:
     /// Before the descriptor is closed or used again: senders must not reach it any more.
     void cutOff(const std::shared_ptr<DetachedStream>& stream);
     void discard(Connection& connection);
+    /// Has the loop look at a stream or wait again when its right is withdrawn.
+    void watchRight(Connection& connection);
+    /// Ends a stream whose right has ended.
+    void endLapsed(Connection& connection);
     void sayGoodbye(Connection& connection);
     void close(Connection& connection);
 
@@ -119,6 +123,7 @@ private:
     std::vector<std::uint64_t> done_ HEARTH_GUARDED_BY(mutex_);
     std::vector<std::uint64_t> woken_ HEARTH_GUARDED_BY(mutex_);
     std::vector<std::uint64_t> to_end_ HEARTH_GUARDED_BY(mutex_);  ///< streams
+    std::vector<std::uint64_t> lapsed_ HEARTH_GUARDED_BY(mutex_);  ///< streams and waits
     bool stop_asked_ HEARTH_GUARDED_BY(mutex_) = false;
     bool stop_begun_ HEARTH_GUARDED_BY(mutex_) = false;
     Condition stop_began_;

@@ -57,18 +57,28 @@ void EventLoop::fireTimers() {
 
 void EventLoop::timeout(Connection& connection, TimePoint now) {
     if (connection.place == Place::Streaming) {
+        if (!connection.right.holds(core_.clock)) {
+            endLapsed(connection);
+            return;
+        }
         if (stopping_) connection.stream->finish();
         TimePoint again = now;
         if (connection.stream->tick(now, again) == DetachedStream::State::Broken) {
             endStream(connection, false);
         } else {
             if (stopping_) again = std::min(again, now + kStreamGrace);
+            again = std::min(again, connection.right.until(core_.clock));
             setDeadline(connection, again);
         }
         return;
     }
     if (connection.place == Place::Suspended) {
-        resume(connection);
+        if (now < connection.suspension.until && connection.right.holds(core_.clock)) {
+            setDeadline(connection,
+                        std::min(connection.suspension.until, connection.right.until(core_.clock)));
+        } else {
+            resume(connection);  // to be refused where its right has ended
+        }
         return;
     }
     if (connection.place != Place::Reading || !connection.receiving) {

@@ -112,7 +112,20 @@ std::string Exchange::readBody(std::size_t limit) {
         if (body.size() > limit) refuse();
         if (got == 0) break;
     }
+    requireRight();
     return body;
+}
+
+std::size_t Exchange::readSome(char* out, std::size_t size) {
+    const std::size_t got = body_.read(out, size);
+    requireRight();
+    return got;
+}
+
+void Exchange::requireRight() const {
+    if (right_.holds(core_.clock)) return;
+    throw Error(ErrorCode::Unauthenticated, "the token was revoked or has expired meanwhile")
+        .hint("Make one with `hearth token create`, or ask an administrator");
 }
 
 std::istream& Exchange::stream() {

@@ -55,7 +55,7 @@ public:
     TimePoint startedAt() const override { return connection_.head_at; }
     std::optional<std::uint64_t> contentLength() const override;
     std::string readBody(std::size_t limit) override;
-    std::size_t readSome(char* out, std::size_t size) override { return body_.read(out, size); }
+    std::size_t readSome(char* out, std::size_t size) override;
     std::stop_token stopToken() const override { return core_.stop.get_token(); }
     bool clientGone() const override;
     std::istream& stream() override;
@@ -65,9 +65,11 @@ public:
     Poco::Net::HTTPServerResponse& response() const override { return response_; }
     bool secure() const override { return false; }  // TLS is a proxy's affair
     void tookRoute(const std::string& pattern) override { route_ = pattern; }
-    void actsFor(const std::string& tenant, const std::string& token_id) override {
+    void actsFor(const std::string& tenant, const std::string& token_id,
+                 AccessRight right) override {
         tenant_ = tenant;
         token_id_ = token_id;
+        right_ = std::move(right);
     }
 
     void addAnswerHeader(std::string name, std::string value) override {
@@ -91,6 +93,9 @@ public:
     const std::string& route() const { return route_; }
     const std::string& tenant() const { return tenant_; }
     const std::string& tokenId() const { return token_id_; }
+    const AccessRight& right() const { return right_; }
+    /// Throws Error(Unauthenticated) where the right to the answer has ended since.
+    void requireRight() const;
 
 private:
     Connection& connection_;
@@ -102,6 +107,7 @@ private:
     std::string route_;
     std::string tenant_;
     std::string token_id_;
+    AccessRight right_;
     HeaderFields answer_headers_;
     std::function<void(const Response&)> answered_;
     mutable CollectedResponse response_{[this] { body_.goOn(); }};

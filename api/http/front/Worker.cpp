@@ -74,6 +74,11 @@ Next Worker::answer(Connection& connection) {
     if (!owned) {
         owned = std::make_unique<Exchange>(connection, core_, ids_);
         make = [&] { return ask(*owned, connection); };
+    } else if (!owned->right().holds(core_.clock)) {
+        make = [&exchange = *owned]() -> Response {
+            exchange.requireRight();
+            return {};
+        };
     }
     Exchange& exchange = *owned;
     connection.keep = connection.head.keep_alive && !core_.stopping.load();
@@ -86,6 +91,7 @@ Next Worker::answer(Connection& connection) {
             core_.waiting_bytes.take(exchange.tenant(), exchange.body().received());
         if (connection.wait_place && connection.wait_bytes) {
             connection.suspension = std::move(*suspension);
+            connection.right = exchange.right();
             connection.exchange = std::move(owned);
             return Next::Suspend;
         }
@@ -285,6 +291,7 @@ Next Worker::sendPieces(Exchange& exchange, Connection& connection, Response& re
     bool begun = false;
     const auto write = [&](std::string_view piece) {
         if (piece.empty()) return;
+        exchange.requireRight();
         written += piece.size();
         if (response.length && written > *response.length) {
             throw std::length_error("the body is longer than was said");
@@ -357,6 +364,7 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
     const auto stream = std::make_shared<DetachedStream>(connection.fd.get(), connection.id, loop_,
                                                          core_.clock, std::move(settings));
     connection.stream = stream;
+    connection.right = exchange.right();
     const std::string id = exchange.id();
     given_away_ = true;
     loop_.giveBack(connection, Next::Stream);  // from here on neither connection nor exchange

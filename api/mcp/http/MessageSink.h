@@ -24,6 +24,8 @@ public:
     virtual void send(const Json& message) = 0;
     /// Nobody will ever read what is sent from now on.
     virtual bool closed() const = 0;
+    /// Whether that is because the right to the answer ended: its client has not hung up.
+    virtual bool lapsed() const { return false; }
     /// Called when that becomes so, from any thread, and at once if it is; must not block. Ends
     /// with the returned object; a call may still be under way then.
     virtual std::shared_ptr<void> onClosed(std::function<void()> callback) = 0;
@@ -39,6 +41,7 @@ public:
 
     void send(const Json& message) override { stream_->send(sseEvent(message)); }
     bool closed() const override { return stream_->closed(); }
+    bool lapsed() const override { return stream_->lapsed(); }
     std::shared_ptr<void> onClosed(std::function<void()> callback) override;
 
 private:

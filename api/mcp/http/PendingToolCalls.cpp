@@ -143,7 +143,8 @@ bool PendingToolCalls::look(Followed& followed, bool stopping) {
     MessageSink& outlet = *followed.outlet;
     if (call.call->cancelled()) return false;
     if (outlet.closed()) {
-        if (followed.hang_up == HangUp::Cancels) {
+        // What a revoked token began is its tenant's, and goes on.
+        if (followed.hang_up == HangUp::Cancels && !outlet.lapsed()) {
             const MutexLock lock(cancel_mutex_);
             to_cancel_.push_back(call.call);
             cancel_changed_.notifyOne();

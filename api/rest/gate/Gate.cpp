@@ -146,7 +146,7 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
         who = authenticator_.authenticate(request);
     } else if (operation.speaks_for) {
         who = operation.speaks_for(path);
-        request.actsFor(who.tenant, who.token_id);
+        request.actsFor(who.tenant, who.token_id, {});
     } else {
         return handle(operation, request, path, {});
     }

@@ -41,6 +41,31 @@ TEST_CASE("without tokens loopback is admin of the default tenant and nobody els
     CHECK(refused(tokens, outside) == ErrorCode::Unauthenticated);
 }
 
+TEST_CASE("the front is told of the right by which somebody is let in", "[unit][auth]") {
+    struct Told final : FakeRequest {
+        using FakeRequest::FakeRequest;
+        void actsFor(const std::string&, const std::string&, AccessRight given) override {
+            right = std::move(given);
+        }
+        std::optional<AccessRight> right;
+    };
+    ManualClock clock;
+    FakeTokens tokens;
+    Told anybody("GET", "/v1/pools");
+    auth::Authenticator(tokens).authenticate(anybody);
+    tokens.known["abc"] = {"acme", Role::User, "tk_1"};
+    Told known("GET", "/v1/pools");
+    known.with("Authorization", "Bearer abc");
+    auth::Authenticator(tokens).authenticate(known);
+    for (const Told* request : {&anybody, &known}) {
+        REQUIRE(request->right);
+        CHECK(request->right->holds(clock));
+    }
+    tokens.withdrawal.request_stop();
+    CHECK_FALSE(anybody.right->holds(clock));
+    CHECK_FALSE(known.right->holds(clock));
+}
+
 TEST_CASE("an instance that lost its tokens serves nobody and says how to make one",
           "[unit][auth]") {
     FakeTokens tokens;

@@ -62,12 +62,12 @@ TEST_CASE("a token made is known, now and after a restart, and kept as a hash on
     CHECK(store.configured());
     const auto who = store.authenticate(token);
     REQUIRE(who);
-    CHECK(who->tenant == "team-a");
-    CHECK(who->role == Role::Operator);
-    CHECK(who->token_id == view.id);
+    CHECK(who->who.tenant == "team-a");
+    CHECK(who->who.role == Role::Operator);
+    CHECK(who->who.token_id == view.id);
     const TokenStore again(desk.journal, desk.history, {}, desk.clock);
     REQUIRE(again.authenticate(token));
-    CHECK(again.authenticate(token)->role == Role::Operator);
+    CHECK(again.authenticate(token)->who.role == Role::Operator);
     CHECK_FALSE(again.authenticate(token + "x"));
     CHECK_FALSE(again.authenticate(token.substr(0, token.size() - 1)));
     for (const char* suffix : {"", "-wal"}) {
@@ -104,7 +104,7 @@ TEST_CASE("configured tokens work and cannot be removed", "[unit][controller]") 
                      {{"ci", "team", Role::User, toHex(sha256("secret"))}}, desk.clock);
     CHECK(store.configured());
     REQUIRE(store.authenticate("secret"));
-    CHECK(store.authenticate("secret")->tenant == "team");
+    CHECK(store.authenticate("secret")->who.tenant == "team");
     const auto views = store.list(kAdmin);
     REQUIRE(views.size() == 1);
     CHECK(views[0].source == TokenSource::Config);
@@ -272,4 +272,53 @@ TEST_CASE("without a place to note it, a revocation that the disk does not take 
         CHECK(e.code() == ErrorCode::DiskFull);
     }
     CHECK(store.authenticate(made.second));
+}
+
+TEST_CASE("a right ends with the removal of its token, and only that one", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    const std::string root = store.create(kAdmin, "root", "default", Role::Admin, {}).second;
+    const auto [view, token] = store.create(kAdmin, "ci", "t", Role::User, {});
+    const AccessRight kept = store.authenticate(root)->right;
+    const AccessRight ended = store.authenticate(token)->right;
+    bool told = false;
+    const std::stop_callback heard(ended.withdrawn, [&] { told = true; });
+    CHECK(ended.holds(desk.clock));
+    CHECK(ended.until(desk.clock) == TimePoint::max());
+    store.remove(kAdmin, view.id);
+    CHECK(told);
+    CHECK_FALSE(ended.holds(desk.clock));
+    CHECK(kept.holds(desk.clock));
+}
+
+TEST_CASE("a right ends with the time of its token", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    const std::string token = store.create(kAdmin, "short", "t", Role::User, 60).second;
+    const AccessRight right = store.authenticate(token)->right;
+    CHECK(right.until(desk.clock) - desk.clock.now() == std::chrono::seconds(60));
+    desk.clock.advance(std::chrono::seconds(59));
+    CHECK(right.holds(desk.clock));
+    desk.clock.advance(std::chrono::seconds(1));
+    CHECK_FALSE(right.holds(desk.clock));
+    CHECK_FALSE(store.authenticate(token));
+}
+
+TEST_CASE("the right of callers without a token ends when a token is made", "[unit][controller]") {
+    for (const bool flag : {false, true}) {
+        INFO(flag);
+        Desk own;
+        TokenStore store(own.journal, own.history, {}, own.clock, flag);
+        const AccessRight before = store.anonymous()->right;
+        CHECK(before.holds(own.clock));
+        const std::string id = store.create(kAdmin, "u", "t", Role::User, {}).first.id;
+        CHECK_FALSE(before.holds(own.clock));
+        CHECK_FALSE(store.anonymous());
+        store.remove(kAdmin, id);
+        // Only the flag opens it again, and that is another right.
+        const auto after = store.anonymous();
+        REQUIRE(after.has_value() == flag);
+        if (after) CHECK(after->right.holds(own.clock));
+        CHECK_FALSE(before.holds(own.clock));
+    }
 }

@@ -105,7 +105,7 @@ TEST_CASE("streams of one tenant leave places for those of others", "[unit][http
     options.streams_of_tenant = 2;
     Served served(
         [&](Request& request) {
-            request.actsFor(request.path(), "");
+            request.actsFor(request.path(), "", {});
             return streams.start();
         },
         options);
@@ -281,7 +281,7 @@ TEST_CASE("a stream that waits for news is ended for a newer one of the same tok
     Streams streams;
     Served served(
         [&](Request& request) {
-            request.actsFor("t", request.path());
+            request.actsFor("t", request.path(), {});
             Response response = streams.start();
             response.news = true;
             return response;
@@ -317,7 +317,7 @@ TEST_CASE("the streamed answer of a call is never ended for a newer one", "[unit
     Streams streams;
     Served served(
         [&](Request& request) {
-            request.actsFor("t", "token");
+            request.actsFor("t", "token", {});
             Response response = streams.start();
             response.news = request.path() == "/news";
             return response;

@@ -155,7 +155,7 @@ TEST_CASE("who waits beyond what may is answered at once", "[unit][http]") {
     options.waits_of_tenant = 2;
     Served served(
         [&](Request& request) {
-            request.actsFor(request.path(), "");
+            request.actsFor(request.path(), "", {});
             Response response = bell.waitFor([] { return text("rung"); });
             if (request.path() == "/patient") {
                 std::get<Suspension>(response.body).give_up = [] { return text("later", 202); };
@@ -186,7 +186,7 @@ TEST_CASE("what the waiting requests of a tenant keep has a bound", "[unit][http
     options.waiting_bytes_of_tenant = 100;
     Served served(
         [&](Request& request) {
-            request.actsFor(request.path(), "");
+            request.actsFor(request.path(), "", {});
             const std::string body = request.readBody(100);
             return bell.waitFor([body] { return text(body); });
         },
