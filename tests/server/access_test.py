@@ -179,7 +179,7 @@ def lapsed_streams():
             asked.join(20 * SLOWER)
             assert [a.status for a in answers] == [401], answers
             # What it had begun is its tenant's, and goes on.
-            assert [x["status"] for x in s.get(f"/v1/workspaces/{blue}/executions", headers=root).json["items"]] == ["Running"]
+            assert [x["status"] for x in s.get(f"/v1/workspaces/{blue}/executions", headers=root).json["items"]] == ["running"]
             brief = token(role="user", tenant="red", expiresInSeconds=3)
             begun = time.monotonic()
             expiring = Listener(s, "/v1/events", brief["token"])
