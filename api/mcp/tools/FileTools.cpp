@@ -148,7 +148,7 @@ ToolOutcome fileGet(const Services& services, const CallContext& call, const Arg
     }
     return textResult(path + " is " + (image ? *image : "binary") + " of " + bytesText(stat.size) +
                       ", too large to show here. " +
-                      (image ? "Scale it below 700 kB with run, then get that file; or fetch"
+                      (image ? "Scale it below 500 kB with run, then get that file; or fetch"
                              : "Look at it with run; or fetch") +
                       " pages with encoding=base64 and offset, or all of it over REST: GET "
                       "/v1/workspaces/" +
