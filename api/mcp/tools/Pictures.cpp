@@ -1,7 +1,6 @@
 #include "api/mcp/tools/Pictures.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "api/mcp/tools/Content.h"
