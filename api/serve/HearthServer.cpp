@@ -182,6 +182,7 @@ private:
         plane_.loop.start();
         looping_ = true;
         plane_.reclaimer.start();
+        doorway_.say("looking for the images of the pools");
         doorway_.open();  // workspaces of before wait for no image
         prepareImages();
         if (ending()) return;

@@ -140,7 +140,8 @@ def served_while_unpacking():
         s.write_pools(pool_yaml() + "---\n" + pool_yaml("python", image="python"))
         s.start(wait=0)
         answer = wait_for("its workspace", lambda: (a := asked(s, f"/v1/workspaces/{w}")) and a.status != 503 and a)
-        assert answer.status == 200 and b"unpacking image python" in ready(s).body, (answer, ready(s))
+        assert answer.status == 200 and ready(s).status == 503, (answer, ready(s))
+        wait_for("its unpacking", lambda: b"unpacking image python" in ready(s).body)
         assert s.run(w, "cat file")["stdout"] == "kept\n"
         assert b"unpacking image python" in ready(s).body, ready(s)  # and all of that before it was done
 
