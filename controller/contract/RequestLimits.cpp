@@ -16,6 +16,8 @@ constexpr std::size_t kMostVariables = 128;
 constexpr std::size_t kMostFaults = 20;
 /// Of what an agent is told of an execution, for what is not the client's.
 constexpr std::size_t kRoomForRest = 8U << 10U;
+/// Encode only a request that could be too large: escaping grows text at most so many times.
+constexpr std::size_t kMostEscaped = 6;
 
 bool isLetter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -70,6 +72,20 @@ void checkFiles(const std::vector<InlineFile>& files, std::vector<FieldError>& f
         names.insert(*path);
         if (clashes) faults.push_back({pointer, "is a file and a directory at once"});
     }
+}
+
+/// Bytes before they are escaped, with the signs around each text.
+std::size_t roughSize(const ExecutionRequest& request) {
+    constexpr std::size_t kSigns = 8;
+    std::size_t size = request.cwd.size();
+    if (request.command) size += request.command->size();
+    if (request.code) size += request.code->size();
+    for (const auto* texts : {&request.argv, &request.packages, &request.packages, &request.collect,
+                              &request.collect}) {
+        for (const std::string& text : *texts) size += text.size() + kSigns;
+    }
+    for (const auto& [name, value] : request.env) size += name.size() + value.size() + kSigns;
+    return size;
 }
 
 /// Throws the first as a sentence, and all of them as fields.
@@ -131,6 +147,7 @@ void checkRequest(const ExecutionRequest& request) {
         faults.push_back({"/argv/0", R"(must name a program, as in ["ls", "-l"])"});
     }
     refuse("the execution's request", faults);
+    if (kMostEscaped * roughSize(request) < agent::kMaxPayload - kRoomForRest) return;
     const Json told{request.argv,
                     request.command.value_or(""),
                     request.code.value_or(""),

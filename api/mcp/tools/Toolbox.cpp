@@ -92,7 +92,7 @@ std::string Toolbox::names() const {
 }
 
 ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context, const Json& given) const {
-    const Json arguments = withoutNulls(tool.schema, given);
+    Json arguments = withoutNulls(tool.schema, given);
     const std::vector<std::string> problems = argumentProblems(tool.schema, arguments);
     if (!problems.empty()) {
         std::string text = "Invalid arguments for " + tool.name + ":";
@@ -102,7 +102,7 @@ ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context, const Js
         return result;
     }
     try {
-        return tool.handler(context, Arguments(arguments));
+        return tool.handler(context, Arguments(std::move(arguments)));
     } catch (const Error& error) {
         return errorResult(error);
     }

@@ -258,13 +258,16 @@ const Schema::Field* Schema::field(std::string_view name) const {
 
 Json Schema::withoutNulls(Json value) const {
     if (value.is_object() && kind_ == Kind::Object) {
-        Json kept = Json::object();
-        for (auto& [key, member] : value.items()) {
-            const Field* known = field(key);
-            if (known && member.is_null() && !known->needed && !known->schema->nullable_) continue;
-            kept[key] = known ? known->schema->withoutNulls(std::move(member)) : std::move(member);
+        for (auto at = value.begin(); at != value.end();) {
+            const Field* known = field(at.key());
+            if (known && at->is_null() && !known->needed && !known->schema->nullable_) {
+                at = value.erase(at);
+                continue;
+            }
+            if (known) *at = known->schema->withoutNulls(std::move(*at));
+            ++at;
         }
-        return kept;
+        return value;
     }
     if ((value.is_array() && kind_ == Kind::Array) || (value.is_object() && kind_ == Kind::Map)) {
         for (Json& item : value) item = items_->withoutNulls(std::move(item));
