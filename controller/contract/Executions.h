@@ -152,6 +152,12 @@ public:
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
 };
 
+/// One in a list: what orders it, and the id that it is read by.
+struct ListedExecution {
+    std::string id;
+    std::string started_at;
+};
+
 /// Starts and finds executions, scoped to the principal's tenant like Workspaces. Thread-safe.
 class Executions {
 public:
@@ -165,9 +171,12 @@ public:
                                                     const ExecutionRequest& request) = 0;
     /// Also ended ones, for an hour after their workspace's end, and across restarts.
     virtual std::shared_ptr<Execution> find(const Principal& who, const std::string& id) = 0;
-    /// Those of one workspace, newest first. Ended ones hold almost none of their output.
-    virtual std::vector<std::shared_ptr<Execution>> list(const Principal& who,
-                                                         const std::string& workspace) = 0;
+    /// Those of one workspace, newest first: reads none of them.
+    virtual std::vector<ListedExecution> list(const Principal& who,
+                                              const std::string& workspace) = 0;
+    /// One of a list, with almost none of its output if it has ended; null if it is gone
+    /// or cannot be read.
+    virtual std::shared_ptr<Execution> listed(const Principal& who, const std::string& id) = 0;
     /// "INT", "TERM", "KILL", … Error(Conflict) if it has ended.
     virtual void signal(const Principal& who, const std::string& id, std::string_view name) = 0;
     virtual void resize(const Principal& who, const std::string& id, unsigned columns,

@@ -120,7 +120,8 @@ ReconcileResult ExecutionSettler::settle(const std::string& id) {
                            execution->facts().fingerprint,
                            executionDocument(view),
                            apart ? kOutputApart : packedOutput(*execution),
-                           toUnixMillis(history_.clock.wall())};
+                           toUnixMillis(history_.clock.wall()),
+                           view.started_at};
     std::function<void(const Journal::PutPiece&)> output;
     if (apart) {
         output = [execution](const Journal::PutPiece& put) { putApart(*execution, put); };

@@ -134,6 +134,11 @@ WallTime LiveExecution::wallOf(TimePoint at) const {
     return clock_.wall() - std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
 }
 
+std::string LiveExecution::startedAt() const {
+    const MutexLock lock(mutex_);
+    return formatRfc3339(wallOf(started_));
+}
+
 ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     ExecutionView view;
     view.id = facts_.id;

@@ -90,6 +90,8 @@ public:
     std::string context() const;
     /// It has ended, and its context did not outlive it.
     bool tookContext() const;
+    /// As its view says, without making one.
+    std::string startedAt() const;
     double runSeconds() const;
     double overheadSeconds() const;
 

@@ -142,15 +142,15 @@ public:
         if (begin_ <= offset) {
             if (std::optional<OutputChunk> found = inPiece(offset, most)) return found;
         }
-        if (load(journal_.outputAt(view_.id, offset))) {
+        if (load(journal_.outputAt(view_.id, offset, view_.tenant))) {
             if (std::optional<OutputChunk> found = inPiece(offset, most)) return found;
         }
         // At a gap, the piece after it.
-        if (!load(journal_.outputBehind(view_.id, offset))) return std::nullopt;
+        if (!load(journal_.outputBehind(view_.id, offset, view_.tenant))) return std::nullopt;
         return inPiece(offset, most);
     }
     ResultPtr resultAt(std::size_t index) const override {
-        const std::optional<std::string> packed = journal_.resultOf(view_.id, index);
+        const std::optional<std::string> packed = journal_.resultOf(view_.id, index, view_.tenant);
         std::size_t at = 0;
         const std::optional<Entry> entry = packed ? unpack(*packed, at) : std::nullopt;
         return entry ? keptResult(entry->bytes, entry->offset) : nullptr;

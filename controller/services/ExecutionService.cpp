@@ -1,6 +1,8 @@
 #include "controller/services/ExecutionService.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "base/Error.h"
 #include "controller/contract/RequestLimits.h"
@@ -98,7 +100,7 @@ std::shared_ptr<Execution> ExecutionService::replay(const Principal& who, const 
         check(live->facts().fingerprint);
         return live;
     }
-    const std::optional<ExecutionRecord> past = history_.journal.execution(id);
+    const std::optional<ExecutionRecord> past = history_.journal.execution(id, who.tenant);
     if (!past || past->tenant != who.tenant) return nullptr;
     check(past->fingerprint);
     return stored(*past);
@@ -113,7 +115,7 @@ std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const st
         live && opens(who, live->workspace()->facts().tenant)) {
         return live;
     }
-    const std::optional<ExecutionRecord> past = history_.journal.execution(id);
+    const std::optional<ExecutionRecord> past = history_.journal.execution(id, who.tenant);
     if (!past || !opens(who, past->tenant)) {
         if (!past && access_.expectsOf(who.tenant)) {
             throw Error(ErrorCode::Unavailable,
@@ -128,33 +130,41 @@ std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const st
     return stored(*past);
 }
 
-std::vector<std::shared_ptr<Execution>> ExecutionService::list(const Principal& who,
-                                                               const std::string& workspace) {
-    std::vector<std::shared_ptr<Execution>> found;
+std::vector<ListedExecution> ExecutionService::list(const Principal& who,
+                                                    const std::string& workspace) {
+    std::vector<ListedExecution> found;
+    std::set<std::string> seen;
     for (const std::shared_ptr<LiveExecution>& execution : live_.all()) {
         const WorkspaceFacts& facts = execution->workspace()->facts();
-        if (facts.id == workspace && opens(who, facts.tenant)) found.push_back(execution);
+        if (facts.id != workspace || !opens(who, facts.tenant)) continue;
+        found.push_back({execution->id(), execution->startedAt()});
+        seen.insert(execution->id());
     }
-    for (const ExecutionRecord& record : history_.journal.executionsOf(workspace)) {
-        if (!opens(who, record.tenant)) continue;
-        const bool seen = std::any_of(found.begin(), found.end(),
-                                      [&](const auto& each) { return each->id() == record.id; });
-        if (!seen) found.push_back(stored(record));
+    for (ExecutionLine& line : history_.journal.executionsOf(workspace, who.tenant)) {
+        if (!opens(who, line.tenant) || seen.contains(line.id)) continue;
+        found.push_back({std::move(line.id), std::move(line.started_at)});
     }
     if (found.empty()) {  // says what became of it
         access_.requireVisible(who, workspace);
     }
-    std::vector<std::pair<std::string, std::shared_ptr<Execution>>> dated;
-    dated.reserve(found.size());
-    for (std::shared_ptr<Execution>& each : found) {
-        std::string started_at = each->viewUpTo(0).started_at;
-        dated.emplace_back(std::move(started_at), std::move(each));
-    }
-    std::stable_sort(dated.begin(), dated.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
-    found.clear();
-    for (auto& [started_at, each] : dated) found.push_back(std::move(each));
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.started_at, a.id) > std::tie(b.started_at, b.id);
+    });
     return found;
+}
+
+std::shared_ptr<Execution> ExecutionService::listed(const Principal& who, const std::string& id) {
+    if (std::shared_ptr<LiveExecution> live = live_.find(id)) {
+        return opens(who, live->workspace()->facts().tenant) ? live : nullptr;
+    }
+    const std::optional<ExecutionRecord> past = history_.journal.listedExecution(id, who.tenant);
+    if (!past || !opens(who, past->tenant)) return nullptr;
+    try {
+        return stored(*past);
+    } catch (const std::exception& e) {  // one that cannot be read must not hide the others
+        history_.log.error("execution.unreadable", {{"execution", id}, {"error", e.what()}});
+        return nullptr;
+    }
 }
 
 std::shared_ptr<LiveExecution> ExecutionService::running(const Principal& who,

@@ -26,8 +26,8 @@ public:
     std::shared_ptr<Execution> startOneShot(const Principal& who, const WorkspaceRequest& where,
                                             const ExecutionRequest& request) override;
     std::shared_ptr<Execution> find(const Principal& who, const std::string& id) override;
-    std::vector<std::shared_ptr<Execution>> list(const Principal& who,
-                                                 const std::string& workspace) override;
+    std::vector<ListedExecution> list(const Principal& who, const std::string& workspace) override;
+    std::shared_ptr<Execution> listed(const Principal& who, const std::string& id) override;
     void signal(const Principal& who, const std::string& id, std::string_view name) override;
     void resize(const Principal& who, const std::string& id, unsigned columns,
                 unsigned rows) override;

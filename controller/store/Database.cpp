@@ -31,8 +31,8 @@ CREATE INDEX IF NOT EXISTS workspaces_ended_of ON workspaces (tenant, ended_ms, 
     WHERE ended_ms IS NOT NULL;
 CREATE TABLE IF NOT EXISTS executions (
     id TEXT PRIMARY KEY, workspace TEXT NOT NULL, tenant TEXT NOT NULL, fingerprint TEXT NOT NULL,
-    document TEXT NOT NULL, output BLOB NOT NULL, ended_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS executions_by_workspace ON executions (workspace);
+    document TEXT NOT NULL, output BLOB NOT NULL, ended_ms INTEGER NOT NULL,
+    started_at TEXT) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS executions_by_end ON executions (ended_ms, id, workspace);
 CREATE TABLE IF NOT EXISTS outputs (
     execution TEXT NOT NULL, kind INTEGER NOT NULL, place INTEGER NOT NULL, bytes BLOB NOT NULL,
@@ -59,6 +59,31 @@ CREATE TABLE IF NOT EXISTS events (
 /// full disk has no room for it. All connections of this process share it, and no other process may
 /// open the database meanwhile. https://www.sqlite.org/vfs.html
 constexpr const char* kInMemoryIndex = "unix-excl";
+
+/// Holds all that a list needs before it reads an execution: the rows themselves may be long.
+constexpr const char* kListIndex = R"(
+CREATE INDEX IF NOT EXISTS executions_listed
+    ON executions (workspace, ended_ms, id, tenant, started_at);
+DROP INDEX IF EXISTS executions_by_workspace;
+)";
+
+/// Files of earlier versions do not have the column.
+void addStartedAt(Database& database) {
+    const auto missing = [&] {
+        return !Statement(database,
+                          "SELECT 1 FROM pragma_table_info('executions') WHERE name = 'started_at'")
+                    .step();
+    };
+    if (!missing()) return;
+    database.execute("BEGIN IMMEDIATE");
+    try {
+        if (missing()) database.execute("ALTER TABLE executions ADD COLUMN started_at TEXT");
+        database.execute("COMMIT");
+    } catch (...) {
+        database.rollBack();
+        throw;
+    }
+}
 
 /// Also where a file of the database's own could not grow.
 bool isFull(sqlite3* handle, int code) {
@@ -167,6 +192,8 @@ void Database::open(const std::string& path, const char* vfs) {
     ::sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
     try {
         execute(kSchema);
+        addStartedAt(*this);
+        execute(kListIndex);
     } catch (...) {
         close();
         throw;

@@ -36,8 +36,8 @@ ContextRecord contextRow(const Statement& row) {
 }
 
 ExecutionRecord executionRow(const Statement& row) {
-    return {row.text(0), row.text(1), row.text(2),   row.text(3),
-            row.text(4), row.text(5), row.integer(6)};
+    return {row.text(0), row.text(1), row.text(2),    row.text(3),
+            row.text(4), row.text(5), row.integer(6), {}};
 }
 
 constexpr const char* kWorkspaceColumns =
@@ -74,7 +74,7 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
       log_(log),
       limits_(limits),
       writer_(path),
-      reader_(path),
+      readers_(path),
       pruner_(kPruneSlice, limits.ended),
       kept_(limits.output, log),
       writer_thread_([this](const auto& items) { commit(items); }, limits.reserve, log,
@@ -171,10 +171,9 @@ void Journal::tellDamage(const DamagedDatabase& damage) const {
     if (limits_.file != nullptr) limits_.file->damaged(damage.what());
 }
 
-void Journal::read(const Write& query) {
-    const MutexLock lock(reader_mutex_);
+void Journal::read(const std::string& tenant, const Write& query) {
     try {
-        query(reader_);
+        readers_.read(tenant, query);
     } catch (const DamagedDatabase& e) {
         tellDamage(e);
         throw;
@@ -319,7 +318,7 @@ void Journal::record(const ExecutionRecord& r, Written written,
         dropOutput(database, r.id);  // of the same one, recorded before
         Statement(database,
                   "INSERT OR REPLACE INTO executions (id, workspace, tenant, fingerprint, "
-                  "document, output, ended_ms) VALUES (?,?,?,?,?,?,?)")
+                  "document, output, ended_ms, started_at) VALUES (?,?,?,?,?,?,?,?)")
             .bind(r.id)
             .bind(r.workspace)
             .bind(r.tenant)
@@ -327,6 +326,7 @@ void Journal::record(const ExecutionRecord& r, Written written,
             .bind(r.document)
             .bindBlob(apart ? kOutputApart : r.output)
             .bind(r.ended_ms)
+            .bind(r.started_at)
             .run();
         std::size_t size = r.document.size() + r.output.size();
         if (apart) {
@@ -348,9 +348,10 @@ void Journal::record(const ExecutionRecord& r, Written written,
 }
 
 std::optional<std::string> Journal::piece(const char* condition, Piece kind,
-                                          const std::string& execution, std::uint64_t place) {
+                                          const std::string& execution, std::uint64_t place,
+                                          const std::string& tenant) {
     std::optional<std::string> found;
-    read([&](Database& database) {
+    read(tenant, [&](Database& database) {
         Statement row(
             database,
             std::string("SELECT bytes FROM outputs WHERE execution = ? AND kind = ? AND ") +
@@ -363,17 +364,19 @@ std::optional<std::string> Journal::piece(const char* condition, Piece kind,
     return found;
 }
 
-std::optional<std::string> Journal::outputAt(const std::string& execution, std::uint64_t place) {
-    return piece("place <= ? ORDER BY place DESC", Piece::Output, execution, place);
+std::optional<std::string> Journal::outputAt(const std::string& execution, std::uint64_t place,
+                                             const std::string& tenant) {
+    return piece("place <= ? ORDER BY place DESC", Piece::Output, execution, place, tenant);
 }
 
-std::optional<std::string> Journal::outputBehind(const std::string& execution,
-                                                 std::uint64_t place) {
-    return piece("place > ? ORDER BY place", Piece::Output, execution, place);
+std::optional<std::string> Journal::outputBehind(const std::string& execution, std::uint64_t place,
+                                                 const std::string& tenant) {
+    return piece("place > ? ORDER BY place", Piece::Output, execution, place, tenant);
 }
 
-std::optional<std::string> Journal::resultOf(const std::string& execution, std::size_t index) {
-    return piece("place = ?", Piece::Result, execution, index);
+std::optional<std::string> Journal::resultOf(const std::string& execution, std::size_t index,
+                                             const std::string& tenant) {
+    return piece("place = ?", Piece::Result, execution, index, tenant);
 }
 
 void Journal::record(const Event& e, std::int64_t time_ms) {
@@ -440,10 +443,11 @@ std::vector<ContextRecord> Journal::openContexts(const std::string& workspace) {
     return found;
 }
 
-std::optional<ExecutionRecord> Journal::execution(const std::string& id) {
+std::optional<ExecutionRecord> Journal::execution(const std::string& id,
+                                                  const std::string& tenant) {
     flush(kReadYourWrites);
     std::optional<ExecutionRecord> found;
-    read([&](Database& database) {
+    read(tenant, [&](Database& database) {
         Statement row(database, std::string(kExecutionColumns) + "id = ?");
         row.bind(id);
         if (row.step()) found = executionRow(row);
@@ -461,16 +465,36 @@ bool Journal::hasExecution(const std::string& id) {
     return found;
 }
 
-std::vector<ExecutionRecord> Journal::executionsOf(const std::string& workspace) {
+std::vector<ExecutionLine> Journal::executionsOf(const std::string& workspace,
+                                                 const std::string& tenant) {
     flush(kReadYourWrites);
-    std::vector<ExecutionRecord> found;
-    read([&](Database& database) {
+    std::vector<ExecutionLine> found;
+    read(tenant, [&](Database& database) {
+        // Of the index alone: it names no other columns.
+        Statement row(database,
+                      "SELECT id, tenant, started_at, ended_ms FROM executions "
+                      "WHERE workspace = ? ORDER BY ended_ms DESC, id DESC LIMIT 200");
+        row.bind(workspace);
+        while (row.step()) {
+            // Records of earlier versions stand where they ended.
+            found.push_back(
+                {row.text(0), row.text(1),
+                 row.null(2) ? formatRfc3339(fromUnixMillis(row.integer(3))) : row.text(2)});
+        }
+    });
+    return found;
+}
+
+std::optional<ExecutionRecord> Journal::listedExecution(const std::string& id,
+                                                        const std::string& tenant) {
+    std::optional<ExecutionRecord> found;
+    read(tenant, [&](Database& database) {
         Statement row(database,
                       "SELECT id, workspace, tenant, fingerprint, document, "
                       "CASE WHEN length(output) <= ?2 THEN output ELSE x'00' END, ended_ms "
-                      "FROM executions WHERE workspace = ?1 ORDER BY ended_ms DESC LIMIT 200");
-        row.bind(workspace).bind(kListedOutput);
-        while (row.step()) found.push_back(executionRow(row));
+                      "FROM executions WHERE id = ?1");
+        row.bind(id).bind(kListedOutput);
+        if (row.step()) found = executionRow(row);
     });
     return found;
 }

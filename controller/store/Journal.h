@@ -14,6 +14,7 @@
 #include "controller/store/Database.h"
 #include "controller/store/DiskReserve.h"
 #include "controller/store/HistoryPruner.h"
+#include "controller/store/JournalReaders.h"
 #include "controller/store/JournalWriter.h"
 #include "controller/store/KeptLedger.h"
 #include "metrics/Log.h"
@@ -68,6 +69,14 @@ struct ExecutionRecord {
     std::string document;
     std::string output;
     std::int64_t ended_ms = 0;
+    std::string started_at{};  ///< as its document says: lists are in this order
+};
+
+/// What a list says of an ended execution before it is read.
+struct ExecutionLine {
+    std::string id;
+    std::string tenant;
+    std::string started_at;
 };
 
 /// What limits a journal, and where it tells how it does.
@@ -113,8 +122,10 @@ public:
     void writeNow(const Write& write);
     /// The same, and synced: what it wrote survives a loss of power.
     void writeSynced(const Write& write);
-    /// Reads on the caller's thread.
-    void read(const Write& query);
+    /// Reads on the caller's thread, for the server itself or for a tenant: whatever a tenant's
+    /// request reads, and may be long, names it (JournalReaders).
+    void read(const Write& query) { read({}, query); }
+    void read(const std::string& tenant, const Write& query);
     /// Waits until everything queued so far is on disk, at most `timeout`; not for what the disk
     /// has refused.
     void flush(std::chrono::milliseconds timeout);
@@ -142,17 +153,24 @@ public:
     std::optional<ContextRecord> context(const std::string& id);
     /// Those that have not ended.
     std::vector<ContextRecord> openContexts(const std::string& workspace);
-    std::optional<ExecutionRecord> execution(const std::string& id);
+    std::optional<ExecutionRecord> execution(const std::string& id, const std::string& tenant = {});
     /// Whether it is on disk; spares reading its output, and does not wait for what is queued.
     bool hasExecution(const std::string& id);
     /// Of output that is kept apart: the last piece that begins at or before `place`, and the first
     /// one that begins behind it; nullopt where there is none (any more).
-    std::optional<std::string> outputAt(const std::string& execution, std::uint64_t place);
-    std::optional<std::string> outputBehind(const std::string& execution, std::uint64_t place);
-    std::optional<std::string> resultOf(const std::string& execution, std::size_t index);
-    /// The last 200, newest first. Long output that stands in the record (as earlier versions wrote
-    /// it) comes as kNoOutput.
-    std::vector<ExecutionRecord> executionsOf(const std::string& workspace);
+    std::optional<std::string> outputAt(const std::string& execution, std::uint64_t place,
+                                        const std::string& tenant = {});
+    std::optional<std::string> outputBehind(const std::string& execution, std::uint64_t place,
+                                            const std::string& tenant = {});
+    std::optional<std::string> resultOf(const std::string& execution, std::size_t index,
+                                        const std::string& tenant = {});
+    /// The last 200, latest end first; reads none of them.
+    std::vector<ExecutionLine> executionsOf(const std::string& workspace,
+                                            const std::string& tenant = {});
+    /// One of those. Does not wait for what is queued, and long output that stands in the record
+    /// (as earlier versions wrote it) comes as kNoOutput.
+    std::optional<ExecutionRecord> listedExecution(const std::string& id,
+                                                   const std::string& tenant = {});
 
     /// Labels changed since the bind: on disk when this returns, unless the workspace has ended.
     void labels(const std::string& workspace, const std::map<std::string, std::string>& labels);
@@ -183,15 +201,15 @@ private:
     std::uint64_t waiting() const { return writer_thread_.pendingShares(share()); }
     std::uint64_t share() const;
     std::optional<std::string> piece(const char* condition, Piece kind,
-                                     const std::string& execution, std::uint64_t place);
+                                     const std::string& execution, std::uint64_t place,
+                                     const std::string& tenant);
 
     const Clock& clock_;
     metrics::Log& log_;
     const JournalLimits limits_;
     Mutex writer_mutex_;  ///< one transaction at a time
     Database writer_ HEARTH_GUARDED_BY(writer_mutex_);
-    Mutex reader_mutex_;
-    Database reader_ HEARTH_GUARDED_BY(reader_mutex_);
+    JournalReaders readers_;
     TimePoint pruned_at_{};  // used by the thread only
     /// Used by the thread only; there may be more to prune.
     bool pruning_ = false;

@@ -33,7 +33,8 @@ public:
     };
     std::optional<Error> refuse_kill;  ///< thrown by kill() where set; before the calls
     std::shared_ptr<FakeExecution> execution;
-    std::size_t listed = 1;                ///< how often `execution` stands in a list
+    std::size_t times_listed = 1;          ///< how often `execution` stands in a list
+    std::size_t listed_reads = 0;          ///< how many of a list were read
     controller::ExecutionRequest request;  ///< the last; read between calls, as the others
     controller::WorkspaceRequest where;
     std::string workspace, did, input;
@@ -72,10 +73,15 @@ public:
     std::shared_ptr<controller::Execution> find(const Principal&, const std::string& id) override {
         return at(id);
     }
-    std::vector<std::shared_ptr<controller::Execution>> list(const Principal&,
-                                                             const std::string&) override {
-        return std::vector<std::shared_ptr<controller::Execution>>(execution ? listed : 0,
-                                                                   execution);
+    std::vector<controller::ListedExecution> list(const Principal&, const std::string&) override {
+        if (!execution) return {};
+        return std::vector<controller::ListedExecution>(
+            times_listed, {execution->id(), execution->viewUpTo(0).started_at});
+    }
+    std::shared_ptr<controller::Execution> listed(const Principal&,
+                                                  const std::string& id) override {
+        ++listed_reads;
+        return at(id);
     }
     void signal(const Principal&, const std::string& id, std::string_view name) override {
         did = "signal " + std::string(name);

@@ -60,7 +60,7 @@ inline Error errorOf(const std::function<void()>& call) {
 
 /// Gives other threads the processor until `done` or ten seconds have passed.
 inline bool eventually(const std::function<bool()>& done) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done()) {
         if (std::chrono::steady_clock::now() > until) return false;
         std::this_thread::yield();

@@ -130,8 +130,10 @@ Json WorkspaceResources::logs(const CallContext& context, const std::string& uri
                               const std::string& id) const {
     std::string text;
     std::size_t count = 0;
-    for (const auto& execution : services_.executions.list(context.who, id)) {
+    for (const auto& one : services_.executions.list(context.who, id)) {
         if (count++ == kLoggedRuns) break;
+        const auto execution = services_.executions.listed(context.who, one.id);
+        if (!execution) continue;
         const controller::ExecutionView view = execution->viewUpTo(kLongOutput);
         text += view.started_at + "  " + runStatusLine(view) + "\n";
         if (view.withheld) text += "(long output: run_status run_id=" + view.id + " since=0)\n";

@@ -252,8 +252,10 @@ ToolOutcome logs(const Services& services, const CallContext& call, const Argume
     const auto executions = services.executions.list(call.who, workspace);  // newest first
     const std::size_t most = std::min(executions.size(), kMostLogs);
     for (std::size_t i = 0; i < most && text.size() < kLongestLogs; ++i) {
+        const auto execution = services.executions.listed(call.who, executions[i].id);
+        if (!execution) continue;
         const std::uint64_t room = kLongestLogs - text.size();
-        text.insert(0, withoutMarks(mergedOutput(*executions[i], room)));
+        text.insert(0, withoutMarks(mergedOutput(*execution, room)));
     }
     return valueResult({{"success", true}, {"logs", toUtf8(text)}});
 }

@@ -146,13 +146,15 @@ api::Response answer(const Services& services, StreamedJson& answers, const api:
     return response;
 }
 
-/// The JSON of a list of executions. Together they show a bounded amount of output; later ones are
-/// shown without any.
+/// The JSON of a list of executions, each of which is read when its turn comes. Together they show
+/// a bounded amount of output; later ones are shown without any.
 class ListPieces {
 public:
-    ListPieces(Page<std::shared_ptr<Execution>> page, std::string origin)
-        : executions_(std::move(page.items)),
-          next_cursor_(std::move(page.next_cursor)),
+    ListPieces(controller::Executions& executions, controller::Principal who,
+               Page<controller::ListedExecution> page, std::string origin)
+        : executions_(executions),
+          who_(std::move(who)),
+          page_(std::move(page)),
           origin_(std::move(origin)) {}
 
     bool next(std::string& out) {
@@ -161,13 +163,15 @@ public:
             return true;
         }
         if (next_ == 0) out.append("{\"items\":[");
-        if (next_ == executions_.size()) {
+        if (next_ == page_.items.size()) {
             out.append("],\"nextCursor\":");
-            out.append(next_cursor_.empty() ? "null}" : "\"" + next_cursor_ + "\"}");
+            out.append(page_.next_cursor.empty() ? "null}" : "\"" + page_.next_cursor + "\"}");
             return false;
         }
-        if (next_ > 0) out.push_back(',');
-        const std::shared_ptr<Execution> execution = std::move(executions_[next_++]);
+        const std::shared_ptr<Execution> execution =
+            executions_.listed(who_, page_.items[next_++].id);
+        if (!execution) return true;
+        if (std::exchange(any_, true)) out.push_back(',');
         controller::ExecutionView view =
             execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
         const std::uint64_t size = view.kept_bytes + view.result_bytes;
@@ -184,10 +188,12 @@ public:
 private:
     static constexpr std::uint64_t kListedOutput = 4U << 20U;
 
-    std::vector<std::shared_ptr<Execution>> executions_;
-    const std::string next_cursor_;
+    controller::Executions& executions_;
+    const controller::Principal who_;
+    const Page<controller::ListedExecution> page_;
     const std::string origin_;
     std::size_t next_ = 0;
+    bool any_ = false;
     std::uint64_t room_ = kListedOutput;
     std::unique_ptr<ExecutionPieces> current_;
 };
@@ -378,10 +384,11 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
         "The list has at most 4 MiB of output; later executions are `truncated` and have none: "
         "read them by their own id.";
     list.handle = [&services, &answers](Call& call) {
-        const auto newest = [](const std::shared_ptr<Execution>& execution) {
-            return execution->viewUpTo(0).started_at + " " + execution->id();
+        const auto newest = [](const controller::ListedExecution& one) {
+            return one.started_at + " " + one.id;
         };
         const auto pieces = std::make_shared<ListPieces>(
+            services.executions, call.who,
             pageOf(call, services.executions.list(call.who, call.param("workspace")), newest, true),
             api::originOf(call.request));
         return answers.respond([pieces](std::string& out) { return pieces->next(out); });

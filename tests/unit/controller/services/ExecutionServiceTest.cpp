@@ -46,6 +46,29 @@ TEST_CASE("an execution ends with its output and is found again from disk", "[un
           ErrorCode::Conflict);
 }
 
+TEST_CASE("a list reads none of its executions, and one that cannot be read hides no other",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto first = house.executions.start(house.who, open.workspace, command("echo first"));
+    REQUIRE(house.settleUntil([&] { return house.journal.execution(first->id()).has_value(); }));
+    house.loop.settle();
+    house.journal.record(ExecutionRecord{"ex_bad", open.workspace, house.who.tenant, "f", "no JSON",
+                                         "", 1, "1970-01-01T00:00:00Z"},
+                         {});
+    const auto list = house.executions.list(house.who, open.workspace);
+    REQUIRE(list.size() == 2);
+    CHECK(list[0].id == first->id());
+    CHECK(list[0].started_at == first->viewUpTo(0).started_at);
+    CHECK(house.executions.listed(house.who, list[0].id)->view().stdout_bytes == "first\n");
+    CHECK(list[1].id == "ex_bad");
+    CHECK_FALSE(house.executions.listed(house.who, "ex_bad"));
+    CHECK_FALSE(house.executions.listed(house.who, "ex_none"));
+    const Principal other{"other", Role::Operator, ""};
+    CHECK_FALSE(house.executions.listed(other, list[0].id));
+    CHECK(codeOf([&] { house.executions.list(other, open.workspace); }) == ErrorCode::NotFound);
+}
+
 TEST_CASE("the same key runs once", "[unit][controller]") {
     Open open;
     House& house = open.house;
@@ -244,7 +267,7 @@ TEST_CASE("a result that was answered is on disk when its workspace has been clo
     House& house = open.house;
     house.loop.start();
     std::jthread time([&](const std::stop_token& stop) {
-        while (!stop.stop_requested()) open.manual.advance(1us), std::this_thread::yield();
+        while (!stop.stop_requested()) open.manual.advance(100us), std::this_thread::yield();
     });
     for (int i = 0; i < 10; ++i) {
         const std::string id = house.workspaces.create(house.who, House::request()).id;

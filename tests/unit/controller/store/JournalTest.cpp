@@ -161,7 +161,9 @@ TEST_CASE("a tenant who fills the journal with output loses its own and nobody e
     }
     CHECK(shed > 190);
     std::size_t kept = 0;
-    for (const ExecutionRecord& each : journal.executionsOf("ws_a")) kept += each.output.size();
+    for (const ExecutionLine& each : journal.executionsOf("ws_a")) {
+        kept += journal.listedExecution(each.id)->output.size();
+    }
     CHECK(kept <= 100'000);
 }
 
@@ -294,9 +296,57 @@ TEST_CASE("a list of executions has no long output in it", "[unit][controller]")
     const auto executions = journal.executionsOf("ws_1");
     REQUIRE(executions.size() == 3);
     CHECK(executions[0].id == "ex_2");
-    CHECK(executions[0].output.size() == 1000);
-    CHECK(executions[1].output == kNoOutput);
+    CHECK(journal.listedExecution("ex_2")->output.size() == 1000);
+    CHECK(journal.listedExecution("ex_1")->output == kNoOutput);
     CHECK(journal.execution("ex_1")->output.size() == 1U << 20U);
+    CHECK_FALSE(journal.listedExecution("ex_9"));
+}
+
+TEST_CASE("all that a list of executions says stands in its index", "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    journal.record(workspaceRecord("1"));
+    for (int i = 0; i < 3; ++i) {
+        journal.record(ExecutionRecord{"ex_" + std::to_string(i), "ws_1", "t", "f", "{}", "",
+                                       1000 + i, "start " + std::to_string(i)},
+                       {});
+    }
+    const auto lines = journal.executionsOf("ws_1");
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0].id == "ex_2");
+    CHECK(lines[0].tenant == "t");
+    CHECK(lines[0].started_at == "start 2");
+    std::string plan;
+    journal.read([&](Database& database) {
+        Statement row(database,
+                      "EXPLAIN QUERY PLAN SELECT id, tenant, started_at, ended_ms FROM executions "
+                      "WHERE workspace = 'ws_1' ORDER BY ended_ms DESC, id DESC LIMIT 200");
+        while (row.step()) plan += row.text(3);
+    });
+    CHECK(plan == "SEARCH executions USING COVERING INDEX executions_listed (workspace=?)");
+}
+
+TEST_CASE("executions of a file from before lists had an index are listed where they ended",
+          "[unit][controller]") {
+    Desk desk;
+    {
+        Journal journal(desk.path, desk.clock, desk.log);
+        journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", "", 1'700'000'000'000}, {});
+        journal.flush(30s);
+        journal.writeNow([](Database& database) {
+            database.execute(
+                "DROP INDEX executions_listed; ALTER TABLE executions DROP COLUMN started_at;"
+                "CREATE INDEX executions_by_workspace ON executions (workspace)");
+        });
+    }
+    Journal journal(desk.path, desk.clock, desk.log);
+    const auto lines = journal.executionsOf("ws_1");
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].id == "ex_1");
+    CHECK(lines[0].started_at.starts_with("2023-11-14T22:13:20"));
+    journal.record(ExecutionRecord{"ex_2", "ws_1", "t", "f", "{}", "", 1'700'000'000'001, "now"},
+                   {});
+    CHECK(journal.executionsOf("ws_1")[0].started_at == "now");
 }
 
 TEST_CASE("output that is kept apart is found by its place, counted, and shed with the rest",

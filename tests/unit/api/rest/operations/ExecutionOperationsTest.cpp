@@ -208,7 +208,7 @@ TEST_CASE("an execution with much output is streamed, and says the same", "[unit
     CHECK(whole(FakeRequest("GET", "/v1/executions/" + kExecution)) == expected);
     CHECK(whole(post(R"({"command":"x"})")) == expected);
 
-    house.executions.listed = 6;
+    house.executions.times_listed = 6;
     const Json list = whole(FakeRequest("GET", kPath));
     REQUIRE(list.at("items").size() == 6);
     CHECK(list.at("nextCursor").is_null());
@@ -218,4 +218,14 @@ TEST_CASE("an execution with much output is streamed, and says the same", "[unit
     CHECK(bare.at("stdout") == "");
     CHECK(bare.at("truncated") == true);
     CHECK(bare.at("status") == "ok");
+}
+
+TEST_CASE("a page of executions reads what it shows", "[unit][rest]") {
+    House house;
+    house.executions.times_listed = 6;
+    FakeRequest request("GET", kPath + "?limit=1");
+    const Json page = parseJson(bodyOf(house.rest.handle(request)));
+    CHECK(page.at("items").size() == 1);
+    CHECK(page.at("nextCursor").is_string());
+    CHECK(house.executions.listed_reads == 1);
 }
