@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-/// The kind of failure, as a client may see it (API.md, "Errors"). One HTTP status each.
+/// The kind of failure, as a client may see it (docs/rest.md). One HTTP status each.
 enum class ErrorCode {
     InvalidArgument,
     Unauthenticated,

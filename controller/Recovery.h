@@ -10,7 +10,7 @@
 namespace hearth::controller {
 
 /// Recovers the state after any kind of end: asks the runtime which sandboxes exist, and every
-/// agent which claim holds it (DESIGN section 2). Claimed sandboxes continue as workspaces with
+/// agent which claim holds it (PROTOCOL.md). Claimed sandboxes continue as workspaces with
 /// their executions, warm ones of a declared template are warm again. One that lives but does not
 /// answer is kept while it may hold a workspace, and SuspectSandboxes asks it again; the rest is
 /// swept after the start. Call run() once, before the listeners open and the loop starts.

@@ -14,7 +14,7 @@
 
 namespace hearth::metrics {
 
-/// Every series that the program exports (API.md, "Metrics"), in one place. Labels are bounded:
+/// Every series that the program exports, in one place. Labels are bounded:
 /// never an id. Thread-safe.
 ///
 /// Counters and histograms are met where the thing happens; the gauges of pool and workspace

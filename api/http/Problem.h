@@ -29,7 +29,7 @@ struct HttpProblem {
     std::string hint;
 };
 
-/// RFC 9457 problem details as API.md writes them, with Retry-After where there is a delay and
+/// RFC 9457 problem details as docs/rest.md has them, with Retry-After where there is a delay and
 /// WWW-Authenticate on 401.
 Response problem(const Error& error, const ProblemContext& context);
 Response problem(const HttpProblem& problem, const ProblemContext& context);

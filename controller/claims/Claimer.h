@@ -17,7 +17,7 @@
 namespace hearth::controller {
 
 /// Turns a request into a bound workspace: a place in the quota, a ready sandbox, the mark, the
-/// bind (DESIGN section 2). Nothing is written to disk before it answers. Thread-safe.
+/// bind (ARCHITECTURE.md). Nothing is written to disk before it answers. Thread-safe.
 class Claimer {
 public:
     Claimer(WorkspaceTable& table, const Supply& supply, const Epoch& epoch,

@@ -17,7 +17,7 @@ namespace hearth::controller {
 
 enum class OnEmpty { Queue, Create, Fail };
 
-/// A validated manifest (DESIGN section 9), with its defaults filled in.
+/// A validated manifest (docs/operating.md), with its defaults filled in.
 struct PoolSpec {
     // template
     std::string image;        ///< a name in the store, a reference or a digest
@@ -80,8 +80,8 @@ struct Pool {
 using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
-/// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that DESIGN names and this
-/// version cannot honour yet (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are
+/// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that are planned and this
+/// version cannot honour (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are
 /// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 

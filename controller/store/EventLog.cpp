@@ -25,6 +25,7 @@ EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), cl
                                 formatRfc3339(fromUnixMillis(row.integer(1))), row.text(2),
                                 row.text(3), row.text(4), row.text(5), row.text(6), row.text(7),
                                 row.text(8)});
+            ++counts_[recent_.front().tenant];
         }
     });
     // Without history the wall clock keeps ids increasing across restarts.
@@ -38,11 +39,22 @@ void EventLog::publish(Event event) {
     {
         const MutexLock lock(mutex_);
         event.id = ++last_id_;
-        recent_.push_back(event);
-        if (recent_.size() > kRecent) recent_.pop_front();
+        keep(event);
     }
     journal_.record(event, toUnixMillis(now));
     subscribers_.notify();
+}
+
+void EventLog::keep(Event event) {
+    ++counts_[event.tenant];
+    recent_.push_back(std::move(event));
+    if (recent_.size() <= kRecent) return;
+    const auto most =
+        std::max_element(counts_.begin(), counts_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    recent_.erase(std::find_if(recent_.begin(), recent_.end(),
+                               [&](const Event& each) { return each.tenant == most->first; }));
+    if (--most->second == 0) counts_.erase(most);
 }
 
 std::vector<Event> EventLog::list(const Principal& who, const EventQuery& query) {

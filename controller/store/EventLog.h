@@ -1,6 +1,8 @@
 #pragma once
 
 #include <deque>
+#include <map>
+#include <string>
 
 #include "base/Mutex.h"
 #include "base/Subscribers.h"
@@ -9,7 +11,8 @@
 
 namespace hearth::controller {
 
-/// The last thousand events in memory, and all of them to the journal. Thread-safe.
+/// A thousand events in memory, and all of them to the journal. When there are more, the oldest of
+/// the tenant with most goes, so that no tenant pushes out another's. Thread-safe.
 class EventLog final : public Events {
 public:
     EventLog(Journal& journal, const Clock& clock);
@@ -21,11 +24,14 @@ public:
     std::shared_ptr<void> subscribe(std::function<void()> changed) override;
 
 private:
+    void keep(Event event) HEARTH_REQUIRES(mutex_);
+
     Journal& journal_;
     const Clock& clock_;
     Mutex mutex_;
     std::uint64_t last_id_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::deque<Event> recent_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::size_t> counts_ HEARTH_GUARDED_BY(mutex_);  ///< by tenant
     Subscribers subscribers_;
 };
 

@@ -13,7 +13,7 @@ namespace hearth::pool {
 
 /// The server's own word that it has begun to bind a sandbox, written before the frame is sent.
 /// After a restart a sandbox is warm only if its agent says unbound and no mark exists, so a lying
-/// agent cannot be handed out twice (DESIGN section 2).
+/// agent cannot be handed out twice.
 ///
 /// One file on tmpfs, mapped: a row of slots of 64 bytes, each empty or a sandbox id. A mark is a
 /// store to memory, which outlives the process as the file does; making a file for each took 60 to

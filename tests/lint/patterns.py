@@ -37,6 +37,8 @@ TEXT_RULES = [
     Rule(r"(?<![\w./-])/(work|home/\w+|Users/\w+|root)/(?=\w)", r".", "",
          "a path of one machine; derive it, or let it be configured"),
     Rule(r"\b(TODO|FIXME|XXX)\b", r".", r"^tests/lint/", "finish it, or file an issue"),
+    Rule(r"\bDESIGN\b(?!=)|\b(API|HOUSE|STYLE|SEEDS|MCP|OPS|SECURITY|RELIABILITY|PERFORMANCE|KUBERNETES)\.md\b", r".",
+         r"^tests/lint/", "a page that readers of the repository do not have; name one of docs/, ARCHITECTURE or PROTOCOL"),
     Rule(r"^(<{7}|>{7}) ", r".", "", "a merge was left unfinished"),
 ]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # suite: seconds=100 needs=hearth-fake
-"""REST, black box, on real sandboxes: what API.md promises, and rude input."""
+"""REST, black box, on real sandboxes: what docs/rest.md promises, and rude input."""
 
 import base64
 import http.client

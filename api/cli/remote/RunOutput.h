@@ -17,7 +17,7 @@ public:
     RunOutput(const Console& console, bool quiet, bool shows_value = false)
         : console_(console), quiet_(quiet), shows_value_(shows_value) {}
 
-    /// Throws Error(Internal) for an event that is not as API.md says.
+    /// Throws Error(Internal) for an event that is not as docs/rest.md says.
     void take(const http::SseEvent& event);
 
     bool finished() const { return !result_.is_null(); }

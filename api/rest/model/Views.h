@@ -15,7 +15,7 @@
 
 namespace hearth::rest {
 
-/// The JSON shapes of API.md, written in one place and used by REST and MCP alike. Pure functions;
+/// The JSON shapes of docs/rest.md, written once and used by REST and MCP alike. Pure functions;
 /// text that came out of a sandbox is made valid UTF-8, bad bytes become U+FFFD. An empty
 /// `trace_id` leaves the field out.
 

@@ -18,7 +18,7 @@ Schema manifestSchema() {
     Schema spec = Schema::object();
     spec.open()
         .describe(
-            "What DESIGN and README call the pool manifest: template, warm, onEmpty, "
+            "What the pages on pools call the manifest: template, warm, onEmpty, "
             "lifecycle, limits. Faults in it are INVALID_SPEC with a pointer for each")
         .example({{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}});
     Schema status = Schema::object();

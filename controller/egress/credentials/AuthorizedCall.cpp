@@ -173,6 +173,11 @@ struct AuthorizedCall::Transfer {
             }
             return;
         }
+        if (line.starts_with(' ') || line.starts_with('\t')) {
+            throw Refused(kBadGateway, "folded",
+                          "a field of the answer's head goes on in a second line, which HTTP no "
+                          "longer allows: the secret could be cut there");
+        }
         const std::size_t colon = line.find(':');
         if (colon == std::string_view::npos) return;
         const std::string_view name = trim(line.substr(0, colon));

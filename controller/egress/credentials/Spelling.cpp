@@ -30,16 +30,25 @@ constexpr std::array<std::pair<std::string_view, char>, 39> kEntities{{
 constexpr std::size_t kBareEntities = 4;
 constexpr std::array<std::string_view, 4> kHtmlBreaks{"<br>", "<br/>", "<br />", "<wbr>"};
 /// Where a text may be broken without a mark, in UTF-8: next line, soft hyphen, spaces and joiners
-/// of no width, line and paragraph separators, byte order mark.
-constexpr std::array<std::pair<std::string_view, unsigned>, 9> kUnseen{{{"\xC2\x85", 0x85},
-                                                                        {"\xC2\xAD", 0xAD},
-                                                                        {"\xE2\x80\x8B", 0x200B},
-                                                                        {"\xE2\x80\x8C", 0x200C},
-                                                                        {"\xE2\x80\x8D", 0x200D},
-                                                                        {"\xE2\x80\xA8", 0x2028},
-                                                                        {"\xE2\x80\xA9", 0x2029},
-                                                                        {"\xE2\x81\xA0", 0x2060},
-                                                                        {"\xEF\xBB\xBF", 0xFEFF}}};
+/// of no width, line and paragraph separators, marks of direction, signs of mathematics that are
+/// not shown, byte order mark.
+constexpr std::array<std::pair<std::string_view, unsigned>, 17> kUnseen{{{"\xC2\x85", 0x85},
+                                                                         {"\xCD\x8F", 0x34F},
+                                                                         {"\xD8\x9C", 0x61C},
+                                                                         {"\xE1\xA0\x8E", 0x180E},
+                                                                         {"\xE2\x80\x8E", 0x200E},
+                                                                         {"\xE2\x80\x8F", 0x200F},
+                                                                         {"\xE2\x81\xA1", 0x2061},
+                                                                         {"\xE2\x81\xA2", 0x2062},
+                                                                         {"\xE2\x81\xA3", 0x2063},
+                                                                         {"\xC2\xAD", 0xAD},
+                                                                         {"\xE2\x80\x8B", 0x200B},
+                                                                         {"\xE2\x80\x8C", 0x200C},
+                                                                         {"\xE2\x80\x8D", 0x200D},
+                                                                         {"\xE2\x80\xA8", 0x2028},
+                                                                         {"\xE2\x80\xA9", 0x2029},
+                                                                         {"\xE2\x81\xA0", 0x2060},
+                                                                         {"\xEF\xBB\xBF", 0xFEFF}}};
 
 bool isPrintable(char c) {
     return c >= 0x20 && c <= 0x7E;

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-/// The lock of DESIGN section 2: one bind in a life. Pure: no clock, no I/O, standard library only.
+/// The lock of PROTOCOL.md: one bind in a life. Pure: no clock, no I/O, standard library only.
 namespace hearth::agent {
 
 /// The holder of a sandbox. `labels` and `note` are JSON text, kept for the server and never read

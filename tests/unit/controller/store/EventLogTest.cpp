@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "controller/store/EventLog.h"
 #include "tests/support/Support.h"
 
@@ -88,4 +90,25 @@ TEST_CASE("subscribers hear of each event until they leave", "[unit][controller]
     subscription.reset();
     events.publish(event("a"));
     CHECK(heard == 2);
+}
+
+TEST_CASE("a tenant with many events loses its own oldest ones, and nobody else's",
+          "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    EventLog events(journal, desk.clock);
+    events.publish(event("a", "first"));
+    for (int i = 0; i < 5; ++i) events.publish(event("b", "early"));
+    for (int i = 0; i < 1'500; ++i) events.publish(event("b"));
+    events.publish(event("", "pool.changed"));
+    EventQuery query;
+    query.limit = 2'000;
+    const auto all = events.list(kOperator, query);
+    CHECK(all.size() == 1'000);
+    CHECK(all.front().type == "first");
+    CHECK(all.back().type == "pool.changed");
+    CHECK(std::none_of(all.begin(), all.end(), [](const Event& e) { return e.type == "early"; }));
+    CHECK(std::is_sorted(all.begin(), all.end(),
+                         [](const Event& x, const Event& y) { return x.id < y.id; }));
+    CHECK(events.list(kA, {}).size() == 1);
 }

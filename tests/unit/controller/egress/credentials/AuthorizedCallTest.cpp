@@ -135,6 +135,19 @@ TEST_CASE("an answer in no superset of ASCII is refused, and says why", "[unit][
     CHECK(house.ask("", plain("")).find("Content-Length: 0") != std::string::npos);
 }
 
+TEST_CASE("a head whose fields go on in a second line is refused", "[unit][broker]") {
+    House house;
+    const std::string secret(kSecret);
+    for (const std::string blank : {" ", "\t"}) {
+        const std::string got =
+            house.ask("", "HTTP/1.1 200 OK\r\nX-Token: " + secret.substr(0, 9) + "\r\n" + blank +
+                              secret.substr(9) + "\r\nContent-Length: 0\r\n\r\n");
+        CHECK(got.starts_with("HTTP/1.1 502 "));
+        CHECK(got.find(secret.substr(0, 9)) == std::string::npos);
+        CHECK(house.decision() == "folded");
+    }
+}
+
 TEST_CASE("101 is refused; other interim answers are none", "[unit][broker]") {
     House house;
     const std::string switched = house.ask(

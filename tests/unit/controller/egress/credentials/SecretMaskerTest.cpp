@@ -115,7 +115,7 @@ TEST_CASE("a secret that is broken over lines is overwritten, its breaks stay", 
                                   "\r\n\t",       "\v",           "\f",           "\xC2\x85",
                                   "\xC2\xAD",     "\xE2\x80\x8B", "\xE2\x80\xA8", "\xE2\x80\xA9\n",
                                   "\xE2\x81\xA0", "\xEF\xBB\xBF", "&shy;",        "&#8203;",
-                                  "\\u200b"}) {
+                                  "\\u200b",      "\xE2\x81\xA2", "\xCD\x8F",     "\xE2\x80\x8E"}) {
         for (std::size_t at = 1; at < secret.size(); ++at) {
             const std::string text =
                 "token: " + secret.substr(0, at) + end + secret.substr(at) + "\nnext\n";
