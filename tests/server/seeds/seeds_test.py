@@ -162,6 +162,36 @@ def s1_tools():
         assert s.get(f"/sandbox/file?sandbox_id={sandbox}&file_path=/app/results/big").body == b"x" * 3_000_000
 
 
+def s1_reset():
+    """S1: its reset is an operator's drain, which ends the sandboxes of all and fills the pool again; a changed limit replaces what is warm"""
+    with tenants() as (s, red, blue):
+        root = s.root
+        used = [tool(s, "s1", "create_sandbox", headers=who)["sandbox_id"] for who in (red, blue)]
+        assert s.post("/v1/pools/python/drain", headers=red).status == 403
+        assert tool(s, "s1", "execute_terminal_command", headers=red, sandbox_id=used[0], command="echo on")["stdout"] == "on\n"
+
+        def warm():
+            items = s.get("/v1/sandboxes", headers=root).json["items"]
+            ready = {x["id"] for x in items if x["phase"] == "Ready"}
+            return ready if len(ready) == s.get("/v1/pools/python", headers=root).json["spec"]["warm"]["min"] else None
+
+        before = wait_for("the pool", warm, 60)
+        ended = s.post("/v1/pools/python/drain", headers=root)
+        assert ended.status == 200, ended
+        for who, sandbox in zip((red, blue), used):
+            assert s.post("/compat/s1/tools/execute_python_code", {"sandbox_id": sandbox, "code": "1"}, headers=who).status == 410
+        after = wait_for("the pool again", warm, 60)
+        assert not before & after
+        declared = s.get("/v1/pools/python", headers=root)
+        pool_ = {k: declared.json[k] for k in ("apiVersion", "kind", "metadata", "spec")}
+        pool_["spec"]["template"].setdefault("resources", {})["memory"] = "300Mi"
+        changed = s.call("PUT", "/v1/pools/python", pool_, headers=root)
+        assert changed.status == 200, changed
+        wait_for("new sandboxes", lambda: (new := warm()) and not new & after, 60)
+        limited = tool(s, "s1", "create_sandbox", headers=red)["sandbox_id"]
+        assert s.get(f"/v1/workspaces/{limited}", headers=red).json["limits"]["memoryBytes"] == 300 << 20
+
+
 def s1_errors():
     """S1: what cannot be is a problem in precise words: no such tool, argument, sandbox, name or file"""
     with offline as s:
@@ -292,6 +322,66 @@ def s0_tensorflow():
         print(f"      after {seconds:.0f} s:", *lines, sep="\n      ")
         assert lines[0] == f"TensorFlow版本: {result['installed']['tensorflow']}" and lines[1] == "可用GPU: []", result
         assert lines[2:] == ["计算结果: tf.Tensor(", "[[19. 22.]", " [43. 50.]], shape=(2, 2), dtype=float32)"], result
+
+
+# KEEP leaves a mark wherever a neighbour might come across it, and LOOK tells where it saw it.
+LOOK = """
+import ctypes, glob, os, socket, sys
+mark, seen = sys.argv[1], []
+for place in ("/workspace", "/tmp", "/dev/shm", "/var/tmp", os.path.expanduser("~")):
+    for name in glob.glob(place + "/*"):
+        if os.path.isfile(name) and name != __file__ and mark in open(name, errors="replace").read():
+            seen.append("file")
+for name in glob.glob("/proc/[0-9]*/environ"):
+    try:
+        if mark in open(name).read():
+            seen.append("process")
+    except OSError:
+        pass
+for kind, family, address in (("abstract", socket.AF_UNIX, "\\0" + mark), ("port", socket.AF_INET, ("127.0.0.1", 4711))):
+    with socket.socket(family) as one:
+        if one.connect_ex(address) == 0:
+            seen.append(kind)
+if ctypes.CDLL(None).shmget(0x4711, 0, 0) >= 0:
+    seen.append("shared memory")
+print(sorted(set(seen)))
+"""
+KEEP = """
+import ctypes, os, socket, sys
+os.chdir("/tmp")
+for place in ("/workspace", "/tmp", "/dev/shm"):
+    open(place + "/kept", "w").write(sys.argv[1])
+a, b = socket.socket(socket.AF_UNIX), socket.socket()
+a.bind("\\0" + sys.argv[1])
+b.bind(("127.0.0.1", 4711))
+for one in (a, b):
+    one.listen()
+    one.set_inheritable(True)
+if os.fork() == 0:
+    ctypes.CDLL(None).shmget(0x4711, 4096, 0o1600)  # goes with the process that made it
+    for channel in (0, 1, 2):
+        os.close(channel)
+    os.execve(sys.executable, ["python3", "-c", "import time; time.sleep(600)"], {"MARK": sys.argv[1]})
+"""
+
+
+def s0_apart():
+    """S0: each workspace is a container of its own: files, memory, processes and sockets of one are in no other, not even of the same caller"""
+    with offline as s:
+        ours, other = (tool(s, "s0", "sandbox_initialize")["container_id"] for _ in range(2))
+        assert ours != other
+        mark = harness.new_key()
+
+        def python(where, code, *arguments):
+            tool(s, "s0", "write_file_sandbox", container_id=where, file_name="look.py", file_contents=code)
+            done = tool(s, "s0", "sandbox_exec", container_id=where, commands=[" ".join(["python3 /workspace/look.py", *arguments])])
+            assert done["results"][0]["exit_code"] == 0, done
+            return done["results"][0]["stdout"].strip()
+
+        python(ours, KEEP, mark)
+        mine = python(ours, LOOK, mark)
+        assert mine == "['abstract', 'file', 'port', 'process', 'shared memory']", mine
+        assert python(other, LOOK, mark) == "[]"
 
 
 def s0_exec():
@@ -444,6 +534,7 @@ def tenants():
         made = [s.post("/v1/tokens", {"name": n, "tenant": n, "role": "user"}, headers=root).json["token"] for n in ("red", "blue")]
         drain = s.drain
         s.drain = lambda: s.post("/v1/drain", headers=root) if s.drain is not drain else drain()
+        s.root = root
         yield s, *({"Authorization": "Bearer " + token} for token in made)
 
 
@@ -563,7 +654,7 @@ def ends():
     packaged.end()
 
 
-TESTS = [s1_readme, s1_tools, s1_errors, s0_readme, s0_dependencies, s0_exec, s0_images, s0_local_paths, s2_readme, s3_readme,
+TESTS = [s1_readme, s1_tools, s1_errors, s1_reset, s0_readme, s0_dependencies, s0_apart, s0_exec, s0_images, s0_local_paths, s2_readme, s3_readme,
          s3_asynchronous, foreign, paths, loads, compat_root, ends]
 if os.environ.get("HEARTH_TEST_PACKAGES") == "all":
     TESTS.insert(0, s0_tensorflow)
