@@ -6,6 +6,7 @@
 #include "base/Error.h"
 #include "controller/executions/ExecutionPackages.h"
 #include "controller/executions/LanguageChoice.h"
+#include "controller/executions/ReplayedExecution.h"
 #include "controller/packages/PackageSpec.h"
 #include "controller/spec/PrewarmExecution.h"
 #include "controller/workspaces/AgentErrors.h"
@@ -59,10 +60,10 @@ ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
     return *facts;
 }
 
-std::shared_ptr<LiveExecution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
-                                                        const ExecutionRequest& request,
-                                                        const std::string& id,
-                                                        std::optional<ClaimLedger> ledger) {
+std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
+                                                    const ExecutionRequest& request,
+                                                    const std::string& id,
+                                                    std::optional<ClaimLedger> ledger) {
     agent::ExecRequest work;
     work.id = id;
     work.fingerprint = request.fingerprint;
@@ -117,7 +118,9 @@ std::shared_ptr<LiveExecution> ExecutionStarter::launch(const std::shared_ptr<Wo
     }
     if (!added) {  // the same key at the same time: the other one runs it
         workspace->workEnded(history_.clock.now());
-        if (std::shared_ptr<LiveExecution> first = live_.find(id)) return first;
+        if (std::shared_ptr<LiveExecution> first = live_.find(id)) {
+            return std::make_shared<ReplayedExecution>(std::move(first));
+        }
         throw Error(ErrorCode::IdempotencyInFlight, "the first request is still being answered")
             .retryAfter(std::chrono::seconds(1));
     }

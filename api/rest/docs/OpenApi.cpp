@@ -1,5 +1,6 @@
 #include "api/rest/docs/OpenApi.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -86,6 +87,11 @@ Json requestBody(const Operation& operation, Json& components) {
     return {{"required", operation.body_kind == Body::Json}, {"content", std::move(content)}};
 }
 
+bool takes(const Operation& operation, std::string_view header) {
+    return std::any_of(operation.parameters.begin(), operation.parameters.end(),
+                       [&](const Parameter& parameter) { return parameter.name == header; });
+}
+
 void addAnswers(const Operation& operation, Json& responses, Json& components) {
     for (const Answer& answer : operation.answers) {
         Json& response = responses[std::to_string(answer.status)];
@@ -98,8 +104,7 @@ void addAnswers(const Operation& operation, Json& responses, Json& components) {
             const bool json = answer.media == "application/json";
             response["content"][answer.media]["schema"] = {{"type", json ? "object" : "string"}};
         }
-        const bool started = operation.id == "execute" || operation.id == "executeOnce";
-        if (started) {
+        if (takes(operation, "Prefer")) {
             response["headers"]["Preference-Applied"] = {
                 {"description", "The wait that was honoured"}, {"schema", {{"type", "string"}}}};
         }

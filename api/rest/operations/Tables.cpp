@@ -20,6 +20,10 @@ api::Response emptyResponse() {
     return response;
 }
 
+void sayReplayed(api::Response& response) {
+    response.headers.add("Idempotency-Replayed", "true");
+}
+
 Parameter queryParameter(std::string name, Schema schema, std::string description) {
     return {Parameter::In::Query, std::move(name), std::move(schema), std::move(description)};
 }

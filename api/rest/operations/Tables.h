@@ -27,6 +27,8 @@ Operations systemOperations(const controller::Services& services);
 api::Response jsonResponse(const Json& document, int status = 200);
 /// 204.
 api::Response emptyResponse();
+/// Marks the answer to a repeated Idempotency-Key as the first one's.
+void sayReplayed(api::Response& response);
 
 Parameter queryParameter(std::string name, Schema schema, std::string description);
 Parameter headerParameter(std::string name, Schema schema, std::string description);

@@ -64,7 +64,7 @@ Operation createWorkspaceOperation(const Services& services) {
                 const controller::WorkspaceView view = services.workspaces.create(who, *request);
                 api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
                 response.headers.add("Location", "/v1/workspaces/" + view.id);
-                if (view.replayed) response.headers.add("Idempotency-Replayed", "true");
+                if (view.replayed) sayReplayed(response);
                 return response;
             });
     };
