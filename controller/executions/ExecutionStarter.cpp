@@ -10,6 +10,7 @@
 #include "controller/packages/PackageSpec.h"
 #include "controller/spec/PrewarmExecution.h"
 #include "controller/workspaces/AgentErrors.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 namespace {
@@ -53,7 +54,11 @@ ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
                                          const ExecutionRequest& request) {
     std::optional<ContextFacts> facts = workspace.contexts().find(request.context);
     if (!facts) access_.explainMissingContext(workspace.facts().tenant, request.context);
-    if (!request.language.empty() && request.language != facts->language) {
+    const auto same = [&](const std::string& asked) {
+        return asked == facts->language ||
+               pool::languageAmong(asked, workspace.agent()->hello().languages) == facts->language;
+    };
+    if (!request.language.empty() && !same(request.language)) {
         throw Error(ErrorCode::InvalidArgument, "the context's language is " + facts->language)
             .field("/language", "must be the context's or absent");
     }
