@@ -45,7 +45,7 @@ Operation executionOperation(std::string method, std::string pattern, std::strin
 }
 
 Parameter preferParameter(std::string description) {
-    return headerParameter("Prefer", Schema::string(), std::move(description));
+    return headerParameter("Prefer", std::move(description));
 }
 
 /// N of "Prefer: wait=N"; nullopt where absent or malformed: a preference is never an error.

@@ -45,6 +45,7 @@ Operation createWorkspaceOperation(const Services& services) {
     op.parameters = {idempotencyKeyParameter()};
     op.answers = {{201, "The workspace; Location names it", workspaceSchema(), {}}};
     op.problems = {ErrorCode::NotFound,      ErrorCode::IdempotencyInFlight,
+                   ErrorCode::Gone,  // an Idempotency-Key whose workspace has ended
                    ErrorCode::InvalidSpec,   ErrorCode::IdempotencyMismatch,
                    ErrorCode::PoolExhausted, ErrorCode::QuotaExceeded,
                    ErrorCode::Unsupported,   ErrorCode::SandboxLost,
