@@ -13,6 +13,7 @@
 #include "controller/workspaces/BindNote.h"
 #include "pool/agent/client/AgentMessages.h"
 #include "pool/agent/protocol/Frame.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 namespace {
@@ -267,7 +268,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
 void Claimer::requireLanguage(const WorkspaceRequest& request, const pool::Member& member) {
     if (!request.language) return;
     const std::vector<std::string>& known = member.agent->hello().languages;
-    if (std::find(known.begin(), known.end(), *request.language) != known.end()) return;
+    if (!pool::languageAmong(*request.language, known).empty()) return;
     supply_.claims.giveBack(member);
     throw noLanguage("pool " + member.pool + " has", *request.language,
                      {known.begin(), known.end()});

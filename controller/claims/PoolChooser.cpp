@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/contract/RequestLimits.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 
@@ -52,7 +53,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     const auto speaks = [&](const Pool& pool) {
         if (!request.language) return true;
         const auto known = warm_.languages(pool.name);
-        return !known || std::find(known->begin(), known->end(), *request.language) != known->end();
+        return !known || !pool::languageAmong(*request.language, *known).empty();
     };
     const auto languagesOf = [&](const std::vector<PoolPtr>& some) {
         std::set<std::string> all;

@@ -5,6 +5,7 @@
 #include "base/Error.h"
 #include "base/Json.h"
 #include "controller/packages/PackageSpec.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 namespace {
@@ -16,8 +17,9 @@ constexpr std::size_t kMostSaid = 8'000;
 
 /// The package manager: the language's, else chosen by the names' form.
 std::string managerOf(const std::string& language) {
-    if (language == "python") return "pip";
-    return language == "node" ? "npm" : "auto";
+    const std::string_view canonical = pool::canonicalLanguage(language);
+    if (canonical == "python") return "pip";
+    return canonical == "javascript" ? "npm" : "auto";
 }
 
 std::string textOf(const Json& value, std::size_t most) {
@@ -64,7 +66,8 @@ void checkPackages(const ExecutionRequest& request, const std::string& language)
         }
     }
     if (!wrong.fields().empty()) throw wrong;
-    if (request.auto_packages && (!request.code || (!language.empty() && language != "python"))) {
+    const bool python = language.empty() || pool::canonicalLanguage(language) == "python";
+    if (request.auto_packages && (!request.code || !python)) {
         throw Error(ErrorCode::InvalidArgument, "only imports of Python code can be detected")
             .field("/autoPackages", "goes with `code` in Python")
             .hint("name what is needed in `packages`");

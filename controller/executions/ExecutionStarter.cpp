@@ -6,9 +6,11 @@
 #include "base/Error.h"
 #include "controller/executions/ExecutionPackages.h"
 #include "controller/executions/LanguageChoice.h"
+#include "controller/executions/ReplayedExecution.h"
 #include "controller/packages/PackageSpec.h"
 #include "controller/spec/PrewarmExecution.h"
 #include "controller/workspaces/AgentErrors.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 namespace {
@@ -52,17 +54,21 @@ ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
                                          const ExecutionRequest& request) {
     std::optional<ContextFacts> facts = workspace.contexts().find(request.context);
     if (!facts) access_.explainMissingContext(workspace.facts().tenant, request.context);
-    if (!request.language.empty() && request.language != facts->language) {
+    const auto same = [&](const std::string& asked) {
+        return asked == facts->language ||
+               pool::languageAmong(asked, workspace.agent()->hello().languages) == facts->language;
+    };
+    if (!request.language.empty() && !same(request.language)) {
         throw Error(ErrorCode::InvalidArgument, "the context's language is " + facts->language)
             .field("/language", "must be the context's or absent");
     }
     return *facts;
 }
 
-std::shared_ptr<LiveExecution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
-                                                        const ExecutionRequest& request,
-                                                        const std::string& id,
-                                                        std::optional<ClaimLedger> ledger) {
+std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
+                                                    const ExecutionRequest& request,
+                                                    const std::string& id,
+                                                    std::optional<ClaimLedger> ledger) {
     agent::ExecRequest work;
     work.id = id;
     work.fingerprint = request.fingerprint;
@@ -117,7 +123,9 @@ std::shared_ptr<LiveExecution> ExecutionStarter::launch(const std::shared_ptr<Wo
     }
     if (!added) {  // the same key at the same time: the other one runs it
         workspace->workEnded(history_.clock.now());
-        if (std::shared_ptr<LiveExecution> first = live_.find(id)) return first;
+        if (std::shared_ptr<LiveExecution> first = live_.find(id)) {
+            return std::make_shared<ReplayedExecution>(std::move(first));
+        }
         throw Error(ErrorCode::IdempotencyInFlight, "the first request is still being answered")
             .retryAfter(std::chrono::seconds(1));
     }

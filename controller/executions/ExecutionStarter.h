@@ -25,10 +25,11 @@ public:
                      std::vector<std::string> mirrored, const History& history);
 
     /// `ledger`: of the claim, if the workspace was opened for it. Where another request with the
-    /// same id came first, it is that one's execution. Throws also as LiveExecutions::add().
-    std::shared_ptr<LiveExecution> launch(const std::shared_ptr<Workspace>& workspace,
-                                          const ExecutionRequest& request, const std::string& id,
-                                          std::optional<ClaimLedger> ledger);
+    /// same id came first, it is that one's execution, as a ReplayedExecution. Throws also as
+    /// LiveExecutions::add().
+    std::shared_ptr<Execution> launch(const std::shared_ptr<Workspace>& workspace,
+                                      const ExecutionRequest& request, const std::string& id,
+                                      std::optional<ClaimLedger> ledger);
     /// Recovery: takes up an execution that an agent reported.
     void adopt(const std::shared_ptr<Workspace>& workspace, const agent::KnownExecution& known);
     /// Recovery: see ExecutionSettler.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/Error.h"
+#include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 
@@ -12,13 +13,14 @@ std::string chooseLanguage(const std::string& asked, const std::vector<std::stri
         const bool python = std::find(known.begin(), known.end(), "python") != known.end();
         wanted = python || known.empty() ? "python" : known.front();
     }
-    if (std::find(known.begin(), known.end(), wanted) == known.end()) {
+    std::string found = pool::languageAmong(wanted, known);
+    if (found.empty()) {
         std::string names;
         for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
         throw Error(ErrorCode::InvalidArgument, "the image has no language " + wanted)
             .field("/language", "one of " + (names.empty() ? "none" : names));
     }
-    return wanted;
+    return found;
 }
 
 }  // namespace hearth::controller

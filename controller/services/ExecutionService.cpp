@@ -7,6 +7,7 @@
 #include "base/Error.h"
 #include "controller/contract/RequestLimits.h"
 #include "controller/executions/ExecutionPackages.h"
+#include "controller/executions/ReplayedExecution.h"
 #include "controller/executions/StoredExecution.h"
 #include "controller/workspaces/AgentErrors.h"
 
@@ -98,12 +99,12 @@ std::shared_ptr<Execution> ExecutionService::replay(const Principal& who, const 
     };
     if (std::shared_ptr<LiveExecution> live = live_.find(id)) {
         check(live->facts().fingerprint);
-        return live;
+        return std::make_shared<ReplayedExecution>(std::move(live));
     }
     const std::optional<ExecutionRecord> past = history_.journal.execution(id, who.tenant);
     if (!past || past->tenant != who.tenant) return nullptr;
     check(past->fingerprint);
-    return stored(*past);
+    return std::make_shared<ReplayedExecution>(stored(*past));
 }
 
 std::shared_ptr<Execution> ExecutionService::stored(const ExecutionRecord& record) const {

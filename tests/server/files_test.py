@@ -67,6 +67,11 @@ def archives():
         problem(s.call("PUT", base, raw=tar_of([("cut", b"x" * 9000)])[:3000]), 400, "INVALID_ARGUMENT")
         problem(s.call("PUT", base, raw=tar_of([("full", b"\0" * 80_000_000)])), 507, "DISK_FULL")
         problem(s.call("PUT", base, raw=b"x", headers={"Content-Type": "application/gzip"}), 415, "UNSUPPORTED_MEDIA_TYPE")
+        form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nx\r\n--b--\r\n'
+        to = f"/v1/workspaces/{w}/files/form"
+        refused = s.call("PUT", to, raw=form, headers={"Content-Type": "multipart/form-data; boundary=b"})
+        problem(refused, 415, "UNSUPPORTED_MEDIA_TYPE")
+        assert "curl -T" in refused.json["hint"] and s.get(to).status == 404, refused
         problem(s.get(f"{base}?path=absent"), 404, "NOT_FOUND")
         problem(s.get(f"{base}?path=in/here/d/random"), 409, "CONFLICT")
         assert s.run(w, "ls -A")["stdout"] == "in\n", "what was refused left something"

@@ -76,10 +76,22 @@ def executions():
         assert ended["signal"] == "TERM", ended
         waited = s.post(f"/v1/workspaces/{w}/executions", {"command": "sleep 2; echo late"}, headers={"Prefer": "wait=1"})
         assert waited.status == 202 and waited.json["status"] == "running", waited
-        key = {"Idempotency-Key": new_key()}
+        late = s.get(f"/v1/executions/{waited.json['id']}", headers={"Prefer": "wait=60"})
+        assert (late.status, late.json["status"], late.json["stdout"]) == (200, "ok", "late\n"), late
+        assert late.headers["preference-applied"] == "wait=60", late.headers
+        e = s.post(f"/v1/workspaces/{w}/executions", {"command": "sleep 600", "background": True}).json["id"]
+        still = s.get(f"/v1/executions/{e}", headers={"Prefer": "wait=1"})
+        assert (still.status, still.json["status"]) == (200, "running"), still
+        s.call("DELETE", f"/v1/executions/{e}")
         body = {"command": "cat /proc/sys/kernel/random/uuid"}
-        first = s.post(f"/v1/workspaces/{w}/executions", body, headers=key).json
-        assert s.post(f"/v1/workspaces/{w}/executions", body, headers=key).json["stdout"] == first["stdout"]
+        for target, accept in ((f"/v1/workspaces/{w}/executions", "*/*"), ("/v1/executions", "*/*"), ("/v1/executions", "text/event-stream")):
+            key = {"Idempotency-Key": new_key(), "Accept": accept}
+            first, again = (s.post(target, body, headers=key) for _ in range(2))
+            uuids = [re.search(rb"[0-9a-f]{8}-[0-9a-f-]{27}", x.body).group() for x in (first, again)]
+            assert uuids[0] == uuids[1], (target, uuids)
+            assert "idempotency-replayed" not in first.headers and again.headers["idempotency-replayed"] == "true", (target, again.headers)
+        key = {"Idempotency-Key": new_key()}
+        first = s.post(f"/v1/workspaces/{w}/executions", body, headers=key)
         problem(s.post(f"/v1/workspaces/{w}/executions", {"command": "true"}, headers=key), 422, "IDEMPOTENCY_MISMATCH")
         listed = s.get(f"/v1/workspaces/{w}/executions").json["items"]
         assert len(listed) >= 7, len(listed)

@@ -1,13 +1,17 @@
 #include "api/rest/docs/OpenApi.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Views.h"
+#include "base/http/RequestHead.h"
 
 namespace hearth::rest {
 namespace {
+
+constexpr const char* kProblemMedia = "application/problem+json";
 
 /// "/files/{path...}" is "/files/{path}" in OpenAPI, which has no word for the rest of a path.
 std::string openApiPath(std::string pattern) {
@@ -16,19 +20,24 @@ std::string openApiPath(std::string pattern) {
     return pattern;
 }
 
-/// The sample id or name in this document's examples.
-Json pathExample(const std::string& name) {
-    static const std::map<std::string, std::string> kExamples = {
-        {"workspace", "ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b"},
-        {"execution", "ex_77d1c0a2b3e44f5f8a6b5c4d3e2f1a0b"},
-        {"context", "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"},
-        {"sandbox", "sb_0a1b2c3d4e5f60718293a4b5c6d7e8f9"},
-        {"token", "tk_12ab34cd56ef12ab34cd56ef12ab34cd"},
-        {"pool", "python"},
-        {"path", "out/plot.png"},
-        {"name", "plot.png"}};
-    const auto at = kExamples.find(name);
-    return at == kExamples.end() ? Json(nullptr) : Json(at->second);
+/// A parameter of a path: the sample in this document's examples, and its greatest length.
+struct PathParameter {
+    std::string example;
+    std::size_t longest = 35;  // an id's
+};
+
+PathParameter pathParameter(const std::string& name) {
+    static const std::map<std::string, PathParameter> kParameters = {
+        {"workspace", {"ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b"}},
+        {"execution", {"ex_77d1c0a2b3e44f5f8a6b5c4d3e2f1a0b"}},
+        {"context", {"cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"}},
+        {"sandbox", {"sb_0a1b2c3d4e5f60718293a4b5c6d7e8f9"}},
+        {"token", {"tk_12ab34cd56ef12ab34cd56ef12ab34cd"}},
+        {"pool", {"python", kPoolName.longest}},
+        {"path", {"out/plot.png", kPath.longest}},
+        {"name", {"plot.png", kPath.longest}}};
+    const auto at = kParameters.find(name);
+    return at == kParameters.end() ? PathParameter{} : at->second;
 }
 
 Json pathParameters(const std::string& pattern) {
@@ -41,8 +50,11 @@ Json pathParameters(const std::string& pattern) {
         if (rest) name.resize(name.size() - 3);
         Json parameter = {{"name", name}, {"in", "path"}, {"required", true}};
         if (rest) parameter["description"] = "May hold slashes; each segment is percent-encoded";
-        parameter["schema"] = {{"type", "string"}};
-        if (Json example = pathExample(name); !example.is_null()) parameter["example"] = example;
+        const PathParameter known = pathParameter(name);
+        const bool link = pattern.starts_with("/v1/links/") && name == "token";
+        parameter["schema"] = {{"type", "string"},
+                               {"maxLength", link ? HeadLimits{}.line : known.longest}};
+        if (!link && !known.example.empty()) parameter["example"] = known.example;
         parameters.push_back(std::move(parameter));
         at = end;
     }
@@ -86,6 +98,15 @@ Json requestBody(const Operation& operation, Json& components) {
     return {{"required", operation.body_kind == Body::Json}, {"content", std::move(content)}};
 }
 
+Json problemReference() {
+    return {{"$ref", "#/components/schemas/Problem"}};
+}
+
+bool takes(const Operation& operation, std::string_view header) {
+    return std::any_of(operation.parameters.begin(), operation.parameters.end(),
+                       [&](const Parameter& parameter) { return parameter.name == header; });
+}
+
 void addAnswers(const Operation& operation, Json& responses, Json& components) {
     for (const Answer& answer : operation.answers) {
         Json& response = responses[std::to_string(answer.status)];
@@ -94,12 +115,13 @@ void addAnswers(const Operation& operation, Json& responses, Json& components) {
             Json& media = response["content"]["application/json"];
             media["schema"] = answer.schema->toOpenApi(components);
             media["example"] = answer.schema->sample(true);
+        } else if (answer.media == kProblemMedia) {
+            response["content"][kProblemMedia]["schema"] = problemReference();
         } else if (!answer.media.empty()) {
             const bool json = answer.media == "application/json";
             response["content"][answer.media]["schema"] = {{"type", json ? "object" : "string"}};
         }
-        const bool started = operation.id == "execute" || operation.id == "executeOnce";
-        if (started) {
+        if (takes(operation, "Prefer")) {
             response["headers"]["Preference-Applied"] = {
                 {"description", "The wait that was honoured"}, {"schema", {{"type", "string"}}}};
         }
@@ -135,9 +157,7 @@ void addProblems(const Operation& operation, Json& responses) {
         for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
         Json& response = responses[std::to_string(status)] = {
             {"description", text},
-            {"content",
-             {{"application/problem+json",
-               {{"schema", {{"$ref", "#/components/schemas/Problem"}}}}}}}};
+            {"content", {{kProblemMedia, {{"schema", problemReference()}}}}}};
         if (status == 429 || status == 503) {
             response["headers"]["Retry-After"] = {{"description", "Seconds"},
                                                   {"schema", {{"type", "integer"}}}};

@@ -12,9 +12,6 @@
 
 namespace hearth::rest {
 
-/// The largest JSON body.
-inline constexpr std::size_t kLargestJson = 4U << 20U;
-
 /// Runs before each operation's handler: authenticates, checks the role, parses and validates
 /// parameters and body as the operation declares. Writes changes and denials to the audit log.
 /// Thread-safe.

@@ -59,7 +59,8 @@ std::vector<controller::InlineFile> filesOf(const Json& body) {
 Schema fileSchema() {
     return Schema::object()
         .required("path", text(kPath, "Where it goes, relative to the workspace's root"))
-        .optional("text", Schema::string().describe("The content, as UTF-8 text"))
+        .optional("text",
+                  Schema::string().sizes(0, kLargestJson).describe("The content, as UTF-8 text"))
         .optional("base64", text(kBase64, "The content, any bytes"))
         .exactlyOne({"text", "base64"})
         .named("InlineFile");
@@ -215,13 +216,18 @@ Schema executionFields() {
         .optional("argv", Schema::array(Schema::string(kArgument))
                               .sizes(1, 1024)
                               .describe("A program and its arguments, without a shell"))
-        .optional("code", Schema::string().describe("A piece of code in `language`"))
+        .optional("code",
+                  Schema::string().sizes(0, kLargestJson).describe("A piece of code in `language`"))
         .exactlyOne({"command", "argv", "code"})
         .optional("language",
-                  text(kLanguage, "Of `code`; default: python, or else the image's first"))
+                  text(kLanguage,
+                       "Of `code`; default: python, or else the image's first. Also by a common "
+                       "name: py, js, node, ts, shell, golang"))
         .optional("cwd", text(kPath, "Working directory; default: the workspace's root"))
         .optional("env", envSchema("Environment of this execution, over the workspace's"))
-        .optional("stdin", Schema::string().describe("Standard input, given at once, then closed"))
+        .optional("stdin", Schema::string()
+                               .sizes(0, kLargestJson)
+                               .describe("Standard input, given at once, then closed"))
         .optional(
             "stdinOpen",
             Schema::boolean().describe(

@@ -1,4 +1,3 @@
-#include "api/http/Problem.h"
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Views.h"
@@ -43,14 +42,10 @@ std::optional<api::Response> refusePacked(const api::Request& request) {
                        media == "application/tar" || media == "application/octet-stream" ||
                        media == "application/x-www-form-urlencoded";  // what curl says unasked
     if (plain && coding == "identity") return std::nullopt;
-    api::HttpProblem refusal;
-    refusal.status = 415;
-    refusal.error_code = "UNSUPPORTED_MEDIA_TYPE";
-    refusal.title = "Not a plain tar";
-    refusal.message = coding == "identity" ? "archives come as application/x-tar, not " + media
-                                           : "archives come without Content-Encoding";
-    refusal.hint = "Send an uncompressed tar: tar -cf - . | curl -T - …/archive";
-    return api::problem(refusal, api::problemContext(request));
+    return wrongMedia(request, "Not a plain tar",
+                      coding == "identity" ? "archives come as application/x-tar, not " + media
+                                           : "archives come without Content-Encoding",
+                      "Send an uncompressed tar: tar -cf - . | curl -T - …/archive");
 }
 
 }  // namespace

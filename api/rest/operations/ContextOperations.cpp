@@ -50,9 +50,7 @@ Operation createContextOperation(const Services& services) {
         api::Response response =
             jsonResponse(contextJson(view), named && view.replayed ? 200 : 201);
         response.headers.add("Location", "/v1/contexts/" + view.id);
-        if (view.replayed && !named) {
-            response.headers.add("Idempotency-Replayed", "true");
-        }
+        if (view.replayed && !named) sayReplayed(response);
         return response;
     };
     return op;

@@ -44,6 +44,10 @@ Operation executionOperation(std::string method, std::string pattern, std::strin
     return op;
 }
 
+Parameter preferParameter(std::string description) {
+    return headerParameter("Prefer", std::move(description));
+}
+
 /// N of "Prefer: wait=N"; nullopt where absent or malformed: a preference is never an error.
 std::optional<std::chrono::seconds> preferredWait(const api::Request& request) {
     const std::string prefer = request.header("Prefer").value_or("");
@@ -91,10 +95,16 @@ struct Telling {
             view.withheld
                 ? answers.stream(piecesOf(execution, std::move(view), trace_id, origin), status)
                 : jsonResponse(executionJson(view, trace_id, origin), status);
-        if (replayed) response.headers.add("Idempotency-Replayed", "true");
+        if (replayed) sayReplayed(response);
         return response;
     }
 };
+
+/// Says for how long the client's own wait was honoured.
+void sayWaited(api::Response& response, std::optional<std::chrono::seconds> patience) {
+    if (!patience) return;
+    response.headers.add("Preference-Applied", "wait=" + std::to_string(patience->count()));
+}
 
 /// The header of every answer to a POST that starts an execution.
 void describe(api::Response& response, const std::string& id) {
@@ -106,9 +116,7 @@ api::Response foregroundAnswer(const Telling& tell, const std::shared_ptr<Execut
                                std::optional<std::chrono::seconds> patience) {
     const bool ended = execution->wait(std::chrono::milliseconds(0));
     api::Response response = tell(execution, ended ? 200 : 202);
-    if (patience) {
-        response.headers.add("Preference-Applied", "wait=" + std::to_string(patience->count()));
-    }
+    sayWaited(response, patience);
     describe(response, execution->id());
     return response;
 }
@@ -142,6 +150,7 @@ api::Response answer(const Services& services, StreamedJson& answers, const api:
     api::Response response =
         streams ? streamResponse(answers, execution, {std::nullopt, tell.trace_id, tell.origin})
                 : Telling{answers, tell.trace_id, ""}(execution, 202);
+    if (streams && execution->viewUpTo(0).replayed) sayReplayed(response);
     describe(response, execution->id());
     return response;
 }
@@ -218,8 +227,7 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
                      kStreamText;
     op.idempotent = true;
     op.body_kind = Body::Json;
-    op.parameters = {idempotencyKeyParameter(),
-                     headerParameter("Prefer", Schema::string(), "wait=N: 202 after N seconds")};
+    op.parameters = {idempotencyKeyParameter(), preferParameter("wait=N: 202 after N seconds")};
     op.answers = {{200, "It has ended", executionSchema(), {}},
                   {200, "The stream", {}, "text/event-stream"},
                   {202, "It runs; Location names it", executionSchema(), {}}};
@@ -398,10 +406,19 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
     Operation get =
         executionOperation("GET", "/v1/executions/{execution}", "getExecution", "One execution");
     get.description = "Kept for an hour after its workspace's end, also across restarts.";
+    get.parameters = {preferParameter("wait=N: answers at its end, or after N seconds")};
     get.answers = {{200, "The execution", executionSchema(), {}}};
     get.handle = [&services, &answers](Call& call) {
-        return Telling{answers, "", api::originOf(call.request)}(
-            services.executions.find(call.who, call.param("execution")));
+        const Telling tell{answers, "", api::originOf(call.request)};
+        const auto execution = services.executions.find(call.who, call.param("execution"));
+        const std::optional<std::chrono::seconds> patience = preferredWait(call.request);
+        if (!patience) return tell(execution);
+        const auto answer = [tell, execution, patience] {
+            api::Response response = tell(execution);
+            sayWaited(response, patience);
+            return response;
+        };
+        return whenFinished(services.clock, execution, services.clock.now() + *patience, answer);
     };
     all.push_back(std::move(get));
 

@@ -1,6 +1,7 @@
 #include "api/files/WorkspaceFile.h"
 #include "api/http/ByteRange.h"
 #include "api/http/FileAnswer.h"
+#include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
@@ -54,9 +55,9 @@ void requireCondition(const Services& services, const Call& call, const std::str
 }
 
 std::vector<Parameter> changeConditions() {
-    return {headerParameter("If-Match", Schema::string(),
-                            "The ETag that it must still have when this begins, else 412"),
-            headerParameter("If-None-Match", Schema::string(), "*: 412 where something is there")};
+    return {
+        headerParameter("If-Match", "The ETag that it must still have when this begins, else 412"),
+        headerParameter("If-None-Match", "*: 412 where something is there")};
 }
 
 api::Response readResponse(const Services& services, const Call& call) {
@@ -68,8 +69,8 @@ api::Response readResponse(const Services& services, const Call& call) {
 Operations contentOperations(const Services& services) {
     Operations all;
     const std::vector<Parameter> conditions{
-        headerParameter("Range", Schema::string(), "One range of bytes; more than one: the whole"),
-        headerParameter("If-None-Match", Schema::string(), "304 where the ETag is still this one")};
+        headerParameter("Range", "One range of bytes; more than one: the whole"),
+        headerParameter("If-None-Match", "304 where the ETag is still this one")};
     const std::vector<Answer> answers{
         {200, "The bytes, with ETag and X-File-Mode", {}, "application/octet-stream"},
         {206, "The range of it", {}, "application/octet-stream"},
@@ -97,14 +98,21 @@ Operations contentOperations(const Services& services) {
         "The raw body, streamed. Parents are created; the file is replaced at once, "
         "so a reader sees the old or the new content.";
     put.body_kind = Body::Raw;
-    put.parameters = {
-        headerParameter("X-File-Mode", Schema::string().example("0755"), "Permission bits, octal")};
+    put.parameters = {headerParameter("X-File-Mode", Schema::string().sizes(1, 16).example("0755"),
+                                      "Permission bits, octal")};
     for (Parameter& condition : changeConditions()) put.parameters.push_back(condition);
-    put.answers = {{200, "The file as it is now", fileEntrySchema(), {}}};
+    put.answers = {{200, "The file as it is now", fileEntrySchema(), {}},
+                   {415, "A form", {}, "application/problem+json"}};
     put.problems.insert(put.problems.end(), {ErrorCode::PayloadTooLarge, ErrorCode::DiskFull,
                                              ErrorCode::PreconditionFailed});
     put.handle = [&services](Call& call) {
         const std::string path = pathParam(call);
+        // Its parts would be stored with the lines between them, which nobody wants.
+        if (api::mediaTypeOf(call.request) == "multipart/form-data") {
+            return wrongMedia(call.request, "Not the bytes of a file",
+                              "a file comes as its raw bytes, not as multipart/form-data",
+                              "Send the bytes as the body: curl -T FILE …/files/{path}");
+        }
         std::optional<unsigned> mode;
         if (const std::optional<std::string> text = call.request.header("X-File-Mode")) {
             mode = parseFileMode(trim(*text));

@@ -88,7 +88,7 @@ Operation followOperation(const Services& services, std::string method, std::str
         who.tenant = linkOf(services, path.param("token")).tenant;
         return who;
     };
-    op.parameters = {headerParameter("Range", Schema::string(), "One range of bytes")};
+    op.parameters = {headerParameter("Range", "One range of bytes")};
     op.answers = {{200, "The bytes", {}, "application/octet-stream"},
                   {206, "The range of it", {}, "application/octet-stream"},
                   {304, "Not changed", {}, {}},

@@ -12,6 +12,8 @@ namespace {
 using controller::Role;
 using controller::Services;
 
+constexpr std::size_t kLongestWord = 253;
+
 Schema manifestSchema() {
     Schema metadata = Schema::object();
     metadata.optional("name", Schema::string(kPoolName)).open();
@@ -24,8 +26,9 @@ Schema manifestSchema() {
     Schema status = Schema::object();
     status.open().describe("Ignored: a pool may be sent back as it was read");
     return Schema::object()
-        .required("apiVersion", Schema::string().example("hearth.dev/v1alpha1"))
-        .required("kind", Schema::string().example("SandboxPool"))
+        .required("apiVersion",
+                  Schema::string().sizes(0, kLongestWord).example("hearth.dev/v1alpha1"))
+        .required("kind", Schema::string().sizes(0, kLongestWord).example("SandboxPool"))
         .required("metadata", metadata)
         .required("spec", spec)
         .optional("status", status)
@@ -41,8 +44,8 @@ Schema mergeSchema() {
     Schema merge = Schema::object();
     Schema part = Schema::object();
     part.open();
-    return merge.optional("apiVersion", Schema::string())
-        .optional("kind", Schema::string())
+    return merge.optional("apiVersion", Schema::string().sizes(0, kLongestWord))
+        .optional("kind", Schema::string().sizes(0, kLongestWord))
         .optional("metadata", part)
         .optional("spec", part)
         .optional("status", part)
@@ -93,8 +96,7 @@ api::Response listSandboxes(const Services& services, const Call& call,
 }
 
 Parameter ifMatchParameter() {
-    return headerParameter("If-Match", Schema::string(),
-                           "The ETag that the pool must still have, else 412");
+    return headerParameter("If-Match", "The ETag that the pool must still have, else 412");
 }
 
 Operations sandboxOperations(const Services& services) {
@@ -210,7 +212,7 @@ Operations poolOperations(const Services& services) {
 
     Operation get("GET", "/v1/pools/{pool}", "getPool", "One pool", "Pools");
     get.parameters = {headerParameter(
-        "If-None-Match", Schema::string(),
+        "If-None-Match",
         "304 where the declaration's ETag is still this one; its status may have changed")};
     get.answers = {{200, "The pool, with its ETag", poolSchema(), {}},
                    {304, "Declared as before", {}, {}}};
@@ -233,7 +235,9 @@ Operations poolOperations(const Services& services) {
     put.body = manifestSchema();
     put.parameters = {ifMatchParameter()};
     put.answers = {{200, "Replaced", poolSchema(), {}}, {201, "Declared", poolSchema(), {}}};
-    put.problems = {ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec, ErrorCode::Unsupported};
+    // With If-Match, or the resourceVersion of a pool as it was read, one that is gone is 404.
+    put.problems = {ErrorCode::NotFound, ErrorCode::PreconditionFailed, ErrorCode::InvalidSpec,
+                    ErrorCode::Unsupported};
     put.handle = [&services](Call& call) {
         const std::optional<std::int64_t> version = takeServerFields(call.body, call.request);
         bool created = false;

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "api/http/Problem.h"
+#include "base/http/RequestHead.h"
 #include "base/http/Url.h"
 
 namespace hearth::rest {
@@ -20,12 +22,32 @@ api::Response emptyResponse() {
     return response;
 }
 
+api::Response wrongMedia(const api::Request& request, std::string title, std::string message,
+                         std::string hint) {
+    api::HttpProblem refusal;
+    refusal.status = 415;
+    refusal.error_code = "UNSUPPORTED_MEDIA_TYPE";
+    refusal.title = std::move(title);
+    refusal.message = std::move(message);
+    refusal.hint = std::move(hint);
+    return api::problem(refusal, api::problemContext(request));
+}
+
+void sayReplayed(api::Response& response) {
+    response.headers.add("Idempotency-Replayed", "true");
+}
+
 Parameter queryParameter(std::string name, Schema schema, std::string description) {
     return {Parameter::In::Query, std::move(name), std::move(schema), std::move(description)};
 }
 
 Parameter headerParameter(std::string name, Schema schema, std::string description) {
     return {Parameter::In::Header, std::move(name), std::move(schema), std::move(description)};
+}
+
+Parameter headerParameter(std::string name, std::string description) {
+    return headerParameter(std::move(name), Schema::string().sizes(0, HeadLimits{}.line),
+                           std::move(description));
 }
 
 std::vector<Parameter> pageParameters() {

@@ -27,9 +27,16 @@ Operations systemOperations(const controller::Services& services);
 api::Response jsonResponse(const Json& document, int status = 200);
 /// 204.
 api::Response emptyResponse();
+/// 415 with this title and message: the body is of a type, or packed in a way, that is not taken.
+api::Response wrongMedia(const api::Request& request, std::string title, std::string message,
+                         std::string hint);
+/// Marks the answer to a repeated Idempotency-Key as the first one's.
+void sayReplayed(api::Response& response);
 
 Parameter queryParameter(std::string name, Schema schema, std::string description);
 Parameter headerParameter(std::string name, Schema schema, std::string description);
+/// A header of any text that a line of a request's head can hold.
+Parameter headerParameter(std::string name, std::string description);
 /// `limit` and `cursor`.
 std::vector<Parameter> pageParameters();
 Parameter idempotencyKeyParameter();

@@ -45,6 +45,7 @@ Operation createWorkspaceOperation(const Services& services) {
     op.parameters = {idempotencyKeyParameter()};
     op.answers = {{201, "The workspace; Location names it", workspaceSchema(), {}}};
     op.problems = {ErrorCode::NotFound,      ErrorCode::IdempotencyInFlight,
+                   ErrorCode::Gone,  // an Idempotency-Key whose workspace has ended
                    ErrorCode::InvalidSpec,   ErrorCode::IdempotencyMismatch,
                    ErrorCode::PoolExhausted, ErrorCode::QuotaExceeded,
                    ErrorCode::Unsupported,   ErrorCode::SandboxLost,
@@ -64,7 +65,7 @@ Operation createWorkspaceOperation(const Services& services) {
                 const controller::WorkspaceView view = services.workspaces.create(who, *request);
                 api::Response response = jsonResponse(workspaceJson(view, trace_id), 201);
                 response.headers.add("Location", "/v1/workspaces/" + view.id);
-                if (view.replayed) response.headers.add("Idempotency-Replayed", "true");
+                if (view.replayed) sayReplayed(response);
                 return response;
             });
     };

@@ -101,43 +101,76 @@ bool isDecimal(std::string_view text) {
 
 }  // namespace
 
-const Format kPoolName{"pool-name", "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
-                       controller::kPoolNameRule, controller::isPoolName, "python"};
-const Format kImageName{"image-name", "^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$",
-                        pool::image::kImageRule, pool::image::isImage, "python"};
-const Format kEnvName{"env-name", "^[A-Za-z_][A-Za-z0-9_]{0,254}$",
+const Format kPoolName{"pool-name",
+                       "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
+                       controller::kPoolNameRule,
+                       controller::isPoolName,
+                       "python",
+                       63};
+const Format kImageName{"image-name",
+                        "^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$",
+                        pool::image::kImageRule,
+                        pool::image::isImage,
+                        "python",
+                        255};
+const Format kEnvName{"env-name",
+                      "^[A-Za-z_][A-Za-z0-9_]{0,254}$",
                       "must be letters, digits and underscores, not beginning with a digit",
-                      controller::isEnvName, "NAME"};
-const Format kEnvValue{"env-value", "", "must be at most 32768 bytes without NUL",
-                       controller::isEnvValue, "value"};
+                      controller::isEnvName,
+                      "NAME",
+                      255};
+const Format kEnvValue{
+    "env-value", "",   "must be at most 32768 bytes without NUL", controller::isEnvValue,
+    "value",     32768};
 const Format kLabelKey{
-    "label-key", "^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+    "label-key",
+    "^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
     "must be a name of up to 63 letters, digits, '-', '_' and '.', with an optional DNS prefix and "
     "'/'",
-    isLabelKey, "app"};
-const Format kLabelValue{"label-value", "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$",
+    isLabelKey,
+    "app",
+    317};
+const Format kLabelValue{"label-value",
+                         "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$",
                          "must be up to 63 letters, digits, '-', '_' and '.', or empty",
-                         isLabelValue, "shop"};
-const Format kLanguage{"language", "^([a-z0-9+#._-]{1,32})?$",
-                       "must be up to 32 of a-z, 0-9 and + # . _ -, or empty", isLanguage,
-                       "python"};
-const Format kPath{"path", "", "must be 1 to 4096 bytes without NUL", isPath, "a.txt"};
-const Format kArgument{"argument", "", "must be less than 131072 bytes without NUL", isArgument,
-                       "true"};
-const Format kBase64{"base64", "", "must be base64 (standard alphabet, with padding)", isBase64,
-                     "aGk="};
-const Format kTenant{"tenant-name", "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
-                     controller::kTenantNameRule, controller::isTenantName, "default"};
-const Format kDisplayName{"display-name", "", "must be 1 to 253 bytes without control characters",
-                          controller::isDisplayName, "example"};
+                         isLabelValue,
+                         "shop",
+                         63};
+const Format kLanguage{"language",
+                       "^([a-z0-9+#._-]{1,32})?$",
+                       "must be up to 32 of a-z, 0-9 and + # . _ -, or empty",
+                       isLanguage,
+                       "python",
+                       32};
+const Format kPath{"path", "", "must be 1 to 4096 bytes without NUL", isPath, "a.txt", 4096};
+const Format kArgument{"argument", "",     "must be less than 131072 bytes without NUL",
+                       isArgument, "true", 131071};
+const Format kBase64{"base64", "",     "must be base64 (standard alphabet, with padding)",
+                     isBase64, "aGk=", kLargestJson};
+const Format kTenant{"tenant-name",
+                     "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+                     controller::kTenantNameRule,
+                     controller::isTenantName,
+                     "default",
+                     63};
+const Format kDisplayName{"display-name",
+                          "",
+                          "must be 1 to 253 bytes without control characters",
+                          controller::isDisplayName,
+                          "example",
+                          253};
 const Format kDateTime{"date-time", "", "must be an RFC 3339 time in UTC", isDateTime,
                        "2026-11-21T03:04:05.678Z"};
-const Format kDecimal{"decimal", "^[0-9]{1,20}$", "must be a decimal number", isDecimal, "0"};
-const Format kContextId{"context-id", "^cx_[0-9a-f]{32}$", "must be a context's id, \"cx_…\"",
-                        isContextId, "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"};
+const Format kDecimal{"decimal", "^[0-9]{1,20}$", "must be a decimal number", isDecimal, "0", 20};
+const Format kContextId{"context-id",
+                        "^cx_[0-9a-f]{32}$",
+                        "must be a context's id, \"cx_…\"",
+                        isContextId,
+                        "cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b",
+                        35};
 const Format kResultType{"result-type", "", "must be a media type that a result may have",
                          controller::isResultType, "text/plain"};
 const Format kLabelSelector{"label-selector", "^[^=]+=[^=]*$", "must be key=value of a label",
-                            isLabelSelector, "app=shop"};
+                            isLabelSelector,  "app=shop",      381};
 
 }  // namespace hearth::rest

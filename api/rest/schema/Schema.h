@@ -21,7 +21,11 @@ struct Format {
     std::string_view expectation;  ///< "must be …", for the error
     bool (*valid)(std::string_view text);
     std::string_view sample;  ///< a text that fits, for examples
+    std::size_t longest = 0;  ///< no valid text has more characters; 0: not told
 };
+
+/// The largest JSON body, and so the longest text in one.
+inline constexpr std::size_t kLargestJson = 4U << 20U;
 
 extern const Format kPoolName;       ///< a DNS label
 extern const Format kImageName;      ///< letters, digits and ._-/:@, up to 255

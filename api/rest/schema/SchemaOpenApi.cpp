@@ -51,7 +51,10 @@ Json Schema::body(Json& components) const {
         if (!open_) out["additionalProperties"] = false;
     }
     if (kind_ == Kind::Map) {
-        if (!format_->pattern.empty()) out["propertyNames"] = {{"pattern", format_->pattern}};
+        Json& names = out["propertyNames"] = Json::object();
+        if (!format_->pattern.empty()) names["pattern"] = format_->pattern;
+        if (format_->longest > 0) names["maxLength"] = format_->longest;
+        if (names.empty()) out.erase("propertyNames");
         out["additionalProperties"] = items_->toOpenApi(components);
         if (most_size_) out["maxProperties"] = *most_size_;
     }
@@ -74,7 +77,9 @@ Json Schema::body(Json& components) const {
             if (!format_->pattern.empty()) out["pattern"] = format_->pattern;
         }
         if (least_size_) out["minLength"] = *least_size_;
-        if (most_size_) out["maxLength"] = *most_size_;
+        const std::size_t longest = format_ == nullptr ? 0 : format_->longest;
+        const std::size_t most = most_size_.value_or(longest);
+        if (most > 0) out["maxLength"] = most;
     }
     if (least_) out["minimum"] = numberOf(*least_);
     if (most_) out["maximum"] = numberOf(*most_);

@@ -305,7 +305,7 @@ TEST_CASE("a sandbox that lacks the claim's language goes back to its pool", "[u
     CHECK(codeOf([&] { house.claims.claim(wanted); }) == ErrorCode::InvalidSpec);
     CHECK(house.warm.counts("p").ready == 2);
     CHECK(house.table.all().empty());
-    request.language = "python";
+    request.language = "py";  // of an image that has python
     CHECK(house.claims.claim(wanted).workspace);
 }
 

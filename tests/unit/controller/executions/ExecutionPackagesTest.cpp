@@ -26,7 +26,9 @@ Json taskOf(const agent::PrepareWork& work) {
 TEST_CASE("packages of an execution are those of its language's index", "[unit][controller]") {
     const std::map<std::string, std::string> open;
     CHECK(taskOf(packagesFirst(code({"numpy==2.1"}), "python", open))["manager"] == "pip");
-    CHECK(taskOf(packagesFirst(code({"@a/b@^1"}), "node", open))["manager"] == "npm");
+    for (const char* name : {"node", "javascript", "js"}) {
+        CHECK(taskOf(packagesFirst(code({"@a/b@^1"}), name, open))["manager"] == "npm");
+    }
     ExecutionRequest command = code({"six"});
     command.code.reset();
     command.command = "true";
@@ -53,6 +55,7 @@ TEST_CASE("packages that are none, and imports of what is not Python, are refuse
     CHECK(refused(command, ""));
     CHECK_NOTHROW(checkPackages(code({"@a/b"}), ""));
     CHECK_NOTHROW(checkPackages(code({"six"}, true), "python"));
+    CHECK_NOTHROW(checkPackages(code({"six"}, true), "py"));
 }
 
 TEST_CASE("what a workspace tells of packages is taken over in parts and bounds",

@@ -149,6 +149,22 @@ TEST_CASE("a name and a key find the same context again", "[unit][controller]") 
     request.language = "bash";
     CHECK(codeOf([&] { house.contexts.create(house.who, open.workspace, request); }) ==
           ErrorCode::Unsupported);
+    for (const char* other : {"python3", "py"}) {
+        request = {};
+        request.name = "main";
+        request.language = other;
+        const ContextView named = house.contexts.create(house.who, open.workspace, request);
+        CHECK(named.language == "python");
+        CHECK(named.id == made.id);
+        ExecutionRequest run;
+        run.code = "set x 1";
+        run.context = named.id;
+        run.language = other;
+        const auto ran = house.executions.start(house.who, open.workspace, run);
+        CHECK(house.settleUntil([&] { return ran->finished(); }));
+        CHECK(ran->view().language == "python");
+    }
+    request = {};
     request.language = "cobol";
     CHECK(codeOf([&] { house.contexts.create(house.who, open.workspace, request); }) ==
           ErrorCode::InvalidArgument);

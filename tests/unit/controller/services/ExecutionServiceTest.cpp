@@ -77,9 +77,16 @@ TEST_CASE("the same key runs once", "[unit][controller]") {
     request.fingerprint = "f";
     const auto first = house.executions.start(house.who, open.workspace, request);
     REQUIRE(house.settleUntil([&] { return first->finished(); }));
-    CHECK(house.executions.start(house.who, open.workspace, request)->id() == first->id());
+    const auto again = house.executions.start(house.who, open.workspace, request);
+    CHECK(again->id() == first->id());
+    CHECK(again->view().replayed);
+    CHECK_FALSE(first->view().replayed);  // the first request's answer is its own
     REQUIRE(house.settleUntil([&] { return house.journal.execution(first->id()).has_value(); }));
-    CHECK(house.executions.start(house.who, open.workspace, request)->view().exit_code == 3);
+    house.loop.settle();
+    const auto stored = house.executions.start(house.who, open.workspace, request);
+    CHECK(stored->view().exit_code == 3);
+    CHECK(stored->view().replayed);
+    CHECK_FALSE(house.executions.find(house.who, first->id())->view().replayed);
     request.fingerprint = "g";
     CHECK(codeOf([&] { house.executions.start(house.who, open.workspace, request); }) ==
           ErrorCode::IdempotencyMismatch);

@@ -79,9 +79,10 @@ TEST_CASE("a one shot that was recorded and not yet ended before a crash ends af
     CHECK(house.recover().workspaces == 1);
     ground.manual.advance(3s);
     CHECK(gone(house));
-    CHECK(
-        house.executions.startOneShot(house.who, House::request(), command("echo 1", "k"))->id() ==
-        id);
+    const auto again =
+        house.executions.startOneShot(house.who, House::request(), command("echo 1", "k"));
+    CHECK(again->id() == id);
+    CHECK(again->view().replayed);
     CHECK(house.table.all().empty());  // it was not run again
 }
 

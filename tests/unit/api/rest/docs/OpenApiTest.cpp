@@ -20,7 +20,81 @@ void collectReferences(const Json& value, std::set<std::string>& out) {
     }
 }
 
+/// The strings of a request without a greatest length: where each stands.
+void collectUnbounded(const Json& schema, const Json& schemas, const std::string& at,
+                      std::set<std::string>& seen, std::set<std::string>& out) {
+    if (const auto reference = schema.find("$ref"); reference != schema.end()) {
+        const std::string name = reference->get<std::string>().substr(21);
+        if (seen.insert(name).second) collectUnbounded(schemas.at(name), schemas, name, seen, out);
+        return;
+    }
+    const Json type = schema.value("type", Json());
+    const bool text = type == "string" || (type.is_array() && type.at(0) == "string");
+    if (text && !schema.contains("enum") && !schema.contains("maxLength")) out.insert(at);
+    for (const char* part : {"items", "additionalProperties"}) {
+        if (schema.contains(part) && schema.at(part).is_object()) {
+            collectUnbounded(schema.at(part), schemas, at + "/*", seen, out);
+        }
+    }
+    if (schema.contains("propertyNames") && !schema.at("propertyNames").contains("maxLength")) {
+        out.insert(at + "/(name)");
+    }
+    if (!schema.contains("properties")) return;
+    for (const auto& [name, property] : schema.at("properties").items()) {
+        collectUnbounded(property, schemas, at + "/" + name, seen, out);
+    }
+}
+
+const Json& pathOf(const Json& document, const char* path, const char* method) {
+    return document.at("paths").at(path).at(method);
+}
+
 }  // namespace
+
+TEST_CASE("each text of a request has a greatest length", "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    const Json& schemas = document.at("components").at("schemas");
+    std::set<std::string> seen;
+    std::set<std::string> unbounded;
+    for (const auto& [path, methods] : document.at("paths").items()) {
+        for (const auto& [method, shape] : methods.items()) {
+            const std::string id = shape.at("operationId").get<std::string>();
+            for (const Json& parameter : shape.value("parameters", Json::array())) {
+                const std::string at = id + " " + parameter.at("name").get<std::string>();
+                collectUnbounded(parameter.at("schema"), schemas, at, seen, unbounded);
+            }
+            if (!shape.contains("requestBody")) continue;
+            const Json& content = shape.at("requestBody").at("content");
+            if (!content.contains("application/json")) continue;
+            collectUnbounded(content.at("application/json").at("schema"), schemas, id, seen,
+                             unbounded);
+        }
+    }
+    CHECK(seen.contains("InlineFile"));
+    CHECK(unbounded == std::set<std::string>{});
+}
+
+TEST_CASE("an operation documents the refusals that its headers bring", "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    const Json problem = {{"$ref", "#/components/schemas/Problem"}};
+    const auto shown = [&](const char* path, const char* method, const char* status) {
+        return pathOf(document, path, method)
+            .at("responses")
+            .at(status)
+            .at("content")
+            .at("application/problem+json")
+            .at("schema");
+    };
+    const char* file = "/v1/workspaces/{workspace}/files/{path}";
+    CHECK(shown(file, "get", "416") == problem);
+    CHECK(shown(file, "put", "415") == problem);
+    CHECK(shown("/v1/links/{token}/{name}", "get", "416") == problem);
+    CHECK(shown("/v1/workspaces/{workspace}/archive", "put", "415") == problem);
+    CHECK(shown("/v1/pools/{pool}", "put", "404") == problem);
+    CHECK(shown("/v1/workspaces", "post", "410") == problem);
+}
 
 TEST_CASE("the document has every operation that is served and no other", "[unit][rest]") {
     House house;

@@ -79,6 +79,59 @@ TEST_CASE("the patience of Prefer ends the waiting and nothing else", "[unit][re
     CHECK(house.rest.handle(hasty).status == 202);
 }
 
+TEST_CASE("one execution is waited for as its start is, without a worker", "[unit][rest]") {
+    House house;
+    FakeExecution& execution = *house.executions.execution;
+    execution.on_wait = [&] { house.manual.advance(execution.waits.back()); };
+    const TimePoint begin = house.clock.now();
+    const auto get = [&house](const char* prefer) {
+        FakeRequest request("GET", "/v1/executions/" + kExecution);
+        if (prefer != nullptr) request.with("Prefer", prefer);
+        return house.rest.handle(request);
+    };
+    api::Response waiting = get("wait=2");
+    auto& suspension = std::get<api::Suspension>(waiting.body);
+    CHECK(suspension.until == begin + seconds(2));
+    CHECK_FALSE(suspension.ready());
+    const api::Response late = suspension.resume();
+    CHECK(late.status == 200);
+    CHECK(headerOf(late, "Preference-Applied") == "wait=2");
+    CHECK(parseJson(bodyOf(late)).at("status") == "running");
+
+    execution.end("ok", 0);
+    CHECK(suspension.ready());
+    const api::Response ended = get("wait=2");
+    CHECK(headerOf(ended, "Preference-Applied") == "wait=2");
+    CHECK(parseJson(bodyOf(ended)).at("status") == "ok");
+
+    execution.waits.clear();
+    for (const char* none : {static_cast<const char*>(nullptr), "wait=x", "respond-async"}) {
+        const api::Response response = get(none);
+        CHECK(response.status == 200);
+        CHECK(headerOf(response, "Preference-Applied").empty());
+    }
+    CHECK(execution.waits.empty());
+}
+
+TEST_CASE("each form of a repeated start says that it is the first one's", "[unit][rest]") {
+    House house;
+    FakeExecution& execution = *house.executions.execution;
+    execution.end("ok", 0);
+    for (const bool replayed : {false, true}) {
+        execution.state.replayed = replayed;
+        const auto said = [&house](FakeRequest request) {
+            request.with("Idempotency-Key", "k");
+            return headerOf(house.rest.handle(request), "Idempotency-Replayed");
+        };
+        const std::string expected = replayed ? "true" : "";
+        CHECK(said(post(R"({"command":"x"})")) == expected);
+        CHECK(said(post(R"({"command":"x","background":true})")) == expected);
+        CHECK(said(post(R"({"command":"x"})").with("Accept", "text/event-stream")) == expected);
+        FakeRequest shot("POST", "/v1/executions", R"({"command":"x"})");
+        CHECK(said(shot.json()) == expected);
+    }
+}
+
 TEST_CASE("a background execution is answered at once and keeps its input open", "[unit][rest]") {
     House house;
     FakeRequest request = post(R"({"command":"cat","background":true})");

@@ -20,6 +20,25 @@ api::Response get(House& house, const std::string& path, const std::string& head
 
 }  // namespace
 
+TEST_CASE("a form is no file: it is refused before anything is written", "[unit][rest]") {
+    House house;
+    const auto put = [&house](const std::string& type) {
+        FakeRequest request("PUT", kFiles + "/a.txt", "--b\r\n\r\nx\r\n--b--\r\n");
+        request.with("Content-Type", type);
+        return house.rest.handle(request);
+    };
+    const api::Response refused = put("multipart/form-data; boundary=b");
+    CHECK(refused.status == 415);
+    const Json body = parseJson(bodyOf(refused));
+    CHECK(body.at("errorCode") == "UNSUPPORTED_MEDIA_TYPE");
+    CHECK(body.at("hint").get<std::string>().find("curl -T") != std::string::npos);
+    CHECK(house.workspaces.filesOf(kWorkspace).at("a.txt") == "hello world");
+    for (const char* type :
+         {"text/plain", "application/x-www-form-urlencoded", "multipart/mixed"}) {
+        CHECK(put(type).status == 200);
+    }
+}
+
 TEST_CASE("a file is read whole, as something a browser does not run", "[unit][rest]") {
     House house;
     const api::Response response = get(house, "a.txt");
