@@ -369,7 +369,8 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
                              .pool = facts.pool,
                              .tenant = facts.tenant,
                              .reason = "claimed",
-                             .message = "a workspace was bound"});
+                             .message = "a workspace was bound",
+                             .one_shot = facts.one_shot});
     history_.log.info("workspace.bound", {{"workspace", facts.id},
                                           {"sandbox", facts.sandbox},
                                           {"pool", facts.pool},

@@ -23,6 +23,9 @@ struct Event {
     std::string reason{};
     std::string message{};
     std::string trace_id{};
+    /// About the workspace of a one shot, which no list shows. Not kept: an event of before a
+    /// restart has it false.
+    bool one_shot = false;
 };
 
 struct EventQuery {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,6 +96,7 @@ struct WorkspaceView {
     pool::SandboxLimits limits;
     std::optional<ClaimLedger> claim;  ///< in the answer to create only
     bool replayed = false;             ///< the answer of an earlier request with the same key
+    bool one_shot = false;             ///< it ends with its one execution
 };
 
 struct WorkspacePatch {
@@ -179,4 +181,8 @@ public:
                             bool recursive) = 0;
 };
 
+    /// `changed` gets the id of each workspace in which one of these calls has changed a file. It
+    /// is called from any thread and must not block; it owns what it touches (base/Subscribers.h).
+    virtual std::shared_ptr<void> subscribeToFiles(
+        std::function<void(const std::string& workspace)> changed) = 0;
 }  // namespace hearth::controller

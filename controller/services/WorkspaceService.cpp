@@ -199,8 +199,10 @@ agent::FileStat WorkspaceService::writeFile(
     std::optional<unsigned> mode, const std::function<std::size_t(char*, std::size_t)>& next) {
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
     const Busy busy(*workspace, history_.clock);
-    return access_.ask(workspace, path,
-                       [&] { return workspace->agent()->writeFile(path, mode, next); });
+    agent::FileStat written = access_.ask(
+        workspace, path, [&] { return workspace->agent()->writeFile(path, mode, next); });
+    of_files_.notify(id);
+    return written;
 }
 
 void WorkspaceService::readArchive(const Principal& who, const std::string& id,
@@ -216,8 +218,10 @@ agent::ArchiveCount WorkspaceService::writeArchive(
     const std::function<std::size_t(char*, std::size_t)>& next) {
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
     const Busy busy(*workspace, history_.clock);
-    return access_.ask(workspace, path,
-                       [&] { return workspace->agent()->writeArchive(path, next); });
+    const agent::ArchiveCount count =
+        access_.ask(workspace, path, [&] { return workspace->agent()->writeArchive(path, next); });
+    of_files_.notify(id);
+    return count;
 }
 
 agent::FileList WorkspaceService::listFiles(const Principal& who, const std::string& id,
@@ -233,6 +237,7 @@ void WorkspaceService::makeDirectory(const Principal& who, const std::string& id
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
     const Busy busy(*workspace, history_.clock);
     access_.ask(workspace, path, [&] { workspace->agent()->makeDirectory(path); });
+    of_files_.notify(id);
 }
 
 void WorkspaceService::moveFile(const Principal& who, const std::string& id,
@@ -240,6 +245,7 @@ void WorkspaceService::moveFile(const Principal& who, const std::string& id,
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
     const Busy busy(*workspace, history_.clock);
     access_.ask(workspace, from, [&] { workspace->agent()->move(from, to); });
+    of_files_.notify(id);
 }
 
 void WorkspaceService::removeFile(const Principal& who, const std::string& id,
@@ -247,6 +253,12 @@ void WorkspaceService::removeFile(const Principal& who, const std::string& id,
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
     const Busy busy(*workspace, history_.clock);
     access_.ask(workspace, path, [&] { workspace->agent()->remove(path, recursive); });
+    of_files_.notify(id);
+}
+
+std::shared_ptr<void> WorkspaceService::subscribeToFiles(
+    std::function<void(const std::string& workspace)> changed) {
+    return of_files_.add(std::move(changed));
 }
 
 }  // namespace hearth::controller

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/Subscribers.h"
 #include "controller/claims/WorkspaceOpener.h"
 #include "controller/contract/Workspaces.h"
 #include "controller/egress/EgressGateway.h"
@@ -50,6 +51,8 @@ public:
                   const std::string& to) override;
     void removeFile(const Principal& who, const std::string& id, const std::string& path,
                     bool recursive) override;
+    std::shared_ptr<void> subscribeToFiles(
+        std::function<void(const std::string& workspace)> changed) override;
 
 private:
     class Busy;
@@ -61,6 +64,7 @@ private:
     const Epoch& epoch_;
     broker::EgressGateway& broker_;
     const History history_;
+    SubscribersTo<std::string> of_files_;
 };
 
 }  // namespace hearth::controller

@@ -137,7 +137,8 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
                              .pool = facts.pool,
                              .tenant = facts.tenant,
                              .reason = kEndReasons.of(reason),
-                             .message = "the workspace has ended"});
+                             .message = "the workspace has ended",
+                             .one_shot = facts.one_shot});
     history_.log.info(
         "workspace.ended",
         {{"workspace", facts.id}, {"sandbox", facts.sandbox}, {"reason", kEndReasons.of(reason)}});

@@ -19,6 +19,16 @@ settings=$libraries/matplotlib/mpl-data/matplotlibrc
 sed -i 's/^#* *font\.family *:.*/font.family: sans-serif, WenQuanYi Micro Hei/' "$settings"
 grep -q '^font.family: sans-serif, WenQuanYi' "$settings"
 
+# What pip says where it is not told of an index (with one, Hearth sets PIP_BREAK_SYSTEM_PACKAGES). pip adds a note of
+# its own: an option that breaks the libraries and, without a network, still installs nothing.
+mv /usr/lib/hearth/externally-managed "$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')/EXTERNALLY-MANAGED"
+pip_errors=$(python3 -c 'import pip._internal.exceptions as errors; print(errors.__file__)')
+sed -i -e 's/"If you believe this is a mistake, please contact your "/"No option of pip changes that."/' \
+    -e '/"Python installation or OS distribution provider. "/d' -e '/"You can override this, at the risk of breaking/d' \
+    -e '/by passing --break-system-packages/d' "$pip_errors"
+grep -q 'No option of pip changes that' "$pip_errors"
+if grep -q 'break-system-packages' "$pip_errors"; then exit 1; fi
+
 # Documentation, translations, tests and samples nobody runs here.
 rm -rf /usr/share/doc /usr/share/doc-base /usr/share/info /usr/share/man /usr/share/locale \
     /usr/share/lintian /usr/share/bug /usr/share/menu /usr/share/zsh /usr/share/bash-completion \

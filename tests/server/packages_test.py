@@ -76,7 +76,7 @@ def every_way():
         assert kept["stdout"] == "5 2.5\n" and kept["interpreter"] == "context" and kept["contextKept"], kept
 
         shot = post(s, "/v1/executions", pool="m", code=show, packages=["hearthfoo==1.0"])
-        assert shot["stdout"] == "1.0 2.5\n" and shot["installed"] and shot["claim"]["source"] in ("warm", "cold"), shot
+        assert shot["stdout"] == "1.0 2.5\n" and shot["installed"] and shot["claim"]["source"] in ("warm", "queued", "cold"), shot
         begun = post(s, "/v1/executions", 202, pool="m", code=show, packages=["hearthfoo==1.0"], background=True)
         assert begun["status"] == "running" and "installed" not in begun, begun
         assert ended(s, begun["id"])["stdout"] == "1.0 2.5\n"
@@ -125,6 +125,19 @@ def fails_in_words():
         killed = ended(s, begun["id"])
         assert killed["status"] == "killed" and killed["stdout"] == "" and time.monotonic() - begin < 10, killed
         assert s.run(workspace, "pgrep -c pip")["stdout"].strip() == "0"
+
+
+def pip_by_hand():
+    """pip in a pool without an index says what Hearth offers, and never how to break the image; in one with an index it installs"""
+    with Index(WHEELS) as index, server(pool("m", "Mirror"), pool("n", "None"), args=mirrored(index)) as s:
+        refused = s.run(s.open_workspace(pool="n")["id"], "python3 -m pip install hearthbar")
+        assert refused["status"] == "failed", refused
+        for words in ("This sandbox has no way to a package index", "whose network is Mirror or Egress", "pip list", "--no-index"):
+            assert words in refused["stderr"], refused["stderr"]
+        assert "break-system-packages" not in refused["stdout"] + refused["stderr"], refused["stderr"]
+        there = s.open_workspace(pool="m")["id"]
+        assert s.run(there, "python3 -m pip install hearthbar")["status"] == "ok"
+        assert s.run(there, "python3 -c 'import hearthbar; print(hearthbar.version)'")["stdout"] == "2.5\n"
 
 
 def no_index():
@@ -390,11 +403,11 @@ def bursts():
 
 
 # What these show is the server's own doing, whatever makes the sandboxes.
-for test in (every_way, fails_in_words, once, imports, newer_than_warm, hearth_run, hearth_packages, uv_installs, bursts):
+for test in (every_way, fails_in_words, pip_by_hand, once, imports, newer_than_warm, hearth_run, hearth_packages, uv_installs, bursts):
     test.only = "oci"
 
 if __name__ == "__main__":
-    tests = [every_way, fails_in_words, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, bursts]
+    tests = [every_way, fails_in_words, pip_by_hand, no_index, once, tables, imports, newer_than_warm, hearth_run, hearth_packages, bursts]
     with tempfile.TemporaryDirectory(prefix="hearth-uv-") as scratch:
         if chosen(uv_installs):
             uv = find_uv(scratch)

@@ -5,6 +5,7 @@ words, nothing is left behind, and it ends when it is told to, whatever it is bu
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -13,7 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BUILD, Server, clean_up, commands_with, main, missing, pool_yaml, record, wait_for  # noqa: E402
+from harness import BUILD, REPO, Server, clean_up, commands_with, main, missing, pool_yaml, record, wait_for  # noqa: E402
 
 HEARTH = os.path.join(BUILD, "hearth")
 
@@ -275,6 +276,20 @@ def default_pool():
         s.drain()
 
 
+def default_warm():
+    """the pool of ./run keeps as many sandboxes warm as the machine affords: at least 4, at most its maximum"""
+    script = os.path.join(REPO, "sandbox_images", "default_pool")
+
+    def warm(*memory):
+        made = subprocess.run([script, *memory], capture_output=True, text=True, timeout=60, check=True).stdout
+        with open(os.path.join(REPO, "sandbox_images", "python", "pool.yaml"), encoding="utf-8") as file:
+            assert made.splitlines()[-5:] == file.read().splitlines()[-5:], made
+        return int(re.search(r"^  warm: \{min: (\d+),", made, re.MULTILINE).group(1))
+    assert [warm(memory, "8") for memory in ("512", "4096", "8192", "16384", "262144")] == [4, 4, 8, 16, 20]
+    assert [warm("262144", cores) for cores in ("1", "2", "64")] == [4, 8, 20]
+    assert 4 <= warm() <= 20
+
+
 def drained():
     """a drained server says so: not ready, its pools Drained, and nobody is told to try again"""
     with server() as s:
@@ -305,7 +320,7 @@ def overlays():
 
 
 TESTS = [taken_port, ended_while_unpacking, served_while_unpacking, second_signal, full_disk, places_that_cannot_be, closed_folder, read_only_data,
-         first_step, default_pool, drained]
+         first_step, default_pool, default_warm, drained]
 for test in TESTS:
     test.only = "oci"
 

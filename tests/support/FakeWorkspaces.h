@@ -12,6 +12,7 @@
 
 #include "base/Error.h"
 #include "base/Ids.h"
+#include "base/Subscribers.h"
 #include "controller/Services.h"
 #include "tests/support/FakeIds.h"
 #include "tests/support/FakeStock.h"
@@ -135,11 +136,17 @@ public:
         std::string bytes;
         char piece[7];
         while (const std::size_t n = next(piece, sizeof piece)) bytes.append(piece, n);
-        const std::lock_guard lock(mutex_);
-        mode = given;
-        Entry& entry = find(who, id);
-        entry.files[path] = bytes;
-        return statOf(entry, path);
+        agent::FileStat written;
+        {
+            const std::lock_guard lock(mutex_);
+            mode = given;
+            Entry& entry = find(who, id);
+            if (entry.files.contains(path)) ++version_;
+            entry.files[path] = bytes;
+            written = statOf(entry, path);
+        }
+        of_files_.notify(id);
+        return written;
     }
     void readArchive(const Principal&, const std::string&, const std::string& path,
                      const std::function<bool(std::string_view)>& chunk) override {
@@ -178,6 +185,16 @@ public:
     void removeFile(const Principal&, const std::string&, const std::string& path,
                     bool recursive) override {
         removed = path + (recursive ? " recursive" : "");
+    }
+    std::shared_ptr<void> subscribeToFiles(
+        std::function<void(const std::string& workspace)> changed) override {
+        return of_files_.add(std::move(changed));
+    }
+    /// As a program in the workspace does: nobody hears of it.
+    void overwrite(const std::string& id, const std::string& path, const std::string& bytes) {
+        const std::lock_guard lock(mutex_);
+        ++version_;
+        entries_.at(id).files[path] = bytes;
     }
 
 private:
@@ -228,6 +245,7 @@ private:
     }
 
     FakeStock& stock_;
+    SubscribersTo<std::string> of_files_;
     std::mutex mutex_;
     std::map<std::string, Entry> entries_;
     std::set<std::string> gone_;

@@ -50,6 +50,7 @@ Catalog catalog(const controller::Services& services, Announce announce) {
             .tools = Toolbox(services, std::move(tools)),
             .prompts = Prompts(std::move(all_prompts)),
             .resources = Resources(std::move(sources)),
+            .tools_change = true,
             .prompts_change = true};
 }
 

@@ -50,9 +50,13 @@ public:
         return Json::array({textContents(uri, "application/json", dumpJson(data))});
     }
 
+    bool watchable(const CallContext&, const std::string& uri) const override {
+        return uri == kWatched;
+    }
+
     std::optional<std::vector<std::string>> complete(const CallContext&,
                                                      const std::string& uri_template,
-                                                     const std::string&) const override {
+                                                     const Typed&) const override {
         if (uri_template != kTemplate) return std::nullopt;
         return std::vector<std::string>{"123"};
     }

@@ -45,10 +45,38 @@ std::variant<Json, api::Response> postedJson(api::Request& request, std::size_t 
     }
 }
 
-McpServer::Reply handled(const McpContext& hub, McpServer& server, const Caller& caller,
+namespace {
+
+/// Applies a session's accepted message to what its streams get; the error that it has instead, if
+/// there is no place for it.
+std::optional<Json> noteSession(McpContext& hub, const Caller& caller, const Message& message) {
+    const std::string& session = caller.context.session;
+    if (message.method == "logging/setLevel") {
+        hub.log_levels.set(caller.context.who.tenant, session,
+                           stringMember(message.params, "level").value_or(""));
+    }
+    const std::string uri = stringMember(message.params, "uri").value_or("");
+    if (message.method == "resources/unsubscribe") hub.notices.unsubscribe(session, uri);
+    if (message.method != "resources/subscribe" ||
+        hub.notices.subscribe(caller.context.who, session, uri)) {
+        return std::nullopt;
+    }
+    return errorMessage(message.id, {rpc::kInvalidParams,
+                                     "too many subscriptions: of a session or a workspace",
+                                     {{"uri", uri}}});
+}
+
+}  // namespace
+
+McpServer::Reply handled(McpContext& hub, McpServer& server, const Caller& caller,
                          const Message& message) {
     if (message.kind != MessageKind::Request || message.method != "tools/call") {
-        return server.handle(caller, message);
+        McpServer::Reply reply = server.handle(caller, message);
+        if (caller.context.modern || message.kind != MessageKind::Request) return reply;
+        const auto* answer = std::get_if<Json>(&reply);
+        if (answer == nullptr || !answer->contains("result")) return reply;
+        if (auto refusal = noteSession(hub, caller, message)) return std::move(*refusal);
+        return reply;
     }
     std::shared_ptr<void> place;
     try {

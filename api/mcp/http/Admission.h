@@ -19,9 +19,10 @@ controller::Principal admitted(const McpContext& hub, api::Request& request, Cou
 /// Counts the other messages of a batch, as admitted() has counted the first.
 void countFurther(const McpContext& hub, api::Request& request, const controller::Principal& who,
                   std::size_t messages);
-/// McpServer::handle(), with a tool call in one of the places that its tenant has for them: until
-/// it is answered, whatever becomes of the connection. Without one it is refused and not begun.
-McpServer::Reply handled(const McpContext& hub, McpServer& server, const Caller& caller,
+/// McpServer::handle(), with a session's message applied to its streams and a tool call in one of
+/// the places that its tenant has for them: until it is answered, whatever becomes of the
+/// connection. Without one it is refused and not begun.
+McpServer::Reply handled(McpContext& hub, McpServer& server, const Caller& caller,
                          const Message& message);
 /// The caller of an HTTP request, without the parts that era and session add.
 Caller callerOf(const api::Request& request, const controller::Principal& who);

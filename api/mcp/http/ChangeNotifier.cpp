@@ -6,6 +6,7 @@
 
 #include "api/mcp/http/MessageSink.h"
 #include "api/mcp/protocol/Era.h"
+#include "api/mcp/resources/WorkspaceResources.h"
 
 namespace hearth::mcp {
 namespace {
@@ -53,7 +54,10 @@ void ChangeNotifier::Bell::ring() {
 }
 
 ChangeNotifier::ChangeNotifier(const controller::Services& services)
-    : services_(services), thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+    : services_(services),
+      files_(services, [this](const std::string& tenant,
+                              const std::string& uri) { fileChanged(tenant, uri); }),
+      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
 void ChangeNotifier::follow(std::shared_ptr<api::Stream> stream, Listener listener,
                             std::stop_token stop) {
@@ -84,9 +88,20 @@ void ChangeNotifier::follow(std::shared_ptr<api::Stream> stream, Listener listen
     stream->onClosed([bell = bell_] { bell->ring(); });
 }
 
-void ChangeNotifier::subscribe(const std::string& tenant, const std::string& session,
+std::optional<std::shared_ptr<void>> ChangeNotifier::watch(const controller::Principal& who,
+                                                           const std::string& uri) {
+    if (!fileOf(uri)) return nullptr;
+    std::shared_ptr<void> watched = files_.watch(who, uri);
+    if (!watched) return std::nullopt;
+    return watched;
+}
+
+bool ChangeNotifier::subscribe(const controller::Principal& who, const std::string& session,
                                const std::string& uri) {
-    if (uri.size() > kLongestUri) return;
+    if (uri.size() > kLongestUri) return false;
+    std::optional<std::shared_ptr<void>> watched = watch(who, uri);  // asks an agent: no lock
+    if (!watched) return false;
+    const std::string& tenant = who.tenant;
     const MutexLock lock(mutex_);
     if (!subscriptions_.contains(session)) {
         if (subscribed_by_[tenant] >= kMaxSessions) {
@@ -96,8 +111,10 @@ void ChangeNotifier::subscribe(const std::string& tenant, const std::string& ses
         ++subscribed_by_[tenant];
         subscriptions_[session].tenant = tenant;
     }
-    std::set<std::string>& uris = subscriptions_[session].uris;
-    if (uris.size() < kMaxUris) uris.insert(uri);
+    auto& uris = subscriptions_[session].uris;
+    if (uris.size() >= kMaxUris && !uris.contains(uri)) return false;
+    uris[uri] = std::move(*watched);
+    return true;
 }
 
 void ChangeNotifier::unsubscribe(const std::string& session, const std::string& uri) {
@@ -199,7 +216,9 @@ void ChangeNotifier::take(const controller::Event& event) {
     } else if (event.type.starts_with("pool.")) {
         mark("", false, false, "pool://" + event.pool);
     } else if (event.type == "workspace.created" || event.type == "workspace.reclaimed") {
-        mark(event.tenant, false, true, "workspace://" + event.resource);
+        // A one shot's workspace is in no list, so no list has changed.
+        mark(event.tenant, false, !event.one_shot, "workspace://" + event.resource);
+        files_.look(event.resource);
     } else if (event.type == "execution.finished") {
         const auto interested = [&](const auto& one) HEARTH_REQUIRES(mutex_) {
             return one->listener.who.tenant == event.tenant &&
@@ -211,11 +230,20 @@ void ChangeNotifier::take(const controller::Event& event) {
         try {
             const auto execution = services_.executions.find(
                 {event.tenant, controller::Role::User, ""}, event.resource);
-            mark(event.tenant, false, false,
-                 "workspace://" + execution->viewUpTo(0).workspace_id + "/logs");
+            const std::string workspace = execution->viewUpTo(0).workspace_id;
+            mark(event.tenant, false, false, "workspace://" + workspace + "/logs");
+            files_.look(workspace);
         } catch (const Error&) {  // it has been forgotten meanwhile, and so have its logs
         }
     }
+}
+
+void ChangeNotifier::fileChanged(const std::string& tenant, const std::string& uri) {
+    {
+        const MutexLock lock(mutex_);
+        mark(tenant, false, false, uri);
+    }
+    bell_->ring();
 }
 
 bool ChangeNotifier::wants(const Followed& followed, const std::string& uri) const {

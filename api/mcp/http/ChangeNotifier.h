@@ -3,6 +3,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -10,7 +11,9 @@
 #include <vector>
 
 #include "api/http/Handler.h"
+#include "api/mcp/http/FileWatch.h"
 #include "api/mcp/protocol/JsonRpc.h"
+#include "api/mcp/server/Catalog.h"
 #include "base/Mutex.h"
 #include "controller/Services.h"
 
@@ -23,14 +26,17 @@ struct Interest {
     bool resources = false;
     std::set<std::string> uris{};
 
-    /// Of a session's stream: all lists. Its URIs are those it has subscribed to.
-    static Interest all() { return {true, true, true, {}}; }
+    /// Of a session's stream: each list that its endpoint declares to change. Its URIs are those it
+    /// has subscribed to.
+    static Interest declared(const Catalog& catalog) {
+        return {catalog.tools_change, catalog.prompts_change, catalog.resources.has_value(), {}};
+    }
 };
 
 /// The streams that clients keep open to hear of changes: GET of a session, HTTP+SSE, and
 /// subscriptions/listen. One thread for all of them turns the server's events into notifications,
-/// at most one of a kind each second and stream, and only for what its tenant may see. No stream,
-/// no work. Thread-safe.
+/// at most one of a kind each second and stream, and only for what its tenant may see. Files of
+/// workspaces are compared (FileWatch). No stream, no work. Thread-safe.
 class ChangeNotifier {
 public:
     explicit ChangeNotifier(const controller::Services& services);
@@ -43,13 +49,21 @@ public:
         std::string session{};  ///< empty: none; a session has one stream, the newest
         Json subscription{};    ///< that every notification names; null: none
         Json farewell{};        ///< the last message where the server ends the stream; null: none
+        /// Of the files among its URIs (watchFile).
+        std::vector<std::shared_ptr<void>> watches{};
     };
     /// Keeps `stream` until the client or the server ends it. `stop` is the server's.
     void follow(std::shared_ptr<api::Stream> stream, Listener listener, std::stop_token stop);
 
-    /// A session of a tenant wants to hear of a resource, or no longer. Forgotten at a restart, and
-    /// of some session of the tenant where it has too many.
-    void subscribe(const std::string& tenant, const std::string& session, const std::string& uri);
+    /// A session wants to hear of a resource, or no longer; false where it, or the workspace of a
+    /// file, has no more places. Forgotten at a restart, and of some session of the tenant where it
+    /// has too many. Asks the agent about a file.
+    bool subscribe(const controller::Principal& who, const std::string& session,
+                   const std::string& uri);
+    /// Watches a file for a listener; nullopt where its workspace has no more places. Null for
+    /// what is no file.
+    std::optional<std::shared_ptr<void>> watch(const controller::Principal& who,
+                                               const std::string& uri);
     void unsubscribe(const std::string& session, const std::string& uri);
     /// Ends a session's stream and forgets what it wanted.
     void endSession(const std::string& session);
@@ -82,6 +96,8 @@ private:
         HEARTH_REQUIRES(mutex_);
     /// Sends what is due; true if something has to wait for its second.
     bool tell() HEARTH_REQUIRES(mutex_);
+    /// A watched file has changed.
+    void fileChanged(const std::string& tenant, const std::string& uri);
     bool wants(const Followed& followed, const std::string& uri) const HEARTH_REQUIRES(mutex_);
 
     const controller::Services& services_;
@@ -90,7 +106,7 @@ private:
     std::list<std::shared_ptr<Followed>> followed_ HEARTH_GUARDED_BY(mutex_);
     struct Subscribed {
         std::string tenant;
-        std::set<std::string> uris;
+        std::map<std::string, std::shared_ptr<void>> uris;  ///< with the watch of a file
     };
     std::map<std::string, Subscribed> subscriptions_ HEARTH_GUARDED_BY(mutex_);  ///< by session
     /// Sessions of a tenant.
@@ -98,6 +114,7 @@ private:
     void forget(std::map<std::string, Subscribed>::iterator session) HEARTH_REQUIRES(mutex_);
     std::shared_ptr<void> events_ HEARTH_GUARDED_BY(mutex_);  ///< while there are streams
     std::uint64_t since_ HEARTH_GUARDED_BY(mutex_) = 0;       ///< of events
+    FileWatch files_;
     std::jthread thread_;
 };
 

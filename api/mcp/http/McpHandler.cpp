@@ -111,16 +111,13 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
     ChangeNotifier::Listener listener{caller.context.who, {}};
     listener.subscription = message.id;
     Interest& interest = listener.interest;
-    interest.tools = flag(*wanted, "toolsListChanged");
+    interest.tools = catalog.tools_change && flag(*wanted, "toolsListChanged");
     interest.prompts = catalog.prompts_change && flag(*wanted, "promptsListChanged");
     interest.resources = catalog.resources && flag(*wanted, "resourcesListChanged");
     if (const Json* uris = member(*wanted, "resourceSubscriptions");
         uris != nullptr && uris->is_array() && catalog.resources) {
         for (const Json& uri : *uris) {
-            if (uri.is_string() && interest.uris.size() < ChangeNotifier::kMaxUris &&
-                uri.get_ref<const std::string&>().size() <= kLongestUri) {
-                interest.uris.insert(uri.get<std::string>());
-            }
+            if (uri.is_string()) noteWanted(caller.context, uri.get<std::string>(), listener);
         }
     }
     Json honoured = Json::object();
@@ -150,6 +147,16 @@ api::Response McpHandler::subscriptions(api::Request& request, const Caller& cal
         notices.follow(std::move(stream), listener, stop);
     });
     return response;
+}
+
+void McpHandler::noteWanted(const CallContext& context, const std::string& uri,
+                            ChangeNotifier::Listener& listener) {
+    std::set<std::string>& uris = listener.interest.uris;
+    if (uris.size() >= ChangeNotifier::kMaxUris || !server_.willTell(context, uri)) return;
+    std::optional<std::shared_ptr<void>> watched = hub_.notices.watch(context.who, uri);
+    if (!watched) return;
+    uris.insert(uri);
+    if (*watched) listener.watches.push_back(std::move(*watched));
 }
 
 std::optional<McpHandler::Session> McpHandler::sessionOf(const api::Request& request,
@@ -201,23 +208,10 @@ api::Response McpHandler::legacy(api::Request& request, const controller::Princi
     for (const Message& message : classified.messages) {
         if (request.stopToken().stop_requested()) break;  // a batch of slow ones
         if (message.kind == MessageKind::Response) hub_.live_calls->answer(session->id, message);
-        noteSubscription(who.tenant, *session, message);
         answering.add(handled(hub_, server_, caller, message));
     }
     if (answering.empty()) return mcpAnswer(202);
     return std::move(answering).answer(request, accepts);
-}
-
-void McpHandler::noteSubscription(const std::string& tenant, const Session& session,
-                                  const Message& message) {
-    if (message.kind != MessageKind::Request) return;
-    if (message.method == "logging/setLevel") {
-        hub_.log_levels.set(tenant, session.id, stringMember(message.params, "level").value_or(""));
-    }
-    const std::optional<std::string> uri = stringMember(message.params, "uri");
-    if (!uri) return;
-    if (message.method == "resources/subscribe") hub_.notices.subscribe(tenant, session.id, *uri);
-    if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session.id, *uri);
 }
 
 api::Response McpHandler::initialize(const controller::Principal& who, const Message& message,
@@ -265,10 +259,10 @@ api::Response McpHandler::listen(api::Request& request) {
         return response;
     }
     response.news = true;
-    response.body =
-        api::StreamStarter([&hub = hub_, who, id = session->id,
-                            stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
-            hub.notices.follow(std::move(stream), {who, Interest::all(), id}, stop);
+    response.body = api::StreamStarter(
+        [&hub = hub_, who, id = session->id, interest = Interest::declared(server_.catalog()),
+         stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
+            hub.notices.follow(std::move(stream), {who, interest, id}, stop);
         });
     return response;
 }

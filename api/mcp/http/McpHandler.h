@@ -42,9 +42,9 @@ private:
     /// The session that the request names; else `refusal` is the answer.
     std::optional<Session> sessionOf(const api::Request& request, const controller::Principal& who,
                                      const Json& id, api::Response& refusal) const;
-    /// Applies a session's message to the subscriptions of its streams.
-    void noteSubscription(const std::string& tenant, const Session& session,
-                          const Message& message);
+    /// Adds a URI to what a listener hears of, if it is one of which it can be told.
+    void noteWanted(const CallContext& context, const std::string& uri,
+                    ChangeNotifier::Listener& listener);
 
     McpContext& hub_;
     McpServer& server_;

@@ -58,6 +58,7 @@ api::Response SseTransport::open(api::Request& request) {
     response.news = true;
     response.body =
         api::StreamStarter([table = table_, who, path = messages_path_, &hub = hub_,
+                            interest = Interest::declared(server_.catalog()),
                             stop = request.stopToken()](std::shared_ptr<api::Stream> stream) {
             auto session = std::make_shared<Session>();
             session->who = who;
@@ -68,7 +69,7 @@ api::Response SseTransport::open(api::Request& request) {
                 const MutexLock lock(table->mutex);
                 table->sessions[session->id] = session;
             }
-            hub.notices.follow(stream, {who, Interest::all(), session->id}, stop);
+            hub.notices.follow(stream, {who, interest, session->id}, stop);
             const auto forget = [weak = std::weak_ptr<Table>(table), &notices = hub.notices,
                                  id = session->id] {
                 const std::shared_ptr<Table> sessions = weak.lock();
@@ -146,15 +147,6 @@ void SseTransport::take(api::Request& request, const std::shared_ptr<Session>& s
         }
         session->outlet->send(reply);
         return;
-    }
-    if (message.method == "logging/setLevel") {
-        hub_.log_levels.set(session->who.tenant, session->id,
-                            stringMember(message.params, "level").value_or(""));
-    }
-    if (const auto uri = stringMember(message.params, "uri")) {
-        if (message.method == "resources/subscribe")
-            hub_.notices.subscribe(session->who.tenant, session->id, *uri);
-        if (message.method == "resources/unsubscribe") hub_.notices.unsubscribe(session->id, *uri);
     }
     Caller caller = callerOf(request, session->who);
     caller.context.session = session->id;

@@ -60,9 +60,15 @@ std::optional<Json> PoolResources::read(const CallContext& context, const std::s
     return Json::array({textContents(uri, "application/json", json.dump(2))});
 }
 
+bool PoolResources::watchable(const CallContext& context, const std::string& uri) const {
+    if (!uri.starts_with(kPoolScheme)) return false;
+    services_.pools.get(context.who, uri.substr(kPoolScheme.size()));  // throws without it
+    return true;
+}
+
 std::optional<std::vector<std::string>> PoolResources::complete(const CallContext& context,
                                                                 const std::string& uri_template,
-                                                                const std::string&) const {
+                                                                const Typed&) const {
     if (uri_template != kTemplate) return std::nullopt;
     std::vector<std::string> names;
     for (const controller::PoolView& view : services_.pools.list(context.who)) {

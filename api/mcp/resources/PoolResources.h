@@ -12,9 +12,10 @@ public:
     void list(const CallContext& context, Json& resources) const override;
     void templates(Json& templates) const override;
     std::optional<Json> read(const CallContext& context, const std::string& uri) const override;
+    bool watchable(const CallContext& context, const std::string& uri) const override;
     std::optional<std::vector<std::string>> complete(const CallContext& context,
                                                      const std::string& uri_template,
-                                                     const std::string& variable) const override;
+                                                     const Typed& typed) const override;
 
 private:
     const controller::Services& services_;

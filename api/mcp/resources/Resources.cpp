@@ -1,5 +1,7 @@
 #include "api/mcp/resources/Resources.h"
 
+#include <algorithm>
+
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "base/Json.h"
@@ -33,16 +35,26 @@ Json Resources::read(const CallContext& context, const std::string& uri) const {
         }
         why = std::string(": ") + error.what();
     }
-    throw RpcFailure({context.modern ? rpc::kInvalidParams : rpc::kResourceNotFound,
-                      "Resource not found" + why,
-                      {{"uri", uri}}});
+    throw notFound(context, uri, why);
+}
+
+RpcFailure Resources::notFound(const CallContext& context, const std::string& uri,
+                               const std::string& why) {
+    return RpcFailure({context.modern ? rpc::kInvalidParams : rpc::kResourceNotFound,
+                       "Resource not found" + why,
+                       {{"uri", uri}}});
+}
+
+bool Resources::watchable(const CallContext& context, const std::string& uri) const {
+    return std::any_of(sources_.begin(), sources_.end(),
+                       [&](const auto& source) { return source->watchable(context, uri); });
 }
 
 std::vector<std::string> Resources::complete(const CallContext& context,
                                              const std::string& uri_template,
-                                             const std::string& variable) const {
+                                             const Typed& typed) const {
     for (const auto& source : sources_) {
-        if (auto values = source->complete(context, uri_template, variable)) return *values;
+        if (auto values = source->complete(context, uri_template, typed)) return *values;
     }
     throw RpcFailure({rpc::kInvalidParams, "Unknown resource template: " + uri_template, {}});
 }

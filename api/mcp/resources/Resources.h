@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,13 @@
 #include "controller/Services.h"
 
 namespace hearth::mcp {
+
+/// What a client has typed of a variable of a URI template, and the variables that it knows.
+struct Typed {
+    std::string variable;
+    std::string value{};
+    std::map<std::string, std::string> known{};
+};
 
 /// One kind of resources. Thread-safe.
 class ResourceSource {
@@ -21,10 +29,14 @@ public:
     /// The contents of a URI, an array of one or more; nullopt if the URI is not one of these
     /// resources. Throws Error if it is and cannot be read.
     virtual std::optional<Json> read(const CallContext& context, const std::string& uri) const = 0;
-    /// Proposals for a variable of one of its templates; nullopt for other templates.
+    /// Whether the caller's streams can hear of changes of a URI (ChangeNotifier): it is one of
+    /// these resources and there is such a thing now.
+    virtual bool watchable(const CallContext& context, const std::string& uri) const = 0;
+    /// Proposals for a variable of one of its templates, which need not begin with what was typed;
+    /// nullopt for other templates.
     virtual std::optional<std::vector<std::string>> complete(const CallContext& context,
                                                              const std::string& uri_template,
-                                                             const std::string& variable) const = 0;
+                                                             const Typed& typed) const = 0;
 };
 
 /// One endpoint's resources. Thread-safe once made.
@@ -38,8 +50,14 @@ public:
     Json templates() const;
     /// The result of resources/read. Throws RpcFailure(not found) in the words of the era.
     Json read(const CallContext& context, const std::string& uri) const;
+    /// As of its sources; false for a URI of none.
+    bool watchable(const CallContext& context, const std::string& uri) const;
     std::vector<std::string> complete(const CallContext& context, const std::string& uri_template,
-                                      const std::string& variable) const;
+                                      const Typed& typed) const;
+
+    /// The refusal of a URI that is no resource, in the words of the era.
+    static RpcFailure notFound(const CallContext& context, const std::string& uri,
+                               const std::string& why = {});
 
 private:
     std::vector<std::shared_ptr<const ResourceSource>> sources_;

@@ -16,6 +16,8 @@ constexpr const char* kLogs = "workspace://{id}/logs";
 constexpr const char* kFiles = "workspace://{id}/files/{+path}";
 constexpr std::size_t kListed = 200;
 constexpr std::size_t kLoggedRuns = 20;
+/// Entries of a directory that completion looks at.
+constexpr std::size_t kProposed = 1'000;
 /// The most text to show.
 constexpr std::size_t kFileTextCap = 100'000;
 /// How much of each run's output a log shows; none of it if the output is longer than kLongOutput.
@@ -64,6 +66,26 @@ Json fileContents(const std::string& uri, const std::string& path, const std::st
     return Json::array({textContents(uri, "text/plain", rest(path, 0, size))});
 }
 
+/// Of a URI of this kind: the workspace, and which of its resources it is.
+struct Parts {
+    std::string id;
+    std::string_view what;  ///< empty: the workspace itself
+};
+
+/// Refers to `uri`.
+std::optional<Parts> partsOf(const std::string& uri) {
+    if (!uri.starts_with(kWorkspaceScheme)) return std::nullopt;
+    const std::string_view rest = std::string_view(uri).substr(kWorkspaceScheme.size());
+    const std::size_t slash = rest.find('/');
+    return Parts{std::string(rest.substr(0, slash)),
+                 slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1)};
+}
+
+/// A one shot's ends with its run: a client that lists it finds it gone.
+bool listed(const controller::WorkspaceView& view) {
+    return view.phase == controller::WorkspacePhase::Active && !view.one_shot;
+}
+
 std::string tail(const std::string& bytes) {
     return clip(bytes, kLoggedOutput).text;
 }
@@ -74,7 +96,7 @@ void WorkspaceResources::list(const CallContext& context, Json& resources) const
     controller::ListQuery query;
     query.limit = kListed;
     for (const auto& view : services_.workspaces.list(context.who, query).items) {
-        if (view.phase != controller::WorkspacePhase::Active) continue;
+        if (!listed(view)) continue;
         const std::string uri = std::string(kWorkspaceScheme) + view.id;
         const std::string name = view.name ? *view.name : view.id;
         resources.push_back({{"uri", uri},
@@ -104,20 +126,34 @@ void WorkspaceResources::templates(Json& templates) const {
          {"description", "A file of a workspace; of a directory the list of its entries."}});
 }
 
+std::optional<FileUri> fileOf(const std::string& uri) {
+    const std::optional<Parts> parts = partsOf(uri);
+    if (!parts || (parts->what != "files" && !parts->what.starts_with("files/"))) {
+        return std::nullopt;
+    }
+    const std::optional<std::string> path =
+        percentDecode(parts->what.substr(std::min<std::size_t>(6, parts->what.size())));
+    if (!path) throw Error(ErrorCode::InvalidArgument, "its path is not percent-encoded");
+    return FileUri{parts->id, path->empty() ? "." : *path};
+}
+
 std::optional<Json> WorkspaceResources::read(const CallContext& context,
                                              const std::string& uri) const {
-    if (!uri.starts_with(kWorkspaceScheme)) return std::nullopt;
-    const std::string_view rest = std::string_view(uri).substr(kWorkspaceScheme.size());
-    const std::size_t slash = rest.find('/');
-    const std::string id(rest.substr(0, slash));
-    const std::string_view what = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
-    if (what.empty()) return facts(context, uri, id);
-    if (what == "logs") return logs(context, uri, id);
-    if (what != "files" && !what.starts_with("files/")) return std::nullopt;
-    const std::optional<std::string> path =
-        percentDecode(what.substr(std::min<std::size_t>(6, what.size())));
-    if (!path) throw Error(ErrorCode::InvalidArgument, "its path is not percent-encoded");
-    return file(context, uri, id, path->empty() ? "." : *path);
+    const std::optional<Parts> parts = partsOf(uri);
+    if (!parts) return std::nullopt;
+    if (parts->what.empty()) return facts(context, uri, parts->id);
+    if (parts->what == "logs") return logs(context, uri, parts->id);
+    const std::optional<FileUri> named = fileOf(uri);
+    if (!named) return std::nullopt;
+    return file(context, uri, named->workspace, named->path);
+}
+
+bool WorkspaceResources::watchable(const CallContext& context, const std::string& uri) const {
+    const std::optional<Parts> parts = partsOf(uri);
+    if (!parts) return false;
+    if (!parts->what.empty() && parts->what != "logs" && !fileOf(uri)) return false;
+    // Operators see other tenants' workspaces, but only their own tenant's are reported to them.
+    return services_.workspaces.get(context.who, parts->id).tenant == context.who.tenant;
 }
 
 Json WorkspaceResources::facts(const CallContext& context, const std::string& uri,
@@ -167,18 +203,42 @@ Json WorkspaceResources::file(const CallContext& context, const std::string& uri
     return fileContents(uri, path, bytes, std::max<std::uint64_t>(opened.size, bytes.size()));
 }
 
+std::vector<std::string> WorkspaceResources::pathsLike(const CallContext& context,
+                                                       const std::string& id,
+                                                       const std::string& typed) const {
+    const std::size_t slash = typed.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
+    std::vector<std::string> paths;
+    try {
+        const agent::FileList page = services_.workspaces.listFiles(
+            context.who, id, folder.empty() ? "." : folder, false, kProposed, "");
+        for (const agent::FileStat& one : page.items) {
+            const std::string name = one.path.substr(one.path.rfind('/') + 1);
+            // A directory's slash makes the next completion show what is in it.
+            paths.push_back(folder + name + (one.type == agent::FileType::Directory ? "/" : ""));
+        }
+    } catch (const Error& error) {
+        services_.log.debug("mcp.no_proposals", {{"workspace", id}, {"why", error.what()}});
+    }
+    return paths;
+}
+
 std::optional<std::vector<std::string>> WorkspaceResources::complete(
-    const CallContext& context, const std::string& uri_template,
-    const std::string& variable) const {
+    const CallContext& context, const std::string& uri_template, const Typed& typed) const {
     if (uri_template != kWorkspace && uri_template != kLogs && uri_template != kFiles) {
         return std::nullopt;
     }
+    if (typed.variable == "path" && uri_template == kFiles) {
+        const auto id = typed.known.find("id");
+        return id == typed.known.end() ? std::vector<std::string>()
+                                       : pathsLike(context, id->second, typed.value);
+    }
     std::vector<std::string> ids;
-    if (variable != "id") return ids;
+    if (typed.variable != "id") return ids;
     controller::ListQuery query;
     query.limit = kListed;
     for (const auto& view : services_.workspaces.list(context.who, query).items) {
-        if (view.phase == controller::WorkspacePhase::Active) ids.push_back(view.id);
+        if (listed(view)) ids.push_back(view.id);
     }
     return ids;
 }

@@ -4,6 +4,15 @@
 
 namespace hearth::mcp {
 
+/// A file that a resource's URI names.
+struct FileUri {
+    std::string workspace;
+    std::string path;
+};
+/// The file of `workspace://{id}/files/{path}`; nullopt for another URI. Throws
+/// Error(InvalidArgument) if its path is badly encoded.
+std::optional<FileUri> fileOf(const std::string& uri);
+
 /// `workspace://{id}`, its `/logs` (what ran in it, with the end of each output) and its
 /// `/files/{path}` (a file's bytes, or a directory's entries). Only open workspaces are listed.
 class WorkspaceResources final : public ResourceSource {
@@ -13,9 +22,10 @@ public:
     void list(const CallContext& context, Json& resources) const override;
     void templates(Json& templates) const override;
     std::optional<Json> read(const CallContext& context, const std::string& uri) const override;
+    bool watchable(const CallContext& context, const std::string& uri) const override;
     std::optional<std::vector<std::string>> complete(const CallContext& context,
                                                      const std::string& uri_template,
-                                                     const std::string& variable) const override;
+                                                     const Typed& typed) const override;
 
     /// The largest file that is given as a blob. Of long text the beginning is given, of what is
     /// larger and no text nothing but how to get it.
@@ -26,6 +36,10 @@ private:
     Json logs(const CallContext& context, const std::string& uri, const std::string& id) const;
     Json file(const CallContext& context, const std::string& uri, const std::string& id,
               const std::string& path) const;
+
+    /// The entries of the directory in which `typed` ends; none if it cannot be read.
+    std::vector<std::string> pathsLike(const CallContext& context, const std::string& id,
+                                       const std::string& typed) const;
 
     const controller::Services& services_;
 };

@@ -29,7 +29,8 @@ Catalog nativeCatalog(const controller::Services& services) {
             .instructions = kInstructions,
             .tools = Toolbox(services, nativeTools(services)),
             .prompts = Prompts(nativePrompts(services)),
-            .resources = Resources(nativeResources(services))};
+            .resources = Resources(nativeResources(services)),
+            .tools_change = true};  // they name the pools
 }
 
 }  // namespace hearth::mcp

@@ -16,8 +16,8 @@ struct Catalog {
     Toolbox tools;
     std::optional<Prompts> prompts{};      ///< none: the endpoint has no such capability
     std::optional<Resources> resources{};  ///< likewise
-    /// Whether streams report changes of prompts. They always report changes of tools and
-    /// resources.
+    // Whether streams report that the list has changed; that of resources always.
+    bool tools_change = false;
     bool prompts_change = false;
 };
 

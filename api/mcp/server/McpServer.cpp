@@ -38,6 +38,15 @@ std::string required(const Json& params, const std::string& name) {
     return *text;
 }
 
+/// What a subscription is about: short enough to be kept.
+std::string uriOf(const Json& params) {
+    std::string uri = required(params, "uri");
+    if (uri.size() > kLongestUri) {
+        refuseParams("uri is longer than " + std::to_string(kLongestUri) + " bytes");
+    }
+    return uri;
+}
+
 /// Lists come whole, so no cursor is ever given out.
 void refuseCursor(const Json& params) {
     if (member(params, "cursor") != nullptr) refuseParams("unknown cursor");
@@ -59,8 +68,8 @@ const McpServer::Method* McpServer::find(std::string_view name) {
         {"server/discover", false, true, kFixedTtlMs, &McpServer::discover},
         {"ping", true, false, {}, &McpServer::empty},
         {"logging/setLevel", true, false, {}, &McpServer::empty},
-        {"resources/subscribe", true, false, {}, &McpServer::empty},
-        {"resources/unsubscribe", true, false, {}, &McpServer::empty},
+        {"resources/subscribe", true, false, {}, &McpServer::subscribe},
+        {"resources/unsubscribe", true, false, {}, &McpServer::unsubscribe},
         {"tools/list", true, true, kListTtlMs, &McpServer::listTools},
         {"prompts/list", true, true, kFixedTtlMs, &McpServer::listPrompts},
         {"prompts/get", true, true, {}, &McpServer::getPrompt},
@@ -78,7 +87,7 @@ McpServer::McpServer(const controller::Services& services, ClaimWaiters& waiting
     : services_(services), waiting_(waiting), catalog_(std::move(catalog)) {}
 
 Json McpServer::capabilities() const {
-    Json out = {{"tools", {{"listChanged", true}}}, {"logging", Json::object()}};
+    Json out = {{"tools", {{"listChanged", catalog_.tools_change}}}, {"logging", Json::object()}};
     if (catalog_.prompts) {
         out["prompts"] = {{"listChanged", catalog_.prompts_change}};
         out["completions"] = Json::object();
@@ -181,11 +190,35 @@ Json McpServer::empty(const Caller&, const Message& message) {
             "level must be debug, info, notice, warning, error, critical, alert or "
             "emergency");
     }
-    if (message.method.starts_with("resources/") &&
-        required(message.params, "uri").size() > kLongestUri) {
-        refuseParams("uri is longer than " + std::to_string(kLongestUri) + " bytes");
-    }
     return Json::object();
+}
+
+const Resources& McpServer::resources() const {
+    if (!catalog_.resources) {
+        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no resources", {}});
+    }
+    return *catalog_.resources;
+}
+
+Json McpServer::subscribe(const Caller& caller, const Message& message) {
+    const std::string uri = uriOf(message.params);
+    if (!willTell(caller.context, uri)) throw Resources::notFound(caller.context, uri);
+    return Json::object();
+}
+
+Json McpServer::unsubscribe(const Caller&, const Message& message) {
+    resources();
+    uriOf(message.params);
+    return Json::object();
+}
+
+bool McpServer::willTell(const CallContext& context, const std::string& uri) const {
+    if (uri.size() > kLongestUri) return false;
+    try {
+        return resources().watchable(context, uri);
+    } catch (const Error&) {  // none that the caller can see
+        return false;
+    }
 }
 
 Json McpServer::listTools(const Caller& caller, const Message& message) {
@@ -215,25 +248,16 @@ Json McpServer::getPrompt(const Caller& caller, const Message& message) {
 
 Json McpServer::listResources(const Caller& caller, const Message& message) {
     refuseCursor(message.params);
-    if (!catalog_.resources) {
-        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no resources", {}});
-    }
-    return catalog_.resources->list(caller.context);
+    return resources().list(caller.context);
 }
 
 Json McpServer::listTemplates(const Caller&, const Message& message) {
     refuseCursor(message.params);
-    if (!catalog_.resources) {
-        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no resources", {}});
-    }
-    return catalog_.resources->templates();
+    return resources().templates();
 }
 
 Json McpServer::readResource(const Caller& caller, const Message& message) {
-    if (!catalog_.resources) {
-        throw RpcFailure({rpc::kMethodNotFound, "this endpoint has no resources", {}});
-    }
-    return catalog_.resources->read(caller.context, required(message.params, "uri"));
+    return resources().read(caller.context, required(message.params, "uri"));
 }
 
 Json McpServer::complete(const Caller& caller, const Message& message) {
@@ -241,20 +265,26 @@ Json McpServer::complete(const Caller& caller, const Message& message) {
     const Json* argument = member(message.params, "argument");
     if (ref == nullptr || argument == nullptr) refuseParams("ref and argument are required");
     const std::string type = required(*ref, "type");
-    const std::string name = required(*argument, "name");
-    const std::string typed = required(*argument, "value");
+    Typed typed{required(*argument, "name"), required(*argument, "value")};
+    if (const Json* context = member(message.params, "context")) {
+        const Json* known = member(*context, "arguments");
+        if (known == nullptr || !known->is_object()) refuseParams("context has no arguments");
+        for (const auto& [name, value] : known->items()) {
+            if (value.is_string()) typed.known[name] = value.get<std::string>();
+        }
+    }
     std::vector<std::string> all;
     if (type == "ref/prompt" && catalog_.prompts) {
-        all = catalog_.prompts->complete(required(*ref, "name"), name);
+        all = catalog_.prompts->complete(required(*ref, "name"), typed.variable);
     } else if (type == "ref/resource" && catalog_.resources) {
-        all = catalog_.resources->complete(caller.context, required(*ref, "uri"), name);
+        all = catalog_.resources->complete(caller.context, required(*ref, "uri"), typed);
     } else {
         refuseParams("unknown reference type " + type);
     }
     Json values = Json::array();
     std::size_t total = 0;
     for (const std::string& value : all) {
-        if (!value.starts_with(typed)) continue;
+        if (!value.starts_with(typed.value)) continue;
         if (++total <= kMaxProposals) values.push_back(value);
     }
     const bool more = total > values.size();

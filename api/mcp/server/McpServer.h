@@ -41,6 +41,8 @@ public:
     Json initialize(const Message& message, std::string& version);
 
     const Catalog& catalog() const { return catalog_; }
+    /// Whether streams can tell the caller of changes of a URI.
+    bool willTell(const CallContext& context, const std::string& uri) const;
     /// What a modern answer has in addition: resultType and the server's name.
     void seal(Json& result) const;
 
@@ -55,6 +57,8 @@ private:
 
     Json discover(const Caller& caller, const Message& message);
     Json empty(const Caller& caller, const Message& message);
+    Json subscribe(const Caller& caller, const Message& message);
+    Json unsubscribe(const Caller& caller, const Message& message);
     Json listTools(const Caller& caller, const Message& message);
     Json listPrompts(const Caller& caller, const Message& message);
     Json getPrompt(const Caller& caller, const Message& message);
@@ -78,6 +82,8 @@ private:
                  const Error& error) const;
     Json answer(const Caller& caller, const Json& id, Json result) const;
     Json capabilities() const;
+    /// RpcFailure without any.
+    const Resources& resources() const;
 
     const controller::Services& services_;
     ClaimWaiters& waiting_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/mcp/http/McpEndpoints.h"
+#include "api/mcp/protocol/Era.h"
 #include "tests/support/FakeHttp.h"
 #include "tests/support/FakeServices.h"
 
@@ -69,8 +70,11 @@ struct Scene {
         surface.mount("", nativeCatalog(house.services));
     }
 
+    /// Everything goes there.
+    std::string endpoint = "/mcp";
+
     api::Response send(const std::string& method, const std::string& body) {
-        FakeRequest request = requestOf(method, "/mcp", headers, body);
+        FakeRequest request = requestOf(method, endpoint, headers, body);
         return surface.handle(request);
     }
     api::Response post(const Json& body) { return send("POST", dumpJson(body)); }
@@ -90,6 +94,19 @@ struct Scene {
         house.executions.behave = [](const auto&, const auto&) {};
     }
 };
+
+inline constexpr const char* kVersion = "2026-07-28";
+
+/// A request of 2026-07-28, with the headers that belong to it.
+inline Json modern(Scene& scene, const std::string& method, Json id, Json params = Json::object()) {
+    params["_meta"] = {{envelope::kVersion, kVersion}, {envelope::kCapabilities, Json::object()}};
+    scene.set("MCP-Protocol-Version", kVersion);
+    scene.set("Mcp-Method", method);
+    const std::string name =
+        stringMember(params, "name").value_or(stringMember(params, "uri").value_or(""));
+    scene.set("Mcp-Name", name);
+    return message(method, std::move(id), std::move(params));
+}
 
 inline int errorCode(const Json& answer) {
     return answer.at("error").at("code").get<int>();

@@ -134,14 +134,14 @@ TEST_CASE("subscriptions of one tenant push out none of another", "[unit][mcp]")
     scene.as("token-b");
     scene.open();
     const auto stream = started(scene.send("GET", ""));
-    scene.post(message("resources/subscribe", 1, {{"uri", "pool://p"}}));
+    scene.post(message("resources/subscribe", 1, {{"uri", "pool://python"}}));
     scene.as("token-a");
     ChangeNotifier& notices = scene.surface.notices();
     for (std::size_t i = 0; i < 2 * ChangeNotifier::kMaxSessions; ++i) {
-        notices.subscribe("a", std::to_string(i), "pool://p");
+        notices.subscribe({"a", controller::Role::User, ""}, std::to_string(i), "pool://python");
     }
-    scene.house.events.happen({.type = "pool.warm", .pool = "p"});
-    stream->until("pool://p");
+    scene.house.events.happen({.type = "pool.warm", .pool = "python"});
+    stream->until("pool://python");
 }
 
 }  // namespace hearth::mcp

@@ -4,23 +4,6 @@
 #include "tests/unit/api/mcp/Scene.h"
 
 namespace hearth::mcp {
-namespace {
-
-constexpr const char* kVersion = "2026-07-28";
-
-/// A request of 2026-07-28, with the headers that belong to it.
-Json modern(Scene& scene, const std::string& method, Json id, Json params = Json::object()) {
-    params["_meta"] = {{envelope::kVersion, kVersion}, {envelope::kCapabilities, Json::object()}};
-    scene.set("MCP-Protocol-Version", kVersion);
-    scene.set("Mcp-Method", method);
-    const std::string name =
-        stringMember(params, "name").value_or(stringMember(params, "uri").value_or(""));
-    scene.set("Mcp-Name", name);
-    return message(method, std::move(id), std::move(params));
-}
-
-}  // namespace
-
 TEST_CASE("server/discover names modern versions only and who answers", "[unit][mcp]") {
     Scene scene;
     const Json answer = scene.postJson(modern(scene, "server/discover", "probe"));

@@ -64,7 +64,7 @@ TEST_CASE("a session's stream is told of changes, and its newest one only", "[un
     const std::shared_ptr<FakeStream> first = started(scene.send("GET", ""));
     const std::shared_ptr<FakeStream> second = started(scene.send("GET", ""));
     CHECK(first->until("").empty());
-    CHECK(scene.postJson(message("resources/subscribe", 1, {{"uri", "pool://p"}})) ==
+    CHECK(scene.postJson(message("resources/subscribe", 1, {{"uri", "pool://python"}})) ==
           resultMessage(1, Json::object()));
     scene.surface.notices().toolsChanged();
     CHECK(second->until("tools/list_changed").find("subscriptionId") == std::string::npos);
