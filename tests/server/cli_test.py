@@ -263,7 +263,7 @@ def completion():
             return ran.stdout.split("\n")[:-1]
 
         assert complete("hearth she") == ["shell"]
-        assert complete("hearth get pools --output=") == ["table", "json"]
+        assert complete("hearth get pools --output=") == ["table", "wide", "json", "yaml", "name"]
         assert complete("hearth shell ws_") == [w]
         assert complete(f"hearth cp {w}:d") == ["dir/"]
         assert complete(f"hearth cp {w}:dir/o") == ["dir/one"]
@@ -286,7 +286,7 @@ def completion_elsewhere():
                 return [candidate.split("\t")[0] for candidate in ran.stdout.splitlines()]
 
             assert fish("hearth she") == ["shell"]
-            assert sorted(fish("hearth get pools --output=")) == ["--output=json", "--output=table"]
+            assert {"--output=json", "--output=table"} < set(fish("hearth get pools --output="))
             assert fish("hearth shell ws_") == [w]
             assert fish(f"hearth cp {w}:dir/o") == [f"{w}:dir/one"]
             with Terminal(s, "-f", program="zsh", cwd=here, cols=200, env={"HOME": here, "ZDOTDIR": here}) as t:
@@ -344,7 +344,10 @@ def output_formats():
         w = s.open_workspace()["id"]
         assert json.loads(hearth(s, "get", "workspaces", "-o", "json"))["items"][0]["id"] == w
         assert json.loads(hearth(s, "run", "-w", w, "--command", "echo 1", "-o", "json"))["stdout"] == "1\n"
-        assert hearth(s, "get", "workspaces", "-o", "yaml", ok=False).returncode == 2
+        assert hearth(s, "get", "workspaces", "-o", "yaml").decode().startswith("items:\n  - ")
+        assert hearth(s, "get", "workspaces", "-q").decode() == w + "\n"
+        assert b"LABELS" in hearth(s, "get", "workspaces", "-o", "wide")
+        assert hearth(s, "get", "workspaces", "-o", "xml", ok=False).returncode == 2
 
 
 def colours():
@@ -386,12 +389,24 @@ def streams():
             run.communicate()
 
 
+def lost_output_is_told():
+    """what a program prints is received, and where some of it was lost, the number of bytes is exact and the status not 0"""
+    with shared as s:
+        whole = hearth(s, "run", "-l", "sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x")
+        assert whole == b"x" * 300_000, len(whole)
+        size = 20_000_000
+        ran = hearth(s, "run", "-l", "sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x; echo", ok=False)
+        lost = re.search(rb"hearth: (\d+) bytes of output were lost", ran.stderr)
+        assert len(ran.stdout) + int(lost.group(1) if lost else 0) == size + 1, (len(ran.stdout), ran.stderr)
+        assert ran.stdout.endswith(b"x\n") and ran.returncode == (5 if lost else 0), (ran.returncode, ran.stderr)
+
+
 def ends():
     """the server of these tests leaves nothing"""
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, lost_output_is_told, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

@@ -9,10 +9,12 @@
 
 #include "api/cli/Cli.h"
 #include "api/cli/commands/Commands.h"
+#include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/RunOutput.h"
 #include "api/cli/remote/RunRequest.h"
 #include "api/cli/remote/Tables.h"
+#include "api/command/Yaml.h"
 #include "base/Fd.h"
 #include "tests/support/Support.h"
 
@@ -66,6 +68,33 @@ TEST_CASE("output goes to the stream it came from, byte for byte", "[unit][cli]"
     CHECK(out.str() == std::string("a\xff\0", 3));
     CHECK(err.str() == "b");
     CHECK(output.exitStatus() == 3);
+}
+
+TEST_CASE("output that a reader did not get is counted, told and an exit status", "[unit][cli]") {
+    for (const auto& [end, status] : {std::pair(R"("ok","exitCode":0)", kIncomplete),
+                                      std::pair(R"("failed","exitCode":3)", 3)}) {
+        std::ostringstream out;
+        std::ostringstream err;
+        const Console console{out, err};
+        RunOutput output(console, false);
+        output.take({"1", "stdout", R"({"text":"a"})"});
+        output.take({"9", "stdout", R"({"text":"b","droppedBytes":7})"});
+        output.take({"20", "stderr", R"({"text":"c","droppedBytes":10})"});
+        // What the server keeps of it is another number.
+        const std::string exit = std::string(R"({"id":"e","droppedBytes":1000,"status":)") + end;
+        output.take({"21", "exit", exit + "}"});
+        CHECK(output.lostBytes() == 17);
+        CHECK(err.str().find("hearth: 17 bytes of output were lost") != std::string::npos);
+        CHECK(output.exitStatus() == status);
+    }
+    std::ostringstream out;
+    const Console console{out, out};
+    RunOutput whole(console, false);
+    whole.take({"21", "exit", R"({"id":"e","status":"ok","exitCode":0,"droppedBytes":1000})"});
+    CHECK(whole.exitStatus() == kOk);
+    RunOutput document(console, true);
+    document.take({"21", "exit", R"({"id":"e","status":"ok","exitCode":0,"droppedBytes":1000})"});
+    CHECK(document.exitStatus() == kIncomplete);
 }
 
 TEST_CASE("how an execution ended becomes an exit status", "[unit][cli]") {
@@ -138,6 +167,8 @@ TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") 
             .body["limits"];
     CHECK(limits == Json({{"cpu", 0.5}, {"memoryBytes", 64 << 20}, {"pids", 32}}));
     CHECK(request({"--cpu", "0.29", "-c", "1"}).body["limits"] == Json({{"cpu", 0.29}}));
+    CHECK(request({"--memory", "64m", "-c", "1"}).body["limits"]["memoryBytes"] == 64 << 20);
+    CHECK(request({"--output-limit", "16m", "-c", "1"}).body["outputLimitBytes"] == 16 << 20);
     CHECK_FALSE(request({"-c", "1"}).body.contains("limits"));
     CHECK_THROWS_AS(request({"--cpu", "half", "-c", "1"}), UsageError);
     CHECK_THROWS_AS(request({"--memory", "64Q", "-c", "1"}), UsageError);
@@ -290,6 +321,59 @@ TEST_CASE("a document of JSON obeys nobody's control characters either", "[unit]
     CHECK(text == "{\n  \"name\": \"a\\n\\u001b\\u007f\\u009b31m\\u202egpj \\u2069 größer\"\n}");
     CHECK(parseJson(text) == value);
     CHECK(jsonText(value, -1).find('\n') == std::string::npos);
+}
+
+TEST_CASE("texts of several lines are shown line by line, and still obey nobody", "[unit][cli]") {
+    const std::string text =
+        fieldList({{"id", "ex_1"}, {"stdout", "a\n\x1b[31mb\n"}, {"stderr", "one\n"}});
+    CHECK(text == "FIELD   VALUE\nid      ex_1\nstderr  one\n\nstdout:\na\n?[31mb\n");
+}
+
+TEST_CASE("a filter that says nothing about a kind is refused, not ignored", "[unit][cli]") {
+    for (const std::vector<std::string>& wrong :
+         std::vector<std::vector<std::string>>{{"pools", "--pool", "a"},
+                                               {"pools", "-l", "a=b"},
+                                               {"pools", "-w", "ws_1"},
+                                               {"sandboxes", "--tenant", "t"},
+                                               {"executions", "-w", "ws_1", "--pool", "a"},
+                                               {"workspaces", "--resource", "ws_1"},
+                                               {"capabilities", "--pool", "a"},
+                                               {"workspace", "ws_1", "-l", "a=b"},
+                                               {"pools", "--follow"},
+                                               {"events", "--watch"},
+                                               {"workspace", "ws_1", "--watch"},
+                                               {"workspaces", "-o", "xml"}}) {
+        std::vector<std::string> words{"get"};
+        words.insert(words.end(), wrong.begin(), wrong.end());
+        CAPTURE(wrong);
+        CHECK(call(words).status == kUsage);
+    }
+}
+
+TEST_CASE("a workspace is meant by its id, a part of it, or its name", "[unit][cli]") {
+    const std::vector<std::pair<std::string, std::string>> ids = {{"ws_aa11", "mine"},
+                                                                  {"ws_aa22", ""},
+                                                                  {"ws_bb33", "aa"},
+                                                                  {"ws_cc44", "twice"},
+                                                                  {"ws_cc55", "twice"}};
+    CHECK(chooseId("ws_aa11", ids) == "ws_aa11");
+    CHECK(chooseId("mine", ids) == "ws_aa11");
+    CHECK(chooseId("ws_b", ids) == "ws_bb33");
+    CHECK(chooseId("bb", ids) == "ws_bb33");
+    CHECK(chooseId("aa", ids) == "ws_bb33");  // a name is said on purpose
+    CHECK(chooseId("ws_dd", ids).empty());
+    CHECK(chooseId("", ids).empty());
+    CHECK_THROWS_AS(chooseId("ws_aa", ids), UsageError);
+    CHECK_THROWS_AS(chooseId("twice", ids), UsageError);
+}
+
+TEST_CASE("YAML keeps the type of every value and acts on no terminal", "[unit][cli]") {
+    const Json value = {{"a", {{"plain", "python"}, {"number", "12"}, {"switch", "yes"}}},
+                        {"b", Json::array({1, true, nullptr, "x: y\n\x1b", "größer"})},
+                        {"empty", Json::object()}};
+    CHECK(yamlText(value) ==
+          "a:\n  plain: python\n  number: \"12\"\n  switch: \"yes\"\nb:\n  - 1\n  - true\n  - ~\n"
+          "  - \"x: y\\n\\x1b\"\n  - \"gr\\xf6\\xdfer\"\nempty: {}\n");
 }
 
 TEST_CASE("ages are short and work for the past and the future", "[unit][cli]") {
