@@ -181,8 +181,8 @@ public:
                             bool recursive) = 0;
 };
 
-    /// `changed` gets the id of each workspace in which one of these calls has changed a file. It
-    /// is called from any thread and must not block; it owns what it touches (base/Subscribers.h).
-    virtual std::shared_ptr<void> subscribeToFiles(
-        std::function<void(const std::string& workspace)> changed) = 0;
+/// `changed` gets the id of each workspace in which one of these calls has changed a file. It
+/// is called from any thread and must not block; it owns what it touches (base/Subscribers.h).
+virtual std::shared_ptr<void> subscribeToFiles(
+    std::function<void(const std::string& workspace)> changed) = 0;
 }  // namespace hearth::controller
