@@ -179,10 +179,10 @@ public:
                           const std::string& to) = 0;
     virtual void removeFile(const Principal& who, const std::string& id, const std::string& path,
                             bool recursive) = 0;
+    /// `changed` gets the id of each workspace in which one of these calls has changed a file. It
+    /// is called from any thread and must not block; it owns what it touches (base/Subscribers.h).
+    virtual std::shared_ptr<void> subscribeToFiles(
+        std::function<void(const std::string& workspace)> changed) = 0;
 };
 
-/// `changed` gets the id of each workspace in which one of these calls has changed a file. It
-/// is called from any thread and must not block; it owns what it touches (base/Subscribers.h).
-virtual std::shared_ptr<void> subscribeToFiles(
-    std::function<void(const std::string& workspace)> changed) = 0;
 }  // namespace hearth::controller
