@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/Error.h"
 #include "pool/agent/protocol/Frame.h"
@@ -51,27 +53,44 @@ void checkVariables(const std::map<std::string, std::string>& variables, const s
     }
 }
 
-/// Paths that the agent takes, none of which needs a directory where another is a file.
+/// What is below a folder comes directly after it, before "folder.txt".
+bool isBefore(std::string_view a, std::string_view b) {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+        const auto rank = [](char c) { return c == '/' ? 0 : 1 + static_cast<unsigned char>(c); };
+        return rank(x) < rank(y);
+    });
+}
+
+/// Paths that the agent takes, none of which needs a directory where another is a file. In order,
+/// as a path may have thousands of folders: a list of them all would be a thousand times as large.
 void checkFiles(const std::vector<InlineFile>& files, std::vector<FieldError>& faults) {
-    std::set<std::string> names;
-    std::set<std::string> folders;
+    std::vector<std::pair<std::string, std::size_t>> names;
+    const auto fault = [&faults](std::size_t at, const char* reason) {
+        faults.push_back({"/files/" + std::to_string(at) + "/path", reason});
+    };
     for (std::size_t i = 0; i < files.size(); ++i) {
-        const std::string pointer = "/files/" + std::to_string(i) + "/path";
-        const std::optional<std::string> path = agent::workspacePath(files[i].path);
-        if (!path || path->empty()) {
-            faults.push_back({pointer, "must name a file in the workspace, as src/main.py"});
-            continue;
+        std::optional<std::string> path = agent::workspacePath(files[i].path);
+        if (path && !path->empty()) {
+            names.emplace_back(std::move(*path), i);
+        } else {
+            fault(i, "must name a file in the workspace, as src/main.py");
         }
-        bool clashes = folders.contains(*path);
-        for (std::size_t at = path->find('/'); at != std::string::npos;
-             at = path->find('/', at + 1)) {
-            const std::string folder = path->substr(0, at);
-            clashes = clashes || names.contains(folder);
-            folders.insert(folder);
-        }
-        names.insert(*path);
-        if (clashes) faults.push_back({pointer, "is a file and a directory at once"});
     }
+    std::stable_sort(names.begin(), names.end(),
+                     [](const auto& a, const auto& b) { return isBefore(a.first, b.first); });
+    std::set<std::size_t> clashes;
+    const std::pair<std::string, std::size_t>* file = nullptr;
+    for (const auto& each : names) {
+        const bool below = file != nullptr && each.first.size() > file->first.size() &&
+                           each.first[file->first.size()] == '/' &&
+                           each.first.starts_with(file->first);
+        if (below) {
+            clashes.insert(std::max(each.second, file->second));
+        } else {
+            file = &each;
+        }
+    }
+    for (const std::size_t at : clashes) fault(at, "is a file and a directory at once");
 }
 
 /// Bytes before they are escaped, with the signs around each text.

@@ -30,6 +30,10 @@ struct Authenticated {
     AccessRight right{};
 };
 
+/// Stands for the id of a token where the caller has the data directory itself: no revocation
+/// concerns him. No token's id is like it.
+inline constexpr const char* kOwnerOfState = "owner";
+
 /// Opaque bearer tokens, kept as SHA-256 and shown once. Thread-safe; authenticate() does no I/O.
 class Tokens {
 public:
@@ -45,13 +49,15 @@ public:
     /// A loopback caller without a token; nullopt where the instance is not open. Its right ends
     /// when a token is made.
     virtual std::optional<Authenticated> anonymous() const = 0;
-    /// Needs Admin. Returns the token itself, which is not stored and cannot be shown again.
+    /// Needs Admin, still when it is written: Error(Unauthenticated) if the caller's own token was
+    /// removed meanwhile. Returns the token itself, which is not stored and cannot be shown again.
     virtual std::pair<TokenView, std::string> create(const Principal& who, const std::string& name,
                                                      const std::string& tenant, Role role,
                                                      std::optional<std::int64_t> ttl_seconds) = 0;
     virtual std::vector<TokenView> list(const Principal& who) const = 0;
-    /// On disk when it returns. Error(NotFound); Error(Conflict) for one from the configuration and
-    /// for the last one of an admin. After any other exception the token is still good.
+    /// Needs Admin as create() does. On disk when it returns. Error(NotFound); Error(Conflict) for
+    /// one from the configuration and for the last one of an admin. After any other exception the
+    /// token is still good.
     virtual void remove(const Principal& who, const std::string& id) = 0;
 };
 

@@ -18,6 +18,8 @@ constexpr auto kRejoinLook = std::chrono::milliseconds(50);
 constexpr int kShellKilled = 128 + SIGKILL;
 /// A process with a smaller part of its sandbox's memory is hardly the one that is killed for it.
 constexpr std::uint64_t kMuchMemory = 4;
+/// Results with more values than fit that are read; what comes behind them is dropped as it is.
+constexpr int kMostRefused = 4;
 /// Patterns that an agent may tell, and their length; more than a request may have.
 constexpr std::size_t kMostPatterns = 64;
 constexpr std::size_t kMostPattern = 4096;
@@ -68,6 +70,7 @@ LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, 
       log_(facts_.output_limit),
       context_(facts_.context),
       started_(clock.now()),
+      started_at_(clock.wall()),
       patterns_(facts_.collect) {}
 
 Json LiveExecution::note() const {
@@ -130,13 +133,19 @@ double LiveExecution::overheadSeconds() const {
         0.0, toSeconds(clock_.now() - facts_.requested - (result_.ended_at - result_.started_at)));
 }
 
-WallTime LiveExecution::wallOf(TimePoint at) const {
-    return clock_.wall() - std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
+/// Once for each time that the agent tells: lists are in its order, so no two answers may differ.
+void LiveExecution::startsAt(TimePoint at) {
+    // Not later than now: the agent's word is not trusted with the clock.
+    const TimePoint now = clock_.now();
+    at = std::min(at, now);
+    if (at == started_) return;
+    started_ = at;
+    started_at_ = clock_.wall() - std::chrono::duration_cast<WallTime::duration>(now - at);
 }
 
 std::string LiveExecution::startedAt() const {
     const MutexLock lock(mutex_);
-    return formatRfc3339(wallOf(started_));
+    return formatRfc3339(started_at_);
 }
 
 ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
@@ -155,7 +164,7 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     }
     // Until the callback has seen the end, the end is not told: its status may still become "oom".
     view.status = finished_ ? status_ : ExecutionStatus::Running;
-    view.started_at = formatRfc3339(wallOf(started_));
+    view.started_at = formatRfc3339(started_at_);
     view.dropped_bytes = log_.dropped();
     view.output_end = log_.total();
     view.kept_bytes = view.output_end - view.dropped_bytes;
@@ -293,8 +302,7 @@ void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {
 
 void LiveExecution::started(const agent::ExecStart& start) {
     const MutexLock lock(mutex_);
-    // Not later than now: the agent's word is not trusted with the clock.
-    started_ = std::min(start.at, clock_.now());
+    startsAt(start.at);
     interpreter_ = start.interpreter;
     if (patterns_.empty()) patterns_ = patternsIn(start.note);
     if (facts_.context.empty() && workspace_->contexts().find(start.context)) {
@@ -305,11 +313,14 @@ void LiveExecution::started(const agent::ExecStart& start) {
 
 void LiveExecution::result(std::string_view json) {
     std::uint64_t behind = 0;
+    bool reads = false;
     {
         const MutexLock lock(mutex_);
         behind = log_.total();
+        reads = refused_results_ < kMostRefused;
     }
-    ResultPtr read = readResult(json, behind);
+    // This is the thread that reads all agents: a flood is not parsed only to be dropped.
+    ResultPtr read = reads ? readResult(json, behind) : nullptr;
     std::shared_ptr<void> counted;
     if (read && count_result_) {
         counted = count_result_(read->document.size());
@@ -319,7 +330,9 @@ void LiveExecution::result(std::string_view json) {
         const MutexLock lock(mutex_);
         if (finished_) return;
         results_end_ += kResultLength + json.size();
-        if (read && result_values_ + read->values <= kMostResultValues) {
+        const bool fits = read && result_values_ + read->values <= kMostResultValues;
+        if (read && !fits) ++refused_results_;
+        if (fits) {
             result_values_ += read->values;
             result_bytes_ += read->document.size();
             results_.push_back(std::move(read));
@@ -353,7 +366,7 @@ void LiveExecution::exited(const agent::ExecResult& result) {
         if (!result.interpreter.empty() || facts_.language.empty()) {
             interpreter_ = result.interpreter;
         }
-        started_ = std::min(result.started_at, clock_.now());
+        startsAt(result.started_at);
     }
     finish(result.status);
 }

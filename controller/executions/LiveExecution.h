@@ -121,7 +121,7 @@ private:
     /// Its artifacts are known: reports the end, now or after a look.
     void conclude();
     void tellEnd();
-    WallTime wallOf(TimePoint at) const;
+    void startsAt(TimePoint at) HEARTH_REQUIRES(mutex_);
 
     const Facts facts_;
     const std::shared_ptr<Workspace> workspace_;
@@ -136,6 +136,7 @@ private:
     std::vector<ResultPtr> results_ HEARTH_GUARDED_BY(mutex_);
     std::vector<std::shared_ptr<void>> counted_results_ HEARTH_GUARDED_BY(mutex_);
     std::size_t result_values_ HEARTH_GUARDED_BY(mutex_) = 0;   // of all results_
+    int refused_results_ HEARTH_GUARDED_BY(mutex_) = 0;         // for their values
     std::uint64_t result_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;  // of all results_
     std::uint64_t results_end_ HEARTH_GUARDED_BY(mutex_) = 0;   // where the agent's next one begins
     bool rejoined_ HEARTH_GUARDED_BY(mutex_) = false;
@@ -146,6 +147,7 @@ private:
     ExecutionStatus status_ HEARTH_GUARDED_BY(mutex_) = ExecutionStatus::Running;
     agent::ExecResult result_ HEARTH_GUARDED_BY(mutex_);
     TimePoint started_ HEARTH_GUARDED_BY(mutex_){};
+    WallTime started_at_ HEARTH_GUARDED_BY(mutex_){};  ///< the same
     bool has_result_ HEARTH_GUARDED_BY(mutex_) = false;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread

@@ -55,18 +55,6 @@ CREATE TABLE IF NOT EXISTS events (
     trace TEXT NOT NULL);
 )";
 
-/// The index of the WAL is in memory, not in a file (-shm) that every first opener writes anew: a
-/// full disk has no room for it. All connections of this process share it, and no other process may
-/// open the database meanwhile. https://www.sqlite.org/vfs.html
-constexpr const char* kInMemoryIndex = "unix-excl";
-
-/// Holds all that a list needs before it reads an execution: the rows themselves may be long.
-constexpr const char* kListIndex = R"(
-CREATE INDEX IF NOT EXISTS executions_listed
-    ON executions (workspace, ended_ms, id, tenant, started_at);
-DROP INDEX IF EXISTS executions_by_workspace;
-)";
-
 /// Files of earlier versions do not have the column.
 void addStartedAt(Database& database) {
     const auto missing = [&] {
@@ -193,7 +181,6 @@ void Database::open(const std::string& path, const char* vfs) {
     try {
         execute(kSchema);
         addStartedAt(*this);
-        execute(kListIndex);
     } catch (...) {
         close();
         throw;

@@ -15,6 +15,11 @@ namespace hearth::controller {
 /// How long a statement waits for another process that has the file.
 inline constexpr int kBusyTimeoutMs = 5000;
 
+/// The VFS of SQLite with which the index of the WAL is in memory, not in a file (-shm) that every
+/// first opener writes anew: a full disk has no room for it. All connections of this process share
+/// it, and no other process may open the database meanwhile. https://www.sqlite.org/vfs.html
+inline constexpr const char* kInMemoryIndex = "unix-excl";
+
 class Database;
 
 /// The file is no database, or holds what cannot be: DatabaseFile sets it aside. A full disk or a

@@ -24,15 +24,24 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostKept = 3;
 constexpr std::string_view kDamaged = ".damaged-";
 constexpr std::string_view kWal = "-wal";
+constexpr std::string_view kSpare = ".spare";
+constexpr off_t kSpareBytes = 4 << 20;  // an empty database, its WAL and some first records
+constexpr std::uintmax_t kPlenty = 64U << 20U;
 
 /// What a start reads: all but executions and their output, which may be gigabytes.
 constexpr std::array kChecked{"PRAGMA quick_check('tokens')",   "PRAGMA quick_check('pools')",
                               "PRAGMA quick_check('meta')",     "PRAGMA quick_check('workspaces')",
                               "PRAGMA quick_check('contexts')", "PRAGMA quick_check('events')"};
 
-/// What a check says but "ok", or the error of a file that is none. Any other error (a busy file, a
-/// table of a later version) says nothing against the file.
-std::optional<std::string> firstFault(sqlite3* database, const char* pragma) {
+/// What checks have shown of a database.
+struct Checked {
+    std::optional<std::string> fault;
+    bool all = true;  ///< none was refused, which says nothing against the file
+};
+
+/// Notes what a check says but "ok", or the error of a file that is none. A busy file and a full
+/// disk refuse checks; SQLITE_ERROR is a table that this version has and the file has not.
+void check(sqlite3* database, const char* pragma, Checked& out) {
     std::string said;
     const auto take = [](void* target, int count, char** texts, char**) {
         auto& text = *static_cast<std::string*>(target);
@@ -40,9 +49,30 @@ std::optional<std::string> firstFault(sqlite3* database, const char* pragma) {
         return 0;
     };
     const int code = ::sqlite3_exec(database, pragma, take, &said, nullptr);
-    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return ::sqlite3_errmsg(database);
-    if (code != SQLITE_OK || said.empty() || said == "ok") return std::nullopt;
-    return said;
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+        out.fault = ::sqlite3_errmsg(database);
+    } else if (code != SQLITE_OK) {
+        out.all = code == SQLITE_ERROR;
+    } else if (!said.empty() && said != "ok") {
+        out.fault = said;
+    }
+}
+
+Checked check(const std::string& path, bool thorough, const char* vfs) {
+    sqlite3* opened = nullptr;
+    // To read only: closing it then leaves the WAL as it is, for whoever inspects a damaged one.
+    const int code =
+        ::sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs);
+    const std::unique_ptr<sqlite3, decltype(&::sqlite3_close_v2)> database(opened,
+                                                                           &::sqlite3_close_v2);
+    if (code != SQLITE_OK) return {std::nullopt, false};  // opening it to write tells why
+    ::sqlite3_busy_timeout(opened, kBusyTimeoutMs);
+    Checked out;
+    if (thorough) check(opened, "PRAGMA integrity_check(1)", out);
+    for (const char* pragma : kChecked) {
+        if (!out.fault && out.all && !thorough) check(opened, pragma, out);
+    }
+    return out;
 }
 
 bool holdsAnything(const std::string& path) {
@@ -108,22 +138,23 @@ DatabaseFile::DatabaseFile(std::string path, bool expected, metrics::Log& log,
     }
     std::error_code none;  // looked at again at the next start
     fs::remove(suspect, none);
+    if (begun_anew_) fs::remove(path_ + std::string(kSpare), none);
 }
 
 std::optional<std::string> DatabaseFile::fault(const std::string& path, bool thorough) {
-    sqlite3* opened = nullptr;
-    // To read only: closing it then leaves the WAL as it is, for whoever inspects a damaged one.
-    const int code = ::sqlite3_open_v2(path.c_str(), &opened,
-                                       SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
-    const std::unique_ptr<sqlite3, decltype(&::sqlite3_close_v2)> database(opened,
-                                                                           &::sqlite3_close_v2);
-    if (code != SQLITE_OK) return std::nullopt;  // opening it to write tells why
-    ::sqlite3_busy_timeout(opened, kBusyTimeoutMs);
-    if (thorough) return firstFault(opened, "PRAGMA integrity_check(1)");
-    for (const char* pragma : kChecked) {
-        if (auto found = firstFault(opened, pragma)) return found;
-    }
-    return std::nullopt;
+    const Checked found = check(path, thorough, nullptr);
+    if (found.fault || found.all) return found.fault;
+    // A full disk has no room for the file that readers share.
+    return check(path, thorough, kInMemoryIndex).fault;
+}
+
+void DatabaseFile::keepRoom() const {
+    const std::string spare = path_ + std::string(kSpare);
+    std::error_code unknown;
+    const fs::space_info disk = fs::space(fs::path(path_).parent_path(), unknown);
+    if (unknown || disk.available < kPlenty || fs::exists(spare, unknown)) return;
+    const Fd fd(::open(spare.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd || ::posix_fallocate(fd.get(), 0, kSpareBytes) != 0) fs::remove(spare, unknown);
 }
 
 void DatabaseFile::setAside(const std::string& why) {

@@ -6,6 +6,7 @@ namespace hearth::controller {
 namespace {
 
 constexpr std::size_t kRecent = 1000;
+constexpr std::size_t kStored = 10'000;  // as many as HistoryPruner leaves
 
 bool visible(const Principal& who, const Event& event) {
     return who.atLeast(Role::Operator) || (!event.tenant.empty() && event.tenant == who.tenant);
@@ -14,23 +15,24 @@ bool visible(const Principal& who, const Event& event) {
 }  // namespace
 
 EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), clock_(clock) {
-    journal_.read([this](Database& database) {
+    std::vector<Event> stored;
+    journal_.read([&](Database& database) {
         Statement row(database,
                       "SELECT id, time_ms, type, resource, pool, tenant, reason, message, trace "
                       "FROM events ORDER BY id DESC LIMIT ?");
-        row.bind(static_cast<std::int64_t>(kRecent));
-        const MutexLock lock(mutex_);
+        row.bind(static_cast<std::int64_t>(kStored));
         while (row.step()) {
-            recent_.push_front({static_cast<std::uint64_t>(row.integer(0)),
-                                formatRfc3339(fromUnixMillis(row.integer(1))), row.text(2),
-                                row.text(3), row.text(4), row.text(5), row.text(6), row.text(7),
-                                row.text(8)});
-            ++counts_[recent_.front().tenant];
+            stored.push_back({static_cast<std::uint64_t>(row.integer(0)),
+                              formatRfc3339(fromUnixMillis(row.integer(1))), row.text(2),
+                              row.text(3), row.text(4), row.text(5), row.text(6), row.text(7),
+                              row.text(8)});
         }
     });
-    // Without history the wall clock keeps ids increasing across restarts.
-    last_id_ = recent_.empty() ? static_cast<std::uint64_t>(toUnixMillis(clock_.wall())) * 1000
-                               : recent_.back().id;
+    const MutexLock lock(mutex_);
+    // The wall clock, too: ids that were told may never have come to a full disk.
+    last_id_ = std::max(stored.empty() ? 0 : stored.front().id,
+                        static_cast<std::uint64_t>(toUnixMillis(clock_.wall())) * 1000);
+    for (auto event = stored.rbegin(); event != stored.rend(); ++event) keep(std::move(*event));
 }
 
 void EventLog::publish(Event event) {

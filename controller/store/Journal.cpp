@@ -40,6 +40,13 @@ ExecutionRecord executionRow(const Statement& row) {
             row.text(4), row.text(5), row.integer(6), {}};
 }
 
+/// Holds all that a list needs before it reads an execution: the rows themselves may be long.
+constexpr const char* kListIndex = R"(
+CREATE INDEX IF NOT EXISTS executions_listed
+    ON executions (workspace, ended_ms, id, tenant, started_at);
+DROP INDEX IF EXISTS executions_by_workspace;
+)";
+
 constexpr const char* kWorkspaceColumns =
     "SELECT id, tenant, pool, sandbox, claim_id, fingerprint, name, created_ms, ended_ms, reason "
     "FROM workspaces WHERE ";
@@ -86,10 +93,17 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
              {"hint",
               "free space there; other programs can read the database after the next start"}});
     }
+    atStart("journal.kept_not_counted", [this](Database& database) { kept_.catchUp(database); });
+    // In a file of an earlier version it reads every execution: lists are slow without it, no more.
+    atStart("journal.lists_not_indexed", [](Database& database) { database.execute(kListIndex); });
+    if (limits_.file != nullptr) limits_.file->keepRoom();
+}
+
+void Journal::atStart(const char* failure, const Write& write) {
     try {
-        writeNow([this](Database& database) { kept_.catchUp(database); });
+        writeNow(write);
     } catch (const std::exception& e) {  // the next start tries again
-        log.warn("journal.kept_not_counted", {{"error", e.what()}});
+        log_.warn(failure, {{"error", e.what()}});
     }
 }
 

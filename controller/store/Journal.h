@@ -200,6 +200,8 @@ private:
     /// shuts out nobody else.
     std::uint64_t waiting() const { return writer_thread_.pendingShares(share()); }
     std::uint64_t share() const;
+    /// Writes what a start can do without; where it fails, the log says so.
+    void atStart(const char* failure, const Write& write);
     std::optional<std::string> piece(const char* condition, Piece kind,
                                      const std::string& execution, std::uint64_t place,
                                      const std::string& tenant);

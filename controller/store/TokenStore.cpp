@@ -135,6 +135,7 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
         entry.view.expires_at = formatRfc3339(fromUnixMillis(*entry.expires_ms));
     }
     UniqueMutexLock changing(change_mutex_);
+    requireStillAdmin(who);
     // First: a token that is lost with the database must not leave an open instance behind. If the
     // token then cannot be written, the instance is closed, and its refusals say how to make one.
     history_.remember();
@@ -163,6 +164,22 @@ std::pair<TokenView, std::string> TokenStore::create(const Principal& who, const
     changing.unlock();
     closed.request_stop();
     return {entry.view, token};
+}
+
+void TokenStore::requireStillAdmin(const Principal& who) const {
+    if (who.token_id == kOwnerOfState) return;
+    const MutexLock lock(mutex_);
+    const bool admin = who.token_id.empty()
+                           ? openNow()
+                           : std::any_of(by_hash_.begin(), by_hash_.end(), [&](const auto& each) {
+                                 const Entry& entry = each.second;
+                                 return entry.view.id == who.token_id &&
+                                        entry.view.role == Role::Admin && live(entry);
+                             });
+    if (!admin) {
+        throw Error(ErrorCode::Unauthenticated, "the right to this ended before it was done")
+            .hint("send a token of an admin that is not revoked");
+    }
 }
 
 std::vector<TokenView> TokenStore::list(const Principal& who) const {
@@ -218,6 +235,7 @@ void TokenStore::settleRevoked() {
 void TokenStore::remove(const Principal& who, const std::string& id) {
     requireAdmin(who);
     UniqueMutexLock changing(change_mutex_);
+    requireStillAdmin(who);
     checkRemovable(id);
     // On disk first: a token that is told to be revoked must not come back with the next start.
     try {

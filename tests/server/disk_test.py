@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import SLOWER, Server, main, new_key, pool_yaml, wait_for  # noqa: E402
+from harness import BUILD, SLOWER, Server, main, new_key, pool_yaml, wait_for  # noqa: E402
 
 MIB = 1 << 20
 
@@ -233,7 +234,45 @@ def start_on_a_full_disk_after_stop():
     start_on_a_full_disk(Server.stop)
 
 
-start_on_a_full_disk_after_kill.only = start_on_a_full_disk_after_stop.only = "oci"
+def damaged_on_a_full_disk():
+    """a database that is damaged on a full disk ends no start: it stays closed, and the workspace of before goes on"""
+    for where in ("header", "tokens"):
+        with server_on_ext4(800, pools=pool_yaml(warm=1)) as (s, disk):
+            made = s.post("/v1/tokens", {"name": "root", "role": "admin"}).json["token"]
+            admin = {"headers": {"Authorization": "Bearer " + made}}
+            s.drain = lambda: s.post("/v1/drain", **admin)
+            w = s.post("/v1/workspaces", {}, **admin).json["id"]
+            s.stop()
+            database = os.path.join(s.data, "state", "hearth.db")
+            with contextlib.closing(sqlite3.connect(database)) as reader:
+                page = reader.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'tokens'").fetchone()[0]
+                size = reader.execute("PRAGMA page_size").fetchone()[0]
+            with open(database, "r+b") as f:
+                f.seek(0 if where == "header" else (page - 1) * size)
+                f.write(b"x" * size)
+            take_all(disk)
+
+            def closed():
+                assert s.process.poll() is None, s.log()[-3000:]
+                with contextlib.suppress(OSError):
+                    return s.get(f"/v1/workspaces/{w}", **admin).status == 401
+                return False
+
+            for _ in range(2):
+                s.start(wait=0)
+                wait_for("a start on the full disk, closed", closed, 60)
+                s.kill9()
+                take_all(disk)
+            empty(disk)
+            made = subprocess.run([os.path.join(BUILD, "hearth"), "token", "create", "--role", "admin", "--offline", "--data-dir", s.data],
+                                  capture_output=True, text=True, check=True).stdout.strip()
+            admin["headers"]["Authorization"] = "Bearer " + made
+            s.start()
+            again = s.post(f"/v1/workspaces/{w}/executions", {"command": "echo on"}, **admin)
+            assert again.status == 200 and again.json["stdout"] == "on\n", again
+
+
+start_on_a_full_disk_after_kill.only = start_on_a_full_disk_after_stop.only = damaged_on_a_full_disk.only = "oci"
 
 
 def promised_disk():
@@ -340,5 +379,5 @@ def stalled_to_the_end():
 
 
 if __name__ == "__main__":
-    main("server", [full_state_disk, crash_with_a_full_disk, start_on_a_full_disk_after_kill, start_on_a_full_disk_after_stop, promised_disk,
-                    stalled_log, stalled_to_the_end])
+    main("server", [full_state_disk, crash_with_a_full_disk, start_on_a_full_disk_after_kill, start_on_a_full_disk_after_stop,
+                    damaged_on_a_full_disk, promised_disk, stalled_log, stalled_to_the_end])

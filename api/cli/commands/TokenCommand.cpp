@@ -88,7 +88,9 @@ public:
 
 private:
     /// Whoever may write the data directory is its master.
-    static controller::Principal owner() { return {"default", controller::Role::Admin, ""}; }
+    static controller::Principal owner() {
+        return {"default", controller::Role::Admin, controller::kOwnerOfState};
+    }
 
     std::unique_ptr<controller::Tokens> tokens_;
 };

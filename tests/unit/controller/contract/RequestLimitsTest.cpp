@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include "base/Error.h"
 #include "controller/contract/RequestLimits.h"
 #include "tests/support/Support.h"
@@ -32,6 +34,29 @@ TEST_CASE("a file that the workspace cannot hold is refused before a sandbox is 
     CHECK(pointerOf([&] { checkRequest(with({"a/b/c", "./a//b"})); }) == "/files/1/path");
     CHECK(pointerOf([&] { checkRequest(with({"a/b/c", "a/b"})); }) == "/files/1/path");
     CHECK_NOTHROW(checkRequest(with({"a", "a", "b/c", "b/d", "/workspace/e", "f/../g"})));
+}
+
+TEST_CASE("files whose paths have thousands of folders cost no more memory than they are long",
+          "[unit][controller]") {
+    std::vector<std::string> paths;
+    for (int i = 0; i < 256; ++i) {
+        std::string path = std::to_string(i);
+        while (path.size() < 4'000) path += "/a";
+        paths.push_back(path);
+    }
+    const WorkspaceRequest request = with(paths);
+    const auto peak = [] {
+        rusage usage{};
+        ::getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_maxrss;  // KiB
+    };
+    const long before = peak();
+    checkRequest(request);
+    CHECK(peak() - before < 200L * 1024);
+    paths.push_back("7/a/a");
+    CHECK(pointerOf([&] { checkRequest(with(paths)); }) == "/files/256/path");
+    paths.back() = "7/a.txt";
+    checkRequest(with(paths));
 }
 
 TEST_CASE("an execution has one thing to run, and fits an agent's message", "[unit][controller]") {

@@ -240,6 +240,11 @@ TEST_CASE("results of very many small values are counted, not kept", "[unit][con
     REQUIRE(view.results.size() == 3);
     CHECK(view.results[2]->mime().at("text/plain") == "small");
     CHECK(view.dropped_results == 2);
+    // A flood of them is not even read.
+    for (int i = 0; i < 3; ++i) execution->result(large);
+    execution->result(R"({"main":true,"mime":{"text/plain":"behind"}})");
+    CHECK(execution->view().results.size() == 3);
+    CHECK(execution->view().dropped_results == 6);
     house.executions.kill(house.who, execution->id());
     REQUIRE(house.settleUntil([&] { return execution->finished(); }));
 }

@@ -210,3 +210,46 @@ TEST_CASE("a folder in the place of the database is set aside", "[unit][controll
     CHECK(desk.kept().size() == 1);
     CHECK_NOTHROW(desk.journal());
 }
+
+TEST_CASE("damage to what a start does not read ends no start, and is found by the next",
+          "[unit][controller]") {
+    Desk desk;
+    {
+        Journal journal = desk.journal();
+        journal.record(ExecutionRecord{"ex_1", "ws_1", "t", "f", "{}", "", 1}, {});
+        journal.flush(std::chrono::seconds(30));
+        journal.writeNow(
+            [](Database& database) { database.execute("DROP INDEX executions_listed"); });
+        journal.checkpoint();
+    }
+    desk.damageTable("executions");
+    {
+        DatabaseFile file = desk.file();
+        CHECK_FALSE(file.begunAnew());
+        JournalLimits limits;
+        limits.file = &file;
+        Journal journal(desk.path, desk.clock, desk.log, limits);
+        CHECK(journal.meta("a").empty());
+        CHECK(desk.counted("running", 1));
+    }
+    CHECK(desk.file().begunAnew());
+}
+
+TEST_CASE("room for a new database is kept beside the old one, and given to it",
+          "[unit][controller]") {
+    Desk desk;
+    const std::string spare = desk.path + ".spare";
+    {
+        DatabaseFile file = desk.file(false);
+        CHECK_FALSE(std::filesystem::exists(spare));
+        JournalLimits limits;
+        limits.file = &file;
+        Journal journal(desk.path, desk.clock, desk.log, limits);
+        CHECK(std::filesystem::file_size(spare) == 4U << 20U);
+    }
+    CHECK_FALSE(desk.file().begunAnew());
+    CHECK(std::filesystem::exists(spare));
+    desk.overwrite(0, 4096);
+    CHECK(desk.file().begunAnew());
+    CHECK_FALSE(std::filesystem::exists(spare));
+}

@@ -111,4 +111,29 @@ TEST_CASE("a tenant with many events loses its own oldest ones, and nobody else'
     CHECK(std::is_sorted(all.begin(), all.end(),
                          [](const Event& x, const Event& y) { return x.id < y.id; }));
     CHECK(events.list(kA, {}).size() == 1);
+    journal.flush(std::chrono::seconds(30));
+    EventLog again(journal, desk.clock);
+    CHECK(again.list(kA, {}).size() == 1);
+    CHECK(again.list(kOperator, query).size() == 1'000);
+}
+
+TEST_CASE("ids of events do not go back where the disk did not take the last ones",
+          "[unit][controller]") {
+    Desk desk;
+    std::uint64_t last = 0;
+    {
+        Journal journal(desk.path, desk.clock, desk.log);
+        EventLog events(journal, desk.clock);
+        for (int i = 0; i < 5; ++i) events.publish(event("a"));
+        last = events.list(kOperator, {}).back().id;
+        journal.flush(std::chrono::seconds(30));
+        journal.writeNow([&](Database& database) {
+            database.execute("DELETE FROM events WHERE id > (SELECT min(id) FROM events)");
+        });
+    }
+    desk.clock.advance(std::chrono::seconds(1));
+    Journal journal(desk.path, desk.clock, desk.log);
+    EventLog events(journal, desk.clock);
+    events.publish(event("a"));
+    CHECK(events.list(kOperator, {}).back().id > last);
 }

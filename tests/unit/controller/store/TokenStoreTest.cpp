@@ -24,7 +24,7 @@ struct Desk {
     Lost lost() { return {{dir.file("anew.db"), clock, log}, {dir.file("had-tokens"), true}}; }
 };
 
-const Principal kAdmin{"default", Role::Admin, ""};
+const Principal kAdmin{"default", Role::Admin, kOwnerOfState};
 
 /// Until thawed, the database needs more room for each token removed than the disk has.
 void fillDisk(Journal& journal) {
@@ -321,4 +321,28 @@ TEST_CASE("the right of callers without a token ends when a token is made", "[un
         if (after) CHECK(after->right.holds(own.clock));
         CHECK_FALSE(before.holds(own.clock));
     }
+}
+
+TEST_CASE("who lost his token while he waited makes and removes none", "[unit][controller]") {
+    Desk desk;
+    TokenStore store(desk.journal, desk.history, {}, desk.clock);
+    const Principal anybody = store.anonymous()->who;
+    const auto [root, root_token] = store.create(anybody, "root", "ops", Role::Admin, {});
+    CHECK(codeOf([&] { store.create(anybody, "mine", "ops", Role::Admin, {}); }) ==
+          ErrorCode::Unauthenticated);
+    const auto [stolen, stolen_token] = store.create(kAdmin, "stolen", "ops", Role::Admin, {});
+    const auto [brief, brief_token] = store.create(kAdmin, "brief", "ops", Role::Admin, 60);
+    const auto [user, user_token] = store.create(kAdmin, "u", "t", Role::User, {});
+    const Principal thief = store.authenticate(stolen_token)->who;
+    const Principal late = store.authenticate(brief_token)->who;
+    store.create(late, "in time", "t", Role::User, {});
+    store.remove(store.authenticate(root_token)->who, stolen.id);
+    desk.clock.advance(std::chrono::minutes(2));
+    for (const Principal& who : {thief, late, anybody}) {
+        CHECK(codeOf([&] { store.create(who, "again", "ops", Role::Admin, {}); }) ==
+              ErrorCode::Unauthenticated);
+        CHECK(codeOf([&] { store.remove(who, user.id); }) == ErrorCode::Unauthenticated);
+    }
+    CHECK(store.authenticate(user_token));
+    CHECK(store.list(kAdmin).size() == 4);
 }

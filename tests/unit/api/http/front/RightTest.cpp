@@ -150,20 +150,22 @@ TEST_CASE("a request that waits is refused when its right ends, and not resumed"
 }
 
 TEST_CASE("what is read or written piece by piece ends with its right", "[unit][http]") {
-    std::stop_source withdrawal;
+    std::stop_source of_up;
+    std::stop_source of_down;
     Served served([&](Request& request) {
-        request.actsFor("t", "token", {withdrawal.get_token()});
-        if (request.path() == "/up") {
+        const bool up = request.path() == "/up";
+        request.actsFor("t", "token", {(up ? of_up : of_down).get_token()});
+        if (up) {
             char byte = 0;
             request.readSome(&byte, 1);
-            withdrawal.request_stop();
+            of_up.request_stop();
             request.readSome(&byte, 1);
             return text("taken");
         }
         Response response = text("");
         response.body = BodyWriter([&](const std::function<void(std::string_view)>& write) {
             write("first");
-            withdrawal.request_stop();
+            of_down.request_stop();
             write("second");
         });
         return response;
@@ -174,7 +176,6 @@ TEST_CASE("what is read or written piece by piece ends with its right", "[unit][
     CHECK(got.find("first") != std::string::npos);
     CHECK(got.find("second") == std::string::npos);
     CHECK(got.find("0\r\n\r\n") == std::string::npos);
-    withdrawal = std::stop_source();
     Raw up(served);
     CHECK(up.ask("POST /up HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab").status ==
           401);

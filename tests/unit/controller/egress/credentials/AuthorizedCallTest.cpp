@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -34,7 +35,10 @@ struct House {
     }
 
     std::string ask(const std::string& head, const std::string& reply) {
-        answer = reply;
+        {
+            const std::lock_guard lock(mutex);
+            answer = reply;
+        }
         const ProxyFacts facts{.egress = *egress,
                                .dialer = dialer,
                                .keyring = keyring.get(),
@@ -55,11 +59,18 @@ struct House {
     }
     std::string decision() const { return egress->report().latest.at(0).decision; }
 
+    std::mutex mutex;
     std::string seen;
     std::string answer;
     Outside outside{[this](int fd) {
-        seen = receiveUntil(fd, "\r\n\r\n");
-        say(fd, answer);
+        const std::string head = receiveUntil(fd, "\r\n\r\n");
+        std::string reply;
+        {
+            const std::lock_guard lock(mutex);
+            seen = head;
+            reply = answer;
+        }
+        say(fd, reply);
     }};
     metrics::Log log{-1};
     metrics::Metrics metrics;
