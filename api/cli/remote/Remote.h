@@ -58,6 +58,8 @@ struct Answer {
 class Remote {
 public:
     explicit Remote(const Options& options);
+    /// A server by its address alone, with what `options` say of its connections.
+    Remote(const std::string& url, http::ClientOptions options);
 
     Json get(const std::string& target);
     /// All items of a paged list.
@@ -84,8 +86,6 @@ public:
     Remote another() const { return {client_.url(), options_}; }
 
 private:
-    Remote(const std::string& url, http::ClientOptions options);
-
     http::ClientOptions options_;
     http::HttpClient client_;
 };

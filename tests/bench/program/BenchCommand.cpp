@@ -226,7 +226,7 @@ private:
 
     void measureFakePools() {
         const BenchFakeServer server;
-        Remote remote(server.url(), "");
+        Remote remote(server.url(), http::ClientOptions{});
         const Json like = {
             {"spec", {{"template", {{"image", "fake"}}}, {"warm", {{"parallelCreates", 2}}}}}};
         measurePools(remote, like, {plan_.fake_pools, 0}, report_.fake_pools, progress());
