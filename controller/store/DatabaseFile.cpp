@@ -25,8 +25,6 @@ constexpr std::size_t kMostKept = 3;
 constexpr std::string_view kDamaged = ".damaged-";
 constexpr std::string_view kWal = "-wal";
 constexpr std::string_view kSpare = ".spare";
-constexpr off_t kSpareBytes = 4 << 20;  // an empty database, its WAL and some first records
-constexpr std::uintmax_t kPlenty = 64U << 20U;
 
 /// What a start reads: all but executions and their output, which may be gigabytes.
 constexpr std::array kChecked{"PRAGMA quick_check('tokens')",   "PRAGMA quick_check('pools')",
@@ -138,7 +136,7 @@ DatabaseFile::DatabaseFile(std::string path, bool expected, metrics::Log& log,
     }
     std::error_code none;  // looked at again at the next start
     fs::remove(suspect, none);
-    if (begun_anew_) fs::remove(path_ + std::string(kSpare), none);
+    if (begun_anew_) fs::rename(path_ + std::string(kSpare), path_, none);
 }
 
 std::optional<std::string> DatabaseFile::fault(const std::string& path, bool thorough) {
@@ -148,13 +146,18 @@ std::optional<std::string> DatabaseFile::fault(const std::string& path, bool tho
     return check(path, thorough, kInMemoryIndex).fault;
 }
 
-void DatabaseFile::keepRoom() const {
+void DatabaseFile::keepSpare() const {
     const std::string spare = path_ + std::string(kSpare);
-    std::error_code unknown;
-    const fs::space_info disk = fs::space(fs::path(path_).parent_path(), unknown);
-    if (unknown || disk.available < kPlenty || fs::exists(spare, unknown)) return;
-    const Fd fd(::open(spare.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!fd || ::posix_fallocate(fd.get(), 0, kSpareBytes) != 0) fs::remove(spare, unknown);
+    const std::string begun = spare + "-begun";
+    std::error_code none;
+    if (fs::exists(spare, none)) return;
+    try {
+        for (const char* part : {"", "-wal", "-shm"}) fs::remove(begun + part, none);
+        const Database empty(begun);
+        if (!empty.exclusive()) fs::rename(begun, spare);
+    } catch (const std::exception& e) {  // the next start tries again
+        log_.warn("database.no_spare", {{"error", e.what()}});
+    }
 }
 
 void DatabaseFile::setAside(const std::string& why) {

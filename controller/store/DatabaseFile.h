@@ -13,8 +13,8 @@ namespace hearth::controller {
 
 /// The file of the database as it lies on disk. Its maker holds the instance and has not opened the
 /// database yet. A damaged file is set aside with its WAL (`.damaged-TIME`, the last three are
-/// kept), and the journal begins a new one, for which a file beside (`.spare`) keeps room on a full
-/// disk. Damage is logged as an error and counted.
+/// kept), and the journal begins a new one: an empty database that lies ready beside it (`.spare`),
+/// as a full disk has no room for another. Damage is logged as an error and counted.
 class DatabaseFile {
 public:
     /// `expected`: an instance was here before, so a file that is missing or empty was lost.
@@ -23,8 +23,8 @@ public:
     const std::string& path() const { return path_; }
     /// The database will be a new one: what it does not hold says nothing.
     bool begunAnew() const { return begun_anew_; }
-    /// Makes the spare file if it is missing and the disk has plenty of room. The database is open.
-    void keepRoom() const;
+    /// Makes the spare database if there is none. A disk that refuses it is only logged.
+    void keepSpare() const;
     /// An access found damage. The file stays in use and is checked whole at the next start: what
     /// can still be read serves until then. Thread-safe.
     void damaged(std::string_view what);

@@ -96,7 +96,7 @@ Journal::Journal(const std::string& path, const Clock& clock, metrics::Log& log,
     atStart("journal.kept_not_counted", [this](Database& database) { kept_.catchUp(database); });
     // In a file of an earlier version it reads every execution: lists are slow without it, no more.
     atStart("journal.lists_not_indexed", [](Database& database) { database.execute(kListIndex); });
-    if (limits_.file != nullptr) limits_.file->keepRoom();
+    if (limits_.file != nullptr) limits_.file->keepSpare();
 }
 
 void Journal::atStart(const char* failure, const Write& write) {

@@ -235,7 +235,7 @@ TEST_CASE("damage to what a start does not read ends no start, and is found by t
     CHECK(desk.file().begunAnew());
 }
 
-TEST_CASE("room for a new database is kept beside the old one, and given to it",
+TEST_CASE("an empty database lies ready for the day when the disk has no room for one",
           "[unit][controller]") {
     Desk desk;
     const std::string spare = desk.path + ".spare";
@@ -245,11 +245,17 @@ TEST_CASE("room for a new database is kept beside the old one, and given to it",
         JournalLimits limits;
         limits.file = &file;
         Journal journal(desk.path, desk.clock, desk.log, limits);
-        CHECK(std::filesystem::file_size(spare) == 4U << 20U);
+        journal.setMeta("a", "b");
+        CHECK(std::filesystem::exists(spare));
     }
     CHECK_FALSE(desk.file().begunAnew());
     CHECK(std::filesystem::exists(spare));
     desk.overwrite(0, 4096);
     CHECK(desk.file().begunAnew());
     CHECK_FALSE(std::filesystem::exists(spare));
+    CHECK(std::filesystem::exists(desk.path));
+    CHECK(desk.journal().meta("a").empty());
+    for (const auto& entry : std::filesystem::directory_iterator(desk.dir.path())) {
+        CHECK(entry.path().string().find("begun") == std::string::npos);
+    }
 }
