@@ -29,12 +29,10 @@ std::string overview(const std::vector<Command>& commands) {
         text += line + command.spec.summary + "\n";
     }
     text +=
-        "\n`hearth help COMMAND` says more. Clients use HEARTH_URL and HEARTH_TOKEN; every flag "
-        "has\n"
-        "its HEARTH_<FLAG>.\n"
-        "exit status: 0 ok, 1 failure, 2 wrong usage, 3 not found, 4 server unreachable;\n"
-        "`hearth run` and `hearth shell` exit with the program's own. Colours only on a\n"
-        "terminal, and not with NO_COLOR. `hearth completion` makes a shell complete all this.\n";
+        "\n`hearth help COMMAND` says more. Clients use HEARTH_URL and HEARTH_TOKEN; every flag\n"
+        "has its HEARTH_<FLAG>. Colours only on a terminal, and not with NO_COLOR.\n"
+        "`hearth completion` makes a shell complete all this.\n\n" +
+        exitStatusText() + "\n";
     return text;
 }
 

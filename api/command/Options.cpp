@@ -295,10 +295,27 @@ std::int64_t Options::number(std::string_view flag, std::int64_t fallback, std::
 std::optional<std::chrono::milliseconds> Options::duration(std::string_view flag) const {
     const std::optional<std::string> text = get(flag);
     if (!text) return std::nullopt;
-    const auto value = parseDuration(*text);
+    const bool plain = !text->empty() && text->find_first_not_of("0123456789.") == text->npos;
+    const auto value = parseDuration(plain ? *text + "s" : *text);
     if (!value) {
         throw UsageError("--" + std::string(flag) + " is \"" + *text + "\"",
-                         "give a duration such as 90s, 10m or 1h30m");
+                         "give seconds, or a duration such as 90s, 10m or 1h30m");
+    }
+    return value;
+}
+
+std::optional<std::uint64_t> Options::size(std::string_view flag) const {
+    const std::optional<std::string> text = get(flag);
+    if (!text) return std::nullopt;
+    std::string exact = *text;
+    if (!exact.empty() && std::string_view("kmgt").find(exact.back()) != std::string_view::npos) {
+        exact.back() = static_cast<char>(exact.back() - 'a' + 'A');
+        exact += 'i';
+    }
+    const auto value = parseBytes(exact);
+    if (!value) {
+        throw UsageError("--" + std::string(flag) + " \"" + *text + "\" is no size",
+                         "write 256Mi or 256m");
     }
     return value;
 }
@@ -314,8 +331,7 @@ std::string helpText(const CommandSpec& spec) {
     formatter.setUsage((spec.flags.empty() ? "" : "[flags]") + gap + spec.arguments);
     formatter.setHeader("\n" + spec.summary + (spec.details.empty() ? "" : "\n\n") + spec.details +
                         "\n\nflags:");
-    formatter.setFooter(
-        "exit status: 0 ok, 1 failure, 2 wrong usage, 3 not found, 4 server unreachable");
+    formatter.setFooter(exitStatusText());
     std::ostringstream page;
     formatter.format(page);
     return withoutTrailingSpaces(page.str());

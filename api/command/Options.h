@@ -9,17 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "api/command/ExitStatus.h"
 #include "api/command/Layers.h"
 
 namespace hearth::cli {
-
-/// The meaning of the program's exit status; `run` returns its program's status instead of Ok and
-/// Failure.
-inline constexpr int kOk = 0;
-inline constexpr int kFailure = 1;
-inline constexpr int kUsage = 2;
-inline constexpr int kNotFound = 3;
-inline constexpr int kUnreachable = 4;
 
 /// The program was called wrongly: exit status 2. what() is one sentence, the hint another.
 class UsageError : public std::runtime_error {
@@ -104,7 +97,10 @@ public:
     /// Throw UsageError naming the flag when the value is not of that kind or out of range.
     std::int64_t number(std::string_view flag, std::int64_t fallback, std::int64_t least,
                         std::int64_t most) const;
+    /// "90s", "1h30m", or a plain number of seconds.
     std::optional<std::chrono::milliseconds> duration(std::string_view flag) const;
+    /// Bytes: "256Mi", or "512m" and "1g" with the binary meaning that they have for docker.
+    std::optional<std::uint64_t> size(std::string_view flag) const;
 
     const std::vector<std::string>& positional() const { return positional_; }
     /// The words after `--`.

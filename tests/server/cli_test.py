@@ -386,12 +386,24 @@ def streams():
             run.communicate()
 
 
+def lost_output_is_told():
+    """what a program prints is received, and where some of it was lost, the number of bytes is exact and the status not 0"""
+    with shared as s:
+        whole = hearth(s, "run", "-l", "sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x")
+        assert whole == b"x" * 300_000, len(whole)
+        size = 20_000_000
+        ran = hearth(s, "run", "-l", "sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x; echo", ok=False)
+        lost = re.search(rb"hearth: (\d+) bytes of output were lost", ran.stderr)
+        assert len(ran.stdout) + int(lost.group(1) if lost else 0) == size + 1, (len(ran.stdout), ran.stderr)
+        assert ran.stdout.endswith(b"x\n") and ran.returncode == (5 if lost else 0), (ran.returncode, ran.stderr)
+
+
 def ends():
     """the server of these tests leaves nothing"""
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, lost_output_is_told, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

@@ -41,6 +41,8 @@ CommandSpec runSpec() {
              .value = "DURATION",
              .help = "When to kill it",
              .fallback = "60s"},
+        own("output-limit", 0, "SIZE",
+            "How much output the server keeps; a slow reader may miss the middle of the rest"),
     };
     for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
     return {
@@ -57,8 +59,9 @@ CommandSpec runSpec() {
             "  hearth run -w ID --context main -c 'x = 1'   variables stay for the next run\n\n"
             "With -c the value of a last expression is printed after the output. Exits with\n"
             "the program's own status; 124 when it timed out, 128 + N when signal N ended it\n"
-            "(137 when it ran out of memory). Ctrl-C kills it. Its output is streamed;\n"
-            "--output json prints the execution after its end instead.",
+            "(137 when it ran out of memory), 5 where it succeeded and some of its output was\n"
+            "lost. Ctrl-C kills it. Its output is streamed; --output json prints the\n"
+            "execution after its end instead.",
         .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
         .least = 0,
         .most = 1,
@@ -87,7 +90,7 @@ int run(const Invocation& call) {
     ExecutionFollower(remote, output, {named, {}}).follow(request);
     input.reset();
     if (json) call.console.out << jsonText(output.result()) << '\n' << std::flush;
-    return interrupt.happened() ? 130 : output.exitStatus();
+    return interrupt.happened() ? kInterrupted : output.exitStatus();
 }
 
 }  // namespace

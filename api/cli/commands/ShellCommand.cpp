@@ -107,7 +107,7 @@ int shell(const Invocation& call) {
     const auto ending = [&] { terminal.restore(); };
     ExecutionFollower(remote, output, {named, ending}).follow(request);
     const int signal = input.endedBy();
-    return signal != 0 ? 128 + signal : output.exitStatus();
+    return signal != 0 ? 128 + signal : exitStatusOf(output.result());
 }
 
 }  // namespace

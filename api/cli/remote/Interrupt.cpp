@@ -11,9 +11,6 @@
 #include "base/Error.h"
 
 namespace hearth::cli {
-namespace {
-constexpr int kInterrupted = 130;
-}
 
 Interrupt::Interrupt(const Remote& remote) : remote_(remote.another()) {
     sigset_t set;

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <map>
 
+#include "api/command/ExitStatus.h"
 #include "base/Error.h"
 #include "base/Ids.h"
 
@@ -20,6 +21,13 @@ std::string bytesOf(const Json& data) {
         return bytes;
     }
     return textAt(data, "text");
+}
+
+/// Of an event: those before it; of an execution: all that are in none of its fields.
+std::uint64_t droppedBytesIn(const Json& data) {
+    const auto dropped = data.find("droppedBytes");
+    return dropped == data.end() || !dropped->is_number_unsigned() ? 0
+                                                                   : dropped->get<std::uint64_t>();
 }
 
 int signalNumber(const std::string& name) {
@@ -45,6 +53,7 @@ void RunOutput::take(const http::SseEvent& event) {
     if (!data.is_object()) throw Error(ErrorCode::Internal, "the server sent a malformed event");
     if (event.type == "stdout" || event.type == "stderr") {
         if (quiet_) return;
+        lost_ += droppedBytesIn(data);
         const bool to_err = event.type == "stderr";
         const std::string bytes = bytesOf(data);
         std::ostream& stream = to_err ? console_.err : console_.out;
@@ -61,7 +70,10 @@ void RunOutput::take(const http::SseEvent& event) {
     if (const std::string id = textAt(data, "id"); !id.empty()) id_ = id;
     if (event.type == "exit") {
         result_ = data;
-        if (quiet_) return;
+        if (quiet_) {
+            lost_ = droppedBytesIn(data);  // the document is what the reader gets
+            return;
+        }
         if (shows_value_) printValue();
         explainEnd();
     }
@@ -96,9 +108,11 @@ void RunOutput::explainEnd() const {
             if (why.is_string()) console_.note("hearth: " + why.get<std::string>());
         }
     }
-    if (const auto dropped = result_.find("droppedBytes");
-        dropped != result_.end() && dropped->is_number() && dropped->get<double>() > 0) {
-        console_.note("hearth: " + dropped->dump() + " bytes of output were dropped");
+    // Not the execution's own count: a stream may get more than the server keeps, or less.
+    if (lost_ > 0) {
+        console_.note("hearth: " + std::to_string(lost_) +
+                      " bytes of output were lost: it came faster than it was read, and the "
+                      "server keeps only its beginning and end; see --output-limit");
     }
     if (status == "timeout") console_.note("hearth: the execution timed out");
     if (status == "oom") console_.note("hearth: the execution ran out of memory");
@@ -110,12 +124,13 @@ void RunOutput::explainEnd() const {
 }
 
 int RunOutput::exitStatus() const {
-    return exitStatusOf(result_);
+    const int own = exitStatusOf(result_);
+    return own == kOk && lost_ > 0 ? kIncomplete : own;
 }
 
 int exitStatusOf(const Json& execution) {
     const std::string status = textAt(execution, "status");
-    if (status == "timeout") return 124;
+    if (status == "timeout") return kTimedOut;
     if (status == "oom") return 128 + SIGKILL;
     if (const std::string signal = textAt(execution, "signal"); !signal.empty()) {
         return 128 + signalNumber(signal);

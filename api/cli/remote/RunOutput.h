@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -25,8 +26,11 @@ public:
     const std::string& executionId() const { return id_; }
     /// The execution as the `exit` event carried it.
     const Json& result() const { return result_; }
-    /// The program's own status, or what stands for how it ended.
+    /// The program's own status, or what stands for how it ended; Incomplete in place of Ok if
+    /// output was lost.
     int exitStatus() const;
+    /// Bytes of output that this reader never got.
+    std::uint64_t lostBytes() const { return lost_; }
 
 private:
     void printValue() const;
@@ -39,6 +43,7 @@ private:
     std::string id_;
     Json result_ = nullptr;
     std::string stderr_tail_;
+    std::uint64_t lost_ = 0;
 };
 
 /// The exit status for an execution object: its exit code, 128 + N for a signal, 124 for a timeout,

@@ -164,11 +164,7 @@ Json limitsOf(const Options& options) {
         if (!milli) throw UsageError("--cpu \"" + *cpu + "\" is no number", "write 0.5 or 500m");
         limits["cpu"] = *milli / 1000.0;
     }
-    if (const auto memory = options.get("memory")) {
-        const auto bytes = parseBytes(*memory);
-        if (!bytes) throw UsageError("--memory \"" + *memory + "\" is no size", "write 256Mi");
-        limits["memoryBytes"] = *bytes;
-    }
+    if (const auto memory = options.size("memory")) limits["memoryBytes"] = *memory;
     if (options.get("pids")) limits["pids"] = options.number("pids", 0, 1, 1'000'000);
     return limits;
 }
@@ -210,6 +206,9 @@ RunRequest makeRunRequest(const Options& options) {
     if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;
     if (const auto timeout = options.duration("timeout")) {
         request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
+    }
+    if (const auto limit = options.size("output-limit")) {
+        request.body["outputLimitBytes"] = *limit;
     }
     if (const auto packages = options.all("packages"); !packages.empty()) {
         request.body["packages"] = packages;

@@ -68,6 +68,33 @@ TEST_CASE("output goes to the stream it came from, byte for byte", "[unit][cli]"
     CHECK(output.exitStatus() == 3);
 }
 
+TEST_CASE("output that a reader did not get is counted, told and an exit status", "[unit][cli]") {
+    for (const auto& [end, status] : {std::pair(R"("ok","exitCode":0)", kIncomplete),
+                                      std::pair(R"("failed","exitCode":3)", 3)}) {
+        std::ostringstream out;
+        std::ostringstream err;
+        const Console console{out, err};
+        RunOutput output(console, false);
+        output.take({"1", "stdout", R"({"text":"a"})"});
+        output.take({"9", "stdout", R"({"text":"b","droppedBytes":7})"});
+        output.take({"20", "stderr", R"({"text":"c","droppedBytes":10})"});
+        // What the server keeps of it is another number.
+        const std::string exit = std::string(R"({"id":"e","droppedBytes":1000,"status":)") + end;
+        output.take({"21", "exit", exit + "}"});
+        CHECK(output.lostBytes() == 17);
+        CHECK(err.str().find("hearth: 17 bytes of output were lost") != std::string::npos);
+        CHECK(output.exitStatus() == status);
+    }
+    std::ostringstream out;
+    const Console console{out, out};
+    RunOutput whole(console, false);
+    whole.take({"21", "exit", R"({"id":"e","status":"ok","exitCode":0,"droppedBytes":1000})"});
+    CHECK(whole.exitStatus() == kOk);
+    RunOutput document(console, true);
+    document.take({"21", "exit", R"({"id":"e","status":"ok","exitCode":0,"droppedBytes":1000})"});
+    CHECK(document.exitStatus() == kIncomplete);
+}
+
 TEST_CASE("how an execution ended becomes an exit status", "[unit][cli]") {
     CHECK(exitStatusOf({{"status", "ok"}, {"exitCode", 0}}) == 0);
     CHECK(exitStatusOf({{"status", "failed"}, {"exitCode", 7}}) == 7);
@@ -138,6 +165,8 @@ TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") 
             .body["limits"];
     CHECK(limits == Json({{"cpu", 0.5}, {"memoryBytes", 64 << 20}, {"pids", 32}}));
     CHECK(request({"--cpu", "0.29", "-c", "1"}).body["limits"] == Json({{"cpu", 0.29}}));
+    CHECK(request({"--memory", "64m", "-c", "1"}).body["limits"]["memoryBytes"] == 64 << 20);
+    CHECK(request({"--output-limit", "16m", "-c", "1"}).body["outputLimitBytes"] == 16 << 20);
     CHECK_FALSE(request({"-c", "1"}).body.contains("limits"));
     CHECK_THROWS_AS(request({"--cpu", "half", "-c", "1"}), UsageError);
     CHECK_THROWS_AS(request({"--memory", "64Q", "-c", "1"}), UsageError);

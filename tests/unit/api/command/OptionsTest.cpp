@@ -144,5 +144,12 @@ TEST_CASE("numbers and durations are checked where they are read", "[unit][cli]"
     CHECK_THROWS_AS(parse({"-d", "11"}).number("data-dir", 1, 1, 10), UsageError);
     CHECK_THROWS_AS(parse({"-d", "7x"}).number("data-dir", 1, 1, 10), UsageError);
     CHECK(parse({"-d", "90s"}).duration("data-dir") == std::chrono::seconds(90));
+    CHECK(parse({"-d", "1.5"}).duration("data-dir") == std::chrono::milliseconds(1500));
     CHECK_THROWS_AS(parse({"-d", "soon"}).duration("data-dir"), UsageError);
+    CHECK_THROWS_AS(parse({"-d", "."}).duration("data-dir"), UsageError);
+    CHECK(parse({"-d", "512m"}).size("data-dir") == 512U << 20U);
+    CHECK(parse({"-d", "1g"}).size("data-dir") == 1U << 30U);
+    CHECK(parse({"-d", "64Mi"}).size("data-dir") == 64U << 20U);
+    CHECK(parse({"-d", "64M"}).size("data-dir") == 64'000'000);
+    CHECK_THROWS_AS(parse({"-d", "m"}).size("data-dir"), UsageError);
 }
