@@ -15,6 +15,7 @@
 #include "api/cli/doctor/Doctor.h"
 #include "api/cli/remote/Remote.h"
 #include "base/Error.h"
+#include "base/http/client/ClientConnection.h"
 
 namespace hearth::cli {
 namespace {
@@ -116,6 +117,17 @@ std::vector<std::string> problemsOf(const Error& error) {
     return problems;
 }
 
+/// What to do about a failure that says nothing of it itself.
+std::string hintFor(const Error& error) {
+    const auto* exchange = dynamic_cast<const http::ExchangeError*>(&error);
+    if (exchange != nullptr && exchange->kind() == http::ExchangeError::Kind::Distrust) {
+        return "--ca-file (HEARTH_CA_FILE) names the authorities to trust; the name is that of "
+               "--url";
+    }
+    if (error.code() != ErrorCode::Unavailable) return {};
+    return "is the server running? see `hearth doctor` and --url";
+}
+
 /// Turns exceptions of `run` into messages and a status. `serves`: the command is the server
 /// itself, so no hint says that it may not be running.
 int guarded(const std::function<int()>& run, const Console& console, bool serves) {
@@ -128,10 +140,7 @@ int guarded(const std::function<int()>& run, const Console& console, bool serves
         console.error(e.what(), e.hint());
         return exitStatusOf(e);
     } catch (const Error& e) {
-        const bool unreachable = e.code() == ErrorCode::Unavailable && !serves;
-        const std::string hint = e.hint().empty() && unreachable
-                                     ? "is the server running? see `hearth doctor` and --url"
-                                     : e.hint();
+        const std::string hint = e.hint().empty() && !serves ? hintFor(e) : e.hint();
         const std::vector<std::string> problems = problemsOf(e);
         for (std::size_t i = 0; i < problems.size(); ++i) {
             console.error(problems[i], i + 1 < problems.size() ? "" : hint);

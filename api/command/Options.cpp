@@ -168,6 +168,7 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
     Poco::Util::OptionProcessor processor(known);
     processor.setUnixStyle(true);
     Options options;
+    options.environment_ = environment;
     std::optional<GivenFlag> waiting;  // for its value, the next word
     bool ended = false;                // by --
     for (const std::string& word : arguments) {

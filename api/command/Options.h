@@ -102,6 +102,11 @@ public:
     /// Bytes: "256Mi", or "512m" and "1g" with the binary meaning that they have for docker.
     std::optional<std::uint64_t> size(std::string_view flag) const;
 
+    /// A variable that is no flag's, as those of proxies.
+    std::optional<std::string> variable(const std::string& name) const {
+        return environment_ ? environment_(name) : std::nullopt;
+    }
+
     const std::vector<std::string>& positional() const { return positional_; }
     /// The words after `--`.
     const std::vector<std::string>& rest() const { return rest_; }
@@ -111,6 +116,7 @@ private:
     void takeEnvironment(const Flag& flag, const std::string& text);
 
     Layers values_;
+    Environment environment_;
     std::vector<std::string> positional_;
     std::vector<std::string> rest_;
     bool help_ = false;

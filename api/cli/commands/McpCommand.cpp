@@ -12,6 +12,7 @@ int bridge(const Invocation& call) {
     mcp::BridgeOptions options;
     options.url = call.options.get("url", options.url);
     options.token = call.options.get("token", "");
+    options.client = clientOptions(call.options);
     options.root = call.options.get("root", "");
     options.compat = call.options.get("compat", "");
     if (!options.compat.empty() && !mcp::seeds::isSeed(options.compat)) {

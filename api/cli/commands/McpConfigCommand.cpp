@@ -9,8 +9,7 @@ namespace hearth::cli {
 namespace {
 
 /// True if a server answers there that serves nobody without a token.
-bool wantsToken(const std::string& url) {
-    http::ClientOptions options;
+bool wantsToken(const std::string& url, http::ClientOptions options) {
     options.connect_timeout = options.timeout = std::chrono::seconds(1);
     try {
         return http::HttpClient(url, options).get("/v1/capabilities").status == 401;
@@ -26,7 +25,7 @@ int mcpConfig(const Invocation& call) {
                       programPath(), call.options.get("token").has_value());
     call.console.note("put this into " + config.file);
     if (!config.remark.empty()) call.console.note(config.remark);
-    if (!call.options.get("token") && wantsToken(url)) {
+    if (!call.options.get("token") && wantsToken(url, clientOptions(call.options))) {
         call.console.note("the server wants a token: set HEARTH_TOKEN, and repeat this");
     }
     call.console.out << config.text << std::flush;

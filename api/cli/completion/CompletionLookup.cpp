@@ -69,6 +69,12 @@ Lookup serverLookup(const std::vector<std::string>& words, const Environment& en
             http::ClientOptions options;
             options.connect_timeout = kPatience;
             options.timeout = kPatience;
+            options.proxies = http::ProxySettings::from(environment);
+            if (const std::string file = setting(words, environment, "ca-file", "");
+                !file.empty()) {
+                options.tls = std::make_shared<const http::TlsContext>(
+                    http::TlsContext::Files{.authority = file});
+            }
             const std::string token = setting(words, environment, "token", "");
             if (!token.empty()) options.headers.emplace_back("Authorization", "Bearer " + token);
             http::HttpClient client(setting(words, environment, "url", "http://127.0.0.1:8080"),

@@ -10,19 +10,10 @@ namespace {
 
 constexpr const char* kDefaultUrl = "http://127.0.0.1:8080";
 
-http::ClientOptions clientOptions(const std::string& token) {
-    http::ClientOptions options;
-    // A claim may wait for its image and in the pool's queue, a drain for every sandbox.
-    options.timeout = std::chrono::minutes(12);
-    options.headers.emplace_back("User-Agent", "hearth/" HEARTH_VERSION);
-    if (!token.empty()) options.headers.emplace_back("Authorization", "Bearer " + token);
-    return options;
-}
-
 /// A wrong --url is a wrong call.
-http::HttpClient clientAt(const std::string& url, const std::string& token) {
+http::HttpClient clientAt(const std::string& url, const http::ClientOptions& options) {
     try {
-        return http::HttpClient(url, clientOptions(token));
+        return http::HttpClient(url, options);
     } catch (const Error& e) {
         throw UsageError(std::string("--url (HEARTH_URL): ") + e.what(), e.hint());
     }
@@ -76,7 +67,27 @@ RemoteError remoteError(int status, std::string_view body) {
 
 std::vector<Flag> clientFlags() {
     return {Flag{.name = "url", .value = "URL", .help = "The server", .fallback = kDefaultUrl},
-            Flag{.name = "token", .value = "TOKEN", .help = "The bearer token"}};
+            Flag{.name = "token", .value = "TOKEN", .help = "The bearer token"},
+            Flag{.name = "ca-file",
+                 .value = "FILE",
+                 .help = "For https: the certificates (PEM) of the authorities to trust instead of "
+                         "this machine's"}};
+}
+
+http::ClientOptions clientOptions(const Options& options) {
+    http::ClientOptions client;
+    client.proxies = http::ProxySettings::from(
+        [&options](const std::string& name) { return options.variable(name); });
+    if (const auto file = options.get("ca-file")) {
+        try {
+            client.tls = std::make_shared<const http::TlsContext>(
+                http::TlsContext::Files{.authority = *file});
+        } catch (const Error& e) {
+            throw UsageError(std::string("--ca-file (HEARTH_CA_FILE): ") + e.what(),
+                             "name a readable PEM file with certificates");
+        }
+    }
+    return client;
 }
 
 std::vector<Flag> withClientFlags(std::vector<Flag> flags) {
@@ -84,11 +95,26 @@ std::vector<Flag> withClientFlags(std::vector<Flag> flags) {
     return flags;
 }
 
-Remote::Remote(const Options& options)
-    : Remote(options.get("url", kDefaultUrl), options.get("token", "")) {}
+namespace {
 
-Remote::Remote(const std::string& url, const std::string& token)
-    : token_(token), client_(clientAt(url, token)) {}
+http::ClientOptions optionsOfRemote(const Options& options) {
+    http::ClientOptions client = clientOptions(options);
+    // A claim may wait for its image and in the pool's queue, a drain for every sandbox.
+    client.timeout = std::chrono::minutes(12);
+    client.headers.emplace_back("User-Agent", "hearth/" HEARTH_VERSION);
+    if (const auto token = options.get("token"); token && !token->empty()) {
+        client.headers.emplace_back("Authorization", "Bearer " + *token);
+    }
+    return client;
+}
+
+}  // namespace
+
+Remote::Remote(const Options& options)
+    : Remote(options.get("url", kDefaultUrl), optionsOfRemote(options)) {}
+
+Remote::Remote(const std::string& url, http::ClientOptions options)
+    : options_(std::move(options)), client_(clientAt(url, options_)) {}
 
 Json Remote::get(const std::string& target) {
     return send("GET", target).body;

@@ -39,8 +39,11 @@ int exitStatusOf(const RemoteError& error) noexcept;
 /// The error that an answer with a status of 400 and above stands for.
 RemoteError remoteError(int status, std::string_view body);
 
-/// --url and --token, which every client command takes.
+/// --url, --token and --ca-file, which every client command takes.
 std::vector<Flag> clientFlags();
+/// How those and the environment's proxies have a server reached, without its token. Throws
+/// UsageError for a file that holds no certificates.
+http::ClientOptions clientOptions(const Options& options);
 /// `flags` and the client's.
 std::vector<Flag> withClientFlags(std::vector<Flag> flags);
 
@@ -55,7 +58,6 @@ struct Answer {
 class Remote {
 public:
     explicit Remote(const Options& options);
-    Remote(const std::string& url, const std::string& token);
 
     Json get(const std::string& target);
     /// All items of a paged list.
@@ -79,10 +81,12 @@ public:
 
     const std::string& url() const { return client_.url(); }
     /// For a second connection to the same server.
-    Remote another() const { return {client_.url(), token_}; }
+    Remote another() const { return {client_.url(), options_}; }
 
 private:
-    std::string token_;
+    Remote(const std::string& url, http::ClientOptions options);
+
+    http::ClientOptions options_;
     http::HttpClient client_;
 };
 

@@ -58,7 +58,8 @@ StdioBridge::StdioBridge(const BridgeOptions& options, int in, int out, metrics:
       out_(out),
       log_(log),
       upstream_(options.url, options.token,
-                options.compat.empty() ? "/mcp" : "/compat/" + options.compat + "/mcp"),
+                options.compat.empty() ? "/mcp" : "/compat/" + options.compat + "/mcp",
+                options.client),
       reader_client_(upstream_.connect()) {
     if (!options_.root.empty()) files_.emplace(options_.root);
 }

@@ -23,7 +23,8 @@ namespace hearth::mcp {
 
 struct BridgeOptions {
     std::string url = "http://127.0.0.1:8080";
-    std::string token;     ///< empty: none
+    std::string token;             ///< empty: none
+    http::ClientOptions client{};  ///< how the server is reached, by TLS and proxies
     std::string compat{};  ///< "s0" to "s3": that seed's endpoint and tools; empty: Hearth's own
     std::string root;      ///< what local_path and save_to may reach; empty: no local file
     /// After the end of input, how long calls still in work may take to be answered.

@@ -113,11 +113,15 @@ Json defaultHello() {
 
 }  // namespace
 
-Upstream::Upstream(std::string url, std::string token, std::string endpoint)
-    : url_(std::move(url)), token_(std::move(token)), endpoint_(std::move(endpoint)) {}
+Upstream::Upstream(std::string url, std::string token, std::string endpoint,
+                   http::ClientOptions client)
+    : url_(std::move(url)),
+      token_(std::move(token)),
+      endpoint_(std::move(endpoint)),
+      client_(std::move(client)) {}
 
 http::HttpClient Upstream::connect() const {
-    http::ClientOptions options;
+    http::ClientOptions options = client_;
     // A slow call is kept alive every 15 s; opening a workspace may wait in a queue before that.
     options.timeout = std::chrono::minutes(2);
     if (!token_.empty()) options.headers.emplace_back("Authorization", "Bearer " + token_);

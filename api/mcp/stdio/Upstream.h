@@ -20,7 +20,8 @@ namespace hearth::mcp {
 class Upstream {
 public:
     /// `endpoint`: the path of its MCP, "/mcp".
-    Upstream(std::string url, std::string token, std::string endpoint = "/mcp");
+    Upstream(std::string url, std::string token, std::string endpoint = "/mcp",
+             http::ClientOptions client = {});
 
     /// A client for this server, for one thread.
     http::HttpClient connect() const;
@@ -69,6 +70,7 @@ private:
     const std::string url_;
     const std::string token_;
     const std::string endpoint_;
+    const http::ClientOptions client_;
     const std::string instance_ = newId("");  ///< what this bridge calls itself, kInstanceHeader
     mutable Mutex mutex_;
     Session session_ HEARTH_GUARDED_BY(mutex_);

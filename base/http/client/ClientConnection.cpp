@@ -72,6 +72,12 @@ TlsContext::TlsContext(const Files& files)
             badFile(files.key);
         }
     }
+    if (files.authority.empty() && files.machine_authorities) {
+        // SSL_CERT_FILE and SSL_CERT_DIR name others than the system's.
+        if (::SSL_CTX_set_default_verify_paths(context_.get()) != 1) throw std::bad_alloc();
+        ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+        return;
+    }
     if (files.authority.empty()) return;
     if (::SSL_CTX_load_verify_locations(context_.get(), files.authority.c_str(), nullptr) != 1) {
         badFile(files.authority);
@@ -88,7 +94,9 @@ ClientConnection::ClientConnection(const Endpoint& endpoint, const Patience& pat
     connectTcp(endpoint, patience);
     const int on = 1;
     ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (endpoint.tls != nullptr) handshake(endpoint, patience);
+    if (endpoint.tls == nullptr) return;
+    if (endpoint.proxy) tunnel(endpoint, patience);
+    handshake(endpoint, patience);
 }
 
 void ClientConnection::cannotConnect(int error) const {
@@ -120,11 +128,12 @@ void ClientConnection::connectTcp(const Endpoint& endpoint, const Patience& pati
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_NUMERICSERV;
     addrinfo* raw = nullptr;
-    const std::string port = std::to_string(endpoint.port);
-    if (const int error = ::getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &raw)) {
+    const std::string& host = endpoint.proxy ? endpoint.proxy->host : endpoint.host;
+    const std::string port = std::to_string(endpoint.proxy ? endpoint.proxy->port : endpoint.port);
+    if (endpoint.proxy) name_ += " (by the proxy " + host + ":" + port + ")";
+    if (const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &raw)) {
         const std::string reason = ::gai_strerror(error);
-        throw ExchangeError(ExchangeError::Kind::Connect,
-                            "cannot resolve " + endpoint.host + ": " + reason,
+        throw ExchangeError(ExchangeError::Kind::Connect, "cannot resolve " + host + ": " + reason,
                             "is not found: " + reason);
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(raw, &::freeaddrinfo);
@@ -156,8 +165,46 @@ void ClientConnection::handshake(const Endpoint& endpoint, const Patience& patie
     ::ERR_clear_error();
     if (::SSL_set_fd(ssl_.get(), fd_.get()) != 1) throw lost(tlsReason());
     for (int result = 0; (result = ::SSL_connect(ssl_.get())) != 1;) {
+        if (::SSL_get_error(ssl_.get(), result) == SSL_ERROR_SSL) throw refused(endpoint);
         if (!waitTls(result, patience)) throw lost("closed the TLS handshake");
     }
+}
+
+ExchangeError ClientConnection::refused(const Endpoint& endpoint) const {
+    const std::string reason = tlsReason();
+    const long verdict = ::SSL_get_verify_result(ssl_.get());
+    if (verdict == X509_V_OK) {
+        return {ExchangeError::Kind::Connect, name_ + " " + reason, reason};
+    }
+    const bool other_name =
+        verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH;
+    const std::string why = other_name ? "it is not for " + endpoint.host
+                                       : std::string(::X509_verify_cert_error_string(verdict));
+    return {ExchangeError::Kind::Distrust,
+            "the certificate of " + name_ + " is not accepted: " + why,
+            "has no certificate that is accepted: " + why};
+}
+
+void ClientConnection::tunnel(const Endpoint& endpoint, const Patience& patience) {
+    constexpr std::size_t kMostHead = 16U << 10U;
+    const bool six = endpoint.host.find(':') != std::string::npos;
+    const std::string target =
+        (six ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+    std::string ask = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
+    if (!endpoint.proxy->authorization.empty()) {
+        ask += "Proxy-Authorization: " + endpoint.proxy->authorization + "\r\n";
+    }
+    write(ask + "\r\n", patience);
+    std::string head;
+    // Byte by byte: what comes after the head is the server's.
+    for (char c = 0; !head.ends_with("\r\n\r\n") && head.size() < kMostHead; head += c) {
+        if (read(&c, 1, patience) == 0) throw lost("closed the connection");
+    }
+    if (head.starts_with("HTTP/1.") && head.substr(8, 5) == " 200 ") return;
+    const std::string answer = head.substr(0, head.find('\r'));
+    throw ExchangeError(ExchangeError::Kind::Connect,
+                        "cannot connect to " + name_ + ": the proxy answered " + answer,
+                        "the proxy answered " + answer);
 }
 
 bool ClientConnection::ready(short events, const Patience& patience) const {

@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "base/http/client/Proxy.h"
 
 namespace hearth::http {
 
@@ -20,12 +22,13 @@ namespace hearth::http {
 class ExchangeError : public Error {
 public:
     enum class Kind {
-        Connect,  ///< no connection can be made (Unavailable)
-        Lost,     ///< the connection broke (Unavailable)
-        Late,     ///< the time is up (Deadline)
-        Stopped,  ///< Patience::stop became true (Unavailable)
-        NotHttp,  ///< the answer is not HTTP (Internal)
-        TooLong,  ///< the answer exceeds its bound (PayloadTooLarge)
+        Connect,   ///< no connection can be made (Unavailable)
+        Distrust,  ///< the server's certificate is not accepted (Unavailable)
+        Lost,      ///< the connection broke (Unavailable)
+        Late,      ///< the time is up (Deadline)
+        Stopped,   ///< Patience::stop became true (Unavailable)
+        NotHttp,   ///< the answer is not HTTP (Internal)
+        TooLong,   ///< the answer exceeds its bound (PayloadTooLarge)
     };
     ExchangeError(Kind kind, const std::string& message, std::string reason = {}, int error = 0);
 
@@ -43,11 +46,13 @@ private:
 /// The certificates of TLS connections, read once. Thread-safe.
 class TlsContext {
 public:
-    /// PEM files; empty ones are not used. Without an authority any server is accepted.
+    /// PEM files; empty ones are not used.
     struct Files {
-        std::string authority;
-        std::string certificate;
-        std::string key;
+        std::string authority = {};
+        std::string certificate = {};
+        std::string key = {};
+        /// Without an authority: accepts those of this machine, instead of any server.
+        bool machine_authorities = false;
     };
     /// Throws Error(InvalidArgument) with the file that cannot be used.
     explicit TlsContext(const Files& files);
@@ -64,6 +69,7 @@ struct Endpoint {
     std::string host = {};
     std::uint16_t port = 0;
     const TlsContext* tls = nullptr;  ///< null: plain; outlives the connections
+    std::optional<Proxy> proxy = {};  ///< in between
 };
 
 /// How long a call may take.
@@ -97,6 +103,10 @@ public:
     int fd() const noexcept { return fd_.get(); }
 
 private:
+    /// Has the proxy connect to the server.
+    void tunnel(const Endpoint& endpoint, const Patience& patience);
+    /// Why the handshake failed.
+    ExchangeError refused(const Endpoint& endpoint) const;
     /// Of a TLS call that gave `result`; `own` is what it waits for by nature.
     Moved movedTls(int result, int own) const noexcept;
     void connectUnix(const Endpoint& endpoint);

@@ -8,9 +8,7 @@
 #include <Poco/Net/HTTPResponse.h>
 #include <Poco/Net/NetException.h>
 #include <Poco/Net/StreamSocketImpl.h>
-#include <Poco/URI.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +19,7 @@
 #include <span>
 
 #include "base/http/Url.h"
+#include "base/http/client/ServerUrl.h"
 
 namespace hearth::http {
 namespace {
@@ -318,38 +317,21 @@ private:
 };
 
 HttpClient::HttpClient(std::string url, ClientOptions options) : options_(std::move(options)) {
+    ServerUrl parts = ServerUrl::parse(url);
     endpoint_.name = std::move(url);
-    const std::string_view text = endpoint_.name;
-    const auto refuse = [&](const std::string& why) {
-        return Error(ErrorCode::InvalidArgument, why + endpoint_.name);
-    };
-    if (text.starts_with("unix://")) {
-        endpoint_.socket = text.substr(7);
-        host_header_ = "localhost";
-        if (!endpoint_.socket.empty() && endpoint_.socket.size() < sizeof(sockaddr_un::sun_path)) {
-            return;
-        }
-        throw refuse("bad socket path in ");
+    endpoint_.socket = std::move(parts.socket);
+    endpoint_.host = std::move(parts.host);
+    endpoint_.port = parts.port;
+    host_header_ = std::move(parts.authority);
+    base_path_ = std::move(parts.path);
+    if (!endpoint_.socket.empty()) return;
+    endpoint_.proxy = options_.proxies.proxyFor(parts.tls, endpoint_.host, endpoint_.port);
+    if (!parts.tls) return;
+    if (!options_.tls) {
+        options_.tls =
+            std::make_shared<const TlsContext>(TlsContext::Files{.machine_authorities = true});
     }
-    if (!text.starts_with("http://")) {
-        throw refuse("not an http:// or unix:// URL: ")
-            .hint(
-                "write http://HOST:PORT and nothing after it, or unix:///PATH; TLS ends in a "
-                "proxy");
-    }
-    const std::size_t slash = std::min(text.find('/', 7), text.size());
-    base_path_ = text.substr(slash);
-    while (base_path_.ends_with('/')) base_path_.pop_back();
-    try {
-        const Poco::URI uri(std::string(text.substr(0, slash)));
-        endpoint_.host = uri.getHost();
-        endpoint_.port = uri.getPort();
-        host_header_ = text.substr(7, slash - 7);
-        if (!endpoint_.host.empty() && uri.getUserInfo().empty()) return;
-    } catch (const Poco::Exception&) {
-        endpoint_.host.clear();
-    }
-    throw refuse("bad host or port in ");
+    endpoint_.tls = options_.tls.get();
 }
 
 HttpClient::HttpClient(Endpoint endpoint, ClientOptions options)
@@ -430,8 +412,14 @@ void HttpClient::connect(const ClientRequest& request) {
 ClientResponse HttpClient::send(const ClientRequest& request) {
     checkText(request.method + base_path_ + request.target, 0x20,
               "the method or target holds a blank");
-    HTTPRequest head(request.method, base_path_ + request.target, HTTPMessage::HTTP_1_1);
+    const bool by_proxy = endpoint_.proxy && endpoint_.tls == nullptr;  // else there is a tunnel
+    const std::string target = base_path_ + request.target;
+    HTTPRequest head(request.method, by_proxy ? "http://" + host_header_ + target : target,
+                     HTTPMessage::HTTP_1_1);
     head.add(HTTPRequest::HOST, host_header_);
+    if (by_proxy && !endpoint_.proxy->authorization.empty()) {
+        head.add("Proxy-Authorization", endpoint_.proxy->authorization);
+    }
     for (const ClientHeaders* headers : {&std::as_const(options_.headers), &request.headers}) {
         for (const auto& [name, value] : *headers) {
             checkText(name + value, 0x1F, "a request header holds a control character");

@@ -29,6 +29,10 @@ struct ClientOptions {
     std::chrono::milliseconds timeout{60'000};
     /// Sent with every request, e.g. Authorization.
     ClientHeaders headers;
+    /// For URLs with https; null: one that trusts this machine's authorities.
+    std::shared_ptr<const TlsContext> tls = nullptr;
+    /// For URLs; unix:// and this machine are never reached by a proxy.
+    ProxySettings proxies = {};
     /// The largest body that request() keeps in memory.
     std::size_t max_body = 256U << 20U;
 };
@@ -65,7 +69,7 @@ struct ClientResponse {
 /// request that may have reached the server is sent again only if its method is idempotent.
 class HttpClient {
 public:
-    /// "http://host:port", with an optional path put before every target, or "unix:///path".
+    /// As ServerUrl takes it; a path in it is put before every target.
     explicit HttpClient(std::string url, ClientOptions options = {});
     HttpClient(Endpoint endpoint, ClientOptions options);
     HttpClient(HttpClient&& other) noexcept;

@@ -63,6 +63,7 @@ http::ClientRequest clientRequest(const EngineRequest& request, TimePoint until)
             }
             throw unavailable(e.error() == ENOENT || e.error() == ECONNREFUSED ? "does not run"
                                                                                : e.reason());
+        case http::ExchangeError::Kind::Distrust:
         case http::ExchangeError::Kind::Lost:
             throw unavailable(e.reason());
         case http::ExchangeError::Kind::Late:
