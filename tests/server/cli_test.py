@@ -263,7 +263,7 @@ def completion():
             return ran.stdout.split("\n")[:-1]
 
         assert complete("hearth she") == ["shell"]
-        assert complete("hearth get pools --output=") == ["table", "json"]
+        assert complete("hearth get pools --output=") == ["table", "wide", "json", "yaml", "name"]
         assert complete("hearth shell ws_") == [w]
         assert complete(f"hearth cp {w}:d") == ["dir/"]
         assert complete(f"hearth cp {w}:dir/o") == ["dir/one"]
@@ -286,7 +286,7 @@ def completion_elsewhere():
                 return [candidate.split("\t")[0] for candidate in ran.stdout.splitlines()]
 
             assert fish("hearth she") == ["shell"]
-            assert sorted(fish("hearth get pools --output=")) == ["--output=json", "--output=table"]
+            assert {"--output=json", "--output=table"} < set(fish("hearth get pools --output="))
             assert fish("hearth shell ws_") == [w]
             assert fish(f"hearth cp {w}:dir/o") == [f"{w}:dir/one"]
             with Terminal(s, "-f", program="zsh", cwd=here, cols=200, env={"HOME": here, "ZDOTDIR": here}) as t:
@@ -344,7 +344,10 @@ def output_formats():
         w = s.open_workspace()["id"]
         assert json.loads(hearth(s, "get", "workspaces", "-o", "json"))["items"][0]["id"] == w
         assert json.loads(hearth(s, "run", "-w", w, "--command", "echo 1", "-o", "json"))["stdout"] == "1\n"
-        assert hearth(s, "get", "workspaces", "-o", "yaml", ok=False).returncode == 2
+        assert hearth(s, "get", "workspaces", "-o", "yaml").decode().startswith("items:\n  - ")
+        assert hearth(s, "get", "workspaces", "-q").decode() == w + "\n"
+        assert b"LABELS" in hearth(s, "get", "workspaces", "-o", "wide")
+        assert hearth(s, "get", "workspaces", "-o", "xml", ok=False).returncode == 2
 
 
 def colours():

@@ -1,6 +1,9 @@
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
+#include "api/cli/remote/Kinds.h"
+#include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/Tables.h"
 #include "api/command/OutputFormat.h"
@@ -10,14 +13,12 @@ namespace hearth::cli {
 namespace {
 
 CommandSpec getSpec() {
-    std::vector<Flag> flags = {
-        Flag{.name = "workspace",
-             .letter = 'w',
-             .value = "ID",
-             .help = "The workspace of executions, contexts and files"},
-        Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "Only sandboxes of this pool"},
-        Flag{.name = "follow", .letter = 'f', .help = "Follow new events", .environment = false},
-    };
+    std::vector<Flag> flags = filterFlags();
+    flags.push_back(
+        Flag{.name = "follow", .letter = 'f', .help = "Follow new events", .environment = false});
+    flags.push_back(Flag{.name = "watch",
+                         .help = "Go on, and print what changes, line by line",
+                         .environment = false});
     return {
         .name = "get",
         .arguments = "WHAT [NAME]",
@@ -30,8 +31,11 @@ CommandSpec getSpec() {
             "  hearth get contexts -w ID     hearth get context ID\n"
             "  hearth get files -w ID\n"
             "  hearth get events [--follow]\n"
-            "  hearth get capabilities",
-        .flags = withClientFlags(withOutputFlags(std::move(flags))),
+            "  hearth get capabilities\n\n"
+            "A workspace is named by its id, the beginning of it, or its name; an execution\n"
+            "by its id or the beginning of it. A filter that says nothing about WHAT is an\n"
+            "error.",
+        .flags = withClientFlags(withListFlags(std::move(flags))),
         .least = 1,
         .most = 2,
         .operands = {"pools|workspaces|sandboxes|executions|contexts|files|events|capabilities|"
@@ -40,87 +44,69 @@ CommandSpec getSpec() {
     };
 }
 
-struct Kind {
-    const char* one;
-    const char* many;
-    const char* target;  ///< of the list
-    TableOf table;
-};
-
-const std::vector<Kind>& kinds() {
-    static const std::vector<Kind> kKinds = {
-        {"pool", "pools", "/v1/pools", poolTable},
-        {"workspace", "workspaces", "/v1/workspaces", workspaceTable},
-        {"sandbox", "sandboxes", "/v1/sandboxes", sandboxTable},
-        {"execution", "executions", "", executionTable},
-        {"context", "contexts", "", contextTable},
-        {"file", "files", "", fileTable},
-    };
-    return kKinds;
-}
-
-std::string workspaceTarget(const Options& options, const std::string& what) {
-    const auto workspace = options.get("workspace");
-    if (!workspace) throw UsageError("whose " + what + "?", "give --workspace ID");
-    return "/v1/workspaces/" + percentEncode(*workspace) + "/" + what;
-}
-
-int getList(const Invocation& call, const Kind& kind) {
-    const bool json = wantsJson(call.options);
-    Remote remote(call.options);
-    std::string target = kind.target;
-    if (target.empty()) target = workspaceTarget(call.options, kind.many);
-    if (target == "/v1/sandboxes") {
-        if (const auto pool = call.options.get("pool")) {
-            target = "/v1/pools/" + percentEncode(*pool) + "/sandboxes";
-        }
-    }
-    if (kind.table == fileTable) target += "?path=.&recursive=true";
-    const std::vector<Json> items = remote.list(target);
-    if (json) {
-        call.console.out << jsonText(Json{{"items", items}}) << '\n';
-    } else if (items.empty()) {
-        call.console.note("no " + std::string(kind.many));
-    } else {
-        call.console.out << kind.table(items, SystemClock().wall());
-    }
-    return kOk;
-}
-
 int getOne(const Invocation& call, const Kind& kind) {
-    const bool json = wantsJson(call.options);
+    checkFilters(kind, call.options, true);
+    listFormat(call.options);
     Remote remote(call.options);
-    const Json item = remote.get("/v1/" + std::string(kind.many) + "/" +
-                                 percentEncode(call.options.positional()[1]));
-    if (json) {
-        call.console.out << jsonText(item) << '\n';
-    } else {
-        call.console.out << fieldList(item);
-    }
+    const std::string id = idOf(remote, kind.one, call.options.positional()[1]);
+    showItem(call, remote.get("/v1/" + std::string(kind.many) + "/" + percentEncode(id)));
     return kOk;
 }
 
-int getEvents(const Invocation& call) {
-    const bool json = wantsJson(call.options);
-    Remote remote(call.options);
-    if (!call.options.on("follow")) {
-        const std::vector<Json> items = remote.list("/v1/events");
-        if (json) {
-            call.console.out << jsonText(Json{{"items", items}}) << '\n';
-        } else if (items.empty()) {
-            call.console.note("no events");
-        } else {
-            call.console.out << eventTable(items, SystemClock().wall());
-        }
-        return kOk;
-    }
+/// Calls `on_event` for each event after those of now, until it gives false.
+void followEvents(Remote& remote, std::uint64_t since,
+                  const std::function<bool(const Json&)>& on_event) {
     http::ClientRequest request;
-    request.target = "/v1/events";
+    request.target = "/v1/events?since=" + std::to_string(since);
     remote.events(request, [&](const http::SseEvent& event) {
         const Json item = parseJson(event.data);
-        if (item.is_object()) {
-            call.console.out << (json ? jsonText(item, -1) : eventLine(item)) << '\n' << std::flush;
+        return !item.is_object() || on_event(item);
+    });
+}
+
+std::uint64_t newestEvent(Remote& remote) {
+    const std::vector<Json> all = remote.list("/v1/events");
+    if (all.empty()) return 0;
+    const Json& id = all.back().at("id");
+    return id.is_string() ? std::stoull(id.get<std::string>()) : id.get<std::uint64_t>();
+}
+
+/// An event is the reason to look again; the lists say what has changed.
+int watch(const Invocation& call, const Kind& kind) {
+    Remote remote(call.options);
+    Remote lists = remote.another();
+    const std::uint64_t newest = newestEvent(lists);
+    std::map<std::string, Json> shown;
+    const auto look = [&] {
+        std::vector<Json> changed;
+        std::map<std::string, Json> now;
+        for (const Json& item : itemsOf(lists, kind, call.options)) {
+            const std::string name = nameOf(item);
+            const auto before = shown.find(name);
+            if (before == shown.end() || before->second != item) changed.push_back(item);
+            now[name] = item;
         }
+        for (const auto& [name, item] : shown) {
+            if (!now.contains(name)) call.console.note(name + " has gone");
+        }
+        shown = std::move(now);
+        if (!changed.empty()) showItems(call, kind, changed);
+        call.console.out << std::flush;
+        return call.console.out.good();
+    };
+    look();
+    followEvents(remote, newest, [&](const Json&) { return look(); });
+    return kOk;
+}
+
+int followEvents(const Invocation& call, const Kind& kind) {
+    checkFilters(kind, call.options, false);
+    const bool json = listFormat(call.options) == OutputFormat::Json;
+    Remote remote(call.options);
+    const WantedFields wanted = wantedFields(remote, kind, call.options);
+    followEvents(remote, 0, [&](const Json& item) {
+        if (!hasFields(item, wanted)) return true;
+        call.console.out << (json ? jsonText(item, -1) : eventLine(item)) << '\n' << std::flush;
         return call.console.out.good();
     });
     return kOk;
@@ -132,31 +118,37 @@ int get(const Invocation& call) {
     if (call.options.on("follow") && what != "events") {
         throw UsageError("--follow works only with events", "hearth get events --follow");
     }
-    if (what == "events" || what == "capabilities") {
+    if (call.options.on("watch") && (named || what == "events" || what == "capabilities")) {
+        throw UsageError("--watch goes with a list", "hearth get workspaces --watch");
+    }
+    if (what == "capabilities") {
         if (named) throw UsageError("\"" + what + "\" takes no name", "leave it out");
-        if (what == "events") return getEvents(call);
-        const Json answer = Remote(call.options).get("/v1/capabilities");
-        call.console.out << (wantsJson(call.options) ? jsonText(answer) + "\n" : fieldList(answer));
+        checkFilters({"capabilities", "capabilities", nullptr, nullptr}, call.options, false);
+        showItem(call, Remote(call.options).get("/v1/capabilities"));
         return kOk;
     }
-    std::vector<std::string> words{"events", "capabilities"};
-    for (const Kind& kind : kinds()) {
-        if (what == kind.one || what == kind.many) {
-            if (named && kind.table == fileTable) {
-                throw UsageError("files are listed, not shown", "leave the name out");
-            }
-            if (named) return getOne(call, kind);
-            if (what == kind.one) {
-                throw UsageError("which " + what + "?",
-                                 "give its name, or say " + std::string(kind.many));
-            }
-            return getList(call, kind);
-        }
-        words.emplace_back(kind.one);
-        words.emplace_back(kind.many);
+    const Kind* kind = findKind(what);
+    if (kind == nullptr) {
+        std::vector<std::string> words = kindWords();
+        words.emplace_back("capabilities");
+        throw unknownWord("there is no \"" + what + "\" to get", what, words,
+                          "see `hearth get --help`");
     }
-    throw unknownWord("there is no \"" + what + "\" to get", what, words,
-                      "see `hearth get --help`");
+    const bool listed_only = kind->table == fileTable || kind->table == eventTable;
+    if (named && listed_only) {
+        throw UsageError(std::string(kind->many) + " are listed, not shown", "leave the name out");
+    }
+    if (named) return getOne(call, *kind);
+    if (what == kind->one) {
+        throw UsageError("which " + what + "?", "give its name, or say " + std::string(kind->many));
+    }
+    if (call.options.on("follow")) return followEvents(call, *kind);
+    checkFilters(*kind, call.options, false);
+    listFormat(call.options);
+    if (call.options.on("watch")) return watch(call, *kind);
+    Remote remote(call.options);
+    showItems(call, *kind, itemsOf(remote, *kind, call.options));
+    return kOk;
 }
 
 }  // namespace

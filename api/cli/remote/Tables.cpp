@@ -40,21 +40,32 @@ std::string milliseconds(const std::string& text) {
     return out;
 }
 
-void flatten(const Json& node, const std::string& path, Table& table) {
+/// Texts of several lines, with their paths: a cell cannot show them.
+using LongTexts = std::vector<std::pair<std::string, std::string>>;
+
+void flatten(const Json& node, const std::string& path, Table& table, LongTexts& texts) {
     if (node.is_object() && !node.empty()) {
         for (const auto& [key, value] : node.items()) {
-            flatten(value, path.empty() ? key : path + "." + key, table);
+            flatten(value, path.empty() ? key : path + "." + key, table, texts);
         }
         return;
     }
     if (node.is_array() && !node.empty() && node[0].is_object()) {
         for (std::size_t i = 0; i < node.size(); ++i) {
-            flatten(node[i], path + "[" + std::to_string(i) + "]", table);
+            flatten(node[i], path + "[" + std::to_string(i) + "]", table, texts);
         }
         return;
     }
     std::string text = node.is_string() ? node.get<std::string>() : dumpJson(node);
     if (node.is_null() || (node.is_structured() && node.empty())) text.clear();
+    // One line with its end is no more than a cell can show.
+    if (const std::size_t end = text.find('\n'); end != std::string::npos) {
+        if (end + 1 < text.size()) {
+            texts.emplace_back(path, text);
+            return;
+        }
+        text.pop_back();
+    }
     table.add({path, text});
 }
 
@@ -145,6 +156,24 @@ std::string workspaceTable(const std::vector<Json>& items, WallTime now) {
     return table.text();
 }
 
+std::string wideWorkspaceTable(const std::vector<Json>& items, WallTime now) {
+    Table table({"ID", "NAME", "POOL", "PHASE", "TENANT", "AGE", "ENDS IDLE IN", "ENDS IN",
+                 "SANDBOX", "NETWORK", "LABELS"});
+    for (const Json& w : items) {
+        std::string labels;
+        if (const auto all = w.find("labels"); all != w.end() && all->is_object()) {
+            for (const auto& [key, value] : all->items()) {
+                labels += (labels.empty() ? "" : ",") + key + "=" + at(*all, {key.c_str()});
+            }
+        }
+        table.add({at(w, {"id"}), at(w, {"name"}), at(w, {"pool"}), at(w, {"phase"}),
+                   at(w, {"tenant"}), age(at(w, {"createdAt"}), now),
+                   age(at(w, {"idleExpiresAt"}), now), age(at(w, {"expiresAt"}), now),
+                   at(w, {"sandboxId"}), at(w, {"network"}), labels});
+    }
+    return table.text();
+}
+
 std::string sandboxTable(const std::vector<Json>& items, WallTime now) {
     Table table({"ID", "POOL", "PHASE", "WORKSPACE", "IMAGE", "RUNTIME", "AGE"});
     for (const Json& s : items) {
@@ -161,6 +190,22 @@ std::string executionTable(const std::vector<Json>& items, WallTime now) {
         const std::string started = age(at(e, {"startedAt"}), now);
         table.add({at(e, {"id"}), at(e, {"status"}), at(e, {"exitCode"}), at(e, {"language"}),
                    milliseconds(at(e, {"durationMs"})), started == "-" ? "" : started + " ago"});
+    }
+    return table.text();
+}
+
+std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
+    Table table(
+        {"ID", "WORKSPACE", "STATUS", "EXIT", "LANGUAGE", "TOOK", "STARTED", "CPU", "PEAK MEMORY"});
+    const auto right = Align::Right;
+    table.align({Align::Left, Align::Left, Align::Left, right, Align::Left, right, Align::Left,
+                 right, right});
+    for (const Json& e : items) {
+        const std::string started = age(at(e, {"startedAt"}), now);
+        table.add({at(e, {"id"}), at(e, {"workspaceId"}), at(e, {"status"}), at(e, {"exitCode"}),
+                   at(e, {"language"}), milliseconds(at(e, {"durationMs"})),
+                   started == "-" ? "" : started + " ago", milliseconds(at(e, {"usage", "cpuMs"})),
+                   at(e, {"usage", "peakMemoryBytes"})});
     }
     return table.text();
 }
@@ -225,8 +270,18 @@ std::string eventLine(const Json& event) {
 
 std::string fieldList(const Json& object) {
     Table table({"FIELD", "VALUE"});
-    flatten(object, "", table);
-    return table.text();
+    LongTexts texts;
+    flatten(object, "", table, texts);
+    std::string all = table.text();
+    for (const auto& [path, text] : texts) {
+        all += "\n" + printable(path) + ":\n";
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = std::min(text.find('\n', at), text.size());
+            all += printable(std::string_view(text).substr(at, end - at)) + "\n";
+            at = end + 1;
+        }
+    }
+    return all;
 }
 
 }  // namespace hearth::cli

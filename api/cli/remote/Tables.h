@@ -14,8 +14,12 @@ namespace hearth::cli {
 using TableOf = std::string (*)(const std::vector<Json>& items, WallTime now);
 std::string poolTable(const std::vector<Json>& items, WallTime now);
 std::string workspaceTable(const std::vector<Json>& items, WallTime now);
+/// With labels, network and sandbox.
+std::string wideWorkspaceTable(const std::vector<Json>& items, WallTime now);
 std::string sandboxTable(const std::vector<Json>& items, WallTime now);
 std::string executionTable(const std::vector<Json>& items, WallTime now);
+/// With workspace, processor time and memory.
+std::string wideExecutionTable(const std::vector<Json>& items, WallTime now);
 std::string contextTable(const std::vector<Json>& items, WallTime now);
 std::string fileTable(const std::vector<Json>& items, WallTime now);
 std::string eventTable(const std::vector<Json>& items, WallTime now);
@@ -25,7 +29,8 @@ std::string tokenTable(const std::vector<Json>& items, WallTime now);
 
 /// One event as one line.
 std::string eventLine(const Json& event);
-/// One object as aligned `path  value` lines, nested keys joined by dots.
+/// One object as aligned `path  value` lines, nested keys joined by dots; then texts of several
+/// lines, each under its path, line by line.
 std::string fieldList(const Json& object);
 /// "5s", "12m", "3h", "2d" between an RFC 3339 time and `now`, either way round; "-" for no time.
 std::string age(const std::string& time, WallTime now);

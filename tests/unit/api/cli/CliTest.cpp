@@ -9,10 +9,12 @@
 
 #include "api/cli/Cli.h"
 #include "api/cli/commands/Commands.h"
+#include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/RunOutput.h"
 #include "api/cli/remote/RunRequest.h"
 #include "api/cli/remote/Tables.h"
+#include "api/command/Yaml.h"
 #include "base/Fd.h"
 #include "tests/support/Support.h"
 
@@ -319,6 +321,59 @@ TEST_CASE("a document of JSON obeys nobody's control characters either", "[unit]
     CHECK(text == "{\n  \"name\": \"a\\n\\u001b\\u007f\\u009b31m\\u202egpj \\u2069 größer\"\n}");
     CHECK(parseJson(text) == value);
     CHECK(jsonText(value, -1).find('\n') == std::string::npos);
+}
+
+TEST_CASE("texts of several lines are shown line by line, and still obey nobody", "[unit][cli]") {
+    const std::string text =
+        fieldList({{"id", "ex_1"}, {"stdout", "a\n\x1b[31mb\n"}, {"stderr", "one\n"}});
+    CHECK(text == "FIELD   VALUE\nid      ex_1\nstderr  one\n\nstdout:\na\n?[31mb\n");
+}
+
+TEST_CASE("a filter that says nothing about a kind is refused, not ignored", "[unit][cli]") {
+    for (const std::vector<std::string>& wrong :
+         std::vector<std::vector<std::string>>{{"pools", "--pool", "a"},
+                                               {"pools", "-l", "a=b"},
+                                               {"pools", "-w", "ws_1"},
+                                               {"sandboxes", "--tenant", "t"},
+                                               {"executions", "-w", "ws_1", "--pool", "a"},
+                                               {"workspaces", "--resource", "ws_1"},
+                                               {"capabilities", "--pool", "a"},
+                                               {"workspace", "ws_1", "-l", "a=b"},
+                                               {"pools", "--follow"},
+                                               {"events", "--watch"},
+                                               {"workspace", "ws_1", "--watch"},
+                                               {"workspaces", "-o", "xml"}}) {
+        std::vector<std::string> words{"get"};
+        words.insert(words.end(), wrong.begin(), wrong.end());
+        CAPTURE(wrong);
+        CHECK(call(words).status == kUsage);
+    }
+}
+
+TEST_CASE("a workspace is meant by its id, a part of it, or its name", "[unit][cli]") {
+    const std::vector<std::pair<std::string, std::string>> ids = {{"ws_aa11", "mine"},
+                                                                  {"ws_aa22", ""},
+                                                                  {"ws_bb33", "aa"},
+                                                                  {"ws_cc44", "twice"},
+                                                                  {"ws_cc55", "twice"}};
+    CHECK(chooseId("ws_aa11", ids) == "ws_aa11");
+    CHECK(chooseId("mine", ids) == "ws_aa11");
+    CHECK(chooseId("ws_b", ids) == "ws_bb33");
+    CHECK(chooseId("bb", ids) == "ws_bb33");
+    CHECK(chooseId("aa", ids) == "ws_bb33");  // a name is said on purpose
+    CHECK(chooseId("ws_dd", ids).empty());
+    CHECK(chooseId("", ids).empty());
+    CHECK_THROWS_AS(chooseId("ws_aa", ids), UsageError);
+    CHECK_THROWS_AS(chooseId("twice", ids), UsageError);
+}
+
+TEST_CASE("YAML keeps the type of every value and acts on no terminal", "[unit][cli]") {
+    const Json value = {{"a", {{"plain", "python"}, {"number", "12"}, {"switch", "yes"}}},
+                        {"b", Json::array({1, true, nullptr, "x: y\n\x1b", "größer"})},
+                        {"empty", Json::object()}};
+    CHECK(yamlText(value) ==
+          "a:\n  plain: python\n  number: \"12\"\n  switch: \"yes\"\nb:\n  - 1\n  - true\n  - ~\n"
+          "  - \"x: y\\n\\x1b\"\n  - \"gr\\xf6\\xdfer\"\nempty: {}\n");
 }
 
 TEST_CASE("ages are short and work for the past and the future", "[unit][cli]") {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/cli/remote/Remote.h"
+#include "api/cli/remote/Tables.h"
+#include "api/command/Command.h"
+
+namespace hearth::cli {
+
+/// One kind of thing that a server lists.
+struct Kind {
+    const char* one;
+    const char* many;
+    TableOf table;
+    TableOf wide;
+};
+
+const std::vector<Kind>& kinds();
+/// By either word; null if it is none.
+const Kind* findKind(const std::string& word);
+/// The words of all kinds, for suggestions.
+std::vector<std::string> kindWords();
+
+/// The flags that choose items of a list: --workspace, --pool, --tenant, --label, --type and
+/// --resource.
+std::vector<Flag> filterFlags();
+/// Throws UsageError for a filter that was given and that this kind does not have; with `one`, for
+/// any: a single object is not filtered.
+void checkFilters(const Kind& kind, const Options& options, bool one);
+/// Fields and their values that the filters ask for, beside those that the server looks at.
+using WantedFields = std::vector<std::pair<std::string, std::string>>;
+WantedFields wantedFields(Remote& remote, const Kind& kind, const Options& options);
+bool hasFields(const Json& item, const WantedFields& wanted);
+/// All items that the filters leave.
+std::vector<Json> itemsOf(Remote& remote, const Kind& kind, const Options& options);
+
+/// The word by which a command names the item.
+std::string nameOf(const Json& item);
+/// Prints items in the format that the call wants; says so where there are none.
+void showItems(const Invocation& call, const Kind& kind, const std::vector<Json>& items);
+/// Prints one object; `hearth get KIND NAME`.
+void showItem(const Invocation& call, const Json& item);
+
+}  // namespace hearth::cli

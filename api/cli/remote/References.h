@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "api/cli/remote/Remote.h"
+
+namespace hearth::cli {
+
+// People name a workspace by its name, and both by the beginning of an id. A whole id costs no
+// request. A word that fits nothing is given back as it is: the server says that there is none.
+// Throw UsageError where it fits several.
+
+std::string workspaceId(Remote& remote, const std::string& word);
+/// Looks through the workspaces, since the server lists executions only by these.
+std::string executionId(Remote& remote, const std::string& word);
+/// Of a kind of `hearth get`: the two above, and of other kinds the word itself.
+std::string idOf(Remote& remote, const std::string& kind, const std::string& word);
+
+/// The id among `candidates`, pairs of id and name, that `word` means; empty if none. Throws
+/// UsageError.
+std::string chooseId(const std::string& word,
+                     const std::vector<std::pair<std::string, std::string>>& candidates);
+
+}  // namespace hearth::cli
