@@ -52,6 +52,7 @@ struct ServeConfig {
     Setting<std::string> compat;  ///< "s0" to "s3" (mcp::seeds), or empty
     Setting<std::string> data_dir;
     Setting<std::vector<std::string>> pools;
+    Setting<std::vector<std::string>> pools_once;
     Setting<RuntimeChoice> runtime;
     Setting<std::string> oci_runtime;
     Setting<pool::docker::AgentMode> docker_agent;

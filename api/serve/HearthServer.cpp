@@ -175,6 +175,9 @@ private:
         front_.start();
         for (const controller::PoolPtr& pool : plane_.specs.all()) metrics_.bornPool(pool->name);
         for (const controller::Pool& pool : ground_.declared) declare(pool);
+        for (const controller::Pool& pool : ground_.declared_once) {
+            if (!plane_.specs.find(pool.name)) declare(pool);
+        }
         warnOfMissingDefault();
         doorway_.say("asking the sandboxes of before who they are");
         plane_.recover();
@@ -191,10 +194,20 @@ private:
         greet();
     }
 
+    /// A file wins over what was applied since, and the log says so.
     /// A disk that refuses writes does not stop the server: it serves what is stored.
     void declare(const controller::Pool& pool) {
         try {
+            const controller::PoolPtr before = plane_.specs.find(pool.name);
             plane_.pools.declare(pool);
+            const controller::PoolPtr after = plane_.specs.find(pool.name);
+            if (!before || !after || before->generation == after->generation) return;
+            log_.warn("pool.replaced",
+                      {{"pool", pool.name},
+                       {"by", config_.pools.origin},
+                       {"hint",
+                        "what was applied to it is undone: files of --pools win at each start; "
+                        "--pools-once declares only pools that are not there yet"}});
         } catch (const Error& e) {
             if (e.code() != ErrorCode::DiskFull && e.code() != ErrorCode::Unavailable) throw;
             log_.error("pool.not_declared",

@@ -86,15 +86,15 @@ std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir) {
     }
 }
 
-std::vector<controller::Pool> declaredInFiles(const cli::ServeConfig& config) {
+std::vector<controller::Pool> declaredInFiles(const cli::Setting<std::vector<std::string>>& files) {
     std::vector<controller::Pool> pools;
-    for (const std::string& file : *config.pools) {
+    for (const std::string& file : *files) {
         std::error_code error;
         const bool folder = std::filesystem::is_directory(file, error);
         std::ifstream in(file);
         if (!in || folder) {
             throw cli::UsageError(
-                config.pools.origin + ": " + file +
+                files.origin + ": " + file +
                     " cannot be read: " + std::strerror(folder ? EISDIR : errno),
                 "name a file that declares pools; sandbox_images/python/pool.yaml "
                 "is one");

@@ -17,6 +17,6 @@ std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir);
 std::vector<controller::Pool> declaredPools(const std::string& data_dir);
 /// Those of the manifests that the configuration names. Throws UsageError for one that cannot be
 /// read, Error for one that is none.
-std::vector<controller::Pool> declaredInFiles(const cli::ServeConfig& config);
+std::vector<controller::Pool> declaredInFiles(const cli::Setting<std::vector<std::string>>& files);
 
 }  // namespace hearth::program

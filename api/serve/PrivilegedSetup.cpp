@@ -199,7 +199,8 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, bool with_runtime) {
                                              : controller::Account{"", ::geteuid(), ::getegid()};
     if (runtime == cli::RuntimeChoice::Oci) requireRuntime(config);
     PrivilegedSetup ground;
-    ground.declared = declaredInFiles(config);
+    ground.declared = declaredInFiles(config.pools);
+    ground.declared_once = declaredInFiles(config.pools_once);
     ground.instance = openInstance(*config.data_dir);
     ground.used_before = controller::usedBefore(ground.instance.data_dir);
     if (ground.used_before) rememberUse(ground.instance);

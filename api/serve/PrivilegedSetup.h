@@ -21,6 +21,7 @@ struct PrivilegedSetup {
     Fd lock;  ///< goes first: the launcher, ending, removes the folder that nobody needs
     std::unique_ptr<pool::docker::EngineClient> docker;  ///< with docker
     std::vector<controller::Pool> declared;
+    std::vector<controller::Pool> declared_once;
 };
 
 /// Takes the instance, forks the launcher and gives root up. Only for a process with one thread.

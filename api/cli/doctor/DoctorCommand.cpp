@@ -55,7 +55,8 @@ std::optional<Finding> checkDefaultPool(const ServeConfig& config) {
     try {
         std::string names;
         for (const auto& pools :
-             {program::declaredInFiles(config), program::declaredPools(*config.data_dir)}) {
+             {program::declaredInFiles(config.pools), program::declaredInFiles(config.pools_once),
+              program::declaredPools(*config.data_dir)}) {
             for (const controller::Pool& pool : pools) {
                 if (pool.name == wanted) return finding;
                 names += (names.empty() ? "" : ", ") + pool.name;
