@@ -82,8 +82,11 @@ GivenFlag exactFlag(const CommandSpec& spec, const std::string& word) {
         std::vector<std::string> names{"help"};
         for (const Flag& known : spec.flags) names.push_back(known.name);
         const auto near = suggestion(name, names);
-        throw UsageError("unknown flag " + written, near ? "did you mean --" + *near + "?"
-                                                         : "see `hearth " + spec.name + " --help`");
+        const std::string help = "see `hearth " + spec.name + " --help`";
+        throw UsageError("unknown flag " + written,
+                         near        ? "did you mean --" + *near + "?"
+                         : spec.rest ? "a flag of the program stands after --; " + help
+                                     : help);
     }
     const std::string value = word.substr(written.size());
     const bool joined = !value.empty() && value[0] != '=';

@@ -112,6 +112,7 @@ def long_work():
         finally:
             follow.kill()
             follow.communicate()
+        assert e in says(s, "__complete", "logs", "ex_"), "it can be completed"
         assert says(s, "logs", "-f", e) == "first\nlast\n"
         assert says(s, "ps", "-q") == "" and says(s, "ps", "--all", "-q").split() == [e]
         soft = says(s, "run", "-d", "-w", "long", "--command", "sleep 1000").strip()
