@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "api/cli/completion/Completion.h"
 #include "api/cli/copy/Copy.h"
 #include "api/cli/doctor/Doctor.h"
+#include "api/cli/remote/Kinds.h"
 #include "api/cli/remote/Remote.h"
 #include "base/Error.h"
 #include "base/http/client/ClientConnection.h"
@@ -37,6 +39,32 @@ std::string overview(const std::vector<Command>& commands) {
     return text;
 }
 
+/// Words of other programs, and of `hearth get`.
+std::string hintForWord(const std::string& word) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kMeant = {{
+        {"list", "ls"},
+        {"kill", "stop"},
+        {"create", "open"},
+        {"new", "open"},
+        {"start", "serve"},
+        {"up", "serve"},
+        {"bash", "shell"},
+        {"ssh", "shell"},
+        {"edit", "apply"},
+        {"login", "token"},
+        {"install", "packages install"},
+        {"info", "get capabilities"},
+    }};
+    for (const auto& [other, ours] : kMeant) {
+        if (word == other) return "type `hearth " + std::string(ours) + "`";
+    }
+    std::vector<std::string> kinds = kindWords();
+    if (const auto kind = suggestion(word, kinds)) {
+        return "type `hearth get " + std::string(findKind(*kind)->many) + "`";
+    }
+    return "see `hearth help`";
+}
+
 const Command& findCommand(const std::vector<Command>& commands, const std::string& name) {
     std::vector<std::string> names{"help"};
     for (const Command& command : commands) {
@@ -44,8 +72,8 @@ const Command& findCommand(const std::vector<Command>& commands, const std::stri
         names.push_back(command.spec.name);
     }
     const auto near = suggestion(name, names);
-    throw UsageError("unknown command \"" + name + "\"",
-                     near ? "did you mean `hearth " + *near + "`?" : "see `hearth help`");
+    if (!near) throw UsageError("unknown command \"" + name + "\"", hintForWord(name));
+    throw UsageError("unknown command \"" + name + "\"", "did you mean `hearth " + *near + "`?");
 }
 
 int perform(const Command& command, const std::vector<std::string>& arguments,
@@ -66,10 +94,8 @@ int dispatch(const std::vector<std::string>& arguments, const Console& console,
         console.err << overview(commands);
         return kUsage;
     }
-    if (name == "--version" || name == "version") {
-        console.out << "hearth " << HEARTH_VERSION << '\n';
-        return kOk;
-    }
+    if (name == "--version")
+        return perform(findCommand(commands, "version"), {}, console, environment);
     if (name == "help" || name == "--help" || name == "-h") {
         if (arguments.size() > 1) {
             console.out << helpText(findCommand(commands, arguments[1]).spec);
@@ -196,9 +222,12 @@ int runProgram(int argc, char** argv, const Command& command) {
 }
 
 std::vector<Command> allCommands() {
-    return {makeServe(),    makeRun(),    makeShell(),     makeOpen(),   makeCopy(),      makeGet(),
-            makeApply(),    makeDelete(), makeDrain(),     makeImage(),  makeToken(),     makeMcp(),
-            makePackages(), makeConfig(), makeMcpConfig(), makeDoctor(), makeCompletion()};
+    return {makeRun(),        makeExec(),      makeShell(),    makeOpen(),   makeList(),
+            makeRemove(),     makeCopy(),      makePs(),       makeLogs(),   makeAttach(),
+            makeStop(),       makeGet(),       makeDescribe(), makeApply(),  makeScale(),
+            makeDelete(),     makeDrain(),     makeImage(),    makeToken(),  makeMcp(),
+            makePackages(),   makeMcpConfig(), makeServe(),    makeConfig(), makeDoctor(),
+            makeCompletion(), makeVersion()};
 }
 
 }  // namespace hearth::cli

@@ -83,6 +83,18 @@ std::string printable(std::string_view text) {
     return withoutControls(toUtf8(text), [](std::string_view) { return '?'; });
 }
 
+std::string printableLines(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t end = text.find('\n');
+        out += printable(text.substr(0, end));
+        if (end == std::string_view::npos) break;
+        out += '\n';
+        text.remove_prefix(end + 1);
+    }
+    return out;
+}
+
 std::string jsonText(const Json& value, int indent) {
     const std::string text = value.dump(indent, ' ', false, Json::error_handler_t::replace);
     return withoutControls(text, [](std::string_view control) {

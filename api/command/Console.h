@@ -28,6 +28,8 @@ std::string coloured(std::string_view text, Colour colour, bool enabled);
 /// Makes foreign text safe for a terminal: control characters and those that change the text
 /// direction become '?', so that no value can move the cursor, forge a line or imitate another.
 std::string printable(std::string_view text);
+/// The same line by line: line feeds stay.
+std::string printableLines(std::string_view text);
 /// A document of JSON for a terminal or a program: the same characters are escaped in it.
 std::string jsonText(const Json& value, int indent = 2);
 

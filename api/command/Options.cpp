@@ -69,6 +69,11 @@ struct GivenFlag {
 /// Poco never sees words that it would misread: it takes `-eN=1` for `--env=1`, and abbreviations
 /// and any case for a name. So a letter becomes its flag's name, and names are exact.
 GivenFlag exactFlag(const CommandSpec& spec, const std::string& word) {
+    for (const Flag& flag : spec.flags) {
+        if (!flag.cluster.empty() && word == "-" + flag.cluster) {
+            return {&flag, word, "--" + flag.name};
+        }
+    }
     const bool by_letter = word[1] != '-';
     const std::string written = word.substr(0, by_letter ? 2 : word.find('='));
     const std::string name = written.substr(by_letter ? 1 : 2);
@@ -77,8 +82,11 @@ GivenFlag exactFlag(const CommandSpec& spec, const std::string& word) {
         std::vector<std::string> names{"help"};
         for (const Flag& known : spec.flags) names.push_back(known.name);
         const auto near = suggestion(name, names);
-        throw UsageError("unknown flag " + written, near ? "did you mean --" + *near + "?"
-                                                         : "see `hearth " + spec.name + " --help`");
+        const std::string help = "see `hearth " + spec.name + " --help`";
+        throw UsageError("unknown flag " + written,
+                         near        ? "did you mean --" + *near + "?"
+                         : spec.rest ? "a flag of the program stands after --; " + help
+                                     : help);
     }
     const std::string value = word.substr(written.size());
     const bool joined = !value.empty() && value[0] != '=';
@@ -171,9 +179,18 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
     options.environment_ = environment;
     std::optional<GivenFlag> waiting;  // for its value, the next word
     bool ended = false;                // by --
+    bool in_program = false;
     for (const std::string& word : arguments) {
         std::string name;
         std::string text;
+        const bool flag_like = word.size() >= 2 && word[0] == '-';
+        if (!ended && !waiting && !flag_like && options.positional_.size() == spec.program_at) {
+            in_program = true;
+        }
+        if (in_program) {
+            options.rest_.push_back(word);
+            continue;
+        }
         if (ended || waiting || word.size() < 2 || word[0] != '-') {
             if (!processor.process(word, name, text)) {
                 (ended ? options.rest_ : options.positional_).push_back(word);

@@ -32,6 +32,7 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 struct Flag {
     std::string name = {};      ///< "data-dir"
     char letter = 0;            ///< 'o' for -o
+    std::string cluster = {};   ///< another spelling, several letters: "it" for -it
     std::string value = {};     ///< what stands for the value in the help, "DIR"; empty: a switch
     std::string help = {};      ///< one sentence, no full stop
     std::string fallback = {};  ///< the default, for the help only
@@ -52,6 +53,9 @@ struct CommandSpec {
     std::size_t least = 0;  ///< positional arguments
     std::size_t most = 0;
     bool rest = false;  ///< takes arguments after `--`
+    /// The positional argument with this number and all words after it, flags too, are taken as if
+    /// `--` stood before them: they are of the program that it names.
+    std::size_t program_at = SIZE_MAX;
     /// The kind of each positional argument, for completion; the last one also stands for all after
     /// it: "word|word", or "@file", "@dir", "@workspace", "@pool", "@execution", "@image",
     /// "@command", "@remote" (a workspace's path or a file); "" if unknown.

@@ -3,11 +3,13 @@
 library only."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BUILD, SLOWER, Server, Shared, main, pool_yaml  # noqa: E402
+from harness import BUILD, SLOWER, Server, Shared, main, pool_yaml, wait_for  # noqa: E402
 
 HEARTH = os.path.join(BUILD, "hearth")
 shared = Shared(pools=pool_yaml(warm=3))
@@ -68,12 +70,121 @@ def restarts():
         assert restart("--pools-once", file) == 1, "a pool that is not there is declared"
 
 
+def by_name():
+    """a workspace goes by its name or a part of its id in every command, and two that fit are an error"""
+    with shared as s:
+        one = s.open_workspace(name="one")["id"]
+        s.open_workspace(name="twice")
+        s.open_workspace(name="twice")
+        assert says(s, "run", "-w", "one", "--command", "echo kept > f; echo ran") == "ran\n"
+        assert says(s, "exec", one[:20], "sh", "-c", "cat f; echo $0 $LEVEL", "-it") == "kept\n-it\n"
+        assert says(s, "exec", "-e", "LEVEL=2", "one", "sh", "-c", "echo $LEVEL") == "2\n"
+        assert hearth(s, "exec", "one", "false").returncode == 1
+        assert says(s, "cp", "one:f", "-") == "kept\n"
+        assert "sandboxId" in says(s, "get", "workspace", "one")
+        described = says(s, "describe", "workspace", "one")
+        assert "executions:" in described and "events:" in described, described
+        assert "f" in says(s, "ls", "one:").split()
+        twice = hearth(s, "exec", "twice", "true")
+        assert twice.returncode == 2 and "ws_" in twice.stderr, twice
+        assert hearth(s, "exec", "nosuch", "true").returncode == 3
+        assert says(s, "rm", "one:f") == "one:f deleted\n"
+        assert hearth(s, "rm", "one:").returncode == 2, "that would be everything"
+        assert says(s, "rm", "one") == f"workspace {one} deleted\n"
+        assert s.get(f"/v1/workspaces/{one}").status == 410
+
+
+def long_work():
+    """detached work is listed, followed, read and stopped; stopping kills what does not end"""
+    with shared as s:
+        w = s.open_workspace(name="long")["id"]
+        until = "until [ -e go ]; do sleep 0.05; done; echo last; exit 7"
+        e = says(s, "run", "-d", "-w", "long", "--command", "echo first; echo aside >&2; " + until).strip()
+        assert says(s, "ps", "-q") == e + "\n" and w in says(s, "ps", "long")
+        wait_for("its output", lambda: says(s, "logs", e) == "first\n")
+        assert hearth(s, "logs", e[:20]).stderr == "aside\n"
+        follow = subprocess.Popen([HEARTH, "attach", e], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+                                  env=dict(os.environ, HEARTH_URL=s.url))
+        try:
+            assert follow.stdout.readline() == "first\n"
+            says(s, "cp", "-", "long:go")
+            assert follow.communicate(timeout=60 * SLOWER)[0] == "last\n" and follow.returncode == 7
+        finally:
+            follow.kill()
+            follow.communicate()
+        assert e in says(s, "__complete", "logs", "ex_"), "it can be completed"
+        assert says(s, "logs", "-f", e) == "first\nlast\n"
+        assert says(s, "ps", "-q") == "" and says(s, "ps", "--all", "-q").split() == [e]
+        soft = says(s, "run", "-d", "-w", "long", "--command", "sleep 1000").strip()
+        hard = says(s, "run", "-d", "-w", "long", "--command", "trap '' TERM; touch deaf; while :; do sleep 0.05; done").strip()
+        wait_for("the trap", lambda: hearth(s, "cp", "long:deaf", "-").returncode == 0)
+        assert f"{soft} stopped" in says(s, "stop", soft)
+        assert f"{hard} killed" in says(s, "stop", "-t", "0.2", "long")
+        assert f"{hard} had ended" in says(s, "stop", hard)
+
+
+def files_of_a_run():
+    """files go along with a run and come back, arguments too, and nothing leaves the folder for them"""
+    here = tempfile.mkdtemp(prefix="hearth-run-")
+    try:
+        with shared as s:
+            with open(f"{here}/a.sh", "w", encoding="ascii") as f:
+                f.write('echo "$@"; cat data.csv; mkdir -p deep; tr a-z A-Z < data.csv > deep/up.csv')
+            with open(f"{here}/data.csv", "w", encoding="ascii") as f:
+                f.write("x,y\n")
+            ran = hearth(s, "run", "--file", "data.csv", "--out", "back/here", "a.sh", "one", "two", "--", "-v", cwd=here)
+            assert ran.returncode == 0 and ran.stdout == "one two -v\nx,y\n", ran
+            assert open(f"{here}/back/here/deep/up.csv", encoding="ascii").read() == "X,Y\n", ran
+            os.symlink(here, f"{here}/back/deep")
+            w = s.open_workspace()["id"]
+            ran = hearth(s, "run", "-w", w, "--out", "back", "--command", "mkdir deep; echo 1 > deep/owned; echo 2 > fine", cwd=here)
+            assert "left out" in ran.stderr and not os.path.exists(f"{here}/owned"), ran
+            assert open(f"{here}/back/fine", encoding="ascii").read() == "2\n", ran
+            assert hearth(s, "run", "-t", "0.5", "--command", "sleep 100").returncode == 124
+            says(s, "cp", "-r", "a.sh", "data.csv", f"{w}:many/", cwd=here)
+            assert set(says(s, "exec", w, "ls", "many").split()) == {"a.sh", "data.csv"}
+            assert hearth(s, "cp", "a.sh", "data.csv", f"{w}:one", cwd=here).returncode == 2
+    finally:
+        shutil.rmtree(here)
+
+
+def pools_change():
+    """apply says what changes, a dry run changes nothing, scale changes the warm sandboxes, and -o yaml can be applied"""
+    with Server(pools=pool_yaml(warm=1)) as s:
+        manifest = says(s, "get", "pool", "shell", "-o", "yaml")
+        assert says(s, "apply", "-f", "-", stdin=manifest) == "pool shell unchanged\n"
+        changed = manifest.replace("min: 1", "min: 2")
+        dry = says(s, "apply", "--dry-run", "-f", "-", stdin=changed)
+        assert dry.startswith("pool shell configured (dry run)\n") and "/warm/min: 1 -> 2\n" in dry, dry
+        assert s.get("/v1/pools/shell").json["spec"]["warm"]["min"] == 1
+        assert "/warm/min: 1 -> 2\n" in says(s, "apply", "-f", "-", stdin=changed)
+        assert says(s, "scale", "shell", "0", "3") == "pool shell scaled: min 0, max 3\n"
+        assert says(s, "scale", "shell", "4") == "pool shell scaled: min 4, max 4\n"
+        assert hearth(s, "scale", "shell", "many").returncode == 2 and hearth(s, "scale", "nosuch", "1").returncode == 3
+
+
+def watched():
+    """--watch prints what is there and then what changes, one list after another"""
+    with shared as s:
+        w = s.open_workspace(name="first")["id"]
+        with tempfile.NamedTemporaryFile("r", encoding="ascii") as seen:
+            watch = subprocess.Popen([HEARTH, "get", "workspaces", "--watch", "-q"], stdout=open(seen.name, "w", encoding="ascii"),
+                                     stdin=subprocess.DEVNULL, env=dict(os.environ, HEARTH_URL=s.url))
+            try:
+                wait_for("the first", lambda: w in open(seen.name, encoding="ascii").read())
+                second = s.open_workspace(name="second")["id"]
+                wait_for("the second", lambda: second in open(seen.name, encoding="ascii").read())
+            finally:
+                watch.kill()
+                watch.communicate()
+
+
 def ends():
     """the server of these tests leaves nothing"""
     shared.end()
 
 
-TESTS = [shown_whole, restarts, ends]
+TESTS = [shown_whole, by_name, long_work, files_of_a_run, watched, restarts, pools_change, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

@@ -130,6 +130,11 @@ def shells():
             t.type("grüße\r\x04".encode())
             t.see("grüße\r\n".encode())
             assert t.end() == 0
+        for words in (("exec", "-it", w), ("run", "-it", "-w", w, "--")):
+            with Terminal(s, *words, "sh", "-c", "test -t 0 && stty size; read answer; exit $answer") as t:
+                t.see(b"30 100\r\n")
+                t.type(b"5\r")
+                assert t.end() == 5, words
         with Terminal(s, "shell", w, "--", "sh", "-c", "kill -TERM $$") as t:
             status = t.end()
             assert status == 143, (status, t.seen)

@@ -215,6 +215,11 @@ def from_code():
     run_page("docs/using-from-code.md")
 
 
+def command_line():
+    """the commands of docs/command-line.md do what it says"""
+    run_page("docs/command-line.md")
+
+
 def mcp_clients():
     """the commands of docs/mcp-clients.md do what it says"""
     run_page("docs/mcp-clients.md")
@@ -351,7 +356,7 @@ def ends():
         assert not left, f"no test runs the commands of {left}"
 
 
-TESTS = [links, settings, flags, reference, tools, metrics, picture, front_page, from_code, mcp_clients, operating, images_and_packages, security, ends]
+TESTS = [links, settings, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, images_and_packages, security, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

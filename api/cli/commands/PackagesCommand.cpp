@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
+#include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/Tables.h"
 #include "api/command/OutputFormat.h"
@@ -43,7 +44,9 @@ int packages(const Invocation& call) {
     Remote remote(options);
     Json view =
         remote
-            .send("POST", "/v1/workspaces/" + percentEncode(options.positional()[1]) + "/packages",
+            .send("POST",
+                  "/v1/workspaces/" + percentEncode(workspaceId(remote, options.positional()[1])) +
+                      "/packages",
                   body)
             .body;
     const std::string execution = view.value("executionId", "");

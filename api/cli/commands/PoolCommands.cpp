@@ -1,62 +1,14 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
+#include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/RunRequest.h"
 #include "api/command/OutputFormat.h"
-#include "api/config/TextFile.h"
-#include "base/Error.h"
 #include "base/http/Url.h"
-#include "controller/spec/PoolSpec.h"
 
 namespace hearth::cli {
 namespace {
-
-constexpr std::size_t kMaxManifest = 1U << 20U;
-
-/// The pool as it is now; null if there is none.
-Json findPool(Remote& remote, const std::string& target) {
-    try {
-        return remote.get(target);
-    } catch (const RemoteError& e) {
-        if (e.status() != 404) throw;
-        return nullptr;
-    }
-}
-
-int apply(const Invocation& call) {
-    std::vector<std::string> files = call.options.all("file");
-    files.insert(files.end(), call.options.positional().begin(), call.options.positional().end());
-    if (files.empty()) throw UsageError("nothing to apply", "hearth apply -f pools.yaml");
-    std::vector<controller::Pool> pools;  // all files are read before the first pool changes
-    for (const std::string& file : files) {
-        for (auto& pool : controller::parsePoolYaml(readTextFile(file, kMaxManifest), file)) {
-            pools.push_back(std::move(pool));
-        }
-    }
-    if (pools.empty())
-        throw UsageError("the files declare no pool", "see `hearth get pools -o json`");
-    Remote remote(call.options);
-    for (const controller::Pool& pool : pools) {
-        const std::string target = "/v1/pools/" + percentEncode(pool.name);
-        const Json before = findPool(remote, target);
-        const Answer answer =
-            remote.send("PUT", target, controller::poolDocument(pool.name, pool.spec));
-        const auto version = [](const Json& p) {
-            return p.is_object() && p.contains("metadata")
-                       ? p["metadata"].value("resourceVersion", "")
-                       : std::string();
-        };
-        const char* verb = "configured";
-        if (before.is_null() || answer.status == 201) {
-            verb = "created";
-        } else if (version(before) == version(answer.body)) {
-            verb = "unchanged";
-        }
-        call.console.out << "pool " << pool.name << ' ' << verb << '\n' << std::flush;
-    }
-    return kOk;
-}
 
 int removeObjects(const Invocation& call) {
     const std::string& kind = call.options.positional()[0];
@@ -75,7 +27,7 @@ int removeObjects(const Invocation& call) {
         for (std::size_t i = 1; i < call.options.positional().size(); ++i) {
             const std::string& name = call.options.positional()[i];
             try {
-                remote.send("DELETE", target + percentEncode(name));
+                remote.send("DELETE", target + percentEncode(idOf(remote, kind, name)));
             } catch (const RemoteError& e) {  // the others are to go all the same
                 call.console.error(e.what(), e.hint());
                 status = std::max(status, exitStatusOf(e));
@@ -131,26 +83,6 @@ int open(const Invocation& call) {
 }
 
 }  // namespace
-
-Command makeApply() {
-    return {{.name = "apply",
-             .arguments = "[FILE…]",
-             .summary = "Create or change pools to match the manifests.",
-             .details = "  hearth apply -f pool.yaml\n"
-                        "  generate-pools | hearth apply -f -\n\n"
-                        "Files are YAML of one or several documents; - is standard input. Nothing\n"
-                        "changes unless all of them are valid.",
-             .flags = withClientFlags({Flag{.name = "file",
-                                            .letter = 'f',
-                                            .value = "FILE",
-                                            .help = "A manifest",
-                                            .repeats = true,
-                                            .environment = false}}),
-             .least = 0,
-             .most = 1000,
-             .operands = {"@file"}},
-            apply};
-}
 
 Command makeDelete() {
     return {

@@ -1,61 +1,70 @@
 #include "api/cli/commands/Commands.h"
-#include "api/cli/remote/ExecutionFollower.h"
-#include "api/cli/remote/InputPump.h"
-#include "api/cli/remote/Interrupt.h"
-#include "api/cli/remote/RunOutput.h"
+#include "api/cli/commands/RunProgram.h"
+#include "api/cli/remote/References.h"
 #include "api/cli/remote/RunRequest.h"
 #include "api/command/OutputFormat.h"
 
 namespace hearth::cli {
 namespace {
 
+Flag ownFlag(const char* name, char letter, const char* value, const char* help,
+             bool repeats = false) {
+    return Flag{.name = name,
+                .letter = letter,
+                .value = value,
+                .help = help,
+                .repeats = repeats,
+                .environment = false};
+}
+
+Flag ttyFlag() {
+    return Flag{.name = "tty",
+                .cluster = "it",
+                .help = "Run it on this terminal, with keys and window size; also -it",
+                .environment = false};
+}
+
 CommandSpec runSpec() {
-    const auto own = [](const char* name, char letter, const char* value, const char* help,
-                        bool repeats = false) {
-        return Flag{.name = name,
-                    .letter = letter,
-                    .value = value,
-                    .help = help,
-                    .repeats = repeats,
-                    .environment = false};
-    };
     std::vector<Flag> flags = {
-        own("code", 'c', "CODE", "The code to run"),
-        own("command", 0, "LINE", "A shell command to run instead"),
-        own("language", 'l', "NAME", "The code's language; default: by the script's extension"),
-        own("env", 'e', "K=V", "A variable for the program", true),
-        own("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
-        own("image", 0, "IMAGE", "The image to run in, by name, reference or digest"),
-        own("packages", 0, "SPEC", "A package it needs, as numpy==2.1; installed if missing", true),
-        own("auto-packages", 0, "", "Also install well-known packages that Python code imports"),
-        own("stdin", 'i', "", "Send standard input to the program"),
+        ownFlag("code", 'c', "CODE", "The code to run"),
+        ownFlag("command", 0, "LINE", "A shell command to run instead"),
+        ownFlag("language", 'l', "NAME", "The code's language; default: by the script's extension"),
+        ownFlag("file", 'f', "FILE", "A file that it finds in its directory", true),
+        ownFlag("out", 0, "DIR", "Save the files that it made or changed here"),
+        ownFlag("save-results", 0, "DIR", "Save its figures here, as result-1.png"),
+        ownFlag("image", 0, "IMAGE", "The image to run in, by name, reference or digest"),
+        ownFlag("packages", 0, "SPEC", "A package it needs, as numpy==2.1; installed if missing",
+                true),
+        ownFlag("auto-packages", 0, "",
+                "Also install well-known packages that Python code imports"),
+        ttyFlag(),
         Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool to take from"},
         Flag{.name = "workspace",
              .letter = 'w',
              .value = "ID",
              .help = "Run in this workspace; default: a one shot in a fresh one"},
-        own("context", 0, "NAME",
-            "Run in the workspace's interpreter of this name; it keeps state"),
+        ownFlag("context", 0, "NAME",
+                "Run in the workspace's interpreter of this name; it keeps state"),
         Flag{.name = "timeout",
              .letter = 't',
              .value = "DURATION",
              .help = "When to kill it",
              .fallback = "60s"},
-        own("output-limit", 0, "SIZE",
-            "How much output the server keeps; a slow reader may miss the middle of the rest"),
     };
+    for (Flag& flag : programFlags()) flags.push_back(std::move(flag));
     for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
     return {
         .name = "run",
-        .arguments = "[SCRIPT | -] [-- ARG…]",
+        .arguments = "[SCRIPT [ARG…] | -] [-- ARG…]",
         .summary = "Run code, a script or a command in a sandbox and stream its output.",
         .details =
             "  hearth run -l python -c 'print(1)'\n"
             "  hearth run script.py               the extension gives the language\n"
-            "  hearth run script.py -- a b        with arguments\n"
+            "  hearth run script.py a b           with arguments; after -- also such as -v\n"
             "  echo 'print(1)' | hearth run -l python -\n"
             "  hearth run --command 'echo hi | wc -c'\n"
             "  hearth run -- ls -l                an argument vector, no shell\n"
+            "  hearth run --file data.csv --out results plot.py\n"
             "  hearth run -w ID --context main -c 'x = 1'   variables stay for the next run\n\n"
             "With -c the value of a last expression is printed after the output. Exits with\n"
             "the program's own status; 124 when it timed out, 128 + N when signal N ended it\n"
@@ -64,39 +73,64 @@ CommandSpec runSpec() {
             "execution after its end instead.",
         .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
         .least = 0,
-        .most = 1,
+        .most = 1000,
         .rest = true,
         .operands = {"@file"},
     };
 }
 
 int run(const Invocation& call) {
-    const bool json = wantsJson(call.options);
+    wantsJson(call.options);
     Remote remote(call.options);
-    RunRequest request = makeRunRequest(call.options);
-    for (const auto& [target, bytes] : request.uploads) remote.raw("PUT", target, bytes);
-    if (!request.context.is_null()) {
-        request.body["context"] =
-            remote.send("POST", request.context_target, request.context).body.at("id");
-    }
-    RunOutput output(call.console, json, request.shows_value);
-    Interrupt interrupt(remote);
-    std::optional<InputPump> input;
-    if (call.options.on("stdin")) input.emplace(remote);
-    const auto named = [&](const std::string& execution) {
-        interrupt.target(execution);
-        if (input) input->start(execution);
+    RunRequest request = makeRunRequest(
+        call.options, [&](const std::string& word) { return workspaceId(remote, word); });
+    return runProgramOf(call, remote, std::move(request));
+}
+
+CommandSpec execSpec() {
+    std::vector<Flag> flags = programFlags();
+    flags.push_back(ttyFlag());
+    flags.push_back(Flag{.name = "timeout",
+                         .value = "DURATION",
+                         .help = "When to kill it",
+                         .fallback = "60s",
+                         .environment = false});
+    return {
+        .name = "exec",
+        .arguments = "WORKSPACE PROGRAM [ARG…]",
+        .summary = "Run a program in a workspace.",
+        .details =
+            "  hearth exec mine ls -l\n"
+            "  hearth exec -e LEVEL=2 ws_4f0c… python3 train.py --fast\n"
+            "  hearth exec -it mine bash\n\n"
+            "Flags of hearth stand before PROGRAM; what follows it is its own. Exits as\n"
+            "`hearth run` does.",
+        .flags = withClientFlags(withOutputFlags(std::move(flags), true)),
+        .least = 1,
+        .most = 1,
+        .rest = true,
+        .program_at = 1,
+        .operands = {"@workspace"},
     };
-    ExecutionFollower(remote, output, {named, {}}).follow(request);
-    input.reset();
-    if (json) call.console.out << jsonText(output.result()) << '\n' << std::flush;
-    return interrupt.happened() ? kInterrupted : output.exitStatus();
+}
+
+int exec(const Invocation& call) {
+    wantsJson(call.options);
+    if (call.options.rest().empty()) makeExecRequest(call.options);  // says what is missing
+    Remote remote(call.options);
+    RunRequest request = makeExecRequest(
+        call.options, [&](const std::string& word) { return workspaceId(remote, word); });
+    return runProgramOf(call, remote, std::move(request));
 }
 
 }  // namespace
 
 Command makeRun() {
     return {runSpec(), run};
+}
+
+Command makeExec() {
+    return {execSpec(), exec};
 }
 
 }  // namespace hearth::cli

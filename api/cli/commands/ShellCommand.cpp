@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "api/cli/commands/Commands.h"
-#include "api/cli/remote/ExecutionFollower.h"
-#include "api/cli/terminal/ShellInput.h"
+#include "api/cli/commands/RunProgram.h"
+#include "api/cli/remote/References.h"
 #include "base/Ids.h"
 #include "base/http/Url.h"
 
@@ -57,8 +57,7 @@ CommandSpec shellSpec() {
     };
 }
 
-RunRequest shellRequestOf(const Options& options, const Environment& environment,
-                          TerminalSize size) {
+RunRequest shellRequestOf(const Options& options, Remote& remote) {
     RunRequest request;
     request.idempotency_key = newId("run_");
     request.target = "/v1/executions";
@@ -70,7 +69,9 @@ RunRequest shellRequestOf(const Options& options, const Environment& environment
                                  "a workspace already has its own");
             }
         }
-        request.target = "/v1/workspaces/" + percentEncode(options.positional()[0]) + "/executions";
+        request.target = "/v1/workspaces/" +
+                         percentEncode(workspaceId(remote, options.positional()[0])) +
+                         "/executions";
     } else {
         if (const auto pool = options.get("pool")) body["pool"] = *pool;
         if (const auto image = options.get("image")) body["image"] = *image;
@@ -81,11 +82,7 @@ RunRequest shellRequestOf(const Options& options, const Environment& environment
     } else {
         body["argv"] = options.rest();
     }
-    body["pty"] = {{"cols", size.cols}, {"rows", size.rows}};
     body["env"] = variablesOf(options, "env");
-    if (const auto term = environment("TERM"); term && !body["env"].contains("TERM")) {
-        body["env"]["TERM"] = *term;
-    }
     if (const auto cwd = options.get("cwd")) body["cwd"] = *cwd;
     const auto timeout = options.duration("timeout").value_or(kLongestShell);
     body["timeoutSeconds"] = static_cast<double>(timeout.count()) / 1000.0;
@@ -97,17 +94,8 @@ int shell(const Invocation& call) {
         throw UsageError("a shell needs a terminal",
                          "for scripts: hearth run --stdin -- PROGRAM, or --command LINE");
     }
-    TerminalMode terminal(STDIN_FILENO);
-    const TerminalSize size = terminal.size();
-    const RunRequest request = shellRequestOf(call.options, call.environment, size);
     Remote remote(call.options);
-    RunOutput output(call.console, false);
-    ShellInput input(remote, terminal);
-    const auto named = [&](const std::string& execution) { input.start(execution, size); };
-    const auto ending = [&] { terminal.restore(); };
-    ExecutionFollower(remote, output, {named, ending}).follow(request);
-    const int signal = input.endedBy();
-    return signal != 0 ? 128 + signal : exitStatusOf(output.result());
+    return runOnTerminal(call, remote, shellRequestOf(call.options, remote));
 }
 
 }  // namespace

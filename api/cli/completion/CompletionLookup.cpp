@@ -40,7 +40,29 @@ std::vector<Candidate> pathsIn(http::HttpClient& client, const std::string& word
     return all;
 }
 
+constexpr std::size_t kMostWorkspaces = 10;  ///< that are asked for their executions
+
+std::vector<Candidate> executionsIn(http::HttpClient& client) {
+    const http::ClientResponse workspaces = client.get("/v1/workspaces?limit=200");
+    if (workspaces.status != 200) return {};
+    std::vector<Candidate> all;
+    std::size_t asked = 0;
+    const Json owners = parseJson(workspaces.body);
+    for (const Json& owner : owners.at("items")) {
+        if (asked++ == kMostWorkspaces) break;
+        const http::ClientResponse answer =
+            client.get("/v1/workspaces/" + textAt(owner, "id") + "/executions?limit=20");
+        if (answer.status != 200) continue;
+        const Json list = parseJson(answer.body);
+        for (const Json& item : list.at("items")) {
+            all.push_back({textAt(item, "id"), textAt(item, "status")});
+        }
+    }
+    return all;
+}
+
 std::vector<Candidate> named(http::HttpClient& client, const std::string& kind) {
+    if (kind == "@execution") return executionsIn(client);
     const bool pools = kind == "@pool";
     const bool workspaces = kind == "@workspace" || kind == "@remote";
     if (!pools && !workspaces && kind != "@sandbox") return {};

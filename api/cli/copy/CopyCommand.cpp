@@ -1,6 +1,11 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
 #include "api/cli/copy/Copy.h"
+#include "api/cli/remote/References.h"
 
 namespace hearth::cli {
 namespace {
@@ -10,7 +15,7 @@ constexpr std::uint64_t kShown = 20;
 CommandSpec spec() {
     return {
         .name = "cp",
-        .arguments = "SRC DST",
+        .arguments = "SRC… DST",
         .summary = "Copy files between this machine and a workspace.",
         .details =
             "  hearth cp data.csv ws_4f0c…:in/data.csv      one file, its mode too\n"
@@ -18,21 +23,27 @@ CommandSpec spec() {
             "  hearth cp project ws_4f0c…:                  a directory, as ./project there\n"
             "  hearth cp ws_4f0c…:out results               and back\n"
             "  hearth cp project/. ws_4f0c…:src             what is in it\n"
+            "  hearth cp a.csv b.csv mine:in/               several, into a directory\n"
             "  hearth cp ws_4f0c…:log.txt - | tail          to standard output\n"
             "  tar -c . | hearth cp --tar - ws_4f0c…:src    standard input, unpacked\n\n"
-            "One side is WORKSPACE:PATH, relative to /workspace. All is streamed; a\n"
-            "directory goes as a tar. Files are replaced whole. From a workspace nothing is\n"
+            "One side is WORKSPACE:PATH, relative to /workspace; ./a:b is a file of this\n"
+            "machine. All is streamed; a directory goes as a tar, with or without -r. Files are "
+            "replaced whole. From a workspace nothing is\n"
             "written outside the destination: hostile names are refused, and links that may\n"
             "lead out of it are left out and reported (exit status 1).",
         .flags = withClientFlags({Flag{.name = "follow",
                                        .letter = 'L',
                                        .help = "Copy what local links lead to instead of the links",
                                        .environment = false},
+                                  Flag{.name = "recursive",
+                                       .letter = 'r',
+                                       .help = "Nothing more: directories are copied anyway",
+                                       .environment = false},
                                   Flag{.name = "tar",
                                        .help = "- is a tar: unpack it there, or make one",
                                        .environment = false}}),
         .least = 2,
-        .most = 2,
+        .most = 1000,
         .operands = {"@remote"},
     };
 }
@@ -49,20 +60,42 @@ std::uint64_t copyInto(Remote& remote, const std::string& from, const RemotePath
     }
 }
 
+/// A local file that is there is meant before a workspace that has such a name.
+std::optional<RemotePath> remotePath(const std::string& word) {
+    std::error_code unknown;
+    if (!word.starts_with("ws_") && std::filesystem::exists(word, unknown)) return std::nullopt;
+    return RemotePath::parse(word);
+}
+
+void checkSources(const std::vector<std::string>& from, const std::string& to, bool into_workspace,
+                  bool tar) {
+    if (from.size() == 1) return;
+    const bool pipe = std::ranges::find(from, "-") != from.end() || to == "-";
+    if (tar || pipe) throw UsageError("- is one source or destination", "copy it alone");
+    std::error_code unknown;
+    if (into_workspace ? !RemotePath::parse(to)->as_dir
+                       : !std::filesystem::is_directory(to, unknown)) {
+        throw UsageError("several sources need a directory",
+                         into_workspace ? "write it with a slash at its end" : "make it first");
+    }
+}
+
 int copy(const Invocation& call) {
-    const std::string& from = call.options.positional()[0];
-    const std::string& to = call.options.positional()[1];
-    const auto remote_from = RemotePath::parse(from);
-    const auto remote_to = RemotePath::parse(to);
-    if (remote_from.has_value() == remote_to.has_value()) {
-        throw UsageError(remote_from ? "both paths are in workspaces" : "no path is in a workspace",
-                         "hearth cp FILE ws_…:PATH, or hearth cp ws_…:PATH FILE");
+    std::vector<std::string> from = call.options.positional();
+    const std::string to = from.back();
+    from.pop_back();
+    auto remote_to = remotePath(to);
+    for (const std::string& one : from) {
+        if (remotePath(one).has_value() != remote_to.has_value()) continue;
+        throw UsageError(remote_to ? "both paths are in workspaces" : "no path is in a workspace",
+                         "hearth cp FILE WORKSPACE:PATH, or hearth cp WORKSPACE:PATH FILE");
     }
     const bool tar = call.options.on("tar");
-    if (tar && (remote_to ? from : to) != "-") {
+    if (tar && (remote_to ? from[0] : to) != "-") {
         throw UsageError("--tar goes with -", "without it a directory is copied as one");
     }
-    if (remote_from && to == "-" && tar && ::isatty(STDOUT_FILENO) == 1) {
+    checkSources(from, to, remote_to.has_value(), tar);
+    if (!remote_to && to == "-" && tar && ::isatty(STDOUT_FILENO) == 1) {
         throw UsageError("a tar is nothing for a terminal", "send it to a file or a program");
     }
     std::uint64_t told = 0;
@@ -72,8 +105,17 @@ int copy(const Invocation& call) {
                             call.console.note("left out: " + name + " " + why);
                         }};
     Remote remote(call.options);
-    const std::uint64_t left_out = remote_to ? copyInto(remote, from, *remote_to, options)
-                                             : copyOut(remote, *remote_from, to, options);
+    if (remote_to) remote_to->workspace = workspaceId(remote, remote_to->workspace);
+    std::uint64_t left_out = 0;
+    for (const std::string& one : from) {
+        if (remote_to) {
+            left_out += copyInto(remote, one, *remote_to, options);
+            continue;
+        }
+        RemotePath path = *remotePath(one);
+        path.workspace = workspaceId(remote, path.workspace);
+        left_out += copyOut(remote, path, to, options);
+    }
     if (left_out > kShown) {
         call.console.note("and " + std::to_string(left_out - kShown) + " more");
     }

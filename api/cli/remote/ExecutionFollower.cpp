@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/Error.h"
+#include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {
@@ -18,6 +19,17 @@ void ExecutionFollower::follow(const RunRequest& request) {
                     {"Idempotency-Key", request.idempotency_key}};
     post.body = dumpJson(request.body);
     attempt(post);
+    reconnect(post);
+}
+
+void ExecutionFollower::follow(const std::string& execution) {
+    http::ClientRequest events;
+    events.target = "/v1/executions/" + percentEncode(execution) + "/events";
+    attempt(events);
+    reconnect(events);
+}
+
+void ExecutionFollower::reconnect(const http::ClientRequest& post) {
     for (int i = 0; i < kReconnects && !output_.finished(); ++i) {
         ::usleep(std::chrono::microseconds(kReconnectPause).count());
         if (output_.executionId().empty()) {

@@ -26,8 +26,11 @@ public:
     /// Blocks until the execution has ended. Throws RemoteError where the server refuses it, and
     /// Error(Unavailable) where it never answered or stayed away.
     void follow(const RunRequest& request);
+    /// The same for one that exists, from the beginning of what is kept of its output.
+    void follow(const std::string& execution);
 
 private:
+    void reconnect(const http::ClientRequest& post);
     void attempt(const http::ClientRequest& request);
 
     Remote& remote_;

@@ -57,7 +57,11 @@ std::string listTarget(Remote& remote, const Kind& kind, const Options& options)
     const std::string many = kind.many;
     if (ofWorkspace(kind)) {
         const auto workspace = options.get("workspace");
-        if (!workspace) throw UsageError("whose " + many + "?", "give --workspace ID");
+        if (!workspace)
+            throw UsageError("whose " + many + "?",
+                             many == "executions"
+                                 ? "give --workspace ID; `hearth ps --all` lists those of all"
+                                 : "give --workspace ID");
         const std::string target =
             "/v1/workspaces/" + percentEncode(workspaceId(remote, *workspace)) + "/" + many;
         return many == "files" ? target + "?path=.&recursive=true" : target;

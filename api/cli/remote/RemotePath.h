@@ -5,7 +5,7 @@
 
 namespace hearth::cli {
 
-/// A path in a workspace, as `hearth cp` writes it: ws_4f0c…:dir/file.
+/// A path in a workspace, as `hearth cp` writes it: ws_4f0c…:dir/file, or NAME:dir/file.
 struct RemotePath {
     std::string workspace;
     std::string path;     ///< relative to the root; "." is the root

@@ -52,33 +52,48 @@ Json inlineFile(const std::string& path, const std::string& bytes) {
     return {{"path", path}, {"base64", base64Encode(bytes)}};
 }
 
+/// Puts a file into the workspace before the program starts.
+void giveFile(const std::string& name, const std::string& bytes, RunRequest& request) {
+    if (!request.workspace.empty()) {
+        request.uploads.emplace_back(
+            "/v1/workspaces/" + percentEncode(request.workspace) + "/files/" + percentEncode(name),
+            bytes);
+        return;
+    }
+    Json& files = request.body["files"];
+    if (files.is_null()) files = Json::array();
+    files.push_back(inlineFile(name, bytes));
+}
+
+std::string nameOfFile(const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+}
+
 /// A script with arguments is a file and an argument vector; code alone has none.
-void scriptWithArguments(const Options& options, const std::string& script, RunRequest& request) {
+void scriptWithArguments(const Options& options, const std::string& script,
+                         const std::vector<std::string>& arguments, RunRequest& request) {
     const Language* language = findLanguage(script);
     if (language == nullptr || language->interpreter.empty() || script == "-" ||
         options.get("language")) {
         throw UsageError("no interpreter is known for " + script + " with arguments",
-                         "give an argument vector: hearth run -- PROGRAM ARG…");
+                         "for a program of the image: hearth run -- PROGRAM ARG…");
     }
-    const std::string name = std::filesystem::path(script).filename().string();
+    const std::string name = nameOfFile(script);
     const std::string bytes = readTextFile(script, kMaxScript);
     request.body["argv"] = Json::array({language->interpreter, name});
-    for (const std::string& argument : options.rest()) request.body["argv"].push_back(argument);
-    if (const auto workspace = options.get("workspace")) {
-        request.uploads.emplace_back(
-            "/v1/workspaces/" + percentEncode(*workspace) + "/files/" + percentEncode(name), bytes);
-    } else {
-        request.body["files"] = Json::array({inlineFile(name, bytes)});
-    }
+    for (const std::string& argument : arguments) request.body["argv"].push_back(argument);
+    giveFile(name, bytes, request);
 }
 
 void whatToRun(const Options& options, RunRequest& request) {
     const auto code = options.get("code");
     const auto command = options.get("command");
     const bool script = !options.positional().empty();
-    const bool arguments = !options.rest().empty();
-    const int given =
-        (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) + (arguments && !script ? 1 : 0);
+    const bool vector = !script && !options.rest().empty();
+    std::vector<std::string> arguments;
+    if (script) arguments.assign(options.positional().begin() + 1, options.positional().end());
+    arguments.insert(arguments.end(), options.rest().begin(), options.rest().end());
+    const int given = (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) + (vector ? 1 : 0);
     if (given != 1) {
         throw UsageError(given == 0 ? "nothing to run" : "more than one thing to run",
                          "give one of -c CODE, --command LINE, a SCRIPT, or -- PROGRAM ARG…");
@@ -89,8 +104,8 @@ void whatToRun(const Options& options, RunRequest& request) {
     Json& body = request.body;
     if (command) {
         body["command"] = *command;
-    } else if (script && arguments) {
-        scriptWithArguments(options, options.positional()[0], request);
+    } else if (script && !arguments.empty()) {
+        scriptWithArguments(options, options.positional()[0], arguments, request);
     } else if (code || script) {
         const std::string text = code ? *code : readTextFile(options.positional()[0], kMaxScript);
         if (!isUtf8(text)) {
@@ -114,8 +129,7 @@ void whatToRun(const Options& options, RunRequest& request) {
 void whereItStays(const Options& options, RunRequest& request) {
     const auto name = options.get("context");
     if (!name) return;
-    const auto workspace = options.get("workspace");
-    if (!workspace) {
+    if (request.workspace.empty()) {
         throw UsageError("--context needs a workspace",
                          "a one shot ends with it: give --workspace");
     }
@@ -130,7 +144,7 @@ void whereItStays(const Options& options, RunRequest& request) {
     }
     request.context = {{"name", *name}};
     if (request.body.contains("language")) request.context["language"] = request.body["language"];
-    request.context_target = "/v1/workspaces/" + percentEncode(*workspace) + "/contexts";
+    request.context_target = "/v1/workspaces/" + percentEncode(request.workspace) + "/contexts";
 }
 
 }  // namespace
@@ -174,38 +188,96 @@ std::string languageOf(const std::string& path) {
     return language == nullptr ? std::string() : std::string(language->name);
 }
 
-RunRequest makeRunRequest(const Options& options) {
+std::vector<Flag> programFlags() {
+    const auto own = [](const char* name, char letter, const char* value, const char* help) {
+        return Flag{.name = name,
+                    .letter = letter,
+                    .value = value,
+                    .help = help,
+                    .repeats = std::string_view(name) == "env",
+                    .environment = false};
+    };
+    return {own("env", 'e', "K=V", "A variable for the program"),
+            own("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
+            own("stdin", 'i', "", "Send standard input to the program"),
+            own("detach", 'd', "", "Print its id and leave it running; see `hearth logs`"),
+            own("output-limit", 0, "SIZE",
+                "How much output the server keeps; a slow reader may miss the middle of the rest")};
+}
+
+namespace {
+
+RunRequest newRequest(const std::string& workspace) {
     RunRequest request;
+    request.workspace = workspace;
     request.body = Json::object();
     request.idempotency_key = newId("run_");
+    request.target = workspace.empty()
+                         ? "/v1/executions"
+                         : "/v1/workspaces/" + percentEncode(workspace) + "/executions";
+    return request;
+}
+
+void aboutProgram(const Options& options, RunRequest& request) {
+    if (Json env = variablesOf(options, "env"); !env.empty()) request.body["env"] = std::move(env);
+    if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;
+    if (const auto timeout = options.duration("timeout")) {
+        request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
+    }
+    if (const auto limit = options.size("output-limit")) {
+        request.body["outputLimitBytes"] = *limit;
+    }
+    if (options.on("stdin")) request.body["stdinOpen"] = true;
+    if (!options.on("detach")) return;
+    if (options.on("stdin")) {
+        throw UsageError("--detach and --stdin exclude each other",
+                         "hearth attach --stdin EXECUTION sends input to it later");
+    }
+    request.body["background"] = true;
+}
+
+/// A workspace already has what chooses or limits a fresh one.
+void refuseBesideWorkspace(const Options& options) {
+    for (const char* flag : {"pool", "image"}) {
+        if (options.source(flag) != Source::Flag) continue;
+        throw UsageError(std::string("--") + flag + " and --workspace exclude each other",
+                         std::string("a workspace already has its ") + flag);
+    }
+    for (const Flag& flag : limitFlags()) {
+        if (!options.get(flag.name)) continue;
+        throw UsageError("--" + flag.name + " and --workspace exclude each other",
+                         "a workspace has the limits that it was opened with");
+    }
+}
+
+std::string found(const FindWorkspace& find, const std::string& word) {
+    return find ? find(word) : word;
+}
+
+}  // namespace
+
+RunRequest makeRunRequest(const Options& options, const FindWorkspace& find) {
+    const auto workspace = options.get("workspace");
+    if (workspace) refuseBesideWorkspace(options);
+    RunRequest request = newRequest(workspace ? found(find, *workspace) : "");
     whatToRun(options, request);
-    if (const auto workspace = options.get("workspace")) {
-        if (options.source("pool") == Source::Flag) {
-            throw UsageError("--pool and --workspace exclude each other",
-                             "a workspace already has its pool");
-        }
-        if (options.get("image")) {
-            throw UsageError("--image and --workspace exclude each other",
-                             "a workspace already has its image");
-        }
-        for (const Flag& flag : limitFlags()) {
-            if (!options.get(flag.name)) continue;
-            throw UsageError("--" + flag.name + " and --workspace exclude each other",
-                             "a workspace has the limits that it was opened with");
-        }
-        request.target = "/v1/workspaces/" + percentEncode(*workspace) + "/executions";
-    } else {
-        request.target = "/v1/executions";
+    if (!workspace) {
         if (const auto pool = options.get("pool")) request.body["pool"] = *pool;
         if (const auto image = options.get("image")) request.body["image"] = *image;
         if (Json limits = limitsOf(options); !limits.empty()) {
             request.body["limits"] = std::move(limits);
         }
     }
-    if (Json env = variablesOf(options, "env"); !env.empty()) request.body["env"] = std::move(env);
-    if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;
-    if (const auto timeout = options.duration("timeout")) {
-        request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
+    aboutProgram(options, request);
+    for (const std::string& path : options.all("file")) {
+        giveFile(nameOfFile(path), readTextFile(path, kMaxScript), request);
+    }
+    if (options.get("out")) {
+        if (options.on("detach")) {
+            throw UsageError("--out and --detach exclude each other",
+                             "use a workspace, and `hearth cp` after the end");
+        }
+        request.body["collect"] = Json::array({"**"});
     }
     if (const auto limit = options.size("output-limit")) {
         request.body["outputLimitBytes"] = *limit;
@@ -220,14 +292,21 @@ RunRequest makeRunRequest(const Options& options) {
         }
         request.body["autoPackages"] = true;
     }
-    if (options.on("stdin")) {
-        if (!options.positional().empty() && options.positional()[0] == "-") {
-            throw UsageError("standard input cannot be both code and input",
-                             "put the code into a file");
-        }
-        request.body["stdinOpen"] = true;
+    if (options.on("stdin") && !options.positional().empty() && options.positional()[0] == "-") {
+        throw UsageError("standard input cannot be both code and input",
+                         "put the code into a file");
     }
     whereItStays(options, request);
+    return request;
+}
+
+RunRequest makeExecRequest(const Options& options, const FindWorkspace& find) {
+    if (options.rest().empty()) {
+        throw UsageError("nothing to run", "hearth exec WORKSPACE PROGRAM ARG…");
+    }
+    RunRequest request = newRequest(found(find, options.positional()[0]));
+    request.body["argv"] = options.rest();
+    aboutProgram(options, request);
     return request;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@ namespace hearth::cli {
 struct RunRequest {
     std::string target;  ///< where to POST
     Json body;
+    std::string workspace;  ///< its id; empty: a fresh one
     /// The request to POST to `context_target` first; the id in its answer becomes the body's
     /// `context`. Null: no such request.
     Json context = nullptr;
@@ -23,9 +25,18 @@ struct RunRequest {
     std::vector<std::pair<std::string, std::string>> uploads;
 };
 
-/// Makes the request from flags and arguments; reads the script. With --stdin the program's input
-/// stays open for InputPump. Throws UsageError where they do not say exactly one thing to run.
-RunRequest makeRunRequest(const Options& options);
+/// Finds the id of the workspace that a word means.
+using FindWorkspace = std::function<std::string(const std::string& word)>;
+
+/// Makes the request of `hearth run` from flags and arguments; reads the script and the files. With
+/// --stdin the program's input stays open for InputPump. Throws UsageError where they do not say
+/// exactly one thing to run.
+RunRequest makeRunRequest(const Options& options, const FindWorkspace& find = {});
+/// The same of `hearth exec`, whose program is the words after the workspace.
+RunRequest makeExecRequest(const Options& options, const FindWorkspace& find = {});
+
+/// The flags of both, for the program itself: --env, --cwd, --stdin, --detach, --output-limit.
+std::vector<Flag> programFlags();
 
 /// The object of a repeated flag's NAME=VALUE pairs. Throws UsageError for one that is none.
 Json variablesOf(const Options& options, std::string_view flag);

@@ -274,12 +274,8 @@ std::string fieldList(const Json& object) {
     flatten(object, "", table, texts);
     std::string all = table.text();
     for (const auto& [path, text] : texts) {
-        all += "\n" + printable(path) + ":\n";
-        for (std::size_t at = 0; at < text.size();) {
-            const std::size_t end = std::min(text.find('\n', at), text.size());
-            all += printable(std::string_view(text).substr(at, end - at)) + "\n";
-            at = end + 1;
-        }
+        all += "\n" + printable(path) + ":\n" + printableLines(text);
+        if (!text.ends_with('\n')) all += '\n';
     }
     return all;
 }

@@ -13,6 +13,7 @@
 #include "api/cli/remote/Remote.h"
 #include "api/cli/remote/RunOutput.h"
 #include "api/cli/remote/RunRequest.h"
+#include "api/cli/remote/SavedFiles.h"
 #include "api/cli/remote/Tables.h"
 #include "api/command/Yaml.h"
 #include "base/Fd.h"
@@ -179,6 +180,44 @@ TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") 
     }
 }
 
+TEST_CASE("a script takes the words after it, and files go along", "[unit][cli]") {
+    const test::TempDir dir;
+    const std::string script = dir.file("a.py");
+    std::ofstream(script) << "print(1)";
+    std::ofstream(dir.file("data.csv")) << "x,y";
+    const Json body =
+        request({"--file", dir.file("data.csv"), "--out", "o", script, "x", "y", "--", "-v"}).body;
+    CHECK(body["argv"] == Json({"python3", "a.py", "x", "y", "-v"}));
+    CHECK(body["files"] == Json::array({{{"path", "a.py"}, {"text", "print(1)"}},
+                                        {{"path", "data.csv"}, {"text", "x,y"}}}));
+    CHECK(body["collect"] == Json({"**"}));
+    const RunRequest there = request({"-w", "ws_1", "--file", dir.file("data.csv"), "-c", "1"});
+    REQUIRE(there.uploads.size() == 1);
+    CHECK(there.uploads[0].first == "/v1/workspaces/ws_1/files/data.csv");
+    CHECK(request({"-d", "-c", "1"}).body["background"] == true);
+    CHECK(request({"-t", "1", "-c", "1"}).body["timeoutSeconds"] == 1.0);
+    CHECK_THROWS_AS(request({"-d", "-i", "-c", "1"}), UsageError);
+    CHECK_THROWS_AS(request({"-d", "--out", "o", "-c", "1"}), UsageError);
+}
+
+TEST_CASE("exec takes its own flags before the program and leaves it the rest", "[unit][cli]") {
+    const auto exec = [](const std::vector<std::string>& arguments) {
+        const Options options = Options::parse(makeExec().spec, arguments,
+                                               [](const std::string&) { return std::nullopt; });
+        return makeExecRequest(options, [](const std::string& word) { return "ws_" + word; });
+    };
+    const RunRequest made = exec({"-e", "A=b", "mine", "ls", "-e", "--", "-l"});
+    CHECK(made.target == "/v1/workspaces/ws_mine/executions");
+    CHECK(made.body["argv"] == Json({"ls", "-e", "--", "-l"}));
+    CHECK(made.body["env"] == Json({{"A", "b"}}));
+    CHECK(exec({"mine", "--", "ls", "-l"}).body["argv"] == Json({"ls", "-l"}));
+    CHECK(exec({"mine", "-i", "cat"}).body["stdinOpen"] == true);
+    CHECK_THROWS_AS(exec({"mine"}), UsageError);
+    CHECK(Options::parse(makeExec().spec, {"-it", "mine", "bash"}, [](const std::string&) {
+              return std::nullopt;
+          }).on("tty"));
+}
+
 TEST_CASE("run names the packages that must be there", "[unit][cli]") {
     const Json body = request({"--packages", "a>=1, <2", "--packages", "b", "-c", "1"}).body;
     CHECK(body["packages"] == Json({"a>=1, <2", "b"}));
@@ -233,6 +272,9 @@ TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
     CHECK(outcome.status == kUsage);
     CHECK(outcome.out.empty());
     CHECK(outcome.err == "error: unknown command \"rnu\"\n  hint: did you mean `hearth run`?\n");
+    CHECK(call({"list"}).err.find("`hearth ls`") != std::string::npos);
+    CHECK(call({"pols"}).err.find("`hearth get pools`") != std::string::npos);
+    CHECK(call({"xyzzy"}).err.find("`hearth help`") != std::string::npos);
     CHECK(call({"get", "pool"}).status == kUsage);
     CHECK(call({"get", "workspcaes"}).err.find("did you mean workspaces?") != std::string::npos);
     CHECK(call({"get", "executions"}).err.find("--workspace") != std::string::npos);
@@ -279,6 +321,8 @@ TEST_CASE("every command has a page of help", "[unit][cli]") {
         CHECK(page.out.starts_with("usage: hearth " + command.spec.name));
         CHECK(page.out == call({"help", command.spec.name}).out);
     }
+    CHECK(call({"help"}).out.find("\n  version ") != std::string::npos);
+    CHECK(call({"version"}).out == call({"--version"}).out);
     CHECK(call({"--version"}).out == "hearth " HEARTH_VERSION "\n");
 }
 
@@ -327,6 +371,26 @@ TEST_CASE("texts of several lines are shown line by line, and still obey nobody"
     const std::string text =
         fieldList({{"id", "ex_1"}, {"stdout", "a\n\x1b[31mb\n"}, {"stderr", "one\n"}});
     CHECK(text == "FIELD   VALUE\nid      ex_1\nstderr  one\n\nstdout:\na\n?[31mb\n");
+}
+
+TEST_CASE("figures are saved by number, whatever else a result is", "[unit][cli]") {
+    const test::TempDir dir;
+    std::ostringstream out;
+    std::ostringstream err;
+    const Json execution = {
+        {"results",
+         Json::array({{{"mime", {{"text/plain", "42"}}}},
+                      {{"mime", {{"image/png", "iVBORw=="}, {"text/plain", "<Figure>"}}}},
+                      {{"mime", {{"image/svg+xml", "<svg/>"}}}},
+                      {{"mime", {{"image/png", "no base64!"}}}}})}};
+    saveResults(execution, dir.file("a/b"), Console{out, err});
+    const auto bytes = [&](const char* name) {
+        std::ifstream in(dir.file("a/b/") + name);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    CHECK(bytes("result-2.png") == "\x89PNG");
+    CHECK(bytes("result-3.svg") == "<svg/>");
+    CHECK(std::ranges::count(err.str(), '\n') == 2);
 }
 
 TEST_CASE("a filter that says nothing about a kind is refused, not ignored", "[unit][cli]") {

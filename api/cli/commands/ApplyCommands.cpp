@@ -1,0 +1,140 @@
+#include <nlohmann/json.hpp>
+
+#include "api/cli/commands/Commands.h"
+#include "api/cli/remote/Remote.h"
+#include "api/config/TextFile.h"
+#include "base/http/Url.h"
+#include "controller/spec/PoolSpec.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::size_t kMaxManifest = 1U << 20U;
+
+/// The pool as it is now; null if there is none.
+Json findPool(Remote& remote, const std::string& target) {
+    try {
+        return remote.get(target);
+    } catch (const RemoteError& e) {
+        if (e.status() != 404) throw;
+        return nullptr;
+    }
+}
+
+/// One line for each field that differs: `  ~ /warm/min: 1 -> 2`.
+std::string differenceText(const Json& before, const Json& after) {
+    std::string text;
+    for (const Json& step : Json::diff(before, after)) {
+        const std::string path = textAt(step, "path");
+        const std::string what = textAt(step, "op");
+        const auto old = [&] { return dumpJson(before.at(Json::json_pointer(path))); };
+        if (what == "add") {
+            text += "  + " + path + ": " + dumpJson(step.at("value"));
+        } else if (what == "remove") {
+            text += "  - " + path + ": " + old();
+        } else {
+            text += "  ~ " + path + ": " + old() + " -> " + dumpJson(step.at("value"));
+        }
+        text += "\n";
+    }
+    return printableLines(text);
+}
+
+int apply(const Invocation& call) {
+    std::vector<std::string> files = call.options.all("file");
+    files.insert(files.end(), call.options.positional().begin(), call.options.positional().end());
+    if (files.empty()) throw UsageError("nothing to apply", "hearth apply -f pools.yaml");
+    std::vector<controller::Pool> pools;  // all files are read before the first pool changes
+    for (const std::string& file : files) {
+        for (auto& pool : controller::parsePoolYaml(readTextFile(file, kMaxManifest), file)) {
+            pools.push_back(std::move(pool));
+        }
+    }
+    if (pools.empty())
+        throw UsageError("the files declare no pool", "see `hearth get pools -o json`");
+    const bool dry = call.options.on("dry-run");
+    Remote remote(call.options);
+    for (const controller::Pool& pool : pools) {
+        const std::string target = "/v1/pools/" + percentEncode(pool.name);
+        const Json before = findPool(remote, target);
+        const Json wanted = controller::poolDocument(pool.name, pool.spec);
+        // Either side is written by the same rules, so that only a meaning differs.
+        const std::string difference =
+            before.is_null() ? "" : differenceText(before.at("spec"), wanted.at("spec"));
+        if (!dry) remote.send("PUT", target, wanted);
+        const char* verb = before.is_null()     ? "created"
+                           : difference.empty() ? "unchanged"
+                                                : "configured";
+        call.console.out << "pool " << pool.name << ' ' << verb << (dry ? " (dry run)" : "") << '\n'
+                         << difference << std::flush;
+    }
+    return kOk;
+}
+
+int scale(const Invocation& call) {
+    const std::vector<std::string>& words = call.options.positional();
+    const auto count = [](const std::string& text) {
+        if (text.empty() || text.size() > 6 ||
+            text.find_first_not_of("0123456789") != std::string::npos) {
+            throw UsageError("\"" + text + "\" is no number of sandboxes",
+                             "hearth scale POOL MIN [MAX]");
+        }
+        return std::stoi(text);
+    };
+    const int least = count(words[1]);
+    const bool bounded = words.size() > 2;
+    const int most = bounded ? count(words[2]) : least;
+    Remote remote(call.options);
+    const std::string target = "/v1/pools/" + percentEncode(words[0]);
+    Json warm{{"min", least}};
+    if (bounded || remote.get(target).at("spec").at("warm").value("max", 0) < least) {
+        warm["max"] = most;
+    }
+    const Json pool = remote.send("PATCH", target, {{"spec", {{"warm", warm}}}}).body;
+    const Json& now = pool.at("spec").at("warm");
+    call.console.out << "pool " << printable(words[0]) << " scaled: min " << now.at("min")
+                     << ", max " << now.at("max") << '\n';
+    return kOk;
+}
+
+}  // namespace
+
+Command makeApply() {
+    return {{.name = "apply",
+             .arguments = "[FILE…]",
+             .summary = "Create or change pools to match the manifests.",
+             .details = "  hearth apply -f pool.yaml\n"
+                        "  hearth apply --dry-run -f pool.yaml\n"
+                        "  generate-pools | hearth apply -f -\n\n"
+                        "Files are YAML of one or several documents; - is standard input. Nothing\n"
+                        "changes unless all of them are valid. Each field that changes is printed.",
+             .flags = withClientFlags({Flag{.name = "file",
+                                            .letter = 'f',
+                                            .value = "FILE",
+                                            .help = "A manifest",
+                                            .repeats = true,
+                                            .environment = false},
+                                       Flag{.name = "dry-run",
+                                            .help = "Only print what would change",
+                                            .environment = false}}),
+             .least = 0,
+             .most = 1000,
+             .operands = {"@file"}},
+            apply};
+}
+
+Command makeScale() {
+    return {
+        {.name = "scale",
+         .arguments = "POOL MIN [MAX]",
+         .summary = "Change how many sandboxes a pool keeps.",
+         .details = "  hearth scale python 4         four are warm; MAX is raised if it is less\n"
+                    "  hearth scale python 4 20      and twenty with the claimed ones at most",
+         .flags = clientFlags(),
+         .least = 2,
+         .most = 3,
+         .operands = {"@pool", "", ""}},
+        scale};
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,226 @@
+#include <unistd.h>
+
+#include <optional>
+
+#include "api/cli/commands/Commands.h"
+#include "api/cli/remote/ExecutionFollower.h"
+#include "api/cli/remote/InputPump.h"
+#include "api/cli/remote/Kinds.h"
+#include "api/cli/remote/References.h"
+#include "api/cli/remote/RunOutput.h"
+#include "api/command/OutputFormat.h"
+#include "base/Error.h"
+#include "base/http/Url.h"
+
+namespace hearth::cli {
+namespace {
+
+std::string executionTarget(const std::string& id) {
+    return "/v1/executions/" + percentEncode(id);
+}
+
+std::string executionsTarget(const std::string& workspace) {
+    return "/v1/workspaces/" + percentEncode(workspace) + "/executions";
+}
+
+int logs(const Invocation& call) {
+    Remote remote(call.options);
+    const std::string id = executionId(remote, call.options.positional()[0]);
+    if (call.options.on("follow")) {
+        RunOutput output(call.console, false);
+        ExecutionFollower(remote, output, {}).follow(id);
+        return output.lostBytes() > 0 ? kIncomplete : kOk;
+    }
+    const Json execution = remote.get(executionTarget(id));
+    call.console.out << textAt(execution, "stdout") << std::flush;
+    call.console.err << textAt(execution, "stderr") << std::flush;
+    const auto dropped = execution.find("droppedBytes");
+    if (dropped == execution.end() || *dropped == 0) return kOk;
+    call.console.note("hearth: " + dropped->dump() + " bytes of its output were not kept");
+    return kIncomplete;
+}
+
+int attach(const Invocation& call) {
+    Remote remote(call.options);
+    const std::string id = executionId(remote, call.options.positional()[0]);
+    RunOutput output(call.console, false);
+    std::optional<InputPump> input;
+    if (call.options.on("stdin")) input.emplace(remote);
+    const auto named = [&](const std::string&) {
+        if (input) input->start(id);
+    };
+    ExecutionFollower(remote, output, {named, {}}).follow(id);
+    input.reset();
+    return output.exitStatus();
+}
+
+/// Those of these workspaces, or of all. A workspace that ends meanwhile has none.
+std::vector<Json> executionsOf(Remote& remote, std::vector<std::string> workspaces) {
+    const bool all = workspaces.empty();
+    if (all) {
+        for (const Json& one : remote.list("/v1/workspaces")) workspaces.push_back(nameOf(one));
+    }
+    std::vector<Json> executions;
+    for (const std::string& workspace : workspaces) {
+        try {
+            for (Json& one : remote.list(executionsTarget(workspace))) {
+                executions.push_back(std::move(one));
+            }
+        } catch (const RemoteError& e) {
+            if (!all || (e.status() != 404 && e.status() != 410)) throw;
+        }
+    }
+    return executions;
+}
+
+bool isRunning(const Json& execution) {
+    return textAt(execution, "status") == "running";
+}
+
+int ps(const Invocation& call) {
+    const OutputFormat format = listFormat(call.options);
+    Remote remote(call.options);
+    std::vector<std::string> workspaces;
+    for (const std::string& word : call.options.positional()) {
+        workspaces.push_back(workspaceId(remote, word));
+    }
+    std::vector<Json> executions = executionsOf(remote, std::move(workspaces));
+    if (!call.options.on("all")) {
+        std::erase_if(executions, [](const Json& one) { return !isRunning(one); });
+        if (executions.empty() && format == OutputFormat::Table) {
+            call.console.note("nothing runs; --all shows what has ended, too");
+            return kOk;
+        }
+    }
+    const Kind& listed = *findKind("executions");
+    const Kind shown{listed.one, listed.many, listed.wide, listed.wide};
+    showItems(call, shown, executions);
+    return kOk;
+}
+
+/// Asks it to end; false where it has not after `patience`.
+bool endsByItself(Remote& remote, const std::string& id, std::chrono::milliseconds patience) {
+    remote.send("POST", executionTarget(id) + "/signal", {{"signal", "TERM"}});
+    http::ClientRequest events;
+    events.target = executionTarget(id) + "/events";
+    events.until = SystemClock().now() + patience;
+    bool ended = false;
+    try {
+        remote.events(events, [&](const http::SseEvent& event) {
+            ended = event.type == "exit";
+            return !ended;
+        });
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::Deadline) throw;
+    }
+    return ended;
+}
+
+int stop(const Invocation& call) {
+    const auto patience = call.options.duration("time").value_or(std::chrono::seconds(10));
+    Remote remote(call.options);
+    int status = kOk;
+    for (const std::string& word : call.options.positional()) {
+        try {
+            std::vector<std::string> ids;
+            if (word.starts_with("ex_")) {
+                ids.push_back(executionId(remote, word));
+            } else {
+                for (const Json& one : executionsOf(remote, {workspaceId(remote, word)})) {
+                    if (isRunning(one)) ids.push_back(nameOf(one));
+                }
+                if (ids.empty()) call.console.note("nothing runs in " + word);
+            }
+            for (const std::string& id : ids) {
+                const bool running = isRunning(remote.get(executionTarget(id)));
+                const char* how = running ? "stopped" : "had ended";
+                if (running && !endsByItself(remote, id, patience)) {
+                    remote.send("DELETE", executionTarget(id));
+                    how = "killed";
+                }
+                call.console.out << "execution " << printable(id) << ' ' << how << '\n'
+                                 << std::flush;
+            }
+        } catch (const RemoteError& e) {  // the others are to stop all the same
+            call.console.error(e.what(), e.hint());
+            status = std::max(status, exitStatusOf(e));
+        }
+    }
+    return status;
+}
+
+}  // namespace
+
+Command makeLogs() {
+    return {{.name = "logs",
+             .arguments = "EXECUTION",
+             .summary = "Print what an execution has printed.",
+             .details = "  hearth logs ex_77d1…\n"
+                        "  hearth logs -f ex_77d1…       and go on until it ends\n\n"
+                        "Output is kept for an hour after its workspace's end: all of it up to\n"
+                        "--output-limit of `hearth run`, else its beginning and end, and then the\n"
+                        "status is 5.",
+             .flags = withClientFlags({Flag{.name = "follow",
+                                            .letter = 'f',
+                                            .help = "Go on until the execution ends",
+                                            .environment = false}}),
+             .least = 1,
+             .most = 1,
+             .operands = {"@execution"}},
+            logs};
+}
+
+Command makeAttach() {
+    return {{.name = "attach",
+             .arguments = "EXECUTION",
+             .summary = "Follow an execution to its end, from the beginning of its output.",
+             .details = "  hearth attach ex_77d1…\n"
+                        "  hearth attach --stdin ex_77d1…\n\n"
+                        "Ctrl-C leaves it running. Exits with the program's own status.",
+             .flags = withClientFlags({Flag{.name = "stdin",
+                                            .letter = 'i',
+                                            .help = "Send standard input to the program",
+                                            .environment = false}}),
+             .least = 1,
+             .most = 1,
+             .operands = {"@execution"}},
+            attach};
+}
+
+Command makePs() {
+    return {
+        {.name = "ps",
+         .arguments = "[WORKSPACE…]",
+         .summary = "List what runs, in all workspaces or in these.",
+         .details = "  hearth ps\n"
+                    "  hearth ps --all mine          what has ended, too\n"
+                    "  hearth stop $(hearth ps -q)",
+         .flags = withClientFlags(withListFlags({Flag{
+             .name = "all", .letter = 'a', .help = "What has ended, too", .environment = false}})),
+         .least = 0,
+         .most = 1000,
+         .operands = {"@workspace"}},
+        ps};
+}
+
+Command makeStop() {
+    return {
+        {.name = "stop",
+         .arguments = "EXECUTION|WORKSPACE…",
+         .summary = "Ask executions to end, and kill those that do not.",
+         .details = "  hearth stop ex_77d1…\n"
+                    "  hearth stop mine              everything that runs in it; it stays open\n\n"
+                    "Sends SIGTERM, waits, and kills. `hearth rm` ends a workspace.",
+         .flags = withClientFlags({Flag{.name = "time",
+                                        .letter = 't',
+                                        .value = "DURATION",
+                                        .help = "How long to wait before it is killed",
+                                        .fallback = "10s",
+                                        .environment = false}}),
+         .least = 1,
+         .most = 1000,
+         .operands = {"@workspace"}},
+        stop};
+}
+
+}  // namespace hearth::cli

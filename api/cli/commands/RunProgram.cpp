@@ -1,0 +1,86 @@
+#include "api/cli/commands/RunProgram.h"
+
+#include <unistd.h>
+
+#include <optional>
+
+#include "api/cli/remote/ExecutionFollower.h"
+#include "api/cli/remote/InputPump.h"
+#include "api/cli/remote/Interrupt.h"
+#include "api/cli/remote/RunOutput.h"
+#include "api/cli/remote/SavedFiles.h"
+#include "api/cli/terminal/ShellInput.h"
+#include "api/command/OutputFormat.h"
+
+namespace hearth::cli {
+namespace {
+
+int startDetached(const Invocation& call, Remote& remote, const RunRequest& request) {
+    const Json execution = remote
+                               .send("POST", request.target, request.body,
+                                     {{"Idempotency-Key", request.idempotency_key}})
+                               .body;
+    call.console.out << (wantsJson(call.options) ? jsonText(execution)
+                                                 : printable(textAt(execution, "id")))
+                     << '\n';
+    return kOk;
+}
+
+/// What the user wants to have on this machine afterwards.
+void save(const Invocation& call, Remote& remote, const Json& execution) {
+    if (const auto folder = call.options.get("out")) {
+        saveArtifacts(remote, execution, *folder, call.console);
+    }
+    if (const auto folder = call.options.get("save-results")) {
+        saveResults(execution, *folder, call.console);
+    }
+}
+
+}  // namespace
+
+int runOnTerminal(const Invocation& call, Remote& remote, RunRequest request) {
+    if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
+        throw UsageError("there is no terminal here",
+                         "for scripts: hearth run --stdin -- PROGRAM, or --command LINE");
+    }
+    TerminalMode terminal(STDIN_FILENO);
+    const TerminalSize size = terminal.size();
+    Json& body = request.body;
+    body["pty"] = {{"cols", size.cols}, {"rows", size.rows}};
+    if (const auto term = call.environment("TERM"); term && !body["env"].contains("TERM")) {
+        body["env"]["TERM"] = *term;
+    }
+    RunOutput output(call.console, false);
+    ShellInput input(remote, terminal);
+    const auto named = [&](const std::string& execution) { input.start(execution, size); };
+    const auto ending = [&] { terminal.restore(); };
+    ExecutionFollower(remote, output, {named, ending}).follow(request);
+    const int signal = input.endedBy();
+    return signal != 0 ? 128 + signal : exitStatusOf(output.result());
+}
+
+int runProgramOf(const Invocation& call, Remote& remote, RunRequest request) {
+    const bool json = wantsJson(call.options);
+    for (const auto& [target, bytes] : request.uploads) remote.raw("PUT", target, bytes);
+    if (!request.context.is_null()) {
+        request.body["context"] =
+            remote.send("POST", request.context_target, request.context).body.at("id");
+    }
+    if (call.options.on("detach")) return startDetached(call, remote, request);
+    if (call.options.on("tty")) return runOnTerminal(call, remote, std::move(request));
+    RunOutput output(call.console, json, request.shows_value);
+    Interrupt interrupt(remote);
+    std::optional<InputPump> input;
+    if (call.options.on("stdin")) input.emplace(remote);
+    const auto named = [&](const std::string& execution) {
+        interrupt.target(execution);
+        if (input) input->start(execution);
+    };
+    ExecutionFollower(remote, output, {named, {}}).follow(request);
+    input.reset();
+    if (json) call.console.out << jsonText(output.result()) << '\n' << std::flush;
+    save(call, remote, output.result());
+    return interrupt.happened() ? kInterrupted : output.exitStatus();
+}
+
+}  // namespace hearth::cli
