@@ -279,9 +279,6 @@ RunRequest makeRunRequest(const Options& options, const FindWorkspace& find) {
         }
         request.body["collect"] = Json::array({"**"});
     }
-    if (const auto limit = options.size("output-limit")) {
-        request.body["outputLimitBytes"] = *limit;
-    }
     if (const auto packages = options.all("packages"); !packages.empty()) {
         request.body["packages"] = packages;
     }
