@@ -157,7 +157,7 @@ void Metrics::bornPool(const std::string& pool) {
     for (const char* reason : kEndReasons.texts) {
         reclaims_.Add({{"pool", pool}, {"reason", reason}});
     }
-    for (const char* source : {"warm", "cold"}) {
+    for (const char* source : {"warm", "queued", "cold"}) {
         for (const char* result : {"ok", "error", "cancelled"}) {
             claims_.Add({{"pool", pool}, {"source", source}, {"result", result}});
         }

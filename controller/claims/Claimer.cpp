@@ -29,6 +29,8 @@ constexpr std::size_t kRoomForArchive = 64;
 /// Refill and CPU weight wait until after the answer: at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
+/// A claim that got a sandbox later than this after asking has stood in line for it.
+constexpr auto kInLine = std::chrono::milliseconds(1);
 
 /// The shorter of what was asked for and what the pool allows; zero means no limit.
 std::chrono::milliseconds bounded(std::optional<std::chrono::milliseconds> asked,
@@ -225,8 +227,11 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
             const TimePoint bound = history_.clock.now();
             // A member made after the request came was made for it: that is a cold start.
             const bool cold = member.created_at > begin;
-            ledger.source = cold ? ClaimSource::Cold : ClaimSource::Warm;
             const double waited = toMillis(picked - asked);
+            const bool queued = picked - asked > kInLine;
+            ledger.source = cold     ? ClaimSource::Cold
+                            : queued ? ClaimSource::Queued
+                                     : ClaimSource::Warm;
             ledger.pull_ms = toMillis(wanted.image.pull);
             ledger.unpack_ms = toMillis(wanted.image.unpack);
             if (cold) {
@@ -234,7 +239,7 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
                 ledger.warm_ms = toMillis(member.start.warm);
                 ledger.queue_ms = std::max(0.0, waited - ledger.create_ms - ledger.warm_ms);
             } else {
-                ledger.queue_ms = picked - asked > std::chrono::milliseconds(1) ? waited : 0;
+                ledger.queue_ms = queued ? waited : 0;
                 ledger.pick_ms = waited - ledger.queue_ms;
             }
             ledger.bind_ms = toMillis(bound - picked);

@@ -55,8 +55,10 @@ struct WorkspaceRequest {
     ClaimPatience patience{};
 };
 
-enum class ClaimSource : std::uint8_t { Warm, Cold };
-inline constexpr Texts<ClaimSource, 2> kClaimSources{{"warm", "cold"}};
+/// Where a claim's sandbox came from. Warm: it was ready. Queued: it was there or under way, but
+/// the claim stood in line for it. Cold: it was made after the request had come.
+enum class ClaimSource : std::uint8_t { Warm, Queued, Cold };
+inline constexpr Texts<ClaimSource, 3> kClaimSources{{"warm", "queued", "cold"}};
 
 /// The time of each stage of a claim. Stages that a warm sandbox does not need are zero.
 struct ClaimLedger {

@@ -473,6 +473,33 @@ def fake_runtime_stopped_under_work():
             clean_up(s)
 
 
+def sources():
+    """a claim says whether a sandbox was ready, it stood in line for one, or one was made for it"""
+    with Server(pools=pool_yaml(warm=2)) as s:
+        found = {}
+        for _ in range(5):
+            workspaces = [None] * 6
+
+            def claim(i):
+                workspaces[i] = s.open_workspace()
+            threads = [threading.Thread(target=claim, args=(i,)) for i in range(len(workspaces))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            for workspace in workspaces:
+                ledger = workspace["claim"]
+                found[ledger["source"]] = found.get(ledger["source"], 0) + 1
+                assert ("createMs" in ledger) == (ledger["source"] == "cold"), ledger
+                assert ledger["source"] != "warm" or ledger["queueMs"] == 0, ledger
+                assert ledger["source"] != "queued" or ledger["queueMs"] > 1, ledger
+                s.call("DELETE", f"/v1/workspaces/{workspace['id']}")
+        assert "warm" in found and len(found) > 1 and not set(found) - {"warm", "queued", "cold"}, found
+        text = s.ops("/metrics").body.decode()
+        for source in ("warm", "queued", "cold"):
+            assert f'result="ok",source="{source}"}} {found.get(source, 0)}\n' in text, (source, found)
+
+
 def operations():
     """/metrics is Prometheus text with the promised series, /healthz and /readyz answer on their own listener"""
     with Server() as s:
@@ -503,4 +530,4 @@ for test in [workspace_life, executions, streaming, files, stopped_under_work]:
 if __name__ == "__main__":
     main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
                     tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,
-                    stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, operations])
+                    stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, sources, operations])

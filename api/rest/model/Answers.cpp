@@ -24,7 +24,12 @@ Schema timeOrNull() {
 
 Schema ledgerSchema() {
     return Schema::object()
-        .required("source", Schema::oneOf({"warm", "cold"}))
+        .required(
+            "source",
+            Schema::oneOf(controller::kClaimSources.all())
+                .describe("Warm: a sandbox was ready; queued: the claim stood in line for one "
+                          "that others had or that was under way; cold: it was made after the "
+                          "request had come"))
         .optional("pullMs", Schema::number().describe("Its image came from a registry"))
         .optional("unpackMs", Schema::number().describe("Its image was made ready"))
         .optional("createMs", Schema::number().describe("Cold: the sandbox was made"))
