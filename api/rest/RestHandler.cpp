@@ -71,6 +71,7 @@ RestHandler::RestHandler(const controller::Services& services,
     : gate_(services, authenticator, shares, limits), claims_(services.clock) {
     append(operations_, workspaceOperations(services));
     append(operations_, executionOperations(services, answers_, claims_));
+    append(operations_, runningOperations(services));
     append(operations_, contextOperations(services));
     append(operations_, packageOperations(services));
     append(operations_, fileOperations(services));

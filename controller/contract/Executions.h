@@ -177,6 +177,8 @@ public:
     /// One of a list, with almost none of its output if it has ended; null if it is gone
     /// or cannot be read.
     virtual std::shared_ptr<Execution> listed(const Principal& who, const std::string& id) = 0;
+    /// Those that run now in workspaces whose results `who` may see, in the order of their ids.
+    virtual std::vector<std::shared_ptr<Execution>> running(const Principal& who) = 0;
     /// "INT", "TERM", "KILL", … Error(Conflict) if it has ended.
     virtual void signal(const Principal& who, const std::string& id, std::string_view name) = 0;
     virtual void resize(const Principal& who, const std::string& id, unsigned columns,

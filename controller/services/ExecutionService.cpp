@@ -131,6 +131,15 @@ std::shared_ptr<Execution> ExecutionService::find(const Principal& who, const st
     return stored(*past);
 }
 
+std::vector<std::shared_ptr<Execution>> ExecutionService::running(const Principal& who) {
+    std::vector<std::shared_ptr<Execution>> found;
+    for (std::shared_ptr<LiveExecution>& execution : live_.all()) {  // sorted by id
+        if (execution->finished() || !opens(who, execution->workspace()->facts().tenant)) continue;
+        found.push_back(std::move(execution));
+    }
+    return found;
+}
+
 std::vector<ListedExecution> ExecutionService::list(const Principal& who,
                                                     const std::string& workspace) {
     std::vector<ListedExecution> found;

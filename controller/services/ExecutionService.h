@@ -28,6 +28,7 @@ public:
     std::shared_ptr<Execution> find(const Principal& who, const std::string& id) override;
     std::vector<ListedExecution> list(const Principal& who, const std::string& workspace) override;
     std::shared_ptr<Execution> listed(const Principal& who, const std::string& id) override;
+    std::vector<std::shared_ptr<Execution>> running(const Principal& who) override;
     void signal(const Principal& who, const std::string& id, std::string_view name) override;
     void resize(const Principal& who, const std::string& id, unsigned columns,
                 unsigned rows) override;

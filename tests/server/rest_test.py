@@ -500,6 +500,34 @@ def sources():
             assert f'result="ok",source="{source}"}} {found.get(source, 0)}\n' in text, (source, found)
 
 
+def what_runs():
+    """what runs now is listed to its tenant and to admins, page by page, until it has ended"""
+    with Server() as s:
+        def token(tenant, role, headers=None):
+            made = s.post("/v1/tokens", {"name": tenant, "tenant": tenant, "role": role}, headers=headers).json
+            return {"Authorization": "Bearer " + made["token"]}
+        admin = token("ops", "admin")
+        red, blue, operator = token("red", "user", admin), token("blue", "user", admin), token("watch", "operator", admin)
+
+        def running(who, query=""):
+            return s.get("/v1/executions" + query, headers=who).json
+        workspace = s.post("/v1/workspaces", {}, headers=red).json["id"]
+        begun = [s.post(f"/v1/workspaces/{workspace}/executions", {"command": "sleep 1000", "background": True}, headers=red).json["id"]
+                 for _ in range(2)]
+        listed = running(red)["items"]
+        assert [x["id"] for x in listed] == sorted(begun) and {x["workspaceId"] for x in listed} == {workspace}, listed
+        assert all(x["tenant"] == "red" and x["background"] and "stdout" not in x for x in listed), listed
+        assert running(admin)["items"] == listed and running(blue)["items"] == [] and running(operator)["items"] == []
+        first = running(red, "?limit=1")
+        rest = running(red, f"?limit=1&cursor={first['nextCursor']}")
+        assert first["items"] + rest["items"] == listed and rest["nextCursor"] is None, (first, rest)
+        for one in begun:
+            s.call("DELETE", f"/v1/executions/{one}", headers=red)
+        wait_for("nothing that runs", lambda: running(red)["items"] == [])
+        s.post("/v1/drain", headers=admin)
+        s.stop()
+
+
 def operations():
     """/metrics is Prometheus text with the promised series, /healthz and /readyz answer on their own listener"""
     with Server() as s:
@@ -530,4 +558,4 @@ for test in [workspace_life, executions, streaming, files, stopped_under_work]:
 if __name__ == "__main__":
     main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
                     tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,
-                    stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, sources, operations])
+                    stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, sources, what_runs, operations])

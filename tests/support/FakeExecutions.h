@@ -83,6 +83,14 @@ public:
         ++listed_reads;
         return at(id);
     }
+    std::vector<std::shared_ptr<controller::Execution>> running(const Principal&) override {
+        const std::lock_guard lock(mutex_);
+        std::vector<std::shared_ptr<controller::Execution>> out;
+        for (const auto& [id, one] : all_) {
+            if (!one->finished()) out.push_back(one);
+        }
+        return out;
+    }
     void signal(const Principal&, const std::string& id, std::string_view name) override {
         did = "signal " + std::string(name);
         if (!execution) at(id)->end("killed", 143);

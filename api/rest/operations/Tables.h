@@ -15,6 +15,8 @@ Operations workspaceOperations(const controller::Services& services);
 /// `answers` send long answers, `claims` stream waiting ones; they must outlive the handlers too.
 Operations executionOperations(const controller::Services& services, StreamedJson& answers,
                                ClaimStreams& claims);
+/// GET /v1/executions: what runs now.
+Operations runningOperations(const controller::Services& services);
 Operations contextOperations(const controller::Services& services);
 Operations packageOperations(const controller::Services& services);
 Operations fileOperations(const controller::Services& services);

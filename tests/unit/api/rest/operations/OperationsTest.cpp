@@ -45,6 +45,7 @@ std::vector<Happy> happyPaths() {
         {"managePackages", "POST", ws + "/packages", R"({"check":["numpy"]})", 200},
         {"execute", "POST", ws + "/executions", R"({"command":"true"})", 200},
         {"executeOnce", "POST", "/v1/executions", R"({"code":"1","pool":"python"})", 200},
+        {"listRunning", "GET", "/v1/executions?limit=5", "", 200},
         {"listExecutions", "GET", ws + "/executions", "", 200},
         {"getExecution", "GET", ex, "", 200},
         {"followExecution", "GET", ex + "/events", "", 200},
