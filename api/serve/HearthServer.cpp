@@ -34,6 +34,7 @@
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/docker/DockerRuntime.h"
 #include "pool/runtime/oci/OciRuntime.h"
+#include "pool/sys/NotifySocket.h"
 
 namespace hearth::program {
 namespace {
@@ -57,10 +58,12 @@ struct Terminal {
 class HearthServer {
 public:
     HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground,
-                 const RuntimeFactory& given, SignalThread& signals, const Terminal& terminal)
+                 const RuntimeFactory& given, SignalThread& signals, const Terminal& terminal,
+                 const sys::NotifySocket& manager)
         : config_(config),
           signals_(signals),
           terminal_(terminal),
+          manager_(manager),
           ground_(std::move(ground)),
           log_writer_(terminal.log, metrics_),
           log_(log_writer_, *config.log_level),
@@ -191,6 +194,7 @@ private:
         if (ending()) return;
         started_at_ = clock_.now();
         prepared_ = true;
+        manager_.ready();
         greet();
     }
 
@@ -352,6 +356,7 @@ private:
 
     int stop() {
         log_.info("server.stopping");
+        manager_.stopping();
         stopping_ = true;
         plane_.queue.close(Error(ErrorCode::Unavailable, "the server is shutting down")
                                .hint("try again when it was started again"));
@@ -390,6 +395,7 @@ private:
     const cli::ServeConfig& config_;
     SignalThread& signals_;
     const Terminal& terminal_;
+    const sys::NotifySocket& manager_;
     PrivilegedSetup ground_;
     SystemClock clock_;
     metrics::Metrics metrics_;
@@ -438,11 +444,12 @@ void keepHeapSmall() {
 int serve(const cli::ServeConfig& config, const RuntimeFactory& runtime) {
     keepHeapSmall();
     const Terminal terminal;
+    const sys::NotifySocket manager = sys::NotifySocket::ofEnvironment();
     PrivilegedSetup ground = prepare(config, !runtime);
     SignalThread signals;
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(077);
-    return HearthServer(config, std::move(ground), runtime, signals, terminal).run();
+    return HearthServer(config, std::move(ground), runtime, signals, terminal, manager).run();
 }
 
 }  // namespace hearth::program

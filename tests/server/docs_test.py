@@ -324,6 +324,23 @@ def settings():
         assert page == real - {"--help"}, page ^ (real - {"--help"})
 
 
+def service():
+    """the example of hearth.yaml is valid, and the unit of systemd says what it forbids"""
+    folder = os.path.join(REPO, "docs", "systemd")
+    shown = subprocess.run([HEARTH, "config", "--config", os.path.join(folder, "hearth.yaml")], capture_output=True, text=True, timeout=60,
+                           check=False)
+    assert shown.returncode == 0 and "/etc/hearth/pools.yaml" in shown.stdout, shown
+    unit = os.path.join(folder, "hearth.service")
+    with open(unit, encoding="utf-8") as file:
+        words = file.read()
+    for line in ("Type=notify", "KillMode=process", "NoNewPrivileges=yes", "ProtectSystem=strict"):
+        assert f"\n{line}\n" in words, line
+    if shutil.which("systemd-analyze"):
+        told = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=58", unit], capture_output=True, text=True,
+                              timeout=60, check=False)
+        assert told.returncode == 0, told.stdout[-400:] + told.stderr
+
+
 def links():
     """every link in the documents leads to a file and a heading that exist"""
     pages = PAGES + ["docs/README.md", "docs/rest.md", "ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md", "sandbox_images/README.md",
@@ -356,7 +373,7 @@ def ends():
         assert not left, f"no test runs the commands of {left}"
 
 
-TESTS = [links, settings, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, images_and_packages, security, ends]
+TESTS = [links, service, settings, flags, reference, tools, metrics, picture, front_page, from_code, command_line, mcp_clients, operating, images_and_packages, security, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

@@ -290,6 +290,27 @@ def default_warm():
     assert 4 <= warm() <= 20
 
 
+def notified():
+    """systemd is told when the server serves and when it stops, and no child could tell it so"""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        os.chmod(folder, 0o755)
+        manager.bind(os.path.join(folder, "notify"))
+        os.chmod(os.path.join(folder, "notify"), 0o777)  # as systemd's: the server is not root when it serves
+        manager.setblocking(False)
+        os.environ["NOTIFY_SOCKET"] = os.path.join(folder, "notify")
+        try:
+            with server() as s:
+                s.start()
+                assert s.ops("/readyz").status == 200
+                assert manager.recv(1000).startswith(b"READY=1\n")
+                assert s.run(s.open_workspace()["id"], "env")["stdout"].find("NOTIFY_SOCKET") < 0
+                s.drain()
+                s.stop()
+                assert manager.recv(1000).startswith(b"STOPPING=1\n")
+        finally:
+            del os.environ["NOTIFY_SOCKET"]
+
+
 def drained():
     """a drained server says so: not ready, its pools Drained, and nobody is told to try again"""
     with server() as s:
@@ -320,7 +341,7 @@ def overlays():
 
 
 TESTS = [taken_port, ended_while_unpacking, served_while_unpacking, second_signal, full_disk, places_that_cannot_be, closed_folder, read_only_data,
-         first_step, default_pool, default_warm, drained]
+         first_step, default_pool, default_warm, notified, drained]
 for test in TESTS:
     test.only = "oci"
 
