@@ -4,6 +4,7 @@
 
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
+#include "api/rest/model/Examples.h"
 #include "api/rest/model/Requests.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
@@ -215,8 +216,8 @@ controller::ExecutionRequest readRequest(const Call& call) {
     return request;
 }
 
-/// The declarations shared by both ways to start an execution.
-Operation startOperation(std::string pattern, std::string id, std::string summary) {
+/// The declarations shared by both ways to start an execution; `ended` is the example of its end.
+Operation startOperation(std::string pattern, std::string id, std::string summary, Json ended) {
     Operation op =
         executionOperation("POST", std::move(pattern), std::move(id), std::move(summary));
     op.description = std::string(
@@ -228,9 +229,9 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
     op.idempotent = true;
     op.body_kind = Body::Json;
     op.parameters = {idempotencyKeyParameter(), preferParameter("wait=N: 202 after N seconds")};
-    op.answers = {{200, "It has ended", executionSchema(), {}},
-                  {200, "The stream", {}, "text/event-stream"},
-                  {202, "It runs; Location names it", executionSchema(), {}}};
+    op.answers = {{200, "It has ended", executionSchema(), {}, {}, std::move(ended)},
+                  {200, "The stream", {}, "text/event-stream", executionEvents()},
+                  {202, "It runs; Location names it", executionSchema(), {}, {}, runningExample()}};
     op.problems = {
         ErrorCode::NotFound,    ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
         ErrorCode::Conflict,    ErrorCode::PayloadTooLarge,     ErrorCode::IdempotencyMismatch,
@@ -240,8 +241,9 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
 
 Operations startOperations(const Services& services, StreamedJson& answers, ClaimStreams& claims) {
     Operations all;
-    Operation in_workspace = startOperation("/v1/workspaces/{workspace}/executions", "execute",
-                                            "Run a command or code in a workspace");
+    Operation in_workspace =
+        startOperation("/v1/workspaces/{workspace}/executions", "execute",
+                       "Run a command or code in a workspace", executionExample());
     in_workspace.body = executionRequestSchema();
     in_workspace.handle = [&services, &answers](Call& call) {
         const controller::ExecutionRequest request = readRequest(call);
@@ -251,8 +253,9 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
     };
     all.push_back(std::move(in_workspace));
 
-    Operation one_shot = startOperation("/v1/executions", "executeOnce",
-                                        "Run in a workspace of its own, which ends with it");
+    Operation one_shot =
+        startOperation("/v1/executions", "executeOnce",
+                       "Run in a workspace of its own, which ends with it", oneShotExample());
     one_shot.body = oneShotRequestSchema();
     one_shot.problems.insert(
         one_shot.problems.end(),
@@ -428,7 +431,7 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
     events.parameters = {
         headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received"),
         queryParameter("since", Schema::string(kDecimal), "The same, for clients without headers")};
-    events.answers = {{200, "The stream", {}, "text/event-stream"}};
+    events.answers = {{200, "The stream", {}, "text/event-stream", executionEvents()}};
     events.handle = [&services, &answers](Call& call) {
         const std::optional<std::uint64_t> after = lastEventId(call.request);
         return streamResponse(answers, services.executions.find(call.who, call.param("execution")),
