@@ -5,6 +5,7 @@
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
 #include "api/rest/model/Examples.h"
+#include "api/rest/model/ExecutionSummary.h"
 #include "api/rest/model/Requests.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
@@ -156,16 +157,17 @@ api::Response answer(const Services& services, StreamedJson& answers, const api:
     return response;
 }
 
-/// The JSON of a list of executions, each of which is read when its turn comes. Together they show
-/// a bounded amount of output; later ones are shown without any.
+/// The JSON of a list of executions, each of which is read when its turn comes. With `output` they
+/// show a bounded amount of it together, and later ones none; without, each is a summary.
 class ListPieces {
 public:
     ListPieces(controller::Executions& executions, controller::Principal who,
-               Page<controller::ListedExecution> page, std::string origin)
+               Page<controller::ListedExecution> page, std::string origin, bool output)
         : executions_(executions),
           who_(std::move(who)),
           page_(std::move(page)),
-          origin_(std::move(origin)) {}
+          origin_(std::move(origin)),
+          output_(output) {}
 
     bool next(std::string& out) {
         if (current_) {
@@ -182,6 +184,10 @@ public:
             executions_.listed(who_, page_.items[next_++].id);
         if (!execution) return true;
         if (std::exchange(any_, true)) out.push_back(',');
+        if (!output_) {
+            out.append(dumpJson(executionSummaryJson(execution->viewUpTo(0), origin_)));
+            return true;
+        }
         controller::ExecutionView view =
             execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
         const std::uint64_t size = view.kept_bytes + view.result_bytes;
@@ -202,6 +208,7 @@ private:
     const controller::Principal who_;
     const Page<controller::ListedExecution> page_;
     const std::string origin_;
+    const bool output_;
     std::size_t next_ = 0;
     bool any_ = false;
     std::uint64_t room_ = kListedOutput;
@@ -389,11 +396,15 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
         executionOperation("GET", "/v1/workspaces/{workspace}/executions", "listExecutions",
                            "The executions of a workspace, newest first");
     list.parameters = wholeListParameters();
-    list.answers = {
-        {200, "Every execution that is kept", listSchema(executionSchema(), "ExecutionList"), {}}};
+    list.parameters.push_back(queryParameter("output", Schema::boolean().fallback(false),
+                                             "Also stdout, stderr and results of each"));
+    list.answers = {{200,
+                     "Every execution that is kept",
+                     listSchema(executionSummarySchema(), "ExecutionList"),
+                     {}}};
     list.description =
-        "The list has at most 4 MiB of output; later executions are `truncated` and have none: "
-        "read them by their own id.";
+        "Without output and results, which GET of one execution brings. With `output=true` the "
+        "list has at most 4 MiB of them; later executions are `truncated` and have none.";
     list.handle = [&services, &answers](Call& call) {
         const auto newest = [](const controller::ListedExecution& one) {
             return one.started_at + " " + one.id;
@@ -401,7 +412,7 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
         const auto pieces = std::make_shared<ListPieces>(
             services.executions, call.who,
             pageOf(call, services.executions.list(call.who, call.param("workspace")), newest, true),
-            api::originOf(call.request));
+            api::originOf(call.request), call.queryOr("output", false));
         return answers.respond([pieces](std::string& out) { return pieces->next(out); });
     };
     all.push_back(std::move(list));
