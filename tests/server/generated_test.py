@@ -93,10 +93,15 @@ def install():
     if os.path.exists(mark) and filecmp.cmp(PINS, mark, shallow=False):
         return
     shutil.rmtree(TOOLS, ignore_errors=True)
-    for command in ([sys.executable, "-m", "venv", TOOLS], [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", PINS]):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "-r", PINS]
+    for command in ([sys.executable, "-m", "venv", TOOLS], pip):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        except subprocess.TimeoutExpired as e:
+            raise OSError(f"{' '.join(command[:4])} took too long") from e
         if done.returncode != 0:
-            raise OSError(f"{' '.join(command[:4])} failed: {(done.stdout + done.stderr).strip()[-500:]}")
+            said = (done.stdout + done.stderr).strip().splitlines() or [""]
+            raise OSError(f"{' '.join(command[:4])} failed: {said[-1]}")
     shutil.copy(PINS, mark)
 
 
