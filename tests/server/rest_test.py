@@ -95,6 +95,11 @@ def executions():
         problem(s.post(f"/v1/workspaces/{w}/executions", {"command": "true"}, headers=key), 422, "IDEMPOTENCY_MISMATCH")
         listed = s.get(f"/v1/workspaces/{w}/executions").json["items"]
         assert len(listed) >= 7, len(listed)
+        assert not any({"stdout", "stderr", "results"} & set(x) for x in listed), listed[0]
+        one = next(x for x in listed if x["id"] == bad["id"])
+        assert (one["outputBytes"], one["exitCode"]) == (8, 3), one
+        whole = s.get(f"/v1/workspaces/{w}/executions?output=true").json["items"]
+        assert next(x for x in whole if x["id"] == bad["id"])["stdout"] == "out\n"
         pty = s.run(w, "tty; stty size", pty={"cols": 100, "rows": 30})
         assert "/dev/pts/" in pty["stdout"] and "30 100" in pty["stdout"], pty
 

@@ -142,7 +142,7 @@ def found_again(s):
 
     asking = threading.Thread(target=ask)
     asking.start()
-    listed = wait_for("the start", lambda: [x for x in s.get(f"/v1/workspaces/{w}/executions").json["items"] if x["stdout"]])
+    listed = wait_for("the start", lambda: [x for x in s.get(f"/v1/workspaces/{w}/executions").json["items"] if x["outputBytes"]])
     assert listed[0]["interpreter"] == "parked", listed
     s.kill9()
     asking.join()

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/rest/model/Answers.h"
+#include "api/rest/model/Examples.h"
 #include "api/rest/model/Views.h"
 #include "base/http/RequestHead.h"
 
@@ -28,12 +29,12 @@ struct PathParameter {
 
 PathParameter pathParameter(const std::string& name) {
     static const std::map<std::string, PathParameter> kParameters = {
-        {"workspace", {"ws_4f0c2a9d3b1e4c7f8a6b5c4d3e2f1a0b"}},
-        {"execution", {"ex_77d1c0a2b3e44f5f8a6b5c4d3e2f1a0b"}},
-        {"context", {"cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b"}},
-        {"sandbox", {"sb_0a1b2c3d4e5f60718293a4b5c6d7e8f9"}},
-        {"token", {"tk_12ab34cd56ef12ab34cd56ef12ab34cd"}},
-        {"pool", {"python", kPoolName.longest}},
+        {"workspace", {kExampleWorkspace}},
+        {"execution", {kExampleExecution}},
+        {"context", {kExampleContext}},
+        {"sandbox", {kExampleSandbox}},
+        {"token", {kExampleToken}},
+        {"pool", {kExamplePool, kPoolName.longest}},
         {"path", {"out/plot.png", kPath.longest}},
         {"name", {"plot.png", kPath.longest}}};
     const auto at = kParameters.find(name);
@@ -79,15 +80,21 @@ Json requestExamples(const Operation& operation) {
     return examples;
 }
 
+/// Any bytes, as generators know them.
+Json bytesShape() {
+    return {{"type", "string"}, {"format", "binary"}};
+}
+
 Json requestBody(const Operation& operation, Json& components) {
     if (operation.body_kind == Body::Raw) {
         // A tar is no text: its example would be none.
         const bool tar = operation.pattern.ends_with("/archive");
-        Json media = Json::object();
-        if (!tar) media["example"] = "some bytes";
-        return {{"required", false},
-                {"content",
-                 {{tar ? "application/x-tar" : "application/octet-stream", std::move(media)}}}};
+        Json content = Json::object();
+        if (tar) content["application/x-tar"]["schema"] = bytesShape();
+        Json& bytes = content["application/octet-stream"];
+        bytes["schema"] = bytesShape();
+        if (!tar) bytes["example"] = "some bytes";
+        return {{"required", false}, {"content", std::move(content)}};
     }
     Json content = Json::object();
     const Json schema = operation.body.toOpenApi(components);
@@ -96,6 +103,26 @@ Json requestBody(const Operation& operation, Json& components) {
         content["application/merge-patch+json"] = content["application/json"];
     }
     return {{"required", operation.body_kind == Body::Json}, {"content", std::move(content)}};
+}
+
+/// A stream is text to HTTP; each of its events, once parsed, is one of `events`.
+Json streamShape(const EventShapes& events, Json& components) {
+    Json choices = Json::array();
+    for (const Schema& event : events.events) choices.push_back(event.toOpenApi(components));
+    const Json one = {{"$ref", "#/components/schemas/" + events.name}};
+    if (!components.contains(events.name)) {
+        Json mapping = Json::object();
+        for (const Json& choice : choices) {
+            const auto& reference = choice.at("$ref").get_ref<const std::string&>();
+            const Json& shape = components.at(reference.substr(reference.rfind('/') + 1));
+            mapping[shape.at("properties").at("event").at("enum").at(0)] = reference;
+        }
+        components[events.name] = {
+            {"description", "One event of the stream"},
+            {"oneOf", std::move(choices)},
+            {"discriminator", {{"propertyName", "event"}, {"mapping", std::move(mapping)}}}};
+    }
+    return {{"type", "string"}, {"contentMediaType", "text/event-stream"}, {"contentSchema", one}};
 }
 
 Json problemReference() {
@@ -114,12 +141,18 @@ void addAnswers(const Operation& operation, Json& responses, Json& components) {
         if (answer.schema) {
             Json& media = response["content"]["application/json"];
             media["schema"] = answer.schema->toOpenApi(components);
-            media["example"] = answer.schema->sample(true);
+            media["example"] =
+                answer.example.is_null() ? answer.schema->sample(true) : answer.example;
         } else if (answer.media == kProblemMedia) {
             response["content"][kProblemMedia]["schema"] = problemReference();
+        } else if (!answer.events.events.empty()) {
+            response["content"][answer.media]["schema"] = streamShape(answer.events, components);
+        } else if (answer.media.starts_with("text/")) {
+            response["content"][answer.media]["schema"] = {{"type", "string"}};
         } else if (!answer.media.empty()) {
             const bool json = answer.media == "application/json";
-            response["content"][answer.media]["schema"] = {{"type", json ? "object" : "string"}};
+            response["content"][answer.media]["schema"] =
+                json ? Json{{"type", "object"}} : bytesShape();
         }
         if (takes(operation, "Prefer")) {
             response["headers"]["Preference-Applied"] = {

@@ -8,6 +8,7 @@
 
 #include "api/http/Handler.h"
 #include "api/http/Routes.h"
+#include "api/rest/model/EventShapes.h"
 #include "api/rest/schema/Schema.h"
 #include "controller/contract/Principal.h"
 
@@ -48,6 +49,8 @@ struct Answer {
     std::string description;
     std::optional<Schema> schema;  ///< of JSON
     std::string media;             ///< of anything else: "text/event-stream"
+    EventShapes events = {};       ///< of a stream
+    Json example = nullptr;        ///< instead of the schema's own
 };
 
 enum class Body {

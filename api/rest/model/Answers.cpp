@@ -1,5 +1,7 @@
 #include "api/rest/model/Answers.h"
 
+#include "api/rest/model/Examples.h"
+#include "api/rest/model/PoolSpecShape.h"
 #include "controller/contract/Executions.h"
 #include "controller/contract/Pools.h"
 #include "controller/contract/RoleName.h"
@@ -109,24 +111,31 @@ Schema workspaceSchema() {
         .required("limits", limitsSchema())
         .optional("claim", ledgerSchema())
         .optional("traceId", text())
+        .example(workspaceExample())
         .named("Workspace");
 }
 
-Schema executionSchema() {
-    Schema error = Schema::object();
-    error.optional("name", text())
-        .optional("message", text())
-        .optional("traceback", text())
-        .open()
-        .nullable()
-        .describe("An uncaught exception of the code; untrusted text");
-    Schema result = Schema::object();
-    result.required("main", Schema::boolean().describe("The value of the last expression"))
+Schema resultSchema() {
+    return Schema::object()
+        .required("main", Schema::boolean().describe("The value of the last expression"))
         .required("mime", Schema::map(kResultType, Schema::any())
                               .describe("Text by its type; base64 for image/png, jpeg, gif and "
                                         "webp; JSON for application/json and …+json"))
         .example({{"main", true}, {"mime", {{"text/plain", "2"}}}})
         .named("Result");
+}
+
+Schema executionErrorSchema() {
+    return Schema::object()
+        .optional("name", text())
+        .optional("message", text())
+        .optional("traceback", text())
+        .open()
+        .describe("An uncaught exception of the code; untrusted text")
+        .named("ExecutionError");
+}
+
+Schema executionSchema() {
     Schema artifact = Schema::object();
     artifact.required("path", text())
         .required("size", Schema::integer())
@@ -152,13 +161,14 @@ Schema executionSchema() {
         .required("stderr", text())
         .required("truncated", Schema::boolean())
         .required("droppedBytes", Schema::integer())
-        .required("results",
-                  Schema::array(result).describe(
-                      "The results of the code, in order: its last value, figures, tables"))
+        .required(
+            "results",
+            Schema::array(resultSchema())
+                .describe("The results of the code, in order: its last value, figures, tables"))
         .required("droppedResults",
                   Schema::integer().describe(
                       "Results that were too many, too large or malformed to keep"))
-        .required("error", error)
+        .required("error", executionErrorSchema().nullable())
         .required("artifacts", Schema::array(artifact))
         .required("artifactsTruncated",
                   Schema::boolean().describe("The run may have made or changed more files than "
@@ -169,7 +179,8 @@ Schema executionSchema() {
         .required("durationMs", Schema::number().nullable())
         .required("usage", Schema::object()
                                .required("cpuMs", Schema::integer())
-                               .required("peakMemoryBytes", Schema::integer()))
+                               .required("peakMemoryBytes", Schema::integer())
+                               .named("ExecutionUsage"))
         .required("interpreter",
                   textOrNull().describe("How code was run: zygote (a fresh interpreter that was "
                                         "forked ahead), cold (a process of its own), context; of "
@@ -191,6 +202,7 @@ Schema executionSchema() {
                                 "known distribution, and what to do"))
         .optional("claim", ledgerSchema())
         .optional("traceId", text())
+        .example(executionExample())
         .named("Execution");
 }
 
@@ -203,6 +215,7 @@ Schema contextSchema() {
         .required("cwd", textOrNull().describe("null: the workspace's root"))
         .required("createdAt", time())
         .required("executionId", textOrNull().describe("The execution it runs now"))
+        .example(contextExample())
         .named("Context");
 }
 
@@ -217,14 +230,12 @@ Schema poolSchema() {
                   text().describe("The image that claims named; only of pools that the server "
                                   "made for them"))
         .open();
-    Schema spec = Schema::object();
-    spec.open().describe("The declared spec with every default filled in");
     Schema count = Schema::integer();
     return Schema::object()
         .required("apiVersion", text())
         .required("kind", text())
         .required("metadata", metadata)
-        .required("spec", spec)
+        .required("spec", poolSpecSchema())
         .required("status", Schema::object()
                                 .required("observedGeneration", count)
                                 .required("ready", count)
@@ -236,6 +247,7 @@ Schema poolSchema() {
                                 .required("waiting", count)
                                 .required("conditions", Schema::array(conditionSchema()))
                                 .optional("packages", poolPackagesSchema()))
+        .example(poolExample())
         .named("Pool");
 }
 
@@ -252,6 +264,7 @@ Schema sandboxSchema() {
         .required("readyAt", timeOrNull())
         .required("image", text())
         .required("runtime", text())
+        .example(sandboxExample())
         .named("Sandbox");
 }
 
@@ -266,16 +279,18 @@ Schema eventSchema() {
         .required("reason", textOrNull())
         .required("message", text())
         .required("traceId", textOrNull())
+        .example(eventExample())
         .named("Event");
 }
 
 Schema tokenSchema() {
-    return tokenFields().named("Token");
+    return tokenFields().example(tokenExample()).named("Token");
 }
 
 Schema newTokenSchema() {
     return tokenFields()
         .required("token", text().describe("Shown this once; only its hash is kept"))
+        .example(newTokenExample())
         .named("NewToken");
 }
 
@@ -288,6 +303,7 @@ Schema usageSchema() {
         .required("diskBytes", Schema::integer())
         .required("diskLimitBytes", Schema::integer())
         .required("gpus", Schema::array(text()))
+        .example(usageExample())
         .named("Usage");
 }
 
@@ -309,6 +325,7 @@ Schema egressSchema() {
         .required("sentBytes", Schema::integer())
         .required("receivedBytes", Schema::integer())
         .required("latest", Schema::array(entry).describe("Newest first, at most 200"))
+        .example(egressExample())
         .named("Egress");
 }
 
@@ -323,6 +340,7 @@ Schema packagesSchema() {
         .required("error", textOrNull().describe("Why nothing could be done at all"))
         .required("executionId",
                   text().describe("The execution whose output is the package manager's"))
+        .example(packagesExample())
         .named("Packages");
 }
 
@@ -334,6 +352,7 @@ Schema fileEntrySchema() {
         .required("mode", text().example("0644"))
         .required("modifiedAt", time())
         .optional("target", text().describe("Of a symbolic link"))
+        .example(fileExample())
         .named("FileEntry");
 }
 
@@ -358,6 +377,7 @@ Schema problemSchema() {
             "errors",
             Schema::array(Schema::object().required("pointer", text()).required("reason", text())))
         .describe("RFC 9457 problem details")
+        .example(problemExample())
         .named("Problem");
 }
 

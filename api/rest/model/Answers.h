@@ -8,6 +8,10 @@ namespace hearth::rest {
 
 Schema workspaceSchema();
 Schema executionSchema();
+/// A value, figure or table that code has shown.
+Schema resultSchema();
+/// The uncaught exception of code.
+Schema executionErrorSchema();
 Schema contextSchema();
 Schema poolSchema();
 Schema sandboxSchema();

@@ -1,5 +1,6 @@
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
+#include "api/rest/model/Examples.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "base/http/Url.h"
@@ -9,6 +10,8 @@ namespace {
 
 using controller::Services;
 
+constexpr const char* kTar = "application/x-tar";
+constexpr const char* kBytes = "application/octet-stream";
 constexpr const char* kPattern = "/v1/workspaces/{workspace}/archive";
 
 Operation archiveOperation(std::string method, std::string id, std::string summary) {
@@ -18,6 +21,17 @@ Operation archiveOperation(std::string method, std::string id, std::string summa
     op.problems = {ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::Gone, ErrorCode::Forbidden,
                    ErrorCode::SandboxLost};
     return op;
+}
+
+/// Whether the client takes bytes of no type and says nothing of a tar: generated clients know only
+/// that type.
+bool wantsBytes(const api::Request& request) {
+    bool bytes = false;
+    for (const Poco::Net::MediaType& type : api::acceptedTypes(request)) {
+        if (type.matches("application", "x-tar")) return false;
+        bytes = bytes || type.matches("application", "octet-stream");
+    }
+    return bytes;
 }
 
 /// Errors that are known before the first byte are proper answers; later ones cut the body off.
@@ -58,12 +72,12 @@ Operations archiveOperations(const Services& services) {
         "links, sockets and the like are left out. A body that is cut off means that the tar could "
         "not "
         "be finished.";
-    get.answers = {{200, "The archive, GNU tar", {}, "application/x-tar"}};
+    get.answers = {{200, "The archive, GNU tar", {}, kTar}, {200, "The same", {}, kBytes}};
     get.handle = [&services](Call& call) {
         const auto path = call.queryOr<std::string>("path", ".");
         requireDirectory(services, call, path);
         api::Response response;
-        response.headers = {{"Content-Type", "application/x-tar"},
+        response.headers = {{"Content-Type", wantsBytes(call.request) ? kBytes : kTar},
                             {"Content-Disposition", "attachment; filename=\"workspace.tar\""},
                             {"X-Content-Type-Options", "nosniff"},
                             {"Cache-Control", "private, no-cache"}};
@@ -94,6 +108,7 @@ Operations archiveOperations(const Services& services) {
                         .required("directories", Schema::integer())
                         .required("links", Schema::integer())
                         .required("bytes", Schema::integer())
+                        .example(archiveExample())
                         .named("ArchiveCount"),
                     {}},
                    {415, "Not a plain tar", {}, "application/problem+json"}};

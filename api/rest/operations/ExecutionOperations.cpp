@@ -4,6 +4,8 @@
 
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
+#include "api/rest/model/Examples.h"
+#include "api/rest/model/ExecutionSummary.h"
 #include "api/rest/model/Requests.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
@@ -155,16 +157,17 @@ api::Response answer(const Services& services, StreamedJson& answers, const api:
     return response;
 }
 
-/// The JSON of a list of executions, each of which is read when its turn comes. Together they show
-/// a bounded amount of output; later ones are shown without any.
+/// The JSON of a list of executions, each of which is read when its turn comes. With `output` they
+/// show a bounded amount of it together, and later ones none; without, each is a summary.
 class ListPieces {
 public:
     ListPieces(controller::Executions& executions, controller::Principal who,
-               Page<controller::ListedExecution> page, std::string origin)
+               Page<controller::ListedExecution> page, std::string origin, bool output)
         : executions_(executions),
           who_(std::move(who)),
           page_(std::move(page)),
-          origin_(std::move(origin)) {}
+          origin_(std::move(origin)),
+          output_(output) {}
 
     bool next(std::string& out) {
         if (current_) {
@@ -181,6 +184,10 @@ public:
             executions_.listed(who_, page_.items[next_++].id);
         if (!execution) return true;
         if (std::exchange(any_, true)) out.push_back(',');
+        if (!output_) {
+            out.append(dumpJson(executionSummaryJson(execution->viewUpTo(0), origin_)));
+            return true;
+        }
         controller::ExecutionView view =
             execution->viewUpTo(std::min<std::uint64_t>(kLongOutput, room_));
         const std::uint64_t size = view.kept_bytes + view.result_bytes;
@@ -201,6 +208,7 @@ private:
     const controller::Principal who_;
     const Page<controller::ListedExecution> page_;
     const std::string origin_;
+    const bool output_;
     std::size_t next_ = 0;
     bool any_ = false;
     std::uint64_t room_ = kListedOutput;
@@ -215,8 +223,8 @@ controller::ExecutionRequest readRequest(const Call& call) {
     return request;
 }
 
-/// The declarations shared by both ways to start an execution.
-Operation startOperation(std::string pattern, std::string id, std::string summary) {
+/// The declarations shared by both ways to start an execution; `ended` is the example of its end.
+Operation startOperation(std::string pattern, std::string id, std::string summary, Json ended) {
     Operation op =
         executionOperation("POST", std::move(pattern), std::move(id), std::move(summary));
     op.description = std::string(
@@ -228,9 +236,9 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
     op.idempotent = true;
     op.body_kind = Body::Json;
     op.parameters = {idempotencyKeyParameter(), preferParameter("wait=N: 202 after N seconds")};
-    op.answers = {{200, "It has ended", executionSchema(), {}},
-                  {200, "The stream", {}, "text/event-stream"},
-                  {202, "It runs; Location names it", executionSchema(), {}}};
+    op.answers = {{200, "It has ended", executionSchema(), {}, {}, std::move(ended)},
+                  {200, "The stream", {}, "text/event-stream", executionEvents()},
+                  {202, "It runs; Location names it", executionSchema(), {}, {}, runningExample()}};
     op.problems = {
         ErrorCode::NotFound,    ErrorCode::IdempotencyInFlight, ErrorCode::Gone,
         ErrorCode::Conflict,    ErrorCode::PayloadTooLarge,     ErrorCode::IdempotencyMismatch,
@@ -240,8 +248,9 @@ Operation startOperation(std::string pattern, std::string id, std::string summar
 
 Operations startOperations(const Services& services, StreamedJson& answers, ClaimStreams& claims) {
     Operations all;
-    Operation in_workspace = startOperation("/v1/workspaces/{workspace}/executions", "execute",
-                                            "Run a command or code in a workspace");
+    Operation in_workspace =
+        startOperation("/v1/workspaces/{workspace}/executions", "execute",
+                       "Run a command or code in a workspace", executionExample());
     in_workspace.body = executionRequestSchema();
     in_workspace.handle = [&services, &answers](Call& call) {
         const controller::ExecutionRequest request = readRequest(call);
@@ -251,8 +260,9 @@ Operations startOperations(const Services& services, StreamedJson& answers, Clai
     };
     all.push_back(std::move(in_workspace));
 
-    Operation one_shot = startOperation("/v1/executions", "executeOnce",
-                                        "Run in a workspace of its own, which ends with it");
+    Operation one_shot =
+        startOperation("/v1/executions", "executeOnce",
+                       "Run in a workspace of its own, which ends with it", oneShotExample());
     one_shot.body = oneShotRequestSchema();
     one_shot.problems.insert(
         one_shot.problems.end(),
@@ -386,11 +396,15 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
         executionOperation("GET", "/v1/workspaces/{workspace}/executions", "listExecutions",
                            "The executions of a workspace, newest first");
     list.parameters = wholeListParameters();
-    list.answers = {
-        {200, "Every execution that is kept", listSchema(executionSchema(), "ExecutionList"), {}}};
+    list.parameters.push_back(queryParameter("output", Schema::boolean().fallback(false),
+                                             "Also stdout, stderr and results of each"));
+    list.answers = {{200,
+                     "Every execution that is kept",
+                     listSchema(executionSummarySchema(), "ExecutionList"),
+                     {}}};
     list.description =
-        "The list has at most 4 MiB of output; later executions are `truncated` and have none: "
-        "read them by their own id.";
+        "Without output and results, which GET of one execution brings. With `output=true` the "
+        "list has at most 4 MiB of them; later executions are `truncated` and have none.";
     list.handle = [&services, &answers](Call& call) {
         const auto newest = [](const controller::ListedExecution& one) {
             return one.started_at + " " + one.id;
@@ -398,7 +412,7 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
         const auto pieces = std::make_shared<ListPieces>(
             services.executions, call.who,
             pageOf(call, services.executions.list(call.who, call.param("workspace")), newest, true),
-            api::originOf(call.request));
+            api::originOf(call.request), call.queryOr("output", false));
         return answers.respond([pieces](std::string& out) { return pieces->next(out); });
     };
     all.push_back(std::move(list));
@@ -428,7 +442,7 @@ Operations executionOperations(const Services& services, StreamedJson& answers,
     events.parameters = {
         headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received"),
         queryParameter("since", Schema::string(kDecimal), "The same, for clients without headers")};
-    events.answers = {{200, "The stream", {}, "text/event-stream"}};
+    events.answers = {{200, "The stream", {}, "text/event-stream", executionEvents()}};
     events.handle = [&services, &answers](Call& call) {
         const std::optional<std::uint64_t> after = lastEventId(call.request);
         return streamResponse(answers, services.executions.find(call.who, call.param("execution")),

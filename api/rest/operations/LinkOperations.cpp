@@ -7,6 +7,7 @@
 #include "api/http/FileAnswer.h"
 #include "api/http/RequestFacts.h"
 #include "api/rest/model/Answers.h"
+#include "api/rest/model/Examples.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Tables.h"
 #include "controller/executions/MediaType.h"
@@ -124,7 +125,9 @@ Operations linkOperations(const Services& services) {
                          .required("path", Schema::string())
                          .required("expiresAt", Schema::string(kDateTime))
                          .named("Link"),
-                     {}}};
+                     {},
+                     {},
+                     linkExample()}};
     make.problems = {
         ErrorCode::NotFound,           ErrorCode::Conflict,    ErrorCode::Gone,
         ErrorCode::Forbidden,          ErrorCode::SandboxLost, ErrorCode::IdempotencyInFlight,

@@ -2,6 +2,7 @@
 
 #include "api/http/ByteRange.h"
 #include "api/rest/model/Answers.h"
+#include "api/rest/model/PoolSpecShape.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
@@ -22,7 +23,8 @@ Schema manifestSchema() {
         .describe(
             "What the pages on pools call the manifest: template, warm, onEmpty, "
             "lifecycle, limits. Faults in it are INVALID_SPEC with a pointer for each")
-        .example({{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}});
+        .example({{"template", {{"image", "python"}}}, {"warm", {{"min", 2}, {"max", 20}}}})
+        .shownAs(poolSpecSchema());
     Schema status = Schema::object();
     status.open().describe("Ignored: a pool may be sent back as it was read");
     return Schema::object()

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "api/rest/model/Answers.h"
+#include "api/rest/model/CapabilitiesShape.h"
 #include "api/rest/model/Views.h"
 #include "api/rest/operations/Pages.h"
 #include "api/rest/operations/Tables.h"
@@ -33,7 +34,7 @@ Operation eventsOperation(const Services& services) {
         queryParameter("resource", Schema::string().sizes(1, 100), "Only events of this resource"),
         headerParameter("Last-Event-ID", Schema::string(kDecimal), "The last id received")};
     op.answers = {{200, "A page of events", listSchema(eventSchema(), "EventList"), {}},
-                  {200, "The stream", {}, "text/event-stream"}};
+                  {200, "The stream", {}, "text/event-stream", systemEvents()}};
     op.handle = [&services](Call& call) {
         controller::EventQuery query;
         query.type = call.queryOr<std::string>("type", "");
@@ -141,9 +142,7 @@ Operations systemOperations(const Services& services) {
     Operation capabilities("GET", "/v1/capabilities", "getCapabilities", "What this server can do",
                            "System");
     capabilities.description = "Runtimes found, the isolation really in force, images, languages.";
-    Schema document = Schema::object();
-    document.open().named("Capabilities");
-    capabilities.answers = {{200, "The capabilities", document, {}}};
+    capabilities.answers = {{200, "The capabilities", capabilitiesSchema(), {}}};
     capabilities.handle = [&services](Call&) { return jsonResponse(services.capabilities()); };
     all.push_back(std::move(capabilities));
 

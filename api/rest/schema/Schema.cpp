@@ -249,6 +249,11 @@ Schema& Schema::named(std::string name) {
     return *this;
 }
 
+Schema& Schema::shownAs(Schema other) {
+    shown_ = std::make_shared<const Schema>(std::move(other));
+    return *this;
+}
+
 const Schema::Field* Schema::field(std::string_view name) const {
     for (const Field& field : fields_) {
         if (field.name == name) return &field;

@@ -73,7 +73,8 @@ public:
     /// Object: a field that may be absent, or that may not.
     Schema& optional(std::string name, Schema schema);
     Schema& required(std::string name, Schema schema);
-    /// Object: exactly one of these (optional) fields must be there.
+    /// Object: exactly one of these (optional) fields must be there. The document says so in words:
+    /// of a `oneOf` generators make several types, or none.
     Schema& exactlyOne(std::vector<std::string> names);
     /// Object: a field of the contract that this version does not honour: asking for something with
     /// it is Unsupported with this hint. Not in the OpenAPI document. Empty values, null, zero and
@@ -94,6 +95,8 @@ public:
     Schema& fallback(Json value);  ///< shown as `default`
     /// Stands in `components/schemas` under this name and is referred to.
     Schema& named(std::string name);
+    /// Described as `other` is, where another reader checks what this one lets pass.
+    Schema& shownAs(Schema other);
 
     /// `value` without the optional fields that are null and may not be: null means absent.
     Json withoutNulls(Json value) const;
@@ -148,6 +151,7 @@ private:
     std::vector<std::string> exactly_one_;
     bool open_ = false;
     std::shared_ptr<const Schema> items_;  ///< of an array or a map
+    std::shared_ptr<const Schema> shown_;  ///< what the document has in its place
     const Format* format_ = nullptr;       ///< of a string, or of a map's keys
     std::vector<std::string> values_;      ///< of an enumeration
     std::optional<std::size_t> least_size_;

@@ -12,9 +12,19 @@ Json numberOf(double value) {
     return value;
 }
 
+std::string oneOfWords(const std::vector<std::string>& names) {
+    std::string text = "Exactly one of ";
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+        text += "`" + names[i] + "`";
+    }
+    return text + " must be there";
+}
+
 }  // namespace
 
 Json Schema::toOpenApi(Json& components) const {
+    if (shown_) return shown_->toOpenApi(components);
     if (name_.empty()) return body(components);
     if (!components.contains(name_)) {
         components[name_] = Json::object();  // keeps its place, and ends a recursion
@@ -32,7 +42,9 @@ Json Schema::body(Json& components) const {
         const bool null_here = nullable_ && name_.empty();
         out["type"] = null_here ? Json::array({typeName(kind_), "null"}) : Json(typeName(kind_));
     }
-    if (!description_.empty()) out["description"] = description_;
+    std::string text = description_;
+    if (!exactly_one_.empty()) text += (text.empty() ? "" : ". ") + oneOfWords(exactly_one_);
+    if (!text.empty()) out["description"] = text;
     if (kind_ == Kind::Object) {
         Json properties = Json::object();
         Json needed = Json::array();
@@ -42,12 +54,6 @@ Json Schema::body(Json& components) const {
         }
         if (!properties.empty()) out["properties"] = std::move(properties);
         if (!needed.empty()) out["required"] = std::move(needed);
-        if (!exactly_one_.empty()) {
-            Json& choices = out["oneOf"] = Json::array();
-            for (const std::string& name : exactly_one_) {
-                choices.push_back({{"required", Json::array({name})}});
-            }
-        }
         if (!open_) out["additionalProperties"] = false;
     }
     if (kind_ == Kind::Map) {
@@ -69,11 +75,9 @@ Json Schema::body(Json& components) const {
             if (nullable_) out["enum"].push_back(nullptr);
         }
         if (format_ != nullptr) {
-            if (format_ == &kBase64) {
-                out["contentEncoding"] = "base64";
-            } else {
-                out["format"] = format_->name;
-            }
+            // Generators take formats of ours for unknown ones, or for others of the same name.
+            if (format_ == &kBase64) out["contentEncoding"] = "base64";
+            if (format_ == &kDateTime) out["format"] = format_->name;
             if (!format_->pattern.empty()) out["pattern"] = format_->pattern;
         }
         if (least_size_) out["minLength"] = *least_size_;

@@ -96,6 +96,108 @@ TEST_CASE("an operation documents the refusals that its headers bring", "[unit][
     CHECK(shown("/v1/workspaces", "post", "410") == problem);
 }
 
+TEST_CASE("generators get one type of each body, and bytes where there are bytes", "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    const Json& schemas = document.at("components").at("schemas");
+    for (const char* name : {"ExecutionRequest", "OneShotRequest", "InlineFile", "Credential"}) {
+        INFO(name);
+        CHECK_FALSE(schemas.at(name).contains("oneOf"));
+        CHECK(schemas.at(name).at("description").get<std::string>().find("Exactly one of `") !=
+              std::string::npos);
+    }
+    for (const auto& [path, methods] : document.at("paths").items()) {
+        for (const auto& [method, shape] : methods.items()) {
+            INFO(method << " " << path);
+            std::vector<Json> contents;
+            if (shape.contains("requestBody")) {
+                contents.push_back(shape.at("requestBody").at("content"));
+            }
+            for (const auto& [status, answer] : shape.at("responses").items()) {
+                if (answer.contains("content")) contents.push_back(answer.at("content"));
+            }
+            for (const Json& content : contents) {
+                for (const auto& [media, one] : content.items()) {
+                    REQUIRE(one.contains("schema"));
+                    const bool bytes =
+                        media == "application/octet-stream" || media == "application/x-tar";
+                    CHECK((one.at("schema").value("format", "") == "binary") == bytes);
+                }
+            }
+        }
+    }
+    CHECK(schemas.at("Pool").at("properties").at("spec").at("$ref") ==
+          "#/components/schemas/PoolSpec");
+    CHECK(schemas.at("PoolManifest").at("properties").at("spec").at("$ref") ==
+          "#/components/schemas/PoolSpec");
+    CHECK(schemas.at("PoolSpec").at("properties").contains("template"));
+    CHECK(schemas.at("Capabilities").at("properties").contains("images"));
+}
+
+TEST_CASE("each event of a stream has a type", "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    const Json& schemas = document.at("components").at("schemas");
+    for (const char* path : {"/v1/workspaces/{workspace}/executions", "/v1/executions"}) {
+        const Json& stream = pathOf(document, path, "post")
+                                 .at("responses")
+                                 .at("200")
+                                 .at("content")
+                                 .at("text/event-stream")
+                                 .at("schema");
+        CHECK(stream.at("type") == "string");
+        CHECK(stream.at("contentSchema").at("$ref") == "#/components/schemas/ExecutionEvent");
+    }
+    const Json& mapping = schemas.at("ExecutionEvent").at("discriminator").at("mapping");
+    for (const char* event :
+         {"waiting", "problem", "started", "stdout", "stderr", "result", "error", "exit"}) {
+        INFO(event);
+        CHECK(mapping.contains(event));
+    }
+    CHECK(schemas.at("ExitEvent").at("properties").at("data").at("$ref") ==
+          "#/components/schemas/Execution");
+    CHECK(schemas.at("EventMessage").at("properties").at("data").at("$ref") ==
+          "#/components/schemas/Event");
+}
+
+TEST_CASE("examples of answers fit their schemas and do not contradict themselves",
+          "[unit][rest]") {
+    House house;
+    const Json document = parseJson(house.rest.openApi());
+    std::size_t executions = 0;
+    for (const rest::Operation& op : house.rest.operations()) {
+        if (op.hidden) continue;
+        for (const rest::Answer& answer : op.answers) {
+            if (!answer.schema) continue;
+            INFO(op.id << " " << answer.status);
+            const Json example =
+                answer.example.is_null() ? answer.schema->sample(true) : answer.example;
+            CHECK_NOTHROW(answer.schema->validate(example, "the example"));
+            const std::string id = example.value("id", "");
+            if (!id.starts_with("ex_")) continue;
+            ++executions;
+            const bool runs = example.at("status") == "running";
+            CHECK(runs == (answer.status == 202));
+            CHECK(runs == example.at("exitCode").is_null());
+            CHECK(runs == example.at("durationMs").is_null());
+            CHECK((example.at("status") == "ok") == (example.at("exitCode") == 0));
+            CHECK((example.at("status") == "ok" || runs) == example.at("error").is_null());
+            CHECK(example.at("truncated") == (example.at("droppedBytes") > 0));
+            CHECK(example.contains("claim") == (op.id == "executeOnce" && !runs));
+        }
+    }
+    CHECK(executions >= 5);
+    // The ids of paths are those of the answers.
+    const std::string path = "/v1/workspaces/{workspace}";
+    const Json& shown = pathOf(document, path.c_str(), "get");
+    CHECK(shown.at("parameters").at(0).at("example") == shown.at("responses")
+                                                            .at("200")
+                                                            .at("content")
+                                                            .at("application/json")
+                                                            .at("example")
+                                                            .at("id"));
+}
+
 TEST_CASE("the document has every operation that is served and no other", "[unit][rest]") {
     House house;
     const Json document = parseJson(house.rest.openApi());

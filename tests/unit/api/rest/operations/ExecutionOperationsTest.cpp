@@ -262,7 +262,7 @@ TEST_CASE("an execution with much output is streamed, and says the same", "[unit
     CHECK(whole(post(R"({"command":"x"})")) == expected);
 
     house.executions.times_listed = 6;
-    const Json list = whole(FakeRequest("GET", kPath));
+    const Json list = whole(FakeRequest("GET", kPath + "?output=true"));
     REQUIRE(list.at("items").size() == 6);
     CHECK(list.at("nextCursor").is_null());
     CHECK(list.at("items")[0] == expected);
@@ -271,6 +271,25 @@ TEST_CASE("an execution with much output is streamed, and says the same", "[unit
     CHECK(bare.at("stdout") == "");
     CHECK(bare.at("truncated") == true);
     CHECK(bare.at("status") == "ok");
+}
+
+TEST_CASE("a list of executions has their sizes in place of their output", "[unit][rest]") {
+    House house;
+    FakeExecution& execution = *house.executions.execution;
+    for (const std::size_t size : {std::size_t{10}, std::size_t{300'000}}) {
+        execution.print(1, std::string(size, 'x'));
+    }
+    execution.show("text/plain", "42", true);
+    execution.end("ok", 0);
+    FakeRequest request("GET", kPath);
+    const Json list = parseJson(bodyOf(house.rest.handle(request)));
+    Json expected = rest::executionJson(execution.view());
+    for (const char* large : {"stdout", "stderr", "results"}) expected.erase(large);
+    expected["outputBytes"] = 300'010;
+    expected["resultCount"] = 1;
+    CHECK(list.at("items") == Json::array({expected}));
+    FakeRequest asked("GET", kPath + "?output=false");
+    CHECK(parseJson(bodyOf(house.rest.handle(asked))) == list);
 }
 
 TEST_CASE("a page of executions reads what it shows", "[unit][rest]") {

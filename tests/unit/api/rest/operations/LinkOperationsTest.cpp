@@ -110,6 +110,19 @@ TEST_CASE("a link is made to a file that is there, by who may read it", "[unit][
     CHECK(code(R"({"path":"a.txt","expiresInSeconds":99999999})") == ErrorCode::InvalidArgument);
 }
 
+TEST_CASE("an archive is a tar, also to a client that knows only bytes", "[unit][rest]") {
+    House house;
+    const auto type = [&house](const std::string& accept) {
+        FakeRequest request("GET", "/v1/workspaces/" + kWorkspace + "/archive?path=dir");
+        if (!accept.empty()) request.with("Accept", accept);
+        return headerOf(house.rest.handle(request), "Content-Type");
+    };
+    CHECK(type("") == "application/x-tar");
+    CHECK(type("*/*") == "application/x-tar");
+    CHECK(type("application/octet-stream, application/x-tar") == "application/x-tar");
+    CHECK(type("application/octet-stream, application/problem+json") == "application/octet-stream");
+}
+
 TEST_CASE("an archive that says it is packed is 415", "[unit][rest]") {
     House house;
     const auto status = [&](const std::string& header, const std::string& value) {

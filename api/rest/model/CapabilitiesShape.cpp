@@ -1,0 +1,60 @@
+#include "api/rest/model/CapabilitiesShape.h"
+
+#include "api/rest/model/Examples.h"
+
+namespace hearth::rest {
+namespace {
+
+Schema words() {
+    return Schema::array(Schema::string());
+}
+
+Schema isolationSchema() {
+    return Schema::object()
+        .required("userNamespaces", Schema::boolean())
+        .required("seccomp", Schema::boolean())
+        .required("cgroup", Schema::string())
+        .required("network", Schema::string())
+        .required("knownHoles", words().describe("Of this version of the runtime"))
+        .open()
+        .describe("What is really in force")
+        .named("Isolation");
+}
+
+Schema imageSchema() {
+    return Schema::object()
+        .required("name", Schema::string())
+        .optional("digest", Schema::string())
+        .optional("reference", Schema::string().describe("Where it came from; may be empty"))
+        .required("languages", words())
+        .open()
+        .named("ImageFacts");
+}
+
+}  // namespace
+
+Schema capabilitiesSchema() {
+    return Schema::object()
+        .required("version", Schema::string())
+        .required("runtime", Schema::string())
+        .required("runtimeVersion", Schema::string())
+        .required("isolation", isolationSchema())
+        .required("images", Schema::array(imageSchema()))
+        .required("onDemand", Schema::object()
+                                  .required("allow", words())
+                                  .required("maxSandboxes", Schema::integer())
+                                  .open()
+                                  .describe("Images that a claim may bring without a pool"))
+        .required("networks", words())
+        .required("mirrors", words().describe("The package indexes that are mirrored"))
+        .required("gpus", words())
+        .required("protocols", Schema::object()
+                                   .required("rest", Schema::string())
+                                   .required("mcp", words().describe("Revisions"))
+                                   .open())
+        .open()
+        .example(capabilitiesExample())
+        .named("Capabilities");
+}
+
+}  // namespace hearth::rest

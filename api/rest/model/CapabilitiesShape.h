@@ -1,0 +1,10 @@
+#pragma once
+
+#include "api/rest/schema/Schema.h"
+
+namespace hearth::rest {
+
+/// GET /v1/capabilities. Open: a later version may tell more.
+Schema capabilitiesSchema();
+
+}  // namespace hearth::rest

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/rest/schema/Schema.h"
+
+namespace hearth::rest {
+
+/// The events of one kind of stream, each a Schema with `id`, `event` and `data`.
+struct EventShapes {
+    std::string name;  ///< of their union in the document
+    std::vector<Schema> events;
+};
+
+/// Those of a started or followed execution (streams/ExecutionStream, streams/ClaimStreams).
+EventShapes executionEvents();
+/// Those of GET /v1/events.
+EventShapes systemEvents();
+
+}  // namespace hearth::rest

@@ -1,0 +1,95 @@
+#include "api/rest/model/PoolSpecShape.h"
+
+#include "controller/contract/Workspaces.h"
+
+namespace hearth::rest {
+namespace {
+
+constexpr std::size_t kLongestValue = 4096;
+
+Schema bounded(std::string description) {
+    return Schema::string().sizes(0, kLongestValue).describe(std::move(description));
+}
+
+Schema listed(std::string description) {
+    return Schema::array(Schema::string().sizes(0, kLongestValue)).describe(std::move(description));
+}
+
+Schema resourcesSchema() {
+    return Schema::object()
+        .optional("cpu", bounded("Cores: \"1\", \"0.5\" or \"500m\""))
+        .optional("memory", bounded("\"512Mi\""))
+        .optional("pids", Schema::integer().describe("Processes and threads"))
+        .optional("workspace", bounded("The disk of the workspace"))
+        .optional("tmp", bounded("/tmp, which counts as memory"))
+        .named("PoolResources");
+}
+
+Schema networkSchema() {
+    return Schema::object()
+        .optional("mode", Schema::oneOf(broker::kNetworkModes.all()))
+        .optional("allow", listed("With mode Egress: what may be reached"))
+        .optional("credentials", Schema::array(Schema::object().open())
+                                     .describe("Secrets that are added to requests, by name"))
+        .named("PoolNetwork");
+}
+
+Schema prewarmSchema() {
+    return Schema::object()
+        .optional("languages", listed("Whose interpreters are started ahead"))
+        .optional("imports", listed("Python modules that are imported ahead"))
+        .optional("packages", listed("In a layer that all its sandboxes share"))
+        .optional("command", listed("A program and its arguments, run before a sandbox is ready"))
+        .optional("timeout", bounded("\"1m\""))
+        .named("PoolPrewarm");
+}
+
+Schema templateSchema() {
+    return Schema::object()
+        .optional("image", bounded("A name in the image store, or a digest"))
+        .optional("allowTags", Schema::boolean())
+        .optional("resources", resourcesSchema())
+        .optional("storage", Schema::oneOf({"Disk", "Memory"}))
+        .optional("network", networkSchema())
+        .optional("prewarm", prewarmSchema())
+        .named("PoolTemplate");
+}
+
+Schema lifecycleSchema() {
+    return Schema::object()
+        .optional("idleTimeout", bounded("\"10m\""))
+        .optional("maxLifetime", bounded("\"2h\""))
+        .optional("silenceTimeout", bounded("How long an agent may be silent"))
+        .optional("onIdle", Schema::oneOf({"Reclaim"}))
+        .optional("countRunningWork", Schema::boolean())
+        .named("PoolLifecycle");
+}
+
+}  // namespace
+
+Schema poolSpecSchema() {
+    return Schema::object()
+        .optional("template", templateSchema())
+        .optional("warm", Schema::object()
+                              .optional("min", Schema::integer())
+                              .optional("max", Schema::integer())
+                              .optional("parallelCreates", Schema::integer())
+                              .optional("maxAge", bounded("\"24h\""))
+                              .named("PoolWarm"))
+        .optional("sizing",
+                  Schema::object().optional("mode", Schema::oneOf({"Static"})).named("PoolSizing"))
+        .optional("onEmpty", Schema::object()
+                                 .optional("action", Schema::oneOf({"Queue", "Create", "Fail"}))
+                                 .optional("maxWait", bounded("\"20s\""))
+                                 .optional("maxQueue", Schema::integer())
+                                 .named("PoolOnEmpty"))
+        .optional("lifecycle", lifecycleSchema())
+        .optional("limits", Schema::object()
+                                .optional("members", Schema::integer())
+                                .optional("perTenant", Schema::integer())
+                                .named("PoolLimits"))
+        .describe("What a pool is to be. Answers have every field, with its default")
+        .named("PoolSpec");
+}
+
+}  // namespace hearth::rest

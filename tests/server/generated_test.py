@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# suite: seconds=60 sanitizers=no
+"""Clients that are generated from openapi.json, by openapi-python-client and datamodel-codegen, do what the README does: claim,
+run, read a file, end. The generators come from PyPI, at the versions of generators.txt."""
+
+import filecmp
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from harness import BUILD, Server, main, pool_yaml, record, sse_events  # noqa: E402
+
+PINS = os.path.join(HERE, "generators.txt")
+TOOLS = os.path.join(BUILD, "generators")
+PYTHON = os.path.join(TOOLS, "bin", "python")
+
+# Run with the generated package beside it; HEARTH_URL is the server's.
+FLOW = '''
+import io, os
+from hearth_client import AuthenticatedClient, Client
+from hearth_client.api.executions import execute, execute_once, get_execution, list_executions, write_stdin
+from hearth_client.api.files import read_archive, read_file, write_archive, write_file
+from hearth_client.api.pools import get_pool, put_pool
+from hearth_client.api.system import get_capabilities
+from hearth_client.api.workspaces import create_workspace, delete_workspace, get_workspace
+from hearth_client.models import (Capabilities, Execution, ExecutionRequest, ExecutionStatus, FileEntry, InlineFile, OneShotRequest, Pool, PoolManifest,
+                                  PoolManifestMetadata, PoolSpec, Problem, Workspace, WorkspaceRequest)
+from hearth_client.types import File
+
+client = Client(base_url=os.environ["HEARTH_URL"], timeout=60)
+w = create_workspace.sync(client=client, body=WorkspaceRequest(files=[InlineFile(path="a.txt", text="hello")]))
+assert isinstance(w, Workspace) and w.limits.pids > 0, w
+ran = execute.sync(w.id, client=client, body=ExecutionRequest(command="cat a.txt; mkdir -p out; echo kept > out/note.txt"))
+assert isinstance(ran, Execution) and ran.status == ExecutionStatus.OK and ran.stdout == "hello" and ran.exit_code == 0, ran
+told = get_execution.sync(ran.id, client=client, prefer="wait=5")
+assert told.id == ran.id and told.stdout == "hello", told
+assert [x.id for x in list_executions.sync(w.id, client=client).items] == [ran.id]
+note = read_file.sync_detailed(w.id, "out/note.txt", client=client)
+assert note.status_code == 200 and note.parsed.payload.read() == b"kept\\n", note
+wrote = write_file.sync(w.id, "deep/er.bin", client=client, body=File(payload=io.BytesIO(bytes(range(256)))))
+assert isinstance(wrote, FileEntry) and wrote.size == 256, wrote
+tar = read_archive.sync_detailed(w.id, client=client, path="out")
+assert tar.status_code == 200 and b"note.txt" in tar.content, tar
+fed = execute.sync(w.id, client=client, body=ExecutionRequest(argv=["cat"], background=True, stdin_open=True))
+assert fed.status == ExecutionStatus.RUNNING, fed
+assert write_stdin.sync_detailed(fed.id, client=client, body=File(payload=io.BytesIO(b"typed")), close=True).status_code == 204
+assert get_execution.sync(fed.id, client=client, prefer="wait=30").stdout == "typed"
+once = execute_once.sync(client=client, body=OneShotRequest(command="echo once"))
+assert once.stdout == "once\\n" and once.claim.total_ms > 0, once
+
+pool = get_pool.sync("shell", client=client)
+assert isinstance(pool, Pool) and pool.spec.template.image == "shell" and pool.spec.warm.min_ == 1, pool
+pool.spec.warm.min_ = 2
+again = put_pool.sync("shell", client=client, body=PoolManifest(api_version=pool.api_version, kind=pool.kind, metadata=PoolManifestMetadata(name="shell"), spec=pool.spec))
+assert isinstance(again, Pool) and again.spec.warm.min_ == 2, again
+can = get_capabilities.sync(client=client)
+assert isinstance(can, Capabilities) and can.isolation.seccomp and can.images[0].languages == ["sh"], can
+
+assert delete_workspace.sync_detailed(w.id, client=client).status_code == 204
+gone = get_workspace.sync(w.id, client=client)
+assert isinstance(gone, Problem) and gone.status == 410 and gone.reason == "deleted", gone
+'''
+
+# Run with the generated models beside it; its input is what the server has answered.
+MODELS = '''
+import json, sys
+import models
+from pydantic import TypeAdapter
+said = json.load(sys.stdin)
+models.Workspace.model_validate(said["workspace"])
+models.Pool.model_validate(said["pool"])
+models.Capabilities.model_validate(said["capabilities"])
+ended = models.Execution.model_validate(said["execution"])
+assert ended.exitCode == 3 and ended.stdout == "out\\\\n".encode().decode("unicode_escape"), ended
+events = [TypeAdapter(models.ExecutionEvent).validate_python(one) for one in said["events"]]
+events = [getattr(one, "root", one) for one in events]
+kinds = [type(one).__name__ for one in events]
+assert kinds == ["StartedEvent", "StdoutEvent", "ExitEvent"], kinds
+assert events[-1].data.status.value == "failed", events[-1]
+request = models.ExecutionRequest(command="true")
+assert request.model_dump(exclude_unset=True) == {"command": "true"}
+'''
+
+
+def install():
+    """The generators, once for each list of them. Raises OSError where the index cannot be reached."""
+    mark = os.path.join(TOOLS, "generators.txt")
+    if os.path.exists(mark) and filecmp.cmp(PINS, mark, shallow=False):
+        return
+    shutil.rmtree(TOOLS, ignore_errors=True)
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "-r", PINS]
+    for command in ([sys.executable, "-m", "venv", TOOLS], pip):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        except subprocess.TimeoutExpired as e:
+            raise OSError(f"{' '.join(command[:4])} took too long") from e
+        if done.returncode != 0:
+            said = (done.stdout + done.stderr).strip().splitlines() or [""]
+            raise OSError(f"{' '.join(command[:4])} failed: {said[-1]}")
+    shutil.copy(PINS, mark)
+
+
+def run(folder, *command, said=""):
+    path = os.path.join(TOOLS, "bin") + os.pathsep + os.environ["PATH"]
+    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=600, cwd=folder, check=False,
+                          env=dict(os.environ, PATH=path, HOME=folder))
+    assert done.returncode == 0, f"{command[:3]}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout + done.stderr
+
+
+class Generated:
+    """A server, and a folder with its document."""
+
+    def __enter__(self):
+        self.server = Server(pools=pool_yaml(warm=1)).__enter__()
+        self.folder = tempfile.mkdtemp(prefix="hearth-generated-")
+        with open(os.path.join(self.folder, "openapi.json"), "wb") as file:
+            file.write(self.server.get("/openapi.json").body)
+        return self
+
+    def __exit__(self, *why):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.server.__exit__(*why)
+
+    def script(self, text, said=""):
+        with open(os.path.join(self.folder, "flow.py"), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.environ["HEARTH_URL"] = self.server.url
+        run(self.folder, PYTHON, "flow.py", said=said)
+
+
+def client():
+    """openapi-python-client makes a client that leaves nothing out, and it does what the README does"""
+    with Generated() as made:
+        told = run(made.folder, os.path.join(TOOLS, "bin", "openapi-python-client"), "generate", "--path", "openapi.json", "--meta", "none",
+                   "--output-path", "hearth_client")
+        assert "will not be generated" not in told and "will be omitted" not in told, told
+        document = json.loads(made.server.get("/openapi.json").body)
+        operations = sum(len(methods) for methods in document["paths"].values())
+        api = os.path.join(made.folder, "hearth_client", "api")
+        modules = [name for _, _, files in os.walk(api) for name in files if name != "__init__.py" and name.endswith(".py")]
+        assert len(modules) == operations, (len(modules), operations)
+        made.script(FLOW)
+
+
+def models():
+    """datamodel-codegen makes models, one for each request, that the answers and the events of streams fit"""
+    with Generated() as made:
+        run(made.folder, os.path.join(TOOLS, "bin", "datamodel-codegen"), "--input", "openapi.json", "--input-file-type", "openapi",
+            "--output", "models.py", "--output-model-type", "pydantic_v2.BaseModel")
+        s = made.server
+        w = s.open_workspace()
+        where, work = f"/v1/workspaces/{w['id']}/executions", {"command": "echo out; exit 3"}
+        stream = s.post(where, work, headers={"Accept": "text/event-stream"})
+        events = [{"id": one["id"], "event": one["event"], "data": json.loads(one["data"])} for one in sse_events(stream.body.decode().split("\n"))]
+        made.script(MODELS, json.dumps({"workspace": w, "execution": s.post(where, work).json, "events": events,
+                                        "pool": s.get("/v1/pools/shell").json, "capabilities": s.get("/v1/capabilities").json}))
+
+
+TESTS = [client, models]
+for each in TESTS:
+    each.only = "oci"  # the document is the server's own
+
+if __name__ == "__main__":
+    try:
+        install()
+    except OSError as e:
+        for each in TESTS:
+            record("skip", "server", f"{each.__doc__} (the generators cannot be had: {e})")
+        sys.exit(0)
+    main("server", TESTS)
