@@ -83,6 +83,7 @@ struct Connection {
     std::uint64_t id = 0;
     Fd fd;
     std::string peer;
+    std::string counted_as;  ///< its address, as Peer says
     bool loopback = false;
 
     Input input;
@@ -107,7 +108,7 @@ struct Connection {
     AccessRight right;                 ///< to `stream` or `suspension`
 
     Place place = Place::Reading;  ///< from here on: the loop's own
-    bool counted = false;          ///< among those of its address
+    std::size_t* among = nullptr;  ///< the count of its address; null: it is not counted
     TimePoint accepted_at{};
     TimePoint moved_at{};  ///< when the client last took a part of `output`
     bool served = false;

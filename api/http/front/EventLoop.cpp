@@ -240,8 +240,7 @@ void EventLoop::park(Connection& connection) {
     connection.place = Place::Reading;
     connection.receiving = false;
     count(connection);
-    const bool crowded = connection.counted &&
-                         per_address_[connection.peer] > core_.options.connections_per_address &&
+    const bool crowded = *connection.among > core_.options.connections_per_address &&
                          !core_.proxies.trusts(connection.peer);
     if (stopping_ || crowded) {
         close(connection);

@@ -10,6 +10,7 @@
 #include "api/http/front/Connection.h"
 #include "api/http/front/Exchange.h"
 #include "api/http/front/FrontContext.h"
+#include "api/http/front/Peer.h"
 #include "api/http/front/RequestQueue.h"
 #include "api/http/front/ResponseHead.h"
 #include "base/Lifeline.h"
@@ -52,18 +53,25 @@ private:
     void guard(Connection& connection, Work work);
 
     void acceptAll();
-    void admit(Fd fd, std::string peer, bool loopback);
+    void admit(Fd fd, Peer peer);
     /// Counts a connection among those of its address, or no longer: while an answer holds it, it
     /// counts for its tenant instead.
     void count(Connection& connection);
     void uncount(Connection& connection);
     /// In which order connections give their places up. One that has just been accepted comes last:
     /// else clients that take no answers would have each newcomer closed.
-    enum class Worth { Unread, Idle, Closing, Answered, Fresh, Kept };
+    enum class Worth { Unread, Silent, Idle, Closing, Answered, Fresh, Kept };
     Worth worthOf(const Connection& connection, TimePoint now) const;
-    /// Makes room: closes the oldest of the address's connections that are worth least. False if
-    /// all of them are kept: at work, suspended or streaming.
-    bool shedIdle(const std::string& peer);
+    /// The oldest of those that are worth least, of all for which `candidate(connection, worth)` is
+    /// true. Null if all of them are kept: at work, suspended or streaming.
+    template <typename Candidate>
+    Connection* leastWorth(const Candidate& candidate) const;
+    /// Makes room among the connections of an address. False where none can go.
+    bool shedOf(const std::string& address);
+    /// Makes room among all: an address that has as many connections as any loses one. One that has
+    /// just been accepted stays if another address has one that idles.
+    bool shedOfAll();
+    bool shed(Connection* connection);
     void refuse(Fd fd, std::string_view reason);
     void pauseAccepting();
 

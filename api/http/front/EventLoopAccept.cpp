@@ -1,10 +1,7 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -16,32 +13,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kAcceptsAtOnce = 64;
-
-struct Peer {
-    std::string text;
-    bool loopback = false;
-};
-
-Peer peerOf(const sockaddr_storage& address) {
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    Peer peer;
-    if (address.ss_family == AF_INET) {
-        const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-        ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-        peer.text = text.data();
-        peer.loopback = (ntohl(v4.sin_addr.s_addr) >> 24U) == 127;
-    } else if (address.ss_family == AF_INET6) {
-        const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-        ::inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-        peer.text = text.data();
-        peer.loopback = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
-        if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-            peer.text = peer.text.substr(peer.text.rfind(':') + 1);
-            peer.loopback = v6.sin6_addr.s6_addr[12] == 127;
-        }
-    }
-    return peer;
-}
 
 }  // namespace
 
@@ -59,35 +30,29 @@ void EventLoop::acceptAll() {
             }
             continue;  // that client has gone again
         }
-        Peer peer = peerOf(address);
         try {
-            admit(std::move(fd), std::move(peer.text), peer.loopback);
+            admit(std::move(fd), peerOf(address));
         } catch (const std::exception& e) {
             core_.log.error("http.accept_failed", {{"error", e.what()}});
         }
     }
 }
 
-void EventLoop::admit(Fd fd, std::string peer, bool loopback) {
-    if (connections_.size() >= core_.options.connections) {
-        // The address with the most connections loses one.
-        const auto most =
-            std::max_element(per_address_.begin(), per_address_.end(),
-                             [](const auto& a, const auto& b) { return a.second < b.second; });
-        if (most == per_address_.end() || !shedIdle(most->first)) {
-            return refuse(std::move(fd), "connections");
-        }
+void EventLoop::admit(Fd fd, Peer peer) {
+    if (connections_.size() >= core_.options.connections && !shedOfAll()) {
+        return refuse(std::move(fd), "connections");
     }
-    const auto same = per_address_.find(peer);
+    const auto same = per_address_.find(peer.counted_as);
     if (same != per_address_.end() && same->second >= core_.options.connections_per_address &&
-        !core_.proxies.trusts(peer) && !shedIdle(peer)) {
+        !core_.proxies.trusts(peer.text) && !shedOf(peer.counted_as)) {
         return refuse(std::move(fd), "connections_per_address");
     }
     auto connection = std::make_unique<Connection>();
     connection->id = next_id_++;
     connection->fd = std::move(fd);
-    connection->peer = std::move(peer);
-    connection->loopback = loopback;
+    connection->peer = std::move(peer.text);
+    connection->counted_as = std::move(peer.counted_as);
+    connection->loopback = peer.loopback;
     connection->accepted_at = core_.clock.now();
     epoll_event event{};
     event.events = EPOLLIN | EPOLLONESHOT;
@@ -103,31 +68,54 @@ void EventLoop::admit(Fd fd, std::string peer, bool loopback) {
 }
 
 void EventLoop::count(Connection& connection) {
-    if (connection.counted) return;
-    connection.counted = true;
-    ++per_address_[connection.peer];
+    if (connection.among != nullptr) return;
+    connection.among = &per_address_[connection.counted_as];
+    ++*connection.among;
 }
 
 void EventLoop::uncount(Connection& connection) {
-    if (!connection.counted) return;
-    connection.counted = false;
-    const auto address = per_address_.find(connection.peer);
-    if (--address->second == 0) per_address_.erase(address);
+    if (connection.among == nullptr) return;
+    if (--*std::exchange(connection.among, nullptr) == 0) {
+        per_address_.erase(connection.counted_as);
+    }
 }
 
-bool EventLoop::shedIdle(const std::string& peer) {
+template <typename Candidate>
+Connection* EventLoop::leastWorth(const Candidate& candidate) const {
     const TimePoint now = core_.clock.now();
     Connection* least = nullptr;
+    std::pair<Worth, std::uint64_t> least_key{Worth::Kept, 0};
     for (const auto& [id, connection] : connections_) {
-        if (connection->peer != peer || worthOf(*connection, now) == Worth::Kept) continue;
-        if (least == nullptr ||
-            std::pair(worthOf(*connection, now), id) < std::pair(worthOf(*least, now), least->id)) {
-            least = connection.get();
-        }
+        const std::pair key{worthOf(*connection, now), id};
+        if (key >= least_key || !candidate(*connection, key.first)) continue;
+        least = connection.get();
+        least_key = key;
     }
-    if (least == nullptr) return false;
+    return least;
+}
+
+bool EventLoop::shedOf(const std::string& address) {
+    return shed(
+        leastWorth([&](const Connection& each, Worth) { return each.counted_as == address; }));
+}
+
+bool EventLoop::shedOfAll() {
+    std::size_t most = 0;
+    for (const auto& [address, held] : per_address_) most = std::max(most, held);
+    Connection* least = leastWorth([&](const Connection& each, Worth) {
+        return each.among != nullptr && *each.among == most;
+    });
+    if (least == nullptr || worthOf(*least, core_.clock.now()) >= Worth::Fresh) {
+        const auto idles = [](const Connection&, Worth worth) { return worth <= Worth::Idle; };
+        if (Connection* idle = leastWorth(idles)) least = idle;
+    }
+    return shed(least);
+}
+
+bool EventLoop::shed(Connection* connection) {
+    if (connection == nullptr) return false;
     core_.metrics.httpRefused("shed_idle");
-    close(*least);
+    close(*connection);
     return true;
 }
 
@@ -137,9 +125,9 @@ EventLoop::Worth EventLoop::worthOf(const Connection& connection, TimePoint now)
             return now - connection.moved_at >= core_.options.unread ? Worth::Unread
                                                                      : Worth::Answered;
         case Place::Reading:
-            return connection.served || now - connection.accepted_at >= core_.options.fresh
-                       ? Worth::Idle
-                       : Worth::Fresh;
+            if (connection.served) return Worth::Idle;
+            return now - connection.accepted_at >= core_.options.fresh ? Worth::Silent
+                                                                       : Worth::Fresh;
         case Place::Closing:
             return Worth::Closing;
         case Place::AtWorker:

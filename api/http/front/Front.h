@@ -33,8 +33,8 @@ struct FrontOptions {
 
     HeadLimits head;
     std::size_t connections = 4096;
-    /// Counts connections without an answer in progress; streams and waits are counted per tenant
-    /// below.
+    /// Counts connections without an answer in progress, of IPv6 those of a network of 64 bits;
+    /// streams and waits are counted per tenant below.
     std::size_t connections_per_address = 512;
     /// Addresses and ranges without this cap, whose X-Forwarded-For is trusted.
     std::vector<std::string> trusted_proxies;

@@ -14,6 +14,35 @@ Response hello(Request&) {
     return text("hello");
 }
 
+/// Clients of which each has an address of its own, 127.9.0.1 and on, and one connection.
+class Strangers {
+public:
+    explicit Strangers(Served& served) : served_(served) {}
+    Raw& connect() {
+        all_.push_back(std::make_unique<Raw>(served_, 0, kFirst + in_addr_t(all_.size())));
+        return *all_.back();
+    }
+    /// Connects as many as there are places.
+    void fill(std::size_t places) {
+        while (served_.front->connections() < places) {
+            const std::size_t before = served_.front->connections();
+            connect();
+            REQUIRE(eventually([&] { return served_.front->connections() > before; }));
+        }
+    }
+
+private:
+    static constexpr in_addr_t kFirst = 0x7F090001;
+    Served& served_;
+    std::vector<std::unique_ptr<Raw>> all_;
+};
+
+/// Whether so many connections have been closed to make room.
+bool shedInAll(Served& served, int count) {
+    const std::string line = "{reason=\"shed_idle\"} " + std::to_string(count) + "\n";
+    return eventually([&] { return served.metrics.render().find(line) != std::string::npos; });
+}
+
 }  // namespace
 
 TEST_CASE("a request that two parsers could read in two ways is refused", "[unit][http]") {
@@ -283,6 +312,67 @@ TEST_CASE("a newcomer outlives clients that do not take their answers", "[unit][
     // Not each: the deaf client's worker may be at it still, and ends of the round before come
     // late.
     CHECK(served_newcomers > 8);
+}
+
+TEST_CASE("strangers of many addresses do not shut a newcomer out", "[unit][http]") {
+    FrontOptions options;
+    options.connections = 8;
+    options.first_byte = Millis(600'000);
+    options.fresh = Millis(600'000);
+    Served served(hello, options);
+    Strangers strangers(served);
+    for (int round = 1; round <= 5; ++round) {
+        strangers.fill(options.connections);
+        {
+            Raw newcomer(served);
+            // It sorts before all of the strangers, and has as many connections as each.
+            strangers.connect();
+            REQUIRE(shedInAll(served, 2 * round));
+            CHECK(newcomer.ask(get("/")).status == 200);
+        }
+        REQUIRE(eventually([&] { return served.front->connections() < options.connections; }));
+    }
+}
+
+TEST_CASE("who has just connected twice stays where another address idles", "[unit][http]") {
+    FrontOptions options;
+    options.connections = 8;
+    options.first_byte = Millis(600'000);
+    options.fresh = Millis(600'000);
+    // Not at the first time where the workers still linger with all strangers.
+    CHECK(eventually([&] {
+        Served served(hello, options);
+        Strangers strangers(served);
+        for (int i = 0; i < 6; ++i) CHECK(strangers.connect().ask(get("/")).status == 200);
+        Raw one(served);
+        Raw two(served);
+        REQUIRE(eventually([&] { return served.front->connections() == options.connections; }));
+        strangers.connect();
+        REQUIRE(shedInAll(served, 1));
+        try {
+            return one.ask(get("/")).status == 200 && two.ask(get("/")).status == 200;
+        } catch (const std::runtime_error&) {  // closed
+            return false;
+        }
+    }));
+}
+
+TEST_CASE("the address with most connections loses one, even where another's is older",
+          "[unit][http]") {
+    FrontOptions options;
+    options.connections = 4;
+    options.first_byte = Millis(600'000);
+    options.fresh = Millis(0);
+    Served served(hello, options);
+    Strangers strangers(served);
+    Raw& older = strangers.connect();
+    Raw first(served);
+    Raw second(served);
+    Raw third(served);
+    REQUIRE(eventually([&] { return served.front->connections() == options.connections; }));
+    CHECK(strangers.connect().ask(get("/")).status == 200);
+    CHECK(first.rest().empty());
+    for (Raw* each : {&older, &second, &third}) CHECK(each->ask(get("/")).status == 200);
 }
 
 TEST_CASE("connections beyond the caps are told so where all are being answered", "[unit][http]") {

@@ -74,7 +74,8 @@ struct Answer {
 /// A client that sends exactly the bytes it is told to.
 class Raw {
 public:
-    explicit Raw(const Served& served, int receive_buffer = 0)
+    /// `from` is its own address, on the loopback; 0: any.
+    explicit Raw(const Served& served, int receive_buffer = 0, in_addr_t from = 0)
         : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         if (receive_buffer > 0) {
             ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
@@ -83,6 +84,11 @@ public:
         ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         sockaddr_in address{};
         address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(from);
+        if (from != 0 &&
+            ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+            throw std::runtime_error("cannot bind");
+        }
         address.sin_port = htons(served.front->port());
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+
+namespace hearth::api {
+
+/// The other end of a connection.
+struct Peer {
+    std::string text;  ///< its address
+    /// The address for which its connections are counted: of IPv6 the network of 64 bits, because
+    /// one client has all addresses of it.
+    std::string counted_as;
+    bool loopback = false;
+};
+
+/// An IPv4 address that IPv6 maps is that IPv4 address.
+Peer peerOf(const sockaddr_storage& address);
+
+}  // namespace hearth::api
