@@ -22,9 +22,6 @@ constexpr auto kMostTime = std::chrono::seconds(20);
 constexpr auto kLinkTime = std::chrono::hours(24);
 /// A one shot's copies go an hour after its end, so a link need not say that it opens them longer.
 constexpr auto kOneShotLinkTime = std::chrono::hours(1);
-constexpr int kThreads = 2;
-/// The last free thread is for a tenant that has none.
-constexpr LaneRules kTurns{"artifacts", kThreads, 1};
 
 /// Why nothing was kept, of what the disk said.
 NotKept reasonOf(int error) {
@@ -41,7 +38,7 @@ struct ArtifactCollector::Budget {
 ArtifactCollector::ArtifactCollector(ArtifactStore& store, metrics::Log& log,
                                      const std::string& secret_key, const Clock& clock)
     : store_(store), log_(log), secret_key_(secret_key), clock_(clock), jobs_(kTurns) {
-    for (int i = 0; i < kThreads; ++i) {
+    for (unsigned i = 0; i < kTurns.workers; ++i) {
         threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
     }
 }
@@ -96,7 +93,7 @@ void ArtifactCollector::work(const std::stop_token& stop) {
 
 CollectedArtifacts ArtifactCollector::run(const Job& job) {
     const LiveExecution& execution = *job.execution;
-    Budget budget{clock_.now() + kMostTime};
+    Budget budget{clock_.now() + kMostTime};  // the search for the files is part of it
     const agent::FileChanges changes =
         execution.workspace()->agent()->changes(job.since, kMostArtifacts, execution.patterns());
     CollectedArtifacts found;
@@ -205,6 +202,8 @@ bool ArtifactCollector::copy(agent::AgentClient& agent, const agent::FileStat& s
         });
     artifact.mime = mediaType(stat.path, head);
     if (copy == nullptr) budget.digested += size;
+    // A file that its agent gave slowly up to its end is late too: its agent is asked no more.
+    if (!trouble && clock_.now() >= budget.until) trouble = NotKept::Time;
     if (!trouble && (size < stat.size || agent.stat(stat.path).etag != etag)) {
         trouble = NotKept::Changed;
     }

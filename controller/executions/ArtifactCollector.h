@@ -17,8 +17,8 @@ namespace hearth::controller {
 class LiveExecution;
 
 /// Finds the files that runs made or changed, fetches them from their agents and keeps copies in
-/// the store. Its two threads copy; tenants take turns, and none gets both, so that a slow sandbox
-/// delays only its own tenant, and each run for at most kMostTime. Thread-safe.
+/// the store. Its threads wait for agents; tenants take turns, so that a slow sandbox delays only
+/// its own tenant, and each run for at most kMostTime and one answer of its agent. Thread-safe.
 class ArtifactCollector {
 public:
     ArtifactCollector(ArtifactStore& store, metrics::Log& log, const std::string& secret_key,
@@ -34,6 +34,10 @@ public:
     /// hears.
     void collect(std::shared_ptr<LiveExecution> execution, TimePoint since);
     const ArtifactStore& store() const { return store_; }
+
+    /// The last five free threads are for tenants that have none: three tenants whose sandboxes do
+    /// not answer hold five of eight at most.
+    static constexpr LaneRules kTurns{"artifacts", 8, 5};
 
 private:
     struct Job {

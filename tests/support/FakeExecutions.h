@@ -32,6 +32,7 @@ public:
         one->end("ok", 0);
     };
     std::optional<Error> refuse_kill;  ///< thrown by kill() where set; before the calls
+    std::function<void(const Principal&)> at_kill;  ///< called first by kill() where set
     std::shared_ptr<FakeExecution> execution;
     std::size_t times_listed = 1;          ///< how often `execution` stands in a list
     std::size_t listed_reads = 0;          ///< how many of a list were read
@@ -103,7 +104,8 @@ public:
         input.append(bytes);
         input_closed = close;
     }
-    void kill(const Principal&, const std::string& id) override {
+    void kill(const Principal& who, const std::string& id) override {
+        if (at_kill) at_kill(who);
         if (refuse_kill) throw Error(*refuse_kill);
         if (!execution) at(id)->end("killed", 137);
     }

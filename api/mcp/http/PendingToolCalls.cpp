@@ -41,7 +41,7 @@ void PendingToolCalls::Inbox::mark(std::uint64_t id) {
 PendingToolCalls::PendingToolCalls(const Clock& clock, metrics::Log& log)
     : clock_(clock),
       log_(log),
-      cancelling_([this](const std::stop_token& stop) { cancelLoop(stop); }),
+      canceller_(clock, log),
       thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
 void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
@@ -108,27 +108,6 @@ void PendingToolCalls::loop(const std::stop_token& stop) {
     }
 }
 
-void PendingToolCalls::cancelLoop(const std::stop_token& stop) {
-    while (true) {
-        std::shared_ptr<Call> call;
-        {
-            const MutexLock lock(cancel_mutex_);
-            cancel_changed_.wait(cancel_mutex_, stop, [this]() HEARTH_REQUIRES(cancel_mutex_) {
-                return !to_cancel_.empty();
-            });
-            if (stop.stop_requested()) return;
-            call = std::move(to_cancel_.front());
-            to_cancel_.pop_front();
-        }
-        try {
-            call->cancel();
-        } catch (const std::exception& error) {
-            // Its sandbox has gone, and what ran in it too.
-            log_.info("mcp.cancel_failed", {{"error", error.what()}});
-        }
-    }
-}
-
 bool PendingToolCalls::lookSafely(Followed& followed, bool stopping) {
     try {
         return look(followed, stopping);
@@ -144,11 +123,7 @@ bool PendingToolCalls::look(Followed& followed, bool stopping) {
     if (call.call->cancelled()) return false;
     if (outlet.closed()) {
         // What a revoked token began is its tenant's, and goes on.
-        if (followed.hang_up == HangUp::Cancels && !outlet.lapsed()) {
-            const MutexLock lock(cancel_mutex_);
-            to_cancel_.push_back(call.call);
-            cancel_changed_.notifyOne();
-        }
+        if (followed.hang_up == HangUp::Cancels && !outlet.lapsed()) canceller_.cancel(call);
         return false;
     }
     sendOutput(followed);

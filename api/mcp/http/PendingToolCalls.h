@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "api/http/Handler.h"
+#include "api/mcp/http/CallCanceller.h"
 #include "api/mcp/http/MessageSink.h"
 #include "api/mcp/server/PendingToolCall.h"
 #include "base/Mutex.h"
@@ -55,9 +55,6 @@ private:
     };
 
     void loop(const std::stop_token& stop);
-    /// Takes back what has been hung up on: that waits for the agent of a sandbox, which may be
-    /// slow or gone, so not in the thread that serves all others.
-    void cancelLoop(const std::stop_token& stop);
     /// Answers, reports or leaves the call; false when it is done with.
     bool look(Followed& followed, bool stopping);
     /// Sends the call's new output as log messages, if its client wants them.
@@ -71,10 +68,7 @@ private:
     std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
     std::atomic<std::uint64_t> next_id_{1};
-    Mutex cancel_mutex_;
-    StoppableCondition cancel_changed_;
-    std::deque<std::shared_ptr<Call>> to_cancel_ HEARTH_GUARDED_BY(cancel_mutex_);
-    std::jthread cancelling_;
+    CallCanceller canceller_;  ///< takes back what has been hung up on
     std::jthread thread_;
 };
 

@@ -350,6 +350,7 @@ McpServer::Reply McpServer::callTool(const Caller& caller, const Message& messag
     slow.id = message.id;
     slow.progress_token = progressToken(message);
     slow.call = call;
+    slow.tenant = caller.context.who.tenant;
     slow.started_at = caller.context.started_at;
     slow.log_severity = caller.log_severity;
     slow.answer = [this, caller, tool, id = message.id, finish = pending->finish] {

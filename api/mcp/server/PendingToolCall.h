@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "api/mcp/protocol/CancellableCalls.h"
 #include "api/mcp/tools/Toolbox.h"
@@ -15,6 +16,7 @@ struct PendingToolCall {
     Json progress_token;  ///< null: none given
     PendingCall pending;
     std::shared_ptr<Call> call;
+    std::string tenant{};
     std::shared_ptr<void> place{};  ///< of its tenant's calls
     TimePoint started_at{};
     /// The least level of log messages that the client has asked for; none: it has not. Output is

@@ -1,5 +1,8 @@
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <semaphore>
 
+#include "tests/support/Support.h"
 #include "tests/unit/api/mcp/Scene.h"
 
 // What one tenant, or one token, does leaves the others what is theirs.
@@ -112,6 +115,27 @@ TEST_CASE("a call that cannot be taken back harms no other", "[unit][mcp]") {
     const auto stream = started(scene.post(call));
     scene.house.executions.endAll("ok", 0);
     stream->until("\"result\"");
+}
+
+TEST_CASE("a tenant whose calls are slow to be taken back delays no other's", "[unit][mcp]") {
+    constexpr int kSlow = 9;
+    std::counting_semaphore gate(0);
+    std::atomic<int> of_b{0};
+    Tenants scene;
+    // Before the scene ends, whose threads wait at the gate.
+    const std::unique_ptr<void, std::function<void(void*)>> opening(
+        &gate, [&](void*) { gate.release(kSlow); });
+    scene.keepRunning();
+    scene.house.executions.at_kill = [&](const controller::Principal& who) {
+        if (who.tenant == "a") gate.acquire();
+        if (who.tenant == "b") ++of_b;
+    };
+    const Json call =
+        modern(scene, "tools/call", 1, {{"name", "run"}, {"arguments", {{"command", "x"}}}});
+    for (int i = 0; i < kSlow; ++i) started(scene.post(call))->finish();
+    scene.as("token-b");
+    started(scene.post(call))->finish();
+    CHECK(test::eventually([&] { return of_b == 1; }));
 }
 
 TEST_CASE("an answer has one reader: the last", "[unit][mcp]") {

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/mcp/server/PendingToolCall.h"
+#include "base/Clock.h"
+#include "base/Mutex.h"
+#include "controller/queue/WorkLine.h"
+#include "metrics/Log.h"
+
+namespace hearth::mcp {
+
+/// Takes calls back whose clients have hung up. A cancel waits for the agent of a sandbox, which
+/// may be slow or gone: it has threads of its own, in which tenants take turns, and the last six
+/// free ones are for tenants that have none. One that fails is tried again after a pause, until its
+/// work has ended, kTries times at most. Thread-safe.
+class CallCanceller {
+public:
+    /// `pause` is doubled after each failure, up to 32 times its length.
+    CallCanceller(const Clock& clock, metrics::Log& log,
+                  std::chrono::milliseconds pause = std::chrono::seconds(1));
+    /// What has not been taken back by then goes on.
+    ~CallCanceller();
+    CallCanceller(const CallCanceller&) = delete;
+    CallCanceller& operator=(const CallCanceller&) = delete;
+
+    /// Does not block. The call keeps its tenant's place until it has been taken back, so that
+    /// nobody gathers cancels without end.
+    void cancel(const PendingToolCall& call);
+
+    static constexpr unsigned kTries = 20;
+
+private:
+    struct Job {
+        std::string tenant;
+        std::shared_ptr<Call> call;
+        std::shared_ptr<PendingWork> work;
+        std::function<void()> again;
+        std::shared_ptr<void> place;
+        unsigned failures = 0;
+    };
+
+    void run(const std::stop_token& stop);
+    /// True if it is to be tried again.
+    bool attempt(Job& job);
+    /// Puts jobs in line whose pause is over.
+    void ripen() HEARTH_REQUIRES(mutex_);
+    std::chrono::nanoseconds untilNext() const HEARTH_REQUIRES(mutex_);
+
+    const Clock& clock_;
+    metrics::Log& log_;
+    const std::chrono::milliseconds pause_;
+    Mutex mutex_;
+    StoppableCondition changed_;
+    controller::WorkLine<Job> line_ HEARTH_GUARDED_BY(mutex_);
+    std::multimap<TimePoint, Job> pausing_ HEARTH_GUARDED_BY(mutex_);
+    std::uint64_t changes_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::vector<std::jthread> threads_;
+};
+
+}  // namespace hearth::mcp
