@@ -215,8 +215,10 @@ void HistoryPruner::pruneLabels(Database& database, std::int64_t now_ms) {
 void HistoryPruner::pruneEvents(Database& database) {
     std::vector<std::int64_t> ids;
     {
-        Statement rows(
-            database, "SELECT id FROM events WHERE id <= (SELECT max(id) FROM events) - ? LIMIT ?");
+        // By their number: ids leave gaps, as each start begins above the clock.
+        Statement rows(database,
+                       "SELECT id FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC "
+                       "LIMIT 1 OFFSET ?) LIMIT ?");
         rows.bind(kEventsKept).bind(left());
         while (rows.step()) ids.push_back(rows.integer(0));
     }
