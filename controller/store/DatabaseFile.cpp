@@ -56,14 +56,19 @@ void check(sqlite3* database, const char* pragma, Checked& out) {
     }
 }
 
-Checked check(const std::string& path, bool thorough, const char* vfs) {
+/// `alone`: on a full disk, where there is no room for the file that readers share.
+Checked check(const std::string& path, bool thorough, bool alone) {
     sqlite3* opened = nullptr;
-    // To read only: closing it then leaves the WAL as it is, for whoever inspects a damaged one.
-    const int code =
-        ::sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs);
+    // To read only, except where SQLite needs a lock for writing to be alone.
+    const int code = ::sqlite3_open_v2(
+        path.c_str(), &opened,
+        (alone ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX,
+        alone ? kInMemoryIndex : nullptr);
     const std::unique_ptr<sqlite3, decltype(&::sqlite3_close_v2)> database(opened,
                                                                            &::sqlite3_close_v2);
     if (code != SQLITE_OK) return {std::nullopt, false};  // opening it to write tells why
+    // Closing it leaves the WAL as it is, for whoever inspects a damaged one.
+    ::sqlite3_db_config(opened, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     ::sqlite3_busy_timeout(opened, kBusyTimeoutMs);
     Checked out;
     if (thorough) check(opened, "PRAGMA integrity_check(1)", out);
@@ -140,10 +145,8 @@ DatabaseFile::DatabaseFile(std::string path, bool expected, metrics::Log& log,
 }
 
 std::optional<std::string> DatabaseFile::fault(const std::string& path, bool thorough) {
-    const Checked found = check(path, thorough, nullptr);
-    if (found.fault || found.all) return found.fault;
-    // A full disk has no room for the file that readers share.
-    return check(path, thorough, kInMemoryIndex).fault;
+    const Checked found = check(path, thorough, false);
+    return found.fault || found.all ? found.fault : check(path, thorough, true).fault;
 }
 
 void DatabaseFile::keepSpare() const {
