@@ -169,7 +169,7 @@ TEST_CASE("an instance that lost its tokens is told", "[unit][cli]") {
     findings = checkState(config);
     CHECK(find(findings, "tokens")->level == Level::Warn);
     hearth::program::offlineTokens(host.root())
-        ->create({"default", hearth::controller::Role::Admin, ""}, "root", "default",
-                 hearth::controller::Role::Admin, {});
+        ->create({"default", hearth::controller::Role::Admin, hearth::controller::kOwnerOfState},
+                 "root", "default", hearth::controller::Role::Admin, {});
     CHECK(find(checkState(config), "tokens") == nullptr);
 }

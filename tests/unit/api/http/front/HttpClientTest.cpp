@@ -103,7 +103,8 @@ TEST_CASE("the client says what went wrong", "[unit][http]") {
         }
         return ErrorCode::Conflict;
     };
-    CHECK(code("https://localhost") == ErrorCode::InvalidArgument);
+    CHECK(code("ftp://localhost") == ErrorCode::InvalidArgument);
+    CHECK(code("https://127.0.0.1:1") == ErrorCode::Unavailable);
     CHECK(code("http://user@host") == ErrorCode::InvalidArgument);
     CHECK(code("http://localhost:x") == ErrorCode::InvalidArgument);
     CHECK(code("unix:///nowhere/at/all.sock") == ErrorCode::Unavailable);
