@@ -102,7 +102,7 @@ def storm(s, root):
     ids = [program(s, red, w, CONTROL.format(4 * MIB))["id"] for _ in range(3)]
     paths = [f"/v1/executions/{ids[i % 3]}" for i in range(CROWD)]
     paths += [f"/v1/executions/{ids[i % 3]}/events?since={4 * MIB}" for i in range(CROWD)]
-    paths += [f"/v1/executions/{large['id']}", f"/v1/executions/{large['id']}/events", f"/v1/workspaces/{w}/executions"]
+    paths += [f"/v1/executions/{large['id']}", f"/v1/executions/{large['id']}/events", f"/v1/workspaces/{w}/executions?output=true"]
     never = [Late(s, path, red) for path in paths[::4]]
     late = [Late(s, path, red) for path in paths]
     try:
