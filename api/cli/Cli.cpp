@@ -143,7 +143,7 @@ std::vector<std::string> problemsOf(const Error& error) {
     return problems;
 }
 
-/// What to do about a failure that says nothing of it itself.
+/// The advice for a failure that brings none of its own.
 std::string hintFor(const Error& error) {
     const auto* exchange = dynamic_cast<const http::ExchangeError*>(&error);
     if (exchange != nullptr && exchange->kind() == http::ExchangeError::Kind::Distrust) {

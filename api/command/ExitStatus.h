@@ -13,7 +13,7 @@ inline constexpr int kNotFound = 3;
 inline constexpr int kUnreachable = 4;
 /// The program ended with 0, but not all of its output was received.
 inline constexpr int kIncomplete = 5;
-/// Of `timeout`(1) for a program that was killed at its deadline.
+/// The status of `timeout`(1) for a program that was killed at its deadline.
 inline constexpr int kTimedOut = 124;
 /// The user ended the command: 128 + SIGINT, as a shell says.
 inline constexpr int kInterrupted = 130;

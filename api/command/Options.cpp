@@ -137,6 +137,15 @@ std::string withoutTrailingSpaces(const std::string& text) {
 
 }  // namespace
 
+Flag ownFlag(std::string name, char letter, std::string value, std::string help, bool repeats) {
+    return Flag{.name = std::move(name),
+                .letter = letter,
+                .value = std::move(value),
+                .help = std::move(help),
+                .repeats = repeats,
+                .environment = false};
+}
+
 std::string environmentName(std::string_view flag) {
     return "HEARTH_" + Poco::translate(Poco::toUpper(std::string(flag)), "-", "_");
 }

@@ -43,6 +43,10 @@ struct Flag {
     std::vector<std::string> choices = {};
 };
 
+/// A flag of one call only: no variable of the environment sets it. Without `value`, a switch.
+Flag ownFlag(std::string name, char letter, std::string value, std::string help,
+             bool repeats = false);
+
 /// Everything the parser and the help know about one command.
 struct CommandSpec {
     std::string name;

@@ -171,10 +171,10 @@ public:
                                                     const ExecutionRequest& request) = 0;
     /// Also ended ones, for an hour after their workspace's end, and across restarts.
     virtual std::shared_ptr<Execution> find(const Principal& who, const std::string& id) = 0;
-    /// Those of one workspace, newest first: reads none of them.
+    /// The executions of one workspace, newest first: reads none of them.
     virtual std::vector<ListedExecution> list(const Principal& who,
                                               const std::string& workspace) = 0;
-    /// One of a list, with almost none of its output if it has ended; null if it is gone
+    /// An execution of a list, with almost none of its output if it has ended; null if it is gone
     /// or cannot be read.
     virtual std::shared_ptr<Execution> listed(const Principal& who, const std::string& id) = 0;
     /// Those that run now in workspaces whose results `who` may see, in the order of their ids.

@@ -133,7 +133,7 @@ double LiveExecution::overheadSeconds() const {
         0.0, toSeconds(clock_.now() - facts_.requested - (result_.ended_at - result_.started_at)));
 }
 
-/// Once for each time that the agent tells: lists are in its order, so no two answers may differ.
+/// The wall time is computed once: lists are in its order, so no two answers may differ.
 void LiveExecution::startsAt(TimePoint at) {
     // Not later than now: the agent's word is not trusted with the clock.
     const TimePoint now = clock_.now();

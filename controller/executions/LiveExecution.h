@@ -90,7 +90,7 @@ public:
     std::string context() const;
     /// It has ended, and its context did not outlive it.
     bool tookContext() const;
-    /// As its view says, without making one.
+    /// The start as the view tells it, without making a view.
     std::string startedAt() const;
     double runSeconds() const;
     double overheadSeconds() const;

@@ -31,7 +31,7 @@ constexpr std::array kChecked{"PRAGMA quick_check('tokens')",   "PRAGMA quick_ch
                               "PRAGMA quick_check('meta')",     "PRAGMA quick_check('workspaces')",
                               "PRAGMA quick_check('contexts')", "PRAGMA quick_check('events')"};
 
-/// What checks have shown of a database.
+/// The result of checking a database.
 struct Checked {
     std::optional<std::string> fault;
     bool all = true;  ///< none was refused, which says nothing against the file

@@ -72,7 +72,7 @@ struct ExecutionRecord {
     std::string started_at{};  ///< as its document says: lists are in this order
 };
 
-/// What a list says of an ended execution before it is read.
+/// The part of an ended execution that lists are made of before it is read.
 struct ExecutionLine {
     std::string id;
     std::string tenant;
@@ -167,8 +167,8 @@ public:
     /// The last 200, latest end first; reads none of them.
     std::vector<ExecutionLine> executionsOf(const std::string& workspace,
                                             const std::string& tenant = {});
-    /// One of those. Does not wait for what is queued, and long output that stands in the record
-    /// (as earlier versions wrote it) comes as kNoOutput.
+    /// An execution of such a list. Does not wait for what is queued, and long output that stands
+    /// in the record (as earlier versions wrote it) comes as kNoOutput.
     std::optional<ExecutionRecord> listedExecution(const std::string& id,
                                                    const std::string& tenant = {});
 

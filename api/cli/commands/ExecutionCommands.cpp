@@ -1,6 +1,8 @@
 #include <unistd.h>
 
 #include <optional>
+#include <set>
+#include <string>
 
 #include "api/cli/commands/Commands.h"
 #include "api/cli/remote/ExecutionFollower.h"
@@ -54,12 +56,18 @@ int attach(const Invocation& call) {
     return output.exitStatus();
 }
 
-/// Those of these workspaces, or of all. A workspace that ends meanwhile has none.
-std::vector<Json> executionsOf(Remote& remote, std::vector<std::string> workspaces) {
-    const bool all = workspaces.empty();
-    if (all) {
-        for (const Json& one : remote.list("/v1/workspaces")) workspaces.push_back(nameOf(one));
+/// Workspaces in which something runs, those of one shots included; with `ended`, all.
+std::set<std::string> workspacesOfAll(Remote& remote, bool ended) {
+    std::set<std::string> ids;
+    for (const Json& one : remote.list(ended ? "/v1/workspaces" : "/v1/executions")) {
+        ids.insert(textAt(one, ended ? "id" : "workspaceId"));
     }
+    return ids;
+}
+
+/// The executions of these workspaces. With `may_end`, a workspace that ends meanwhile has none.
+std::vector<Json> executionsOf(Remote& remote, const std::set<std::string>& workspaces,
+                               bool may_end) {
     std::vector<Json> executions;
     for (const std::string& workspace : workspaces) {
         try {
@@ -67,7 +75,7 @@ std::vector<Json> executionsOf(Remote& remote, std::vector<std::string> workspac
                 executions.push_back(std::move(one));
             }
         } catch (const RemoteError& e) {
-            if (!all || (e.status() != 404 && e.status() != 410)) throw;
+            if (!may_end || (e.status() != 404 && e.status() != 410)) throw;
         }
     }
     return executions;
@@ -80,12 +88,15 @@ bool isRunning(const Json& execution) {
 int ps(const Invocation& call) {
     const OutputFormat format = listFormat(call.options);
     Remote remote(call.options);
-    std::vector<std::string> workspaces;
+    const bool ended = call.options.on("all");
+    const bool of_all = call.options.positional().empty();
+    std::set<std::string> workspaces;
+    if (of_all) workspaces = workspacesOfAll(remote, ended);
     for (const std::string& word : call.options.positional()) {
-        workspaces.push_back(workspaceId(remote, word));
+        workspaces.insert(workspaceId(remote, word));
     }
-    std::vector<Json> executions = executionsOf(remote, std::move(workspaces));
-    if (!call.options.on("all")) {
+    std::vector<Json> executions = executionsOf(remote, workspaces, of_all);
+    if (!ended) {
         std::erase_if(executions, [](const Json& one) { return !isRunning(one); });
         if (executions.empty() && format == OutputFormat::Table) {
             call.console.note("nothing runs; --all shows what has ended, too");
@@ -126,7 +137,7 @@ int stop(const Invocation& call) {
             if (word.starts_with("ex_")) {
                 ids.push_back(executionId(remote, word));
             } else {
-                for (const Json& one : executionsOf(remote, {workspaceId(remote, word)})) {
+                for (const Json& one : executionsOf(remote, {workspaceId(remote, word)}, false)) {
                     if (isRunning(one)) ids.push_back(nameOf(one));
                 }
                 if (ids.empty()) call.console.note("nothing runs in " + word);

@@ -1,45 +1,100 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
-#include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
-#include "api/cli/remote/RunRequest.h"
-#include "api/command/OutputFormat.h"
+#include "api/config/TextFile.h"
 #include "base/http/Url.h"
+#include "controller/spec/PoolSpec.h"
 
 namespace hearth::cli {
 namespace {
 
-int removeObjects(const Invocation& call) {
-    const std::string& kind = call.options.positional()[0];
-    const std::vector<std::pair<std::string, std::string>> targets = {
-        {"pool", "/v1/pools/"},
-        {"workspace", "/v1/workspaces/"},
-        {"sandbox", "/v1/sandboxes/"},
-        {"execution", "/v1/executions/"},
-        {"context", "/v1/contexts/"}};
-    std::vector<std::string> words;
-    for (const auto& [word, target] : targets) {
-        words.push_back(word);
-        if (kind != word) continue;
-        Remote remote(call.options);
-        int status = kOk;
-        for (std::size_t i = 1; i < call.options.positional().size(); ++i) {
-            const std::string& name = call.options.positional()[i];
-            try {
-                remote.send("DELETE", target + percentEncode(idOf(remote, kind, name)));
-            } catch (const RemoteError& e) {  // the others are to go all the same
-                call.console.error(e.what(), e.hint());
-                status = std::max(status, exitStatusOf(e));
-                continue;
-            }
-            call.console.out << kind << ' ' << name << ' '
-                             << (kind == "execution" ? "killed" : "deleted") << '\n'
-                             << std::flush;
-        }
-        return status;
+constexpr std::size_t kMaxManifest = 1U << 20U;
+
+/// The pool as it is now; null if there is none.
+Json findPool(Remote& remote, const std::string& target) {
+    try {
+        return remote.get(target);
+    } catch (const RemoteError& e) {
+        if (e.status() != 404) throw;
+        return nullptr;
     }
-    throw unknownWord("there is no \"" + kind + "\" to delete", kind, words);
+}
+
+/// One line for each field that differs: `  ~ /warm/min: 1 -> 2`.
+std::string differenceText(const Json& before, const Json& after) {
+    std::string text;
+    for (const Json& step : Json::diff(before, after)) {
+        const std::string path = textAt(step, "path");
+        const std::string what = textAt(step, "op");
+        const auto old = [&] { return dumpJson(before.at(Json::json_pointer(path))); };
+        if (what == "add") {
+            text += "  + " + path + ": " + dumpJson(step.at("value"));
+        } else if (what == "remove") {
+            text += "  - " + path + ": " + old();
+        } else {
+            text += "  ~ " + path + ": " + old() + " -> " + dumpJson(step.at("value"));
+        }
+        text += "\n";
+    }
+    return printableLines(text);
+}
+
+int apply(const Invocation& call) {
+    std::vector<std::string> files = call.options.all("file");
+    files.insert(files.end(), call.options.positional().begin(), call.options.positional().end());
+    if (files.empty()) throw UsageError("nothing to apply", "hearth apply -f pools.yaml");
+    std::vector<controller::Pool> pools;  // all files are read before the first pool changes
+    for (const std::string& file : files) {
+        for (auto& pool : controller::parsePoolYaml(readTextFile(file, kMaxManifest), file)) {
+            pools.push_back(std::move(pool));
+        }
+    }
+    if (pools.empty())
+        throw UsageError("the files declare no pool", "see `hearth get pools -o json`");
+    const bool dry = call.options.on("dry-run");
+    Remote remote(call.options);
+    for (const controller::Pool& pool : pools) {
+        const std::string target = "/v1/pools/" + percentEncode(pool.name);
+        const Json before = findPool(remote, target);
+        const Json wanted = controller::poolDocument(pool.name, pool.spec);
+        // Either side is written by the same rules, so that only a meaning differs.
+        const std::string difference =
+            before.is_null() ? "" : differenceText(before.at("spec"), wanted.at("spec"));
+        if (!dry) remote.send("PUT", target, wanted);
+        const char* verb = before.is_null()     ? "created"
+                           : difference.empty() ? "unchanged"
+                                                : "configured";
+        call.console.out << "pool " << pool.name << ' ' << verb << (dry ? " (dry run)" : "") << '\n'
+                         << difference << std::flush;
+    }
+    return kOk;
+}
+
+int scale(const Invocation& call) {
+    const std::vector<std::string>& words = call.options.positional();
+    const auto count = [](const std::string& text) {
+        if (text.empty() || text.size() > 6 ||
+            text.find_first_not_of("0123456789") != std::string::npos) {
+            throw UsageError("\"" + text + "\" is no number of sandboxes",
+                             "hearth scale POOL MIN [MAX]");
+        }
+        return std::stoi(text);
+    };
+    const int least = count(words[1]);
+    const bool bounded = words.size() > 2;
+    const int most = bounded ? count(words[2]) : least;
+    Remote remote(call.options);
+    const std::string target = "/v1/pools/" + percentEncode(words[0]);
+    Json warm{{"min", least}};
+    if (bounded || remote.get(target).at("spec").at("warm").value("max", 0) < least) {
+        warm["max"] = most;
+    }
+    const Json pool = remote.send("PATCH", target, {{"spec", {{"warm", warm}}}}).body;
+    const Json& now = pool.at("spec").at("warm");
+    call.console.out << "pool " << printable(words[0]) << " scaled: min " << now.at("min")
+                     << ", max " << now.at("max") << '\n';
+    return kOk;
 }
 
 int drain(const Invocation& call) {
@@ -58,47 +113,44 @@ int drain(const Invocation& call) {
     return kOk;
 }
 
-int open(const Invocation& call) {
-    Json body = Json::object();
-    if (const auto pool = call.options.get("pool")) body["pool"] = *pool;
-    if (const auto image = call.options.get("image")) body["image"] = *image;
-    if (const auto name = call.options.get("name")) body["name"] = *name;
-    if (Json limits = limitsOf(call.options); !limits.empty()) body["limits"] = std::move(limits);
-    if (Json env = variablesOf(call.options, "env"); !env.empty()) body["env"] = std::move(env);
-    if (Json labels = variablesOf(call.options, "label"); !labels.empty())
-        body["labels"] = std::move(labels);
-    const auto seconds = [&](const char* flag, const char* key) {
-        if (const auto value = call.options.duration(flag)) body[key] = value->count() / 1000;
-    };
-    seconds("idle-timeout", "idleTimeoutSeconds");
-    seconds("max-lifetime", "maxLifetimeSeconds");
-    const bool json = wantsJson(call.options);
-    const Json workspace = Remote(call.options).send("POST", "/v1/workspaces", body).body;
-    if (json) {
-        call.console.out << jsonText(workspace) << '\n';
-    } else {
-        call.console.out << workspace.value("id", "") << '\n';
-    }
-    return kOk;
-}
-
 }  // namespace
 
-Command makeDelete() {
+Command makeApply() {
+    return {{.name = "apply",
+             .arguments = "[FILE…]",
+             .summary = "Create or change pools to match the manifests.",
+             .details = "  hearth apply -f pool.yaml\n"
+                        "  hearth apply --dry-run -f pool.yaml\n"
+                        "  generate-pools | hearth apply -f -\n\n"
+                        "Files are YAML of one or several documents; - is standard input. Nothing\n"
+                        "changes unless all of them are valid. Each field that changes is printed.",
+             .flags = withClientFlags({Flag{.name = "file",
+                                            .letter = 'f',
+                                            .value = "FILE",
+                                            .help = "A manifest",
+                                            .repeats = true,
+                                            .environment = false},
+                                       Flag{.name = "dry-run",
+                                            .help = "Only print what would change",
+                                            .environment = false}}),
+             .least = 0,
+             .most = 1000,
+             .operands = {"@file"}},
+            apply};
+}
+
+Command makeScale() {
     return {
-        {.name = "delete",
-         .arguments = "pool|workspace|sandbox|context|execution NAME…",
-         .summary = "Delete pools, workspaces, sandboxes or contexts, or kill executions.",
-         .details = "  hearth delete workspace ws_4f0c… ws_99ab…\n"
-                    "  hearth delete pool python\n"
-                    "  hearth delete execution ex_77d1…            kills it\n\n"
-                    "Warm sandboxes of a deleted pool end at once; claimed ones live until their\n"
-                    "workspace ends. Deleting a workspace ends its programs and deletes its files.",
+        {.name = "scale",
+         .arguments = "POOL MIN [MAX]",
+         .summary = "Change how many sandboxes a pool keeps.",
+         .details = "  hearth scale python 4         four are warm; MAX is raised if it is less\n"
+                    "  hearth scale python 4 20      and twenty with the claimed ones at most",
          .flags = clientFlags(),
          .least = 2,
-         .most = 1000,
-         .operands = {"pool|workspace|sandbox|context|execution", "@kind"}},
-        removeObjects};
+         .most = 3,
+         .operands = {"@pool", "", ""}},
+        scale};
 }
 
 Command makeDrain() {
@@ -115,41 +167,6 @@ Command makeDrain() {
          .most = 1,
          .operands = {"@pool"}},
         drain};
-}
-
-Command makeOpen() {
-    std::vector<Flag> flags = {
-        Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
-        Flag{.name = "image",
-             .value = "IMAGE",
-             .help = "The image to use, by name, reference or digest",
-             .environment = false},
-        Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
-        Flag{.name = "env",
-             .letter = 'e',
-             .value = "K=V",
-             .help = "A variable for everything in it",
-             .repeats = true,
-             .environment = false},
-        Flag{.name = "label",
-             .value = "K=V",
-             .help = "A label",
-             .repeats = true,
-             .environment = false},
-        Flag{.name = "idle-timeout",
-             .value = "DURATION",
-             .help = "End it after this time without activity"},
-        Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after this time"},
-    };
-    for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
-    return {{.name = "open",
-             .arguments = "",
-             .summary = "Open a workspace and print its id.",
-             .details = "  W=$(hearth open --pool python)\n"
-                        "  hearth run -w $W -c 'open(\"a\", \"w\").write(\"kept\")'\n"
-                        "  hearth delete workspace $W",
-             .flags = withClientFlags(withOutputFlags(std::move(flags), true))},
-            open};
 }
 
 }  // namespace hearth::cli

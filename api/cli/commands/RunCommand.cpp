@@ -7,16 +7,6 @@
 namespace hearth::cli {
 namespace {
 
-Flag ownFlag(const char* name, char letter, const char* value, const char* help,
-             bool repeats = false) {
-    return Flag{.name = name,
-                .letter = letter,
-                .value = value,
-                .help = help,
-                .repeats = repeats,
-                .environment = false};
-}
-
 Flag ttyFlag() {
     return Flag{.name = "tty",
                 .cluster = "it",

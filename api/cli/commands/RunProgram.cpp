@@ -26,7 +26,7 @@ int startDetached(const Invocation& call, Remote& remote, const RunRequest& requ
     return kOk;
 }
 
-/// What the user wants to have on this machine afterwards.
+/// The files that the user wants to have on this machine afterwards.
 void save(const Invocation& call, Remote& remote, const Json& execution) {
     if (const auto folder = call.options.get("out")) {
         saveArtifacts(remote, execution, *folder, call.console);

@@ -1,16 +1,18 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "api/cli/commands/Commands.h"
 #include "api/cli/remote/Kinds.h"
 #include "api/cli/remote/References.h"
 #include "api/cli/remote/RemotePath.h"
+#include "api/cli/remote/RunRequest.h"
 #include "api/command/OutputFormat.h"
 #include "base/http/Url.h"
 
 namespace hearth::cli {
 namespace {
 
-/// What a word of `ls` and `rm` names: a workspace, or a path in it.
+/// The workspace, or the path in it, that a word of `ls` and `rm` names.
 RemotePath placeOf(Remote& remote, const std::string& word) {
     RemotePath place = RemotePath::parse(word).value_or(RemotePath{word, ".", true});
     place.workspace = workspaceId(remote, place.workspace);
@@ -91,7 +93,66 @@ int describe(const Invocation& call) {
     return kOk;
 }
 
+int open(const Invocation& call) {
+    Json body = Json::object();
+    if (const auto pool = call.options.get("pool")) body["pool"] = *pool;
+    if (const auto image = call.options.get("image")) body["image"] = *image;
+    if (const auto name = call.options.get("name")) body["name"] = *name;
+    if (Json limits = limitsOf(call.options); !limits.empty()) body["limits"] = std::move(limits);
+    if (Json env = variablesOf(call.options, "env"); !env.empty()) body["env"] = std::move(env);
+    if (Json labels = variablesOf(call.options, "label"); !labels.empty())
+        body["labels"] = std::move(labels);
+    const auto seconds = [&](const char* flag, const char* key) {
+        if (const auto value = call.options.duration(flag)) body[key] = value->count() / 1000;
+    };
+    seconds("idle-timeout", "idleTimeoutSeconds");
+    seconds("max-lifetime", "maxLifetimeSeconds");
+    const bool json = wantsJson(call.options);
+    const Json workspace = Remote(call.options).send("POST", "/v1/workspaces", body).body;
+    if (json) {
+        call.console.out << jsonText(workspace) << '\n';
+    } else {
+        call.console.out << workspace.value("id", "") << '\n';
+    }
+    return kOk;
+}
+
 }  // namespace
+
+Command makeOpen() {
+    std::vector<Flag> flags = {
+        Flag{.name = "pool", .letter = 'p', .value = "NAME", .help = "The pool"},
+        Flag{.name = "image",
+             .value = "IMAGE",
+             .help = "The image to use, by name, reference or digest",
+             .environment = false},
+        Flag{.name = "name", .value = "TEXT", .help = "A name", .environment = false},
+        Flag{.name = "env",
+             .letter = 'e',
+             .value = "K=V",
+             .help = "A variable for everything in it",
+             .repeats = true,
+             .environment = false},
+        Flag{.name = "label",
+             .value = "K=V",
+             .help = "A label",
+             .repeats = true,
+             .environment = false},
+        Flag{.name = "idle-timeout",
+             .value = "DURATION",
+             .help = "End it after this time without activity"},
+        Flag{.name = "max-lifetime", .value = "DURATION", .help = "End it after this time"},
+    };
+    for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
+    return {{.name = "open",
+             .arguments = "",
+             .summary = "Open a workspace and print its id.",
+             .details = "  W=$(hearth open --pool python)\n"
+                        "  hearth run -w $W -c 'open(\"a\", \"w\").write(\"kept\")'\n"
+                        "  hearth delete workspace $W",
+             .flags = withClientFlags(withOutputFlags(std::move(flags), true))},
+            open};
+}
 
 Command makeList() {
     return {{.name = "ls",

@@ -106,24 +106,15 @@ std::vector<std::string> kindWords() {
 }
 
 std::vector<Flag> filterFlags() {
-    const auto own = [](const char* name, char letter, const char* value, const char* help,
-                        bool repeats = false) {
-        return Flag{.name = name,
-                    .letter = letter,
-                    .value = value,
-                    .help = help,
-                    .repeats = repeats,
-                    .environment = false};
-    };
     return {Flag{.name = "workspace",
                  .letter = 'w',
                  .value = "ID",
                  .help = "Of this workspace: executions, contexts, files, sandboxes, events"},
-            own("pool", 'p', "NAME", "Of this pool: workspaces, sandboxes, events"),
-            own("tenant", 0, "NAME", "Of this tenant: workspaces, events"),
-            own("label", 'l', "K=V", "With this label: workspaces", true),
-            own("type", 0, "TYPE", "Of this type: events; in this phase: sandboxes"),
-            own("resource", 0, "ID", "About this: events")};
+            ownFlag("pool", 'p', "NAME", "Of this pool: workspaces, sandboxes, events"),
+            ownFlag("tenant", 0, "NAME", "Of this tenant: workspaces, events"),
+            ownFlag("label", 'l', "K=V", "With this label: workspaces", true),
+            ownFlag("type", 0, "TYPE", "Of this type: events; in this phase: sandboxes"),
+            ownFlag("resource", 0, "ID", "About this: events")};
 }
 
 void checkFilters(const Kind& kind, const Options& options, bool one) {

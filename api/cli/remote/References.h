@@ -11,9 +11,9 @@ namespace hearth::cli {
 // Throw UsageError where it fits several.
 
 std::string workspaceId(Remote& remote, const std::string& word);
-/// Looks through the workspaces, since the server lists executions only by these.
+/// Looks through the workspaces, since the server lists ended executions only by these.
 std::string executionId(Remote& remote, const std::string& word);
-/// Of a kind of `hearth get`: the two above, and of other kinds the word itself.
+/// The same for any kind of `hearth get`; a word of another kind is its own id.
 std::string idOf(Remote& remote, const std::string& kind, const std::string& word);
 
 /// The id among `candidates`, pairs of id and name, that `word` means; empty if none. Throws

@@ -23,7 +23,7 @@ std::string bytesOf(const Json& data) {
     return textAt(data, "text");
 }
 
-/// Of an event: those before it; of an execution: all that are in none of its fields.
+/// The bytes lost before an event, or those of an execution that are in none of its fields.
 std::uint64_t droppedBytesIn(const Json& data) {
     const auto dropped = data.find("droppedBytes");
     return dropped == data.end() || !dropped->is_number_unsigned() ? 0

@@ -163,12 +163,10 @@ Json variablesOf(const Options& options, std::string_view flag) {
 }
 
 std::vector<Flag> limitFlags() {
-    const auto own = [](const char* name, const char* value, const char* help) {
-        return Flag{.name = name, .value = value, .help = help, .environment = false};
-    };
-    return {own("cpu", "N", "Limit it to this many processors, as 0.5; at most the pool's"),
-            own("memory", "SIZE", "Limit it to this much memory, as 256Mi; at most the pool's"),
-            own("pids", "N", "Limit it to this many processes; at most the pool's")};
+    return {
+        ownFlag("cpu", 0, "N", "Limit it to this many processors, as 0.5; at most the pool's"),
+        ownFlag("memory", 0, "SIZE", "Limit it to this much memory, as 256Mi; at most the pool's"),
+        ownFlag("pids", 0, "N", "Limit it to this many processes; at most the pool's")};
 }
 
 Json limitsOf(const Options& options) {
@@ -189,19 +187,12 @@ std::string languageOf(const std::string& path) {
 }
 
 std::vector<Flag> programFlags() {
-    const auto own = [](const char* name, char letter, const char* value, const char* help) {
-        return Flag{.name = name,
-                    .letter = letter,
-                    .value = value,
-                    .help = help,
-                    .repeats = std::string_view(name) == "env",
-                    .environment = false};
-    };
-    return {own("env", 'e', "K=V", "A variable for the program"),
-            own("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
-            own("stdin", 'i', "", "Send standard input to the program"),
-            own("detach", 'd', "", "Print its id and leave it running; see `hearth logs`"),
-            own("output-limit", 0, "SIZE",
+    return {
+        ownFlag("env", 'e', "K=V", "A variable for the program", true),
+        ownFlag("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
+        ownFlag("stdin", 'i', "", "Send standard input to the program"),
+        ownFlag("detach", 'd', "", "Print its id and leave it running; see `hearth logs`"),
+        ownFlag("output-limit", 0, "SIZE",
                 "How much output the server keeps; a slow reader may miss the middle of the rest")};
 }
 
