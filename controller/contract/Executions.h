@@ -37,6 +37,8 @@ struct ExecutionRequest {
     std::chrono::milliseconds timeout = std::chrono::seconds(60);  ///< up to 24 h
     std::uint64_t output_limit = 1U << 20U;                        ///< 1 KiB to 16 MiB
     bool background = false;
+    /// The program waits for the reader of its stream in place of losing output.
+    bool paced = false;
     std::optional<std::pair<unsigned, unsigned>> pty;  ///< columns, rows
     /// Packages needed in the workspace before it runs (wrongSpec()): missing ones are installed.
     std::vector<std::string> packages;

@@ -92,6 +92,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     work.timeout = request.timeout;
     work.output_limit = request.output_limit;
     work.background = request.background;
+    work.paced = request.paced;
 
     LiveExecution::Facts facts;
     facts.id = id;
@@ -99,6 +100,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     facts.language = work.language;
     facts.context = request.context;
     facts.background = request.background;
+    facts.paced = request.paced;
     facts.stdin_open = request.stdin_open || request.pty.has_value();
     facts.output_limit = request.output_limit;
     facts.stdin_bytes = request.stdin_bytes ? request.stdin_bytes->size() : 0;

@@ -278,6 +278,7 @@ std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t
         lock.unlock();
         return kept->read(offset, most);
     }
+    read_to_ = std::max(read_to_, offset);  // the reader has all before it
     const agent::OutputLog::Chunk chunk = log_.read(offset, most);
     if (chunk.bytes.empty()) return std::nullopt;
     return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
@@ -289,7 +290,22 @@ bool LiveExecution::readsDisk() const {
 }
 
 std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
-    return subscribers_.add(std::move(changed));
+    std::shared_ptr<void> subscription = subscribers_.add(std::move(changed));
+    if (!facts_.paced) return subscription;
+    const MutexLock lock(mutex_);
+    ++readers_;
+    return {nullptr, [subscription, weak = self_](void*) {
+                const std::shared_ptr<LiveExecution> self = weak.lock();
+                if (!self) return;
+                const MutexLock ended(self->mutex_);
+                --self->readers_;
+            }};
+}
+
+std::optional<std::uint64_t> LiveExecution::unread() const {
+    const MutexLock lock(mutex_);
+    if (readers_ == 0) return std::nullopt;
+    return log_.total() - std::min(read_to_, log_.total());
 }
 
 void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {

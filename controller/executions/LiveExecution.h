@@ -26,6 +26,7 @@ public:
         std::string language;  ///< "" for a command
         std::string context;   ///< "" for none, or not yet known
         bool background = false;
+        bool paced = false;  ///< its agent waits for unread()
         bool stdin_open = false;
         bool adopted = false;    ///< found again after a restart
         bool had_ended = false;  ///< found again after a restart, it had its context no more
@@ -106,6 +107,7 @@ public:
 
     void started(const agent::ExecStart& start) override;
     void output(int channel, std::uint64_t offset, std::string_view bytes) override;
+    std::optional<std::uint64_t> unread() const override;
     void result(std::string_view json) override;
     void exited(const agent::ExecResult& result) override;
     /// Without an error its connection has ended, and it waits for the next one.
@@ -158,6 +160,8 @@ private:
     std::optional<RunPackages> packages_ HEARTH_GUARDED_BY(mutex_);
     std::shared_ptr<agent::ExecHandle> handle_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
+    mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< by its foremost reader
+    int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< of a paced one
 };
 
 }  // namespace hearth::controller

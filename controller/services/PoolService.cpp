@@ -210,7 +210,7 @@ void PoolService::destroySandbox(const Principal& who, const std::string& id) {
     require(who, Role::Operator);
     const std::optional<pool::Member> member = supply_.warm.find(id);
     if (!member) throw Error(ErrorCode::NotFound, "no sandbox " + id);
-    endSandbox(*member, EndReason::Deleted);
+    endSandbox(*member, EndReason::Operator);
     if (const auto now = supply_.warm.find(id);
         now && now->phase == pool::Phase::Claimed && !table_.bySandbox(id)) {
         throw Error(ErrorCode::Conflict, "sandbox " + id + " is just being claimed")

@@ -20,6 +20,10 @@ WorkspaceView shownTo(const Principal& who, WorkspaceView view) {
     return view;
 }
 
+EndReason endedBy(const Principal& who, const std::string& tenant) {
+    return who.tenant == tenant ? EndReason::Deleted : EndReason::Operator;
+}
+
 }  // namespace
 
 /// Keeps a workspace from being idle while a file is transferred.
@@ -142,7 +146,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
     if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
         // Answered results must survive a crash right after the end.
         workspace->awaitResults(kResultsDurable);
-        endings_.end(workspace, EndReason::Deleted);
+        endings_.end(workspace, endedBy(who, workspace->facts().tenant));
         return;
     }
     const std::optional<WorkspaceRecord> past = history_.journal.workspace(id);
@@ -150,7 +154,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
         throw Error(ErrorCode::NotFound, "no workspace " + id);
     }
     if (const auto expected = table_.expectedWorkspace(id)) {
-        endings_.endExpected(expected->sandbox, EndReason::Deleted);
+        endings_.endExpected(expected->sandbox, endedBy(who, past->tenant));
     }
 }
 

@@ -31,7 +31,9 @@ void WorkspaceAccess::explainMissing(const Principal& who, const std::string& id
             formatRfc3339(past->ended_ms ? fromUnixMillis(*past->ended_ms) : history_.clock.wall());
         const std::string reason =
             past->reason.empty() ? kEndReasons.of(EndReason::Lost) : past->reason;
-        throw Error(ErrorCode::Gone, "workspace " + id + " has ended: " + reason)
+        const std::optional<EndReason> known = kEndReasons.find(reason);
+        throw Error(ErrorCode::Gone, "workspace " + id + " has ended: " +
+                                         (known ? kEndSentences.of(*known) : reason))
             .ended(reason, at)
             .hint("open a new one");
     }

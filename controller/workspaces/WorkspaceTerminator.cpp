@@ -85,12 +85,13 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
         history_.journal.ended(expected->workspace, toUnixMillis(history_.clock.wall()),
                                kEndReasons.of(reason), sandbox);
         history_.metrics.reclaim(expected->pool, reason, 0);
-        history_.events.publish({.type = "workspace.reclaimed",
-                                 .resource = expected->workspace,
-                                 .pool = expected->pool,
-                                 .tenant = expected->tenant,
-                                 .reason = kEndReasons.of(reason),
-                                 .message = "the workspace has ended"});
+        history_.events.publish(
+            {.type = "workspace.reclaimed",
+             .resource = expected->workspace,
+             .pool = expected->pool,
+             .tenant = expected->tenant,
+             .reason = kEndReasons.of(reason),
+             .message = std::string("the workspace has ended: ") + kEndSentences.of(reason)});
     }
     warm_.drain(sandbox);
     work_.add({WorkKind::Sandbox, sandbox});
@@ -132,13 +133,14 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
                            facts.sandbox);
     history_.metrics.reclaim(facts.pool, reason, lag_seconds);
     history_.metrics.workspaces(facts.pool, static_cast<double>(table_.countOf(facts.pool)));
-    history_.events.publish({.type = "workspace.reclaimed",
-                             .resource = facts.id,
-                             .pool = facts.pool,
-                             .tenant = facts.tenant,
-                             .reason = kEndReasons.of(reason),
-                             .message = "the workspace has ended",
-                             .one_shot = facts.one_shot});
+    history_.events.publish(
+        {.type = "workspace.reclaimed",
+         .resource = facts.id,
+         .pool = facts.pool,
+         .tenant = facts.tenant,
+         .reason = kEndReasons.of(reason),
+         .message = std::string("the workspace has ended: ") + kEndSentences.of(reason),
+         .one_shot = facts.one_shot});
     history_.log.info(
         "workspace.ended",
         {{"workspace", facts.id}, {"sandbox", facts.sandbox}, {"reason", kEndReasons.of(reason)}});

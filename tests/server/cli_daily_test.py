@@ -121,6 +121,9 @@ def long_work():
         assert f"{soft} stopped" in says(s, "stop", soft)
         assert f"{hard} killed" in says(s, "stop", "-t", "0.2", "long")
         assert f"{hard} had ended" in says(s, "stop", hard)
+        alone = says(s, "run", "-d", "--command", "sleep 1000").strip()
+        assert says(s, "ps", "-q") == alone + "\n", "in a workspace of its own, too"
+        says(s, "stop", alone)
 
 
 def files_of_a_run():

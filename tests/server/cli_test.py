@@ -394,13 +394,43 @@ def streams():
             run.communicate()
 
 
+def output_is_whole():
+    """all of a program's output arrives, however much it is and however slowly it is read"""
+    with shared as s:
+        ran = hearth(s, "run", "-l", "sh", "-c", "head -c 50000000 /dev/zero | tr '\\0' x; echo")
+        assert len(ran) == 50_000_001 and ran.endswith(b"x\n"), len(ran)
+        slow = subprocess.Popen([HEARTH, "run", "-l", "sh", "-c", "head -c 6000000 /dev/zero | tr '\\0' y; echo end"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=plain_env(s))
+        try:
+            size, begun = 0, time.monotonic()
+            while piece := slow.stdout.read(400_000):
+                size += len(piece)
+                time.sleep(0.1)
+            assert size == 6_000_004 and slow.wait(60 * SLOWER) == 0, (size, slow.returncode, slow.stderr.read())
+        finally:
+            slow.kill()
+            slow.communicate()
+
+
+def readers_may_leave():
+    """a program whose reader hangs up ends all the same"""
+    with shared as s:
+        w = s.open_workspace()["id"]
+        run = subprocess.Popen([HEARTH, "run", "-w", w, "-c", "head -c 8000000 /dev/zero | tr '\\0' y; touch done", "-l", "sh"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=plain_env(s))
+        assert run.stdout.read(1) == b"y"
+        os.kill(run.pid, signal.SIGKILL)
+        run.communicate()
+        wait_for("its end", lambda: b"done" in hearth(s, "ls", w))
+
+
 def lost_output_is_told():
     """what a program prints is received, and where some of it was lost, the number of bytes is exact and the status not 0"""
     with shared as s:
         whole = hearth(s, "run", "-l", "sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x")
         assert whole == b"x" * 300_000, len(whole)
         size = 20_000_000
-        ran = hearth(s, "run", "-l", "sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x; echo", ok=False)
+        ran = hearth(s, "run", "--output-limit", "512Ki", "-l", "sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x; echo", ok=False)
         lost = re.search(rb"hearth: (\d+) bytes of output were lost", ran.stderr)
         assert len(ran.stdout) + int(lost.group(1) if lost else 0) == size + 1, (len(ran.stdout), ran.stderr)
         assert ran.stdout.endswith(b"x\n") and ran.returncode == (5 if lost else 0), (ran.returncode, ran.stderr)
@@ -411,7 +441,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, lost_output_is_told, ends]
+TESTS = [shells, shells_end, copies, hostile_copies, completion, completion_elsewhere, completion_is_text, deletes, output_formats, colours, streams, output_is_whole, readers_may_leave, lost_output_is_told, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

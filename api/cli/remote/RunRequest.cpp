@@ -12,6 +12,8 @@ namespace hearth::cli {
 namespace {
 
 constexpr std::size_t kMaxScript = 4U << 20U;
+/// The least --output-limit with which the program waits for the reader.
+constexpr std::uint64_t kLeastPaced = 1U << 20U;
 
 struct Language {
     std::string_view extension;
@@ -192,8 +194,9 @@ std::vector<Flag> programFlags() {
         ownFlag("cwd", 0, "DIR", "Where it runs; relative to the workspace"),
         ownFlag("stdin", 'i', "", "Send standard input to the program"),
         ownFlag("detach", 'd', "", "Print its id and leave it running; see `hearth logs`"),
-        ownFlag("output-limit", 0, "SIZE",
-                "How much output the server keeps; a slow reader may miss the middle of the rest")};
+        ownFlag(
+            "output-limit", 0, "SIZE",
+            "How much output the server keeps; with less than 1Mi a slow reader may miss some")};
 }
 
 namespace {
@@ -219,7 +222,12 @@ void aboutProgram(const Options& options, RunRequest& request) {
         request.body["outputLimitBytes"] = *limit;
     }
     if (options.on("stdin")) request.body["stdinOpen"] = true;
-    if (!options.on("detach")) return;
+    if (!options.on("detach")) {
+        // Nothing of the output is lost, however slowly it is read; a lower limit leaves no room.
+        if (options.size("output-limit").value_or(kLeastPaced) >= kLeastPaced)
+            request.body["paced"] = true;
+        return;
+    }
     if (options.on("stdin")) {
         throw UsageError("--detach and --stdin exclude each other",
                          "hearth attach --stdin EXECUTION sends input to it later");

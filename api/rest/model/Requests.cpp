@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kLongestLife = 30.0 * 24 * 3600;
 constexpr double kLongestRun = 24.0 * 3600;
+constexpr std::uint64_t kLeastPacedOutput = 1U << 20U;
 
 using Texts = std::map<std::string, std::string>;
 
@@ -239,6 +240,12 @@ Schema executionFields() {
                                           .describe("Kept output: head and tail")
                                           .fallback(1 << 20))
         .optional("background", Schema::boolean().describe("Answers 202 at once").fallback(false))
+        .optional("paced",
+                  Schema::boolean()
+                      .describe("With an event stream: the program waits while its output is not "
+                                "read, so that the stream lacks none of it. Not with an "
+                                "`outputLimitBytes` under 1 MiB")
+                      .fallback(false))
         .optional("pty", ptySchema())
         .optional("packages",
                   Schema::array(Schema::string().sizes(1, 300))
@@ -420,6 +427,12 @@ controller::ExecutionRequest readExecutionRequest(const Json& body) {
         request.output_limit = limit->get<std::uint64_t>();
     }
     request.background = body.value("background", false);
+    request.paced = body.value("paced", false);
+    if (request.paced && request.output_limit < kLeastPacedOutput) {
+        throw Error(ErrorCode::InvalidArgument, "`paced` needs room for output on its way")
+            .field("/outputLimitBytes", "must be at least 1048576 with paced")
+            .hint("Leave `outputLimitBytes` or `paced` out");
+    }
     if (const auto pty = body.find("pty"); pty != body.end()) {
         request.pty = {pty->at("cols").get<unsigned>(), pty->at("rows").get<unsigned>()};
     }

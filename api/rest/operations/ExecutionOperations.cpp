@@ -138,7 +138,10 @@ api::Response waitFor(const Services& services, const api::Request& request, con
 
 api::Response streamResponse(StreamedJson& answers, const std::shared_ptr<Execution>& execution,
                              const ExecutionStream::Options& options) {
-    return sseResponse([&answers, execution, options](std::shared_ptr<api::Stream> stream) {
+    // A paced program waits for readers only while there are any: this one is on its way.
+    std::shared_ptr<void> coming = execution->subscribe([] {});
+    return sseResponse([&answers, execution, options,
+                        coming = std::move(coming)](std::shared_ptr<api::Stream> stream) {
         ExecutionStream::start(execution, std::move(stream), options, answers);
     });
 }
@@ -220,6 +223,11 @@ controller::ExecutionRequest readRequest(const Call& call) {
     request.idempotency_key = call.idempotency_key;
     request.fingerprint = call.fingerprint;
     request.started_at = call.request.startedAt();
+    if (request.paced && !wantsEventStream(call.request)) {
+        throw Error(ErrorCode::InvalidArgument, "`paced` is for executions that are streamed")
+            .field("/paced", "needs the header Accept: text/event-stream")
+            .hint("Without a stream nobody reads while the program runs: leave `paced` out");
+    }
     return request;
 }
 

@@ -191,6 +191,7 @@ std::string encodeExec(const ExecRequest& request) {
     json["timeoutMs"] = request.timeout.count();
     json["outputLimit"] = request.output_limit;
     json["background"] = request.background;
+    if (request.paced) json["paced"] = true;
     if (request.prewarm) json["prewarm"] = true;
     if (request.prepare) {
         json["prepare"] = {{"argv", request.prepare->argv},

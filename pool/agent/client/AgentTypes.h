@@ -167,6 +167,7 @@ struct ExecRequest {
     std::chrono::milliseconds timeout{0};
     std::uint64_t output_limit = 1U << 20U;
     bool background = false;
+    bool paced = false;    ///< the program waits for ExecSink::unread() in place of losing output
     bool prewarm = false;  ///< before the bind, and only then
     std::optional<PrepareWork> prepare;
     Json note = Json::object();  ///< told again by ExecStart where the agent had it already
@@ -228,6 +229,8 @@ public:
     virtual void started(const ExecStart& start) = 0;
     /// `offset` is the place of `bytes` in the one sequence over both channels. `channel`: 1, 2.
     virtual void output(int channel, std::uint64_t offset, std::string_view bytes) = 0;
+    /// Bytes of it that a reader whom the agent waits for has not read; nullopt: there is none.
+    virtual std::optional<std::uint64_t> unread() const { return std::nullopt; }
     /// Something the code shows: untrusted text that should be a JSON object, at most kMaxResult
     /// (Frame.h) long. Comes after the output that was written before it.
     virtual void result(std::string_view /*json*/) {}

@@ -11,6 +11,11 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 /// Granted for each tick beyond the output limit.
 constexpr std::size_t kSlowGrant = (1U << 20U) / 10;
+/// The same where a reader is waited for: the whole window, if the reader has caught up.
+constexpr std::chrono::milliseconds kPacedTick{10};
+/// The part of the output limit up to which a reader counts as caught up. With the window, it stays
+/// under the half that a log keeps for late readers.
+constexpr std::uint64_t kCaughtUp = 8;
 /// More unused credit than any window: the agent is counting on nothing we sent.
 constexpr std::size_t kMaxInputCredit = 16U << 20U;
 /// Of given input in one frame: small beside what may be queued (kMaxPosted).
@@ -114,9 +119,13 @@ void ExecStream::output(Channel channel, std::uint64_t offset, std::string_view 
 void ExecStream::consumed(AgentConnection& from, const FrameHeader& header, std::size_t bytes) {
     std::size_t grant = 0;
     bool later = false;
+    const std::optional<std::uint64_t> waiting = unread();
     {
         const MutexLock lock(mutex_);
-        if (received_ <= output_limit_) {
+        if (waiting.value_or(0) > output_limit_ / kCaughtUp) {
+            owed_ += bytes;
+            later = true;
+        } else if (received_ <= output_limit_) {
             owed_ += bytes;
             if (owed_ >= kInitialCredit / 2) grant = std::exchange(owed_, 0);
         } else if (header.channel == Channel::Results) {
@@ -128,23 +137,30 @@ void ExecStream::consumed(AgentConnection& from, const FrameHeader& header, std:
         window_ += grant;
     }
     if (grant > 0) from.postCredit(header.stream, grant);
-    if (later) from.wantTick(Steady::now() + kTick);
+    if (later) from.wantTick(Steady::now() + (waiting ? kPacedTick : kTick));
+}
+
+std::optional<std::uint64_t> ExecStream::unread() const {
+    const auto sink = sink_.lock();
+    return sink ? sink->unread() : std::nullopt;
 }
 
 void ExecStream::tick(AgentConnection& connection, std::uint32_t stream) {
     moveGiven(connection, stream);
     const auto now = Steady::now();
+    const std::optional<std::uint64_t> waiting = unread();
     std::size_t grant = 0;
     std::size_t left = 0;
     Steady::time_point next;
     {
         const MutexLock lock(mutex_);
-        if (finished_ || received_ <= output_limit_) return;
+        if (finished_ || owed_ == 0) return;
         if (now >= next_grant_) {  // ticks come for other reasons too
-            grant = std::min(owed_, kSlowGrant);
+            const bool caught_up = waiting && *waiting <= output_limit_ / kCaughtUp;
+            grant = std::min(owed_, caught_up ? kInitialCredit : waiting ? 0 : kSlowGrant);
             owed_ -= grant;
             window_ += grant;
-            next_grant_ = now + kTick;
+            next_grant_ = now + (waiting ? kPacedTick : kTick);
         }
         left = owed_;
         next = next_grant_;

@@ -15,8 +15,9 @@ namespace hearth::agent {
 
 /// The client's end of one execution's stream: checks the order of frames, offsets and credit,
 /// calls the sink, and grants credit as the sink takes the output: at once up to the output limit,
-/// then about 1 MiB/s, so that a flood costs bounded time. Does not own the sink: output for a sink
-/// that is gone is taken and dropped. Thread-safe.
+/// then about 1 MiB/s, so that a flood costs bounded time. Where the sink has a reader to wait for,
+/// credit waits for that reader, and beyond the limit the pace is about 25 MiB/s. Does not own the
+/// sink: output for a sink that is gone is taken and dropped. Thread-safe.
 class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later, results at `results`.
@@ -45,6 +46,8 @@ private:
     void output(Channel channel, std::uint64_t offset, std::string_view bytes);
     /// Gives credit back for what has been taken: results at once, output as its limit allows.
     void consumed(AgentConnection& from, const FrameHeader& header, std::size_t bytes);
+    /// The sink's word.
+    std::optional<std::uint64_t> unread() const;
     /// Marks the last call; the sink if it is still there, and null the second time.
     std::shared_ptr<ExecSink> finish();
 

@@ -25,6 +25,8 @@ constexpr int kOrderRounds = 16;
 constexpr std::int64_t kShortNs = 5 * kMs;
 constexpr std::int64_t kHoldNs = kMs / 2;
 constexpr std::size_t kMaxHeld = 4'096;
+/// Room that a paced execution leaves in its log: two full pipes and one read.
+constexpr std::uint64_t kPacedRoom = 192U << 10U;
 char pipe_buffer[65'536];  // the loop's thread only
 
 const char* nameOf(Execution::Interpreter interpreter) {
@@ -182,6 +184,7 @@ void Execution::startHosted(ExecutionHost& host, Spawned pipes, gid_t label, Mar
 void Execution::began(Spawned spawned) {
     if (started_ns_ == 0) started_ns_ = nowNs();
     if (request_.timeout_ms > 0) deadline_ns_ = started_ns_ + request_.timeout_ms * kMs;
+    paused_ = false;
     const auto watch = [this](std::unique_ptr<Pipe>& pipe, Fd fd, Channel channel) {
         if (!fd) return;
         pipe = std::make_unique<Pipe>(*this, std::move(fd), channel);
@@ -308,10 +311,35 @@ void Execution::letGo() {
     if (std::exchange(held_until_ns_, INT64_MAX) != INT64_MAX) pumpStreams();
 }
 
+bool Execution::ahead() const {
+    if (!request_.paced || streams_.empty() || reaped_) return false;
+    std::uint64_t sent = 0;
+    for (const OutputStream* s : streams_) sent = std::max(sent, s->cursor_);
+    return log_.total() - std::min(sent, log_.total()) + kPacedRoom > log_.limit() / 2;
+}
+
+void Execution::pace() {
+    const bool wait = ahead();
+    if (wait == paused_) return;
+    paused_ = wait;
+    // A pipe whose writers have ended would wake the loop for ever if it were only masked.
+    for (Pipe* pipe : {output_.get(), errors_.get()}) {
+        if (pipe == nullptr) continue;
+        if (wait) {
+            loop_.remove(pipe->fd.get());
+        } else {
+            loop_.add(pipe->fd.get(), EPOLLIN, *pipe);
+        }
+    }
+}
+
 void Execution::readable(Pipe& pipe) {
-    if (drainPipe(pipe, 4)) wroteOff(&pipe == output_.get() ? output_ : errors_);
+    if (paused_) return;  // this batch of events is older than the pause
+    if (drainPipe(pipe, request_.paced ? 1 : 4))
+        wroteOff(&pipe == output_.get() ? output_ : errors_);
     if (!reaped_) hold();
     if (held_until_ns_ == INT64_MAX) pumpStreams();
+    pace();
     finishIfDone();
 }
 
@@ -399,6 +427,7 @@ void Execution::reaped(int status, const rusage& usage) {
     grace_ns_ = ended_ns_ + kPipeGraceNs;
     if (output_ && drainPipe(*output_, 64)) wroteOff(output_);
     if (errors_ && drainPipe(*errors_, 64)) wroteOff(errors_);
+    pace();
     finishIfDone();
     letGo();
     if (!finished_) pumpStreams();

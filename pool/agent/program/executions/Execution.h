@@ -76,6 +76,7 @@ public:
         std::int64_t timeout_ms = 0;
         std::size_t output_limit = 0;
         bool background = false;
+        bool paced = false;  ///< waits for its streams in place of dropping output
         std::string
             note;  ///< JSON text of the server's, returned to everyone who attaches; or empty
     };
@@ -153,6 +154,10 @@ private:
     bool takeBack();
     void retryCold();
     void readable(Pipe& pipe);
+    /// Paced, it has so much that its streams have not sent that its pipes must wait.
+    bool ahead() const;
+    /// Takes its pipes out of the loop, or back in, as ahead() says.
+    void pace();
     /// Output soon after the beginning is mostly followed by the end: the first waits for it a
     /// little, so that one frame tells both.
     void hold();
@@ -197,7 +202,8 @@ private:
     int kill_rounds_ = 0;
     std::int64_t held_until_ns_ = INT64_MAX;  ///< output waits for the end until then
     bool held_ = false;
-    bool alone_ = false;  ///< its process says that no other can have its output open
+    bool paused_ = false;  ///< pace() has taken its pipes out of the loop
+    bool alone_ = false;   ///< its process says that no other can have its output open
     int status_ = 0;
     rusage usage_{};
     std::string report_;

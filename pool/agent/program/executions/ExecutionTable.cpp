@@ -121,6 +121,7 @@ bool ExecutionTable::readWork(Connection& connection, std::uint32_t stream, cons
     request.output_limit = static_cast<std::size_t>(
         std::clamp(body["outputLimit"].integer(1 << 20), kMinOutput, kMaxOutput));
     request.background = body["background"].boolean();
+    request.paced = body["paced"].boolean();
     if (body["note"].isObject()) request.note = body["note"].dump();
     if (request.note.size() > kMaxNote) return refuse("note is too large");
     if (!PrepareRequest::read(body["prepare"], request.prepare)) {

@@ -27,6 +27,7 @@ void OutputStream::detach() {
     Execution& e = *execution_;
     e.streams_.erase(std::find(e.streams_.begin(), e.streams_.end(), this));
     execution_ = nullptr;
+    if (e.paused_) e.pace();  // nobody may be left to wait for
     if (e.left_input_.size() + input_.size() <= kMaxLeftInput) e.left_input_ += input_;
     input_.clear();
 }
@@ -52,6 +53,12 @@ void OutputStream::credit(std::uint32_t bytes) {
 }
 
 void OutputStream::pump() {
+    Execution* const execution = execution_;  // its reply ends this stream
+    send();
+    if (execution != nullptr && execution->paused_) execution->pace();
+}
+
+void OutputStream::send() {
     while (execution_ != nullptr && !execution_->holds() && connection_.roomy()) {
         const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(credit_, kOutputPiece));
         const ResultLog::Piece shown = execution_->results_.read(results_cursor_, most);

@@ -24,6 +24,9 @@ public:
 
 private:
     friend class Execution;
+    /// What the credit and the connection take.
+    void send();
+
     Connection& connection_;
     std::uint32_t id_;
     Execution* execution_;

@@ -360,6 +360,25 @@ TEST_CASE("beyond the output limit credit is given at one MiB a second", "[unit]
     CHECK_FALSE(setup.client.lost());
 }
 
+TEST_CASE("a paced execution gets credit when its reader has caught up", "[unit][agent]") {
+    const std::string piece(131'072, 'x');
+    // The second and the third piece come only after a grant each.
+    Setup setup({frame(kNote, 2, kStarted) + output(2, 0, piece) + output(2, 131'072, piece),
+                 output(2, 262'144, piece)});
+    const auto sink = std::make_shared<Recorder>();
+    sink->readerLags(1U << 20U);
+    ExecRequest request;
+    request.id = "x";
+    request.command = "echo";
+    request.paced = true;
+    setup.client.exec(request, sink);
+    REQUIRE(eventually([&] { return sink->at(&Recorder::received_) == 262'144; }));
+    CHECK(setup.peer.heard() == 2);  // hello and exec, and no credit
+    sink->readerLags(0);
+    CHECK(eventually([&] { return setup.peer.heard() > 2; }));
+    CHECK_FALSE(setup.client.lost());
+}
+
 TEST_CASE("descriptors that nobody asked for lose the agent and none of them stays",
           "[unit][agent]") {
     std::array<int, 2> ends{};

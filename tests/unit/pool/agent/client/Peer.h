@@ -184,6 +184,7 @@ public:
         if (keep_ > text_.size()) text_ += bytes.substr(0, keep_ - text_.size());
         received_ += bytes.size();
     }
+    std::optional<std::uint64_t> unread() const override { return at(&Recorder::unread_); }
     void exited(const ExecResult& result) override {
         const std::lock_guard lock(mutex_);
         result_ = result;
@@ -195,6 +196,10 @@ public:
         ++lasts_;
     }
     bool done() const { return at(&Recorder::lasts_) > 0; }
+    void readerLags(std::optional<std::uint64_t> bytes) {
+        const std::lock_guard lock(mutex_);
+        unread_ = bytes;
+    }
     template <typename T>
     T at(T Recorder::*field) const {
         const std::lock_guard lock(mutex_);
@@ -210,6 +215,7 @@ public:
     std::size_t keep_ = 1U << 20U;
     std::uint64_t first_ = UINT64_MAX;
     std::uint64_t received_ = 0;
+    std::optional<std::uint64_t> unread_;  ///< as a reader's that is waited for
     std::optional<ExecResult> result_;
     std::string refused_;
     int lasts_ = 0;

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "tests/support/Support.h"
 #include "tests/unit/pool/agent/program/Harness.h"
 
 using namespace hearth::agent::program;
@@ -185,6 +186,39 @@ TEST_CASE("a flood keeps head and tail and does not grow the agent", "[unit][age
     Outcome late = b.client.ask({{"op", "attach"}, {"id", "e"}, {"offset", 0}});
     CHECK(late.out.size() == 65'536);
     CHECK(late.gap == 50'000'010 - 65'536);
+}
+
+TEST_CASE("a paced program waits for its reader and loses nothing", "[unit][agent][program]") {
+    Bound b;
+    Json run = exec("e", "head -c 20000000 /dev/zero; touch written; echo end >&2");
+    run["outputLimit"] = 1'048'576;
+    run["paced"] = true;
+    const auto s = b.client.request(run);
+    b.client.awaitNote(s);
+    // Another execution is served meanwhile.
+    CHECK(b.client.ask(exec("small", "echo hi")).out == "hi\n");
+    const Outcome o = b.client.finish(s);
+    CHECK(o.out.size() == 20'000'000);
+    CHECK(o.gap == 0);
+    CHECK(o.err == "end\n");
+    CHECK(b.agent.rssKib() < 6'144);
+}
+
+TEST_CASE("a paced program goes on when its reader hangs up", "[unit][agent][program]") {
+    Bound b;
+    Json run = exec("e", "head -c 20000000 /dev/zero; touch written; echo end");
+    run["outputLimit"] = 1'048'576;
+    run["paced"] = true;
+    {
+        Client reader(b.agent.socket());
+        REQUIRE(reader.ask(withClaim("c1")).ok);
+        reader.awaitNote(reader.request(run));
+    }
+    CHECK(hearth::test::eventually(
+        [&] { return std::filesystem::exists(b.agent.root() + "/written"); }));
+    Outcome o = b.client.ask({{"op", "attach"}, {"id", "e"}, {"offset", 0}});
+    CHECK(o.result()["outputBytes"] == 20'000'004);
+    CHECK(o.out.substr(o.out.size() - 4) == "end\n");
 }
 
 TEST_CASE("a client that does not read stops neither the execution nor the agent",
