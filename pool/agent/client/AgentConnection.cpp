@@ -206,6 +206,10 @@ void AgentConnection::wantTick(Steady::time_point at) {
     wantTickLocked(at);
 }
 
+std::size_t AgentConnection::allowPaced(std::size_t wanted) {
+    return poller_.allowPaced(wanted, Steady::now());
+}
+
 void AgentConnection::wantTickLocked(Steady::time_point at) {
     if (tick_at_ && *tick_at_ <= at) return;
     tick_at_ = at;

@@ -105,6 +105,8 @@ public:
     void expireAt(std::optional<Steady::time_point> at);
     /// Stream::tick() and what else waits for it, at the latest at `at`.
     void wantTick(Steady::time_point at);
+    /// How many of these bytes beyond its limit a paced execution may send now.
+    std::size_t allowPaced(std::size_t wanted);
 
     /// The descriptor that came with the frame at hand, if any; for Stream::frame().
     Fd takePassed();

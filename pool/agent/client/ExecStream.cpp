@@ -11,7 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 /// Granted for each tick beyond the output limit.
 constexpr std::size_t kSlowGrant = (1U << 20U) / 10;
-/// The same where a reader is waited for: the whole window, if the reader has caught up.
+/// The same where a reader is waited for: the window, as far as all paced output may have it.
 constexpr std::chrono::milliseconds kPacedTick{10};
 /// The part of the output limit up to which a reader counts as caught up. With the window, it stays
 /// under the half that a log keeps for late readers.
@@ -154,10 +154,14 @@ void ExecStream::tick(AgentConnection& connection, std::uint32_t stream) {
     Steady::time_point next;
     {
         const MutexLock lock(mutex_);
-        if (finished_ || owed_ == 0) return;
+        if (finished_ || owed_ == 0 || (!waiting && received_ <= output_limit_)) return;
         if (now >= next_grant_) {  // ticks come for other reasons too
             const bool caught_up = waiting && *waiting <= output_limit_ / kCaughtUp;
-            grant = std::min(owed_, caught_up ? kInitialCredit : waiting ? 0 : kSlowGrant);
+            if (!waiting) {
+                grant = std::min(owed_, kSlowGrant);
+            } else if (caught_up) {
+                grant = connection.allowPaced(owed_);
+            }
             owed_ -= grant;
             window_ += grant;
             next_grant_ = now + (waiting ? kPacedTick : kTick);

@@ -16,8 +16,9 @@ namespace hearth::agent {
 /// The client's end of one execution's stream: checks the order of frames, offsets and credit,
 /// calls the sink, and grants credit as the sink takes the output: at once up to the output limit,
 /// then about 1 MiB/s, so that a flood costs bounded time. Where the sink has a reader to wait for,
-/// credit waits for that reader, and beyond the limit the pace is about 25 MiB/s. Does not own the
-/// sink: output for a sink that is gone is taken and dropped. Thread-safe.
+/// credit waits for that reader, and beyond the limit the pace is bounded
+/// (AgentConnection::allowPaced). Does not own the sink: output for a sink that is gone is taken
+/// and dropped. Thread-safe.
 class ExecStream final : public Stream {
 public:
     /// Output must begin at `offset` or later, results at `results`.

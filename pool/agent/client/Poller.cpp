@@ -10,6 +10,13 @@
 #include "pool/agent/client/AgentConnection.h"
 
 namespace hearth::agent {
+namespace {
+
+/// 32 MB/s, and what is unused for so long is gone.
+constexpr std::size_t kPacedBytesPerUs = 32;
+constexpr std::chrono::milliseconds kPacedBurst{50};
+
+}  // namespace
 
 Poller::Impl::Impl() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!epoll_) throwErrno("epoll_create1");
@@ -70,6 +77,18 @@ void Poller::Impl::schedule(std::weak_ptr<AgentConnection> connection, Steady::t
     const MutexLock lock(mutex_);
     const auto placed = timers_.emplace(at, std::move(connection));
     if (placed == timers_.begin()) alarm_.ringIn(at - Steady::now());
+}
+
+std::size_t Poller::Impl::allowPaced(std::size_t wanted, Steady::time_point now) {
+    const MutexLock lock(mutex_);
+    const auto passed = std::min<Steady::duration>(now - paced_at_, kPacedBurst);
+    paced_at_ = now;
+    const auto more = std::chrono::duration_cast<std::chrono::microseconds>(passed).count();
+    const std::size_t most = kPacedBytesPerUs * std::chrono::microseconds(kPacedBurst).count();
+    paced_room_ = std::min(paced_room_ + kPacedBytesPerUs * static_cast<std::size_t>(more), most);
+    const std::size_t allowed = std::min(wanted, paced_room_);
+    paced_room_ -= allowed;
+    return allowed;
 }
 
 std::shared_ptr<AgentConnection> Poller::Impl::find(std::uint64_t id) {

@@ -36,6 +36,9 @@ struct Poller::Impl {
     void disarm(std::uint64_t id, int fd);
     /// AgentConnection::tick() at `at`.
     void schedule(std::weak_ptr<AgentConnection> connection, Steady::time_point at);
+    /// How many of these bytes paced executions may send now, beyond their limits: all share
+    /// 32 MB/s, because what they send is read, and mostly passed on, on this one thread.
+    std::size_t allowPaced(std::size_t wanted, Steady::time_point now);
 
 private:
     void run(const std::stop_token& stop);
@@ -50,6 +53,8 @@ private:
         HEARTH_GUARDED_BY(mutex_);
     std::multimap<Steady::time_point, std::weak_ptr<AgentConnection>> timers_
         HEARTH_GUARDED_BY(mutex_);
+    std::size_t paced_room_ HEARTH_GUARDED_BY(mutex_) = 0;
+    Steady::time_point paced_at_ HEARTH_GUARDED_BY(mutex_){};
     std::jthread thread_;
 };
 
