@@ -148,9 +148,10 @@ public:
     Poller(const Poller&) = delete;
     Poller& operator=(const Poller&) = delete;
 
+    struct Impl;
+
 private:
     friend class AgentConnection;
-    struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 
