@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "api/cli/doctor/Doctor.h"
 #include "api/cli/remote/Kinds.h"
 #include "api/cli/remote/Remote.h"
+#include "api/command/OutputFormat.h"
 #include "base/Error.h"
 #include "base/http/client/ClientConnection.h"
 
@@ -39,9 +41,23 @@ std::string overview(const std::vector<Command>& commands) {
     return text;
 }
 
-/// Words of other programs, and of `hearth get`.
-std::string hintForWord(const std::string& word) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kMeant = {{
+/// Words of other programs.
+std::string ourWordFor(const std::string& word) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 26> kMeant = {{
+        {"top", "ps"},
+        {"stats", "ps"},
+        {"status", "ps"},
+        {"jobs", "ps"},
+        {"inspect", "describe"},
+        {"show", "describe"},
+        {"close", "rm"},
+        {"end", "rm"},
+        {"sh", "shell"},
+        {"put", "cp"},
+        {"push", "cp"},
+        {"cat", "cp WORKSPACE:FILE -"},
+        {"pull", "image import"},
+        {"build", "image import"},
         {"list", "ls"},
         {"kill", "stop"},
         {"create", "open"},
@@ -56,13 +72,9 @@ std::string hintForWord(const std::string& word) {
         {"info", "get capabilities"},
     }};
     for (const auto& [other, ours] : kMeant) {
-        if (word == other) return "type `hearth " + std::string(ours) + "`";
+        if (word == other) return std::string(ours);
     }
-    std::vector<std::string> kinds = kindWords();
-    if (const auto kind = suggestion(word, kinds)) {
-        return "type `hearth get " + std::string(findKind(*kind)->many) + "`";
-    }
-    return "see `hearth help`";
+    return {};
 }
 
 const Command& findCommand(const std::vector<Command>& commands, const std::string& name) {
@@ -71,9 +83,37 @@ const Command& findCommand(const std::vector<Command>& commands, const std::stri
         if (command.spec.name == name) return command;
         names.push_back(command.spec.name);
     }
-    const auto near = suggestion(name, names);
-    if (!near) throw UsageError("unknown command \"" + name + "\"", hintForWord(name));
-    throw UsageError("unknown command \"" + name + "\"", "did you mean `hearth " + *near + "`?");
+    std::string hint = "see `hearth help`";
+    if (const std::string ours = ourWordFor(name); !ours.empty()) {
+        hint = "type `hearth " + ours + "`";
+    } else if (const auto near = suggestion(name, names)) {
+        hint = "did you mean `hearth " + *near + "`?";
+    } else if (const auto kind = suggestion(name, kindWords())) {
+        hint = "type `hearth get " + std::string(findKind(*kind)->many) + "`";
+    }
+    throw UsageError("unknown command \"" + name + "\"", hint);
+}
+
+/// `hearth --url URL ls` as `hearth ls --url URL`: flags that every client has may come first.
+std::vector<std::string> commandFirst(std::vector<std::string> arguments) {
+    const std::vector<Flag> flags = withClientFlags(withOutputFlags({}, true));
+    std::size_t at = 0;
+    while (at < arguments.size() && arguments[at].size() > 1 && arguments[at][0] == '-') {
+        const std::string& word = arguments[at];
+        const auto flag = std::ranges::find_if(flags, [&](const Flag& known) {
+            return word.starts_with("--") ? word.substr(2, word.find('=') - 2) == known.name
+                                          : word[1] == known.letter;
+        });
+        if (flag == flags.end()) return arguments;
+        const bool joined =
+            word.starts_with("--") ? word.find('=') != std::string::npos : word.size() > 2;
+        at += flag->value.empty() || joined ? 1 : 2;
+    }
+    if (at < arguments.size()) {
+        std::rotate(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at),
+                    arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    }
+    return arguments;
 }
 
 int perform(const Command& command, const std::vector<std::string>& arguments,
@@ -86,8 +126,9 @@ int perform(const Command& command, const std::vector<std::string>& arguments,
     return command.run({options, console, environment});
 }
 
-int dispatch(const std::vector<std::string>& arguments, const Console& console,
+int dispatch(const std::vector<std::string>& given, const Console& console,
              const Environment& environment) {
+    const std::vector<std::string> arguments = commandFirst(given);
     const std::vector<Command> commands = allCommands();
     const std::string name = arguments.empty() ? "" : arguments[0];
     if (name.empty()) {
@@ -97,7 +138,7 @@ int dispatch(const std::vector<std::string>& arguments, const Console& console,
     if (name == "--version")
         return perform(findCommand(commands, "version"), {}, console, environment);
     if (name == "help" || name == "--help" || name == "-h") {
-        if (arguments.size() > 1) {
+        if (arguments.size() > 1 && arguments[1] != "help" && arguments[1][0] != '-') {
             console.out << helpText(findCommand(commands, arguments[1]).spec);
         } else {
             console.out << overview(commands);

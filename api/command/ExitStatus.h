@@ -15,6 +15,8 @@ inline constexpr int kUnreachable = 4;
 inline constexpr int kIncomplete = 5;
 /// The status of `timeout`(1) for a program that was killed at its deadline.
 inline constexpr int kTimedOut = 124;
+/// Nobody reads what it prints any more: 128 + SIGPIPE.
+inline constexpr int kUnheard = 141;
 /// The user ended the command: 128 + SIGINT, as a shell says.
 inline constexpr int kInterrupted = 130;
 

@@ -8,7 +8,9 @@
 #include <Poco/Util/OptionSet.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <deque>
 #include <numeric>
 #include <sstream>
 
@@ -27,6 +29,25 @@ const Flag* findFlag(const CommandSpec& spec, std::string_view name) {
 const Flag* findLetter(const CommandSpec& spec, char letter) {
     const auto it = std::ranges::find(spec.flags, letter, &Flag::letter);
     return it == spec.flags.end() || letter == 0 ? nullptr : &*it;
+}
+
+/// The flag that these letters stand for together, in any order.
+const Flag* findCluster(const CommandSpec& spec, const std::string& word) {
+    for (const Flag& flag : spec.flags) {
+        if (flag.cluster.empty() || word.size() != flag.cluster.size() + 1) continue;
+        if (std::is_permutation(flag.cluster.begin(), flag.cluster.end(), word.begin() + 1)) {
+            return &flag;
+        }
+    }
+    return nullptr;
+}
+
+/// Whether `word` is a letter of a switch with more letters behind it, as the -a of -aq.
+bool beginsWithSwitch(const CommandSpec& spec, const std::string& word) {
+    if (word.size() < 3 || word[0] != '-' || word[1] == '-' || word[2] == '=') return false;
+    const Flag* first = findLetter(spec, word[1]);
+    return first != nullptr && first->value.empty() && findLetter(spec, word[2]) != nullptr &&
+           findCluster(spec, word) == nullptr;
 }
 
 std::optional<bool> parseSwitch(std::string_view text) {
@@ -59,6 +80,48 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
     return above[b.size()];
 }
 
+/// Flags of other programs for something that ours call otherwise.
+std::string commonName(const std::string& written) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeant = {{
+        {"-m", "memory"},
+        {"-n", "name"},
+        {"-l", "label"},
+        {"-t", "timeout"},
+        {"--workdir", "cwd"},
+        {"--cpus", "cpu"},
+        {"--labels", "label"},
+        {"--directory", "cwd"},
+    }};
+    for (const auto& [other, ours] : kMeant) {
+        if (written == other) return std::string(ours);
+    }
+    return {};
+}
+
+std::string usageOf(const CommandSpec& spec) {
+    const std::string gap = spec.flags.empty() || spec.arguments.empty() ? "" : " ";
+    return (spec.flags.empty() ? "" : "[flags]") + gap + spec.arguments;
+}
+
+UsageError unknownFlag(const CommandSpec& spec, const std::string& written,
+                       const std::string& name) {
+    std::vector<std::string> names{"help"};
+    for (const Flag& known : spec.flags) names.push_back(known.name);
+    const std::string message = "unknown flag " + written;
+    if (const std::string meant = commonName(written); findFlag(spec, meant) != nullptr) {
+        return UsageError(message, "write --" + meant);
+    }
+    if (const auto near = suggestion(name, names)) {
+        return UsageError(message, "did you mean --" + *near + "?");
+    }
+    const std::string help = "see `" + spec.called() + " --help`";
+    if (spec.program_at != SIZE_MAX) {
+        return UsageError(message, "flags of the program stand after its name; " + help);
+    }
+    if (spec.rest) return UsageError(message, "a flag of the program stands after --; " + help);
+    return UsageError(message, "usage: " + spec.called() + " " + usageOf(spec) + "; " + help);
+}
+
 /// A flag of the command line.
 struct GivenFlag {
     const Flag* flag;
@@ -69,25 +132,12 @@ struct GivenFlag {
 /// Poco never sees words that it would misread: it takes `-eN=1` for `--env=1`, and abbreviations
 /// and any case for a name. So a letter becomes its flag's name, and names are exact.
 GivenFlag exactFlag(const CommandSpec& spec, const std::string& word) {
-    for (const Flag& flag : spec.flags) {
-        if (!flag.cluster.empty() && word == "-" + flag.cluster) {
-            return {&flag, word, "--" + flag.name};
-        }
-    }
+    if (const Flag* flag = findCluster(spec, word)) return {flag, word, "--" + flag->name};
     const bool by_letter = word[1] != '-';
     const std::string written = word.substr(0, by_letter ? 2 : word.find('='));
     const std::string name = written.substr(by_letter ? 1 : 2);
     const Flag* flag = by_letter ? findLetter(spec, word[1]) : findFlag(spec, name);
-    if (flag == nullptr) {
-        std::vector<std::string> names{"help"};
-        for (const Flag& known : spec.flags) names.push_back(known.name);
-        const auto near = suggestion(name, names);
-        const std::string help = "see `hearth " + spec.name + " --help`";
-        throw UsageError("unknown flag " + written,
-                         near        ? "did you mean --" + *near + "?"
-                         : spec.rest ? "a flag of the program stands after --; " + help
-                                     : help);
-    }
+    if (flag == nullptr) throw unknownFlag(spec, written, name);
     const std::string value = word.substr(written.size());
     const bool joined = !value.empty() && value[0] != '=';
     return {flag, written, "--" + flag->name + (joined ? "=" : "") + value};
@@ -189,7 +239,14 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
     std::optional<GivenFlag> waiting;  // for its value, the next word
     bool ended = false;                // by --
     bool in_program = false;
-    for (const std::string& word : arguments) {
+    std::deque<std::string> words(arguments.begin(), arguments.end());
+    while (!words.empty()) {
+        std::string word = std::move(words.front());
+        words.pop_front();
+        if (!ended && !waiting && !in_program && beginsWithSwitch(spec, word)) {
+            words.push_front("-" + word.substr(2));
+            word.resize(2);
+        }
         std::string name;
         std::string text;
         const bool flag_like = word.size() >= 2 && word[0] == '-';
@@ -202,16 +259,12 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
         }
         if (ended || waiting || word.size() < 2 || word[0] != '-') {
             if (!processor.process(word, name, text)) {
-                (ended ? options.rest_ : options.positional_).push_back(word);
+                (ended && spec.rest ? options.rest_ : options.positional_).push_back(word);
             }
         } else if (word == "--help" || word == "-h") {
             options.help_ = true;
             return options;
         } else if (word == "--") {
-            if (!spec.rest) {
-                throw UsageError("`hearth " + spec.name + "` takes nothing after --",
-                                 "see `hearth " + spec.name + " --help`");
-            }
             ended = processor.process(word, name, text);
         } else {
             waiting = exactFlag(spec, word);
@@ -238,11 +291,12 @@ Options Options::parse(const CommandSpec& spec, const std::vector<std::string>& 
     }
     if (options.positional_.size() < spec.least) {
         throw UsageError("`" + spec.called() + "` needs " + spec.arguments,
-                         "see `" + spec.called() + " --help`");
+                         "usage: " + spec.called() + " " + usageOf(spec) + "; see `" +
+                             spec.called() + " --help`");
     }
     if (options.positional_.size() > spec.most) {
         throw UsageError("unexpected argument \"" + options.positional_[spec.most] + "\"",
-                         "usage: " + spec.called() + " [flags] " + spec.arguments);
+                         "usage: " + spec.called() + " " + usageOf(spec));
     }
     return options;
 }
@@ -354,8 +408,7 @@ std::string helpText(const CommandSpec& spec) {
     formatter.setWidth(kHelpWidth);
     formatter.setAutoIndent();
     formatter.setCommand(spec.called());
-    const std::string gap = spec.flags.empty() || spec.arguments.empty() ? "" : " ";
-    formatter.setUsage((spec.flags.empty() ? "" : "[flags]") + gap + spec.arguments);
+    formatter.setUsage(usageOf(spec));
     formatter.setHeader("\n" + spec.summary + (spec.details.empty() ? "" : "\n\n") + spec.details +
                         "\n\nflags:");
     formatter.setFooter(exitStatusText());

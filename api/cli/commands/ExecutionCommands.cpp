@@ -31,6 +31,7 @@ int logs(const Invocation& call) {
     if (call.options.on("follow")) {
         RunOutput output(call.console, false);
         ExecutionFollower(remote, output, {}).follow(id);
+        if (!output.finished()) return kUnheard;
         return output.lostBytes() > 0 ? kIncomplete : kOk;
     }
     const Json execution = remote.get(executionTarget(id));
@@ -53,7 +54,7 @@ int attach(const Invocation& call) {
     };
     ExecutionFollower(remote, output, {named, {}}).follow(id);
     input.reset();
-    return output.exitStatus();
+    return output.finished() ? output.exitStatus() : kUnheard;
 }
 
 /// Workspaces in which something runs, those of one shots included; with `ended`, all.

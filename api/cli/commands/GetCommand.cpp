@@ -123,7 +123,7 @@ int get(const Invocation& call) {
     }
     if (what == "capabilities") {
         if (named) throw UsageError("\"" + what + "\" takes no name", "leave it out");
-        checkFilters({"capabilities", "capabilities", nullptr, nullptr}, call.options, false);
+        checkFilters({"capabilities", "capabilities", "", nullptr, nullptr}, call.options, false);
         showItem(call, Remote(call.options).get("/v1/capabilities"));
         return kOk;
     }
@@ -131,17 +131,13 @@ int get(const Invocation& call) {
     if (kind == nullptr) {
         std::vector<std::string> words = kindWords();
         words.emplace_back("capabilities");
-        throw unknownWord("there is no \"" + what + "\" to get", what, words,
-                          "see `hearth get --help`");
+        throw unknownWord("there is no \"" + what + "\" to get", what, words);
     }
     const bool listed_only = kind->table == fileTable || kind->table == eventTable;
     if (named && listed_only) {
         throw UsageError(std::string(kind->many) + " are listed, not shown", "leave the name out");
     }
     if (named) return getOne(call, *kind);
-    if (what == kind->one) {
-        throw UsageError("which " + what + "?", "give its name, or say " + std::string(kind->many));
-    }
     if (call.options.on("follow")) return followEvents(call, *kind);
     checkFilters(*kind, call.options, false);
     listFormat(call.options);

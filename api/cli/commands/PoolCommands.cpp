@@ -140,17 +140,17 @@ Command makeApply() {
 }
 
 Command makeScale() {
-    return {
-        {.name = "scale",
-         .arguments = "POOL MIN [MAX]",
-         .summary = "Change how many sandboxes a pool keeps.",
-         .details = "  hearth scale python 4         four are warm; MAX is raised if it is less\n"
-                    "  hearth scale python 4 20      and twenty with the claimed ones at most",
-         .flags = clientFlags(),
-         .least = 2,
-         .most = 3,
-         .operands = {"@pool", "", ""}},
-        scale};
+    return {{.name = "scale",
+             .arguments = "POOL MIN [MAX]",
+             .summary = "Change how many sandboxes a pool keeps.",
+             .details =
+                 "  hearth scale python 4         four are kept warm; MAX is raised if it is less\n"
+                 "  hearth scale python 4 20      and never more than twenty warm ones",
+             .flags = clientFlags(),
+             .least = 2,
+             .most = 3,
+             .operands = {"@pool", "", ""}},
+            scale};
 }
 
 Command makeDrain() {

@@ -7,8 +7,9 @@
 namespace hearth::cli {
 namespace {
 
-Flag ttyFlag() {
+Flag ttyFlag(char letter = 0) {
     return Flag{.name = "tty",
+                .letter = letter,
                 .cluster = "it",
                 .help = "Run it on this terminal, with keys and window size; also -it",
                 .environment = false};
@@ -39,7 +40,7 @@ CommandSpec runSpec() {
              .letter = 't',
              .value = "DURATION",
              .help = "When to kill it",
-             .fallback = "60s"},
+             .fallback = "60s; 24h with --tty or --detach"},
     };
     for (Flag& flag : programFlags()) flags.push_back(std::move(flag));
     for (Flag& flag : limitFlags()) flags.push_back(std::move(flag));
@@ -79,11 +80,11 @@ int run(const Invocation& call) {
 
 CommandSpec execSpec() {
     std::vector<Flag> flags = programFlags();
-    flags.push_back(ttyFlag());
+    flags.push_back(ttyFlag('t'));
     flags.push_back(Flag{.name = "timeout",
                          .value = "DURATION",
                          .help = "When to kill it",
-                         .fallback = "60s",
+                         .fallback = "60s; 24h with --tty or --detach",
                          .environment = false});
     return {
         .name = "exec",

@@ -33,6 +33,8 @@ void save(const Invocation& call, Remote& remote, const Json& execution) {
     }
     if (const auto folder = call.options.get("save-results")) {
         saveResults(execution, *folder, call.console);
+    } else if (!wantsJson(call.options)) {
+        announceResults(execution, call.console);
     }
 }
 
@@ -78,6 +80,10 @@ int runProgramOf(const Invocation& call, Remote& remote, RunRequest request) {
     };
     ExecutionFollower(remote, output, {named, {}}).follow(request);
     input.reset();
+    if (!output.finished()) {  // as a program dies whose pipe is closed: hearth run … | head
+        remote.another().send("DELETE", "/v1/executions/" + output.executionId());
+        return kUnheard;
+    }
     if (json) call.console.out << jsonText(output.result()) << '\n' << std::flush;
     save(call, remote, output.result());
     return interrupt.happened() ? kInterrupted : output.exitStatus();

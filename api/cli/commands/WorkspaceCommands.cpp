@@ -59,7 +59,11 @@ int rm(const Invocation& call) {
                              << " deleted\n"
                              << std::flush;
         } catch (const RemoteError& e) {  // the others are to go all the same
-            call.console.error(e.what(), e.hint());
+            const bool full = e.code() == "CONFLICT" && !call.options.on("recursive");
+            call.console.error(e.what(), full ? "hearth rm -r " + word +
+                                                    " deletes a directory "
+                                                    "and all that is in it"
+                                              : e.hint());
             status = std::max(status, exitStatusOf(e));
         }
     }
@@ -76,6 +80,10 @@ int describe(const Invocation& call) {
     const std::string& word = call.options.positional()[0];
     const Kind* kind = findKind(word);
     const std::vector<std::string> known{"pool", "workspace", "sandbox", "execution", "context"};
+    if (call.options.positional().size() == 1) {
+        throw UsageError("what is " + word + "?",
+                         "hearth describe workspace " + word + ", or: " + anyOf(known));
+    }
     if (kind == nullptr || std::ranges::find(known, kind->one) == known.end()) {
         throw unknownWord("there is no \"" + word + "\" to describe", word, known);
     }
@@ -202,7 +210,7 @@ Command makeDescribe() {
              .details = "  hearth describe workspace mine\n"
                         "  hearth describe pool python",
              .flags = clientFlags(),
-             .least = 2,
+             .least = 1,
              .most = 2,
              .operands = {"pool|workspace|sandbox|execution|context", "@kind"}},
             describe};

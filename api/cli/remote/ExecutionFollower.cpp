@@ -30,7 +30,7 @@ void ExecutionFollower::follow(const std::string& execution) {
 }
 
 void ExecutionFollower::reconnect(const http::ClientRequest& post) {
-    for (int i = 0; i < kReconnects && !output_.finished(); ++i) {
+    for (int i = 0; i < kReconnects && !output_.finished() && !output_.unheard(); ++i) {
         ::usleep(std::chrono::microseconds(kReconnectPause).count());
         if (output_.executionId().empty()) {
             attempt(post);  // the key makes the server answer with the first one's execution
@@ -41,7 +41,7 @@ void ExecutionFollower::reconnect(const http::ClientRequest& post) {
         if (!last_id_.empty()) again.headers.emplace_back("Last-Event-ID", last_id_);
         attempt(again);
     }
-    if (!output_.finished()) {
+    if (!output_.finished() && !output_.unheard()) {
         throw Error(ErrorCode::Unavailable, "the connection was lost before the end")
             .hint("the execution may still run: hearth get execution " + output_.executionId());
     }
@@ -57,7 +57,7 @@ void ExecutionFollower::attempt(const http::ClientRequest& request) {
             if (!output_.executionId().empty() && milestones_.named) {
                 milestones_.named(output_.executionId());
             }
-            return !output_.finished();
+            return !output_.finished() && !output_.unheard();
         });
         connected_ = true;
     } catch (const Error& e) {

@@ -23,8 +23,8 @@ public:
     ExecutionFollower(Remote& remote, RunOutput& output, Milestones milestones)
         : remote_(remote), output_(output), milestones_(std::move(milestones)) {}
 
-    /// Blocks until the execution has ended. Throws RemoteError where the server refuses it, and
-    /// Error(Unavailable) where it never answered or stayed away.
+    /// Blocks until the execution has ended, or its output is unheard(). Throws RemoteError where
+    /// the server refuses it, and Error(Unavailable) where it never answered or stayed away.
     void follow(const RunRequest& request);
     /// The same for one that exists, from the beginning of what is kept of its output.
     void follow(const std::string& execution);

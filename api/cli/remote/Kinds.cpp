@@ -82,20 +82,21 @@ std::string listTarget(Remote& remote, const Kind& kind, const Options& options)
 
 const std::vector<Kind>& kinds() {
     static const std::vector<Kind> kKinds = {
-        {"pool", "pools", poolTable, poolTable},
-        {"workspace", "workspaces", workspaceTable, wideWorkspaceTable},
-        {"sandbox", "sandboxes", sandboxTable, sandboxTable},
-        {"execution", "executions", executionTable, wideExecutionTable},
-        {"context", "contexts", contextTable, contextTable},
-        {"file", "files", fileTable, fileTable},
-        {"event", "events", eventTable, eventTable},
+        {"pool", "pools", "po", poolTable, poolTable},
+        {"workspace", "workspaces", "ws", workspaceTable, wideWorkspaceTable},
+        {"sandbox", "sandboxes", "sb", sandboxTable, sandboxTable},
+        {"execution", "executions", "ex", executionTable, wideExecutionTable},
+        {"context", "contexts", "cx", contextTable, contextTable},
+        {"file", "files", "fi", fileTable, fileTable},
+        {"event", "events", "ev", eventTable, eventTable},
     };
     return kKinds;
 }
 
 const Kind* findKind(const std::string& word) {
-    const auto found = std::ranges::find_if(
-        kinds(), [&](const Kind& kind) { return word == kind.one || word == kind.many; });
+    const auto found = std::ranges::find_if(kinds(), [&](const Kind& kind) {
+        return word == kind.one || word == kind.many || word == kind.abbreviation;
+    });
     return found == kinds().end() ? nullptr : &*found;
 }
 

@@ -13,12 +13,13 @@ namespace hearth::cli {
 struct Kind {
     const char* one;
     const char* many;
+    const char* abbreviation;  ///< as typed for `get`
     TableOf table;
     TableOf wide;
 };
 
 const std::vector<Kind>& kinds();
-/// By either word; null if it is none.
+/// By either word or the abbreviation; null if it is none.
 const Kind* findKind(const std::string& word);
 /// The words of all kinds, for suggestions.
 std::vector<std::string> kindWords();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/Error.h"
 #include "base/http/Url.h"
 
 namespace hearth::cli {
@@ -13,6 +14,10 @@ constexpr std::size_t kMostShown = 5;
 bool isWholeId(const std::string& word, std::string_view prefix) {
     return word.starts_with(prefix) && word.size() == prefix.size() + kIdDigits &&
            word.find_first_not_of("0123456789abcdef", prefix.size()) == std::string::npos;
+}
+
+void refuseEmpty(const std::string& word, const std::string& what, const std::string& hint) {
+    if (word.empty()) throw UsageError("the name of the " + what + " is empty", hint);
 }
 
 std::vector<std::pair<std::string, std::string>> idsIn(const std::vector<Json>& items) {
@@ -48,15 +53,18 @@ std::string chooseId(const std::string& word,
 }
 
 std::string workspaceId(Remote& remote, const std::string& word) {
+    refuseEmpty(word, "workspace", "`hearth ls` lists them; is the variable empty?");
     if (isWholeId(word, "ws_")) return word;
     const std::string id = chooseId(word, idsIn(remote.list("/v1/workspaces")));
     return id.empty() ? word : id;
 }
 
 std::string executionId(Remote& remote, const std::string& word) {
+    refuseEmpty(word, "execution", "`hearth ps --all` lists them; is the variable empty?");
     if (isWholeId(word, "ex_")) return word;
-    std::vector<std::pair<std::string, std::string>> all;
-    for (const Json& workspace : remote.list("/v1/workspaces")) {
+    auto all = idsIn(remote.list("/v1/executions"));  // what runs, also in one shots
+    const std::vector<Json> workspaces = remote.list("/v1/workspaces");
+    for (const Json& workspace : workspaces) {
         try {
             const auto own = idsIn(remote.list(
                 "/v1/workspaces/" + percentEncode(textAt(workspace, "id")) + "/executions"));
@@ -65,8 +73,16 @@ std::string executionId(Remote& remote, const std::string& word) {
             if (e.status() != 404 && e.status() != 410) throw;  // it ended meanwhile
         }
     }
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
     const std::string id = chooseId(word, all);
-    return id.empty() ? word : id;
+    if (!id.empty()) return id;
+    if (!chooseId(word, idsIn(workspaces)).empty()) {
+        throw UsageError("\"" + word + "\" is a workspace, not an execution",
+                         "`hearth ps --all " + word + "` lists its executions");
+    }
+    throw Error(ErrorCode::NotFound, "no execution " + word)
+        .hint("one that ran outside a workspace goes by its whole id once it has ended");
 }
 
 std::string idOf(Remote& remote, const std::string& kind, const std::string& word) {

@@ -11,7 +11,8 @@ namespace hearth::cli {
 // Throw UsageError where it fits several.
 
 std::string workspaceId(Remote& remote, const std::string& word);
-/// Looks through the workspaces, since the server lists ended executions only by these.
+/// Looks at what runs and through the workspaces: ended executions are listed only by these. Throws
+/// Error(NotFound) where none fits.
 std::string executionId(Remote& remote, const std::string& word);
 /// The same for any kind of `hearth get`; a word of another kind is its own id.
 std::string idOf(Remote& remote, const std::string& kind, const std::string& word);

@@ -1,6 +1,7 @@
 #include "api/cli/remote/Remote.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/Error.h"
 #include "base/http/Url.h"
@@ -24,6 +25,38 @@ http::HttpClient clientAt(const std::string& url, const http::ClientOptions& opt
 int exitStatusOf(const RemoteError& error) noexcept {
     return error.status() == 404 || error.status() == 410 ? kNotFound : kFailure;
 }
+
+namespace {
+
+/// The server speaks of the request's fields; the user has typed flags.
+std::string withFlags(std::string text) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFields = {{
+        {"/limits/memoryBytes", "--memory"},
+        {"/limits/cpu", "--cpu"},
+        {"/limits/pids", "--pids"},
+        {"/timeoutSeconds", "--timeout"},
+        {"/idleTimeoutSeconds", "--idle-timeout"},
+        {"/maxLifetimeSeconds", "--max-lifetime"},
+        {"/outputLimitBytes", "--output-limit"},
+        {"/language", "--language"},
+        {"/name", "--name"},
+        {"/cwd", "--cwd"},
+        {"/pool", "--pool"},
+        {"/image", "--image"},
+    }};
+    for (const auto& [field, flag] : kFields) {
+        for (std::size_t at = 0; (at = text.find(field, at)) != std::string::npos; ++at) {
+            const std::size_t end = at + field.size();
+            const bool begins = at == 0 || text[at - 1] == ' ';
+            if (begins && (end == text.size() || text[end] == ' ' || text[end] == ':')) {
+                text.replace(at, field.size(), flag);
+            }
+        }
+    }
+    return text;
+}
+
+}  // namespace
 
 RemoteError remoteError(int status, std::string_view body) {
     Json problem;
@@ -51,6 +84,7 @@ RemoteError remoteError(int status, std::string_view body) {
         }
     }
     std::string hint = textAt(problem, "hint");
+    if (hint.find("/openapi.json") != std::string::npos) hint.clear();  // for programs
     if (status == 401) {  // the server speaks of headers
         hint = "set HEARTH_TOKEN or give --token; an admin makes one with `hearth token create`";
     }
@@ -62,7 +96,7 @@ RemoteError remoteError(int status, std::string_view body) {
     if (const std::string id = textAt(problem, "requestId"); !id.empty() && logged) {
         hint += (hint.empty() ? "" : "; ") + ("the server's log has it as " + id);
     }
-    return {status, message, hint, textAt(problem, "errorCode")};
+    return {status, withFlags(message), hint, textAt(problem, "errorCode")};
 }
 
 std::vector<Flag> clientFlags() {

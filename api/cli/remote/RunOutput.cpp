@@ -58,6 +58,7 @@ void RunOutput::take(const http::SseEvent& event) {
         const std::string bytes = bytesOf(data);
         std::ostream& stream = to_err ? console_.err : console_.out;
         stream << bytes << std::flush;
+        unheard_ = unheard_ || !stream.good();
         if (!to_err && !bytes.empty()) at_line_start_ = bytes.back() == '\n';
         if (to_err) {
             stderr_tail_ += bytes;

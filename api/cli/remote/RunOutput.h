@@ -22,6 +22,8 @@ public:
     void take(const http::SseEvent& event);
 
     bool finished() const { return !result_.is_null(); }
+    /// What it printed could not be written: its reader has gone.
+    bool unheard() const { return unheard_; }
     /// Empty until the server has named it.
     const std::string& executionId() const { return id_; }
     /// The execution as the `exit` event carried it.
@@ -44,6 +46,7 @@ private:
     Json result_ = nullptr;
     std::string stderr_tail_;
     std::uint64_t lost_ = 0;
+    bool unheard_ = false;
 };
 
 /// The exit status for an execution object: its exit code, 128 + N for a signal, 124 for a timeout,

@@ -1,5 +1,6 @@
 #include "api/cli/remote/RunRequest.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -12,6 +13,8 @@ namespace hearth::cli {
 namespace {
 
 constexpr std::size_t kMaxScript = 4U << 20U;
+/// The longest that the server allows, in seconds.
+constexpr int kLongestRun = 24 * 3600;
 /// The least --output-limit with which the program waits for the reader.
 constexpr std::uint64_t kLeastPaced = 1U << 20U;
 
@@ -67,6 +70,23 @@ void giveFile(const std::string& name, const std::string& bytes, RunRequest& req
     files.push_back(inlineFile(name, bytes));
 }
 
+/// Says what else a word may have meant that is no file here.
+std::string readScript(const std::string& path) {
+    if (path != "-" && !std::filesystem::exists(path)) {
+        throw UsageError("there is no file " + path + " here",
+                         "for a program of the image: hearth run -- " + path);
+    }
+    return readTextFile(path, kMaxScript);
+}
+
+std::string readGivenFile(const std::string& path) {
+    if (std::filesystem::is_directory(path)) {
+        throw UsageError("--file " + path + " is a directory",
+                         "W=$(hearth open); hearth cp -r " + path + " $W: ; hearth run -w $W …");
+    }
+    return readTextFile(path, kMaxScript);
+}
+
 std::string nameOfFile(const std::string& path) {
     return std::filesystem::path(path).filename().string();
 }
@@ -74,14 +94,18 @@ std::string nameOfFile(const std::string& path) {
 /// A script with arguments is a file and an argument vector; code alone has none.
 void scriptWithArguments(const Options& options, const std::string& script,
                          const std::vector<std::string>& arguments, RunRequest& request) {
-    const Language* language = findLanguage(script);
-    if (language == nullptr || language->interpreter.empty() || script == "-" ||
-        options.get("language")) {
+    const auto named = options.get("language");
+    const Language* language = findLanguage(named ? "." + *named : script);
+    if (named && language == nullptr) {
+        const auto found = std::ranges::find(kLanguages, *named, &Language::name);
+        if (found != kLanguages.end()) language = &*found;
+    }
+    if (language == nullptr || language->interpreter.empty() || script == "-") {
         throw UsageError("no interpreter is known for " + script + " with arguments",
                          "for a program of the image: hearth run -- PROGRAM ARG…");
     }
     const std::string name = nameOfFile(script);
-    const std::string bytes = readTextFile(script, kMaxScript);
+    const std::string bytes = readScript(script);
     request.body["argv"] = Json::array({language->interpreter, name});
     for (const std::string& argument : arguments) request.body["argv"].push_back(argument);
     giveFile(name, bytes, request);
@@ -98,7 +122,8 @@ void whatToRun(const Options& options, RunRequest& request) {
     const int given = (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) + (vector ? 1 : 0);
     if (given != 1) {
         throw UsageError(given == 0 ? "nothing to run" : "more than one thing to run",
-                         "give one of -c CODE, --command LINE, a SCRIPT, or -- PROGRAM ARG…");
+                         "give one of -c CODE, --command LINE, a SCRIPT, - for standard input, "
+                         "or -- PROGRAM ARG…");
     }
     if (options.get("language") && !code && !script) {
         throw UsageError("--language goes with code", "give -c CODE or a SCRIPT");
@@ -109,7 +134,7 @@ void whatToRun(const Options& options, RunRequest& request) {
     } else if (script && !arguments.empty()) {
         scriptWithArguments(options, options.positional()[0], arguments, request);
     } else if (code || script) {
-        const std::string text = code ? *code : readTextFile(options.positional()[0], kMaxScript);
+        const std::string text = code ? *code : readScript(options.positional()[0]);
         if (!isUtf8(text)) {
             throw UsageError("the code is not UTF-8", "for a binary use `hearth run -- PROGRAM`");
         }
@@ -155,6 +180,12 @@ Json variablesOf(const Options& options, std::string_view flag) {
     Json map = Json::object();
     for (const std::string& pair : options.all(flag)) {
         const std::size_t equals = pair.find('=');
+        if (equals == std::string::npos && !pair.empty() && flag == "env") {
+            if (const auto own = options.variable(pair)) {  // as docker's -e NAME does
+                map[pair] = *own;
+                continue;
+            }
+        }
         if (equals == 0 || equals == std::string::npos) {
             throw UsageError("--" + std::string(flag) + " \"" + pair + "\" has no value",
                              "write --" + std::string(flag) + " NAME=VALUE");
@@ -217,6 +248,8 @@ void aboutProgram(const Options& options, RunRequest& request) {
     if (const auto cwd = options.get("cwd")) request.body["cwd"] = *cwd;
     if (const auto timeout = options.duration("timeout")) {
         request.body["timeoutSeconds"] = static_cast<double>(timeout->count()) / 1000.0;
+    } else if (options.on("tty") || options.on("detach")) {
+        request.body["timeoutSeconds"] = kLongestRun;  // a person or nobody waits for its end
     }
     if (const auto limit = options.size("output-limit")) {
         request.body["outputLimitBytes"] = *limit;
@@ -249,6 +282,16 @@ void refuseBesideWorkspace(const Options& options) {
     }
 }
 
+/// Before anything runs whose results would be lost.
+void refuseNoFolder(const Options& options, const std::string& flag) {
+    const auto path = options.get(flag);
+    if (!path) return;
+    if (!path->empty() && (!std::filesystem::exists(*path) || std::filesystem::is_directory(*path)))
+        return;
+    throw UsageError("--" + flag + " \"" + *path + "\" is no directory",
+                     "name one, which is made if it is not there");
+}
+
 std::string found(const FindWorkspace& find, const std::string& word) {
     return find ? find(word) : word;
 }
@@ -258,6 +301,8 @@ std::string found(const FindWorkspace& find, const std::string& word) {
 RunRequest makeRunRequest(const Options& options, const FindWorkspace& find) {
     const auto workspace = options.get("workspace");
     if (workspace) refuseBesideWorkspace(options);
+    options.duration("timeout");  // in `run -i -t SCRIPT` the script is taken for it
+    for (const char* folder : {"out", "save-results"}) refuseNoFolder(options, folder);
     RunRequest request = newRequest(workspace ? found(find, *workspace) : "");
     whatToRun(options, request);
     if (!workspace) {
@@ -269,7 +314,7 @@ RunRequest makeRunRequest(const Options& options, const FindWorkspace& find) {
     }
     aboutProgram(options, request);
     for (const std::string& path : options.all("file")) {
-        giveFile(nameOfFile(path), readTextFile(path, kMaxScript), request);
+        giveFile(nameOfFile(path), readGivenFile(path), request);
     }
     if (options.get("out")) {
         if (options.on("detach")) {

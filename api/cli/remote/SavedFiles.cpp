@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -74,6 +75,15 @@ constexpr std::array<Media, 6> kMedia = {{{"image/png", "png", true},
                                           {"application/pdf", "pdf", true},
                                           {"text/html", "html", false}}};
 
+/// The first of these media that a result has; null: none.
+const Media* mediaOf(const Json& result) {
+    const auto mime = result.find("mime");
+    if (mime == result.end() || !mime->is_object()) return nullptr;
+    const auto found = std::ranges::find_if(
+        kMedia, [&](const Media& media) { return !textAt(*mime, media.type).empty(); });
+    return found == kMedia.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 void saveArtifacts(Remote& remote, const Json& execution, const std::string& folder,
@@ -107,21 +117,28 @@ void saveResults(const Json& execution, const std::string& folder, const Console
     if (results == execution.end() || !results->is_array()) return;
     int number = 0;
     for (const Json& result : *results) {
-        const auto mime = result.find("mime");
-        if (mime == result.end() || !mime->is_object()) continue;
-        ++number;
-        for (const Media& media : kMedia) {
-            const std::string text = textAt(*mime, media.type);
-            std::string bytes = text;
-            if (text.empty() || (media.base64 && !base64Decode(text, bytes))) continue;
-            const std::string name = "result-" + std::to_string(number) + "." + media.extension;
-            const Fd file = createBelow(into, name);
-            if (!file) throwErrno("create", folder + "/" + name);
-            writeTo(file, bytes, name);
-            console.note("hearth: saved " + folder + "/" + name);
-            break;
-        }
+        const Media* media = mediaOf(result);
+        if (media == nullptr) continue;
+        const std::string text = textAt(result.at("mime"), media->type);
+        std::string bytes = text;
+        if (media->base64 && !base64Decode(text, bytes)) continue;
+        const std::string name = "result-" + std::to_string(++number) + "." + media->extension;
+        const Fd file = createBelow(into, name);
+        if (!file) throwErrno("create", folder + "/" + name);
+        writeTo(file, bytes, name);
+        console.note("hearth: saved " + folder + "/" + name);
     }
+}
+
+void announceResults(const Json& execution, const Console& console) {
+    const auto results = execution.find("results");
+    if (results == execution.end() || !results->is_array()) return;
+    const auto figures = std::ranges::count_if(
+        *results, [](const Json& result) { return mediaOf(result) != nullptr; });
+    if (figures == 0) return;
+    console.note("hearth: " + std::to_string(figures) +
+                 (figures == 1 ? " figure is" : " figures are") +
+                 " not shown here; --save-results DIR saves them");
 }
 
 }  // namespace hearth::cli
