@@ -65,7 +65,7 @@ public:
           terminal_(terminal),
           manager_(manager),
           ground_(std::move(ground)),
-          log_writer_(terminal.log, metrics_),
+          log_writer_(terminal.log, metrics_, metrics::LogWriter::kMost, *config.log_format),
           log_(log_writer_, *config.log_level),
           reserve_(stateReserve(config, ground_.instance)),
           database_(controller::databasePath(ground_.instance.data_dir), ground_.used_before, log_,

@@ -58,7 +58,7 @@ void makeDirectories(const LauncherOptions& options) {
 }
 
 [[noreturn]] void runLauncher(const LauncherOptions& options, Fd socket) {
-    metrics::Log log;
+    metrics::Log log(2, metrics::LogLevel::Info, options.log_format);
     try {
         LauncherOptions absolute = options;
         absolute.agent_path = std::filesystem::absolute(options.agent_path);

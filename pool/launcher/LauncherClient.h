@@ -30,6 +30,7 @@ struct LauncherOptions {
     unsigned server_gid = 0;
     std::uint32_t uid_base = 200'000;  ///< first host uid of the leased ranges
     std::uint32_t uid_ranges = 10'000;
+    metrics::LogFormat log_format = metrics::LogFormat::Logfmt;
 };
 
 /// The server's end of the privileged launcher process. Thread-safe: several calls may be under
