@@ -142,7 +142,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
     if (workspace && WorkspaceAccess::sees(who, workspace->facts().tenant)) {
         // Answered results must survive a crash right after the end.
         workspace->awaitResults(kResultsDurable);
-        endings_.end(workspace, EndReason::Deleted);
+        endings_.end(workspace, EndReason::Deleted, who.trace_id);
         return;
     }
     const std::optional<WorkspaceRecord> past = history_.journal.workspace(id);
@@ -150,7 +150,7 @@ void WorkspaceService::close(const Principal& who, const std::string& id) {
         throw Error(ErrorCode::NotFound, "no workspace " + id);
     }
     if (const auto expected = table_.expectedWorkspace(id)) {
-        endings_.endExpected(expected->sandbox, EndReason::Deleted);
+        endings_.endExpected(expected->sandbox, EndReason::Deleted, who.trace_id);
     }
 }
 
