@@ -102,6 +102,13 @@ public:
 
     /// The launcher's process; 0 until it is ready.
     int pid();
+    struct State {
+        bool up = false;
+        std::size_t in_flight = 0;  ///< operations that wait for an answer, stuck ones included
+    };
+    State state();
+    /// Ranges of uids that sandboxes of the instance hold; throws std::system_error.
+    static std::size_t leasedRanges(const Instance& instance);
 
 private:
     struct Pending {
