@@ -6,6 +6,7 @@ namespace hearth::controller {
 namespace {
 
 constexpr auto kOrphanSweep = std::chrono::seconds(60);
+constexpr auto kMeasureEvery = std::chrono::seconds(15);
 
 }  // namespace
 
@@ -93,6 +94,10 @@ void ControlPlane::handleWork() {
     loop.handle(WorkKind::Images, [this](const Name&) { return on_demand.collect(); });
     loop.handle(WorkKind::Artifacts, [this](const Name&) { return artifact_store.prune(); });
     loop.handle(WorkKind::Orphans, [this](const Name&) { return orphans.orphans(); });
+    loop.handle(WorkKind::Measure, [this](const Name&) {
+        options.measure();
+        return ReconcileResult::after(kMeasureEvery);
+    });
     loop.handle(WorkKind::Sweep, [this](const Name&) { return orphans.sweep(); });
 }
 
@@ -102,7 +107,7 @@ void ControlPlane::begin() {
     });
     for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
     for (const WorkKind kind : {WorkKind::Overdue, WorkKind::Images, WorkKind::Layers,
-                                WorkKind::Artifacts, WorkKind::Sweep}) {
+                                WorkKind::Artifacts, WorkKind::Sweep, WorkKind::Measure}) {
         work.add({kind, "all"});
     }
     work.addAfter({WorkKind::Orphans, "all"}, kOrphanSweep);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,6 +82,7 @@ struct PlaneOptions {
     broker::OperatorProxy proxy = {};  ///< likewise
     DiskBudget disk = {};              ///< of workspaces
     const DiskReserve* reserve = nullptr;
+    std::function<void()> measure = [] {};  ///< sets gauges that no event sets; may block
     LayerBuilder* layer_builder = nullptr;  ///< in place of sandboxes that build; for tests
 };
 

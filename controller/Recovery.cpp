@@ -63,6 +63,7 @@ Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& 
       broker_(broker) {}
 
 Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
+    const TimePoint begin = history_.clock.now();
     agents_.epoch().set(1 + storedEpoch());
 
     std::vector<pool::SandboxInfo> found = fleet_.runtime.list();
@@ -140,7 +141,8 @@ Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
                                         {"workspaces", outcome.workspaces},
                                         {"warm", outcome.warm},
                                         {"silent", outcome.silent.size()},
-                                        {"swept", outcome.swept}});
+                                        {"swept", outcome.swept},
+                                        {"seconds", toSeconds(history_.clock.now() - begin)}});
     return outcome;
 }
 

@@ -1,9 +1,12 @@
 #include "metrics/Log.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "base/Clock.h"
+#include "base/JsonText.h"
 #include "metrics/LogOutput.h"
 #include "metrics/LogWriter.h"
 
@@ -11,42 +14,61 @@ namespace hearth::metrics {
 namespace {
 
 constexpr std::array<std::string_view, 4> kLevelNames{"debug", "info", "warn", "error"};
+constexpr char kDelete = 0x7F;
 
-void appendValue(std::string& line, std::string_view value) {
-    const bool plain =
-        !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos && [&] {
-            for (const char c : value) {
-                if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return false;
-            }
-            return true;
-        }();
-    if (plain) {
+/// Of JSON; readers of logfmt know no other escapes.
+void appendQuoted(std::string& line, std::string_view value) {
+    line.push_back('"');
+    for (std::size_t end = value.find(kDelete); end != std::string_view::npos;
+         end = value.find(kDelete)) {
+        appendJsonText(line, value.substr(0, end));
+        line.append("\\u007f");
+        value.remove_prefix(end + 1);
+    }
+    appendJsonText(line, value);
+    line.push_back('"');
+}
+
+bool needsQuotes(std::string_view value) {
+    return value.empty() || std::any_of(value.begin(), value.end(), [](char c) {
+               return c <= ' ' || c >= kDelete || c == '"' || c == '=' || c == '\\';
+           });
+}
+
+void appendLogfmt(std::string& line, std::string_view key, std::string_view value) {
+    if (!line.empty()) line.push_back(' ');
+    line.append(key).push_back('=');
+    if (needsQuotes(value)) {
+        appendQuoted(line, value);
+    } else {
         line.append(value);
-        return;
     }
-    line.push_back('"');
-    for (const char c : value) {
-        if (c == '"' || c == '\\') {
-            line.push_back('\\');
-            line.push_back(c);
-        } else if (c == '\n') {
-            line.append("\\n");
-        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-            std::array<char, 8> code{};
-            std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned char>(c));
-            line.append(code.data());
-        } else {
-            line.push_back(c);
-        }
+}
+
+void appendJson(std::string& line, std::string_view key, std::string_view value, bool number) {
+    line.push_back(line.empty() ? '{' : ',');
+    appendQuoted(line, key);
+    line.push_back(':');
+    if (number) {
+        line.append(value);
+    } else {
+        appendQuoted(line, value);
     }
-    line.push_back('"');
 }
 
 }  // namespace
 
-Log::Log(int fd, LogLevel least) : output_(std::make_shared<const LogOutput>(fd)), least_(least) {}
+LogField::LogField(std::string_view k, double v) : key(k), number(std::isfinite(v)) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.6g", v);
+    value = text.data();
+}
 
-Log::Log(LogWriter& writer, LogLevel least) : writer_(&writer), least_(least) {}
+Log::Log(int fd, LogLevel least, LogFormat format)
+    : output_(std::make_shared<const LogOutput>(fd)), least_(least), format_(format) {}
+
+Log::Log(LogWriter& writer, LogLevel least)
+    : writer_(&writer), least_(least), format_(writer.format()) {}
 
 void Log::debug(std::string_view event, std::initializer_list<LogField> fields) {
     write(LogLevel::Debug, event, fields);
@@ -69,23 +91,27 @@ void Log::write(LogLevel level, std::string_view event, std::initializer_list<Lo
     writeLine(kLevelNames[static_cast<std::size_t>(level)], event, fields);
 }
 
-std::string Log::line(std::string_view level, std::string_view event,
+std::string Log::line(LogFormat format, std::string_view level, std::string_view event,
                       std::initializer_list<LogField> fields) {
-    std::string line = formatRfc3339(std::chrono::system_clock::now());
-    line.append(" ").append(level).append(" ").append(event);
-    for (const LogField& field : fields) {
-        line.append(" ").append(field.key).append("=");
-        appendValue(line, field.value);
-    }
-    line.push_back('\n');
+    std::string line;
+    const auto append = [&](std::string_view key, std::string_view value, bool number = false) {
+        if (format == LogFormat::Json) return appendJson(line, key, value, number);
+        appendLogfmt(line, key, value);
+    };
+    append("ts", formatRfc3339(std::chrono::system_clock::now()));
+    append("level", level);
+    append("event", event);
+    for (const LogField& field : fields) append(field.key, field.value, field.number);
+    line.append(format == LogFormat::Json ? "}\n" : "\n");
     return line;
 }
 
 void Log::writeLine(std::string_view level, std::string_view event,
                     std::initializer_list<LogField> fields) const {
-    if (writer_ != nullptr) return writer_->add(line(level, event, fields));
+    std::string text = line(format_, level, event, fields);
+    if (writer_ != nullptr) return writer_->add(std::move(text));
     // A log that cannot be written has nowhere to say so.
-    static_cast<void>(output_->write(line(level, event, fields)));
+    static_cast<void>(output_->write(text));
 }
 
 }  // namespace hearth::metrics

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -12,30 +13,37 @@ class LogOutput;
 class LogWriter;
 
 enum class LogLevel { Debug, Info, Warn, Error };
+enum class LogFormat : std::uint8_t { Logfmt, Json };
 
-/// One `key=value` of a log line. Never user code, output or secrets.
+/// One key and value of a log line. Never user code, output or secrets.
 struct LogField {
     std::string_view key;
     std::string value;
+    bool number = false;
 
     LogField(std::string_view k, std::string_view v) : key(k), value(v) {}
     LogField(std::string_view k, const char* v) : key(k), value(v) {}
     LogField(std::string_view k, const std::string& v) : key(k), value(v) {}
+    /// Six digits are kept.
+    LogField(std::string_view k, double v);
     template <typename T>
-    requires std::is_arithmetic_v<T> LogField(std::string_view k, T v)
-        : key(k), value(std::to_string(v)) {}
+    requires std::is_integral_v<T> LogField(std::string_view k, T v)
+        : key(k), value(std::to_string(v)), number(true) {}
 };
 
-/// Structured log: one event per line, `time level event key=value …`, written to a descriptor in
-/// one write so that lines of several threads never mix. Values with blanks, quotes or control
-/// characters are quoted and escaped, so no value can forge a line. A reader that has stalled stops
-/// nobody who writes. Thread-safe.
+/// Structured log: one event per line, `ts=… level=… event=… key=value …` (logfmt) or the same keys
+/// as a JSON object, written to a descriptor in one write so that lines of several threads never
+/// mix. Values are quoted and escaped where needed, so no value can forge a line. A reader that has
+/// stalled stops nobody who writes. Thread-safe.
 class Log {
 public:
     /// A line that the reader does not take at once is lost. Does not own `fd`.
-    explicit Log(int fd = 2, LogLevel least = LogLevel::Info);
-    /// Lines wait in the writer, which outlives the log.
+    explicit Log(int fd = 2, LogLevel least = LogLevel::Info, LogFormat format = LogFormat::Logfmt);
+    /// Lines wait in the writer, which outlives the log, and are of its format.
     explicit Log(LogWriter& writer, LogLevel least = LogLevel::Info);
+
+    /// Whether lines of this level are written: where making the fields costs something.
+    bool shows(LogLevel level) const { return level >= least_; }
 
     void debug(std::string_view event, std::initializer_list<LogField> fields = {});
     void info(std::string_view event, std::initializer_list<LogField> fields = {});
@@ -46,7 +54,7 @@ public:
     void audit(std::string_view event, std::initializer_list<LogField> fields = {});
 
     /// One line as it is written, with its line break.
-    static std::string line(std::string_view level, std::string_view event,
+    static std::string line(LogFormat format, std::string_view level, std::string_view event,
                             std::initializer_list<LogField> fields);
 
 private:
@@ -57,6 +65,7 @@ private:
     std::shared_ptr<const LogOutput> output_;  ///< null with a writer
     LogWriter* writer_ = nullptr;
     LogLevel least_;
+    LogFormat format_;
 };
 
 }  // namespace hearth::metrics

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "metrics/Log.h"
-
 namespace hearth::metrics {
 namespace {
 
@@ -13,10 +11,11 @@ constexpr std::chrono::milliseconds kLastWords{1000};
 
 }  // namespace
 
-LogWriter::LogWriter(const LogOutput& output, Metrics& metrics, std::size_t most)
+LogWriter::LogWriter(const LogOutput& output, Metrics& metrics, std::size_t most, LogFormat format)
     : output_(output),
       metrics_(metrics),
       most_(most),
+      format_(format),
       thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
 LogWriter::~LogWriter() {
@@ -53,7 +52,8 @@ void LogWriter::push(Line line) {
 void LogWriter::tellDropped() {
     if (dropped_ == 0) return;
     const std::uint64_t missing = std::exchange(dropped_, 0);
-    push({Log::line("warn", "log.dropped", {{"lines", missing}, {"why", "its reader had stalled"}}),
+    push({Log::line(format_, "warn", "log.dropped",
+                    {{"lines", missing}, {"why", "its reader had stalled"}}),
           missing});
 }
 

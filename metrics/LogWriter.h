@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/Mutex.h"
+#include "metrics/Log.h"
 #include "metrics/LogOutput.h"
 #include "metrics/Metrics.h"
 
@@ -19,12 +20,14 @@ class LogWriter {
 public:
     static constexpr std::size_t kMost = 256U << 10U;
 
-    LogWriter(const LogOutput& output, Metrics& metrics, std::size_t most = kMost);
+    LogWriter(const LogOutput& output, Metrics& metrics, std::size_t most = kMost,
+              LogFormat format = LogFormat::Logfmt);
     /// Writes what is left, for one second at most.
     ~LogWriter();
     LogWriter(const LogWriter&) = delete;
     LogWriter& operator=(const LogWriter&) = delete;
 
+    LogFormat format() const { return format_; }
     /// One line with its line break; written at once where the reader takes it.
     void add(std::string line);
 
@@ -43,6 +46,7 @@ private:
     const LogOutput& output_;
     Metrics& metrics_;
     const std::size_t most_;
+    const LogFormat format_;
     Mutex mutex_;
     StoppableCondition stalled_;
     std::deque<Line> lines_ HEARTH_GUARDED_BY(mutex_);     // the first may be a rest

@@ -24,6 +24,35 @@ const Buckets kWorkBuckets{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                            0.5,    1,     2.5,    5,     10,   30,    60,   300};
 const Buckets kStartBuckets{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
 
+/// What a claim may be told in place of a workspace; other codes appear when they are met.
+constexpr std::array kClaimErrors{ErrorCode::InvalidArgument,
+                                  ErrorCode::InvalidSpec,
+                                  ErrorCode::NotFound,
+                                  ErrorCode::Conflict,
+                                  ErrorCode::Gone,
+                                  ErrorCode::PayloadTooLarge,
+                                  ErrorCode::IdempotencyInFlight,
+                                  ErrorCode::Forbidden,
+                                  ErrorCode::IdempotencyMismatch,
+                                  ErrorCode::QuotaExceeded,
+                                  ErrorCode::RateLimited,
+                                  ErrorCode::PoolExhausted,
+                                  ErrorCode::PoolDegraded,
+                                  ErrorCode::DiskFull,
+                                  ErrorCode::Unavailable,
+                                  ErrorCode::Unsupported,
+                                  ErrorCode::SandboxLost,
+                                  ErrorCode::Deadline,
+                                  ErrorCode::Internal};
+
+prometheus::Labels unserved(const std::string& pool, ErrorCode why) {
+    const bool failed =
+        why == ErrorCode::SandboxLost || why == ErrorCode::Deadline || why == ErrorCode::Internal;
+    return {{"pool", pool},
+            {"result", failed ? "failed" : "refused"},
+            {"reason", std::string(errorCodeName(why))}};
+}
+
 constexpr std::array<const char*, 7> kStates{"creating", "warming",   "ready", "claimed",
                                              "draining", "condemned", "failed"};
 
@@ -56,12 +85,17 @@ Metrics::Metrics()
     : pool_sandboxes_(HEARTH_FAMILY(BuildGauge, "pool_sandboxes", "Sandboxes by state")),
       pool_desired_(
           HEARTH_FAMILY(BuildGauge, "pool_desired_sandboxes", "Warm sandboxes asked for")),
-      claims_(HEARTH_FAMILY(BuildCounter, "claims_total", "Claims by source and result")),
+      pool_degraded_(HEARTH_FAMILY(BuildGauge, "pool_degraded",
+                                   "1 while the pool cannot make sandboxes, else 0")),
+      claims_(HEARTH_FAMILY(BuildCounter, "claims_total",
+                            "Claims by result: ok by source, refused and failed by reason, or "
+                            "cancelled")),
       claim_duration_(HEARTH_FAMILY(BuildHistogram, "claim_duration_seconds",
                                     "Time from the request to the bound workspace")),
       claim_stage_(HEARTH_FAMILY(BuildHistogram, "claim_stage_seconds", "Time of each stage")),
       claim_queue_depth_(HEARTH_FAMILY(BuildGauge, "claim_queue_depth", "Claims that wait")),
-      claim_queue_(HEARTH_FAMILY(BuildHistogram, "claim_queue_seconds", "Time claims waited")),
+      claim_queue_(HEARTH_FAMILY(BuildHistogram, "claim_queue_seconds",
+                                 "Time in line of claims that got a sandbox")),
       pool_exhausted_(
           HEARTH_FAMILY(BuildCounter, "pool_exhausted_total", "Claims that found no warm sandbox")),
       sandbox_start_(HEARTH_FAMILY(BuildHistogram, "sandbox_start_seconds",
@@ -76,7 +110,7 @@ Metrics::Metrics()
                                       "Sandboxes that failed, by reason")),
       reclaims_(HEARTH_FAMILY(BuildCounter, "reclaims_total", "Ended sandboxes by reason")),
       reclaim_lag_(HEARTH_FAMILY(BuildHistogram, "reclaim_lag_seconds",
-                                 "Time from the deadline to the end")),
+                                 "Time from the deadline of a workspace to its end")),
       workspaces_(HEARTH_FAMILY(BuildGauge, "workspaces", "Active workspaces")),
       executions_(HEARTH_FAMILY(BuildCounter, "executions_total", "Executions by status")),
       execution_duration_(
@@ -96,6 +130,10 @@ Metrics::Metrics()
                           "Time of HTTP requests by route")),
       http_refused_(HEARTH_FAMILY(BuildCounter, "http_connections_refused_total",
                                   "Connections and requests refused before routing")),
+      http_workers_(
+          HEARTH_FAMILY(BuildGauge, "http_workers", "Threads that answer requests, by listener")),
+      http_workers_busy_(HEARTH_FAMILY(BuildGauge, "http_workers_busy",
+                                       "Threads that answer a request now, by listener")),
       audit_(HEARTH_FAMILY(BuildCounter, "audit_entries_total",
                            "Entries of the audit log: written, failed and tried again, or lost")),
       database_damage_(HEARTH_FAMILY(BuildCounter, "database_damage_total",
@@ -127,6 +165,17 @@ Metrics::Metrics()
       disk_most_(HEARTH_FAMILY(BuildGauge, "workspace_disk_limit_bytes",
                                "What that sum may be; 0 where workspaces are on no disk")
                      .Add({})),
+      disk_free_(HEARTH_FAMILY(BuildGauge, "disk_free_bytes", "What is free of a disk")),
+      disk_reserved_(HEARTH_FAMILY(BuildGauge, "disk_reserved_bytes",
+                                   "What of a disk is kept for the server's state")),
+      images_(HEARTH_FAMILY(BuildGauge, "images", "Images of the store")),
+      image_bytes_(HEARTH_FAMILY(BuildGauge, "image_bytes",
+                                 "Bytes of the store's images as layouts, not unpacked")),
+      launcher_up_(HEARTH_FAMILY(BuildGauge, "launcher_up", "1 while the launcher runs, else 0")),
+      launcher_operations_(HEARTH_FAMILY(BuildGauge, "launcher_operations_in_flight",
+                                         "Operations that wait for the launcher's answer")),
+      uid_leases_(HEARTH_FAMILY(BuildGauge, "uid_leases",
+                                "Ranges of uids that sandboxes of this instance hold")),
       launcher_stuck_(HEARTH_FAMILY(BuildGauge, "launcher_operations_stuck",
                                     "Operations that the launcher did not answer in time")),
       build_info_(HEARTH_FAMILY(BuildGauge, "build_info", "Always 1; the labels tell")) {
@@ -141,12 +190,12 @@ Metrics::Metrics()
           "streams", "streams_displaced", "waits"}) {
         http_refused_.Add({{"reason", reason}});
     }
+    for (const ErrorCode why : kClaimErrors) claims_.Add(unserved("", why));
+    claims_.Add({{"pool", ""}, {"result", "cancelled"}});
     for (const char* result : {"written", "failed", "lost"}) audit_.Add({{"result", result}});
     for (const char* found : {"start", "running", "missing"}) {
         database_damage_.Add({{"found", found}});
     }
-    for (const char* result : {"ok", "error"})
-        reconciles_.Add({{"kind", "pool"}, {"result", result}});
 }
 
 #undef HEARTH_FAMILY
@@ -158,11 +207,12 @@ void Metrics::bornPool(const std::string& pool) {
         reclaims_.Add({{"pool", pool}, {"reason", reason}});
     }
     for (const char* source : {"warm", "queued", "cold"}) {
-        for (const char* result : {"ok", "error", "cancelled"}) {
-            claims_.Add({{"pool", pool}, {"source", source}, {"result", result}});
-        }
+        claims_.Add({{"pool", pool}, {"source", source}, {"result", "ok"}});
         claim_duration_.Add({{"pool", pool}, {"source", source}}, kClaimBuckets);
     }
+    for (const ErrorCode why : kClaimErrors) claims_.Add(unserved(pool, why));
+    claims_.Add({{"pool", pool}, {"result", "cancelled"}});
+    pool_degraded_.Add({{"pool", pool}});
     for (const char* stage : {"pull", "unpack", "create", "warm", "queue", "pick", "bind"}) {
         claim_stage_.Add({{"pool", pool}, {"stage", stage}}, kClaimBuckets);
     }
@@ -176,13 +226,30 @@ void Metrics::bornPool(const std::string& pool) {
         context_ends_.Add({{"pool", pool}, {"reason", reason}});
     }
     sandbox_start_.Add({{"pool", pool}}, kStartBuckets);
+    for (const char* reason : {"create", "lost"}) {
+        sandbox_failures_.Add({{"pool", pool}, {"reason", reason}});
+    }
     reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets);
     execution_overhead_.Add({{"pool", pool}}, kWorkBuckets);
+}
+
+void Metrics::bornExecution(const std::string& pool, std::string_view language,
+                            std::string_view status) {
+    executions_.Add(
+        {{"pool", pool}, {"language", std::string(language)}, {"status", std::string(status)}});
+}
+
+void Metrics::bornReconcile(std::string_view kind) {
+    for (const char* result : {"ok", "error"}) {
+        reconciles_.Add({{"kind", std::string(kind)}, {"result", result}});
+    }
+    reconcile_duration_.Add({{"kind", std::string(kind)}}, kWorkBuckets);
 }
 
 void Metrics::forgetPool(const std::string& pool) {
     removePool(pool_sandboxes_, pool);
     removePool(pool_desired_, pool);
+    removePool(pool_degraded_, pool);
     removePool(claims_, pool);
     removePool(claim_duration_, pool);
     removePool(claim_stage_, pool);
@@ -204,11 +271,18 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(egress_bytes_, pool);
 }
 
-void Metrics::claim(const std::string& pool, std::string_view source, std::string_view result,
-                    double seconds) {
+void Metrics::claim(const std::string& pool, std::string_view source, double seconds) {
     const std::string from(source);
-    claims_.Add({{"pool", pool}, {"source", from}, {"result", std::string(result)}}).Increment();
+    claims_.Add({{"pool", pool}, {"source", from}, {"result", "ok"}}).Increment();
     claim_duration_.Add({{"pool", pool}, {"source", from}}, kClaimBuckets).Observe(seconds);
+}
+
+void Metrics::claimUnserved(const std::string& pool, ErrorCode why) {
+    claims_.Add(unserved(pool, why)).Increment();
+}
+
+void Metrics::claimCancelled(const std::string& pool) {
+    claims_.Add({{"pool", pool}, {"result", "cancelled"}}).Increment();
 }
 
 void Metrics::claimStage(const std::string& pool, std::string_view stage, double seconds) {
@@ -236,6 +310,10 @@ void Metrics::poolDesired(const std::string& pool, double count) {
     pool_desired_.Add({{"pool", pool}}).Set(count);
 }
 
+void Metrics::poolDegraded(const std::string& pool, bool degraded) {
+    pool_degraded_.Add({{"pool", pool}}).Set(degraded ? 1 : 0);
+}
+
 void Metrics::workspaces(const std::string& pool, double count) {
     workspaces_.Add({{"pool", pool}}).Set(count);
 }
@@ -256,9 +334,10 @@ void Metrics::sandboxFailure(const std::string& pool, std::string_view reason) {
     sandbox_failures_.Add({{"pool", pool}, {"reason", std::string(reason)}}).Increment();
 }
 
-void Metrics::reclaim(const std::string& pool, EndReason reason, double lag_seconds) {
+void Metrics::reclaim(const std::string& pool, EndReason reason,
+                      std::optional<double> lag_seconds) {
     reclaims_.Add({{"pool", pool}, {"reason", kEndReasons.of(reason)}}).Increment();
-    reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets).Observe(lag_seconds);
+    if (lag_seconds) reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets).Observe(*lag_seconds);
 }
 
 void Metrics::execution(const std::string& pool, std::string_view language, std::string_view status,
@@ -301,6 +380,14 @@ void Metrics::http(const std::string& route, std::string_view method, int code, 
 
 void Metrics::httpRefused(std::string_view reason) {
     http_refused_.Add({{"reason", std::string(reason)}}).Increment();
+}
+
+void Metrics::httpWorkers(std::string_view listener, double count) {
+    http_workers_.Add({{"listener", std::string(listener)}}).Set(count);
+}
+
+prometheus::Gauge& Metrics::httpWorkersBusy(std::string_view listener) {
+    return http_workers_busy_.Add({{"listener", std::string(listener)}});
 }
 
 void Metrics::databaseDamage(std::string_view found) {
@@ -350,6 +437,22 @@ void Metrics::journalPending(double bytes) {
 void Metrics::workspaceDisk(double promised, double most) {
     disk_promised_.Set(promised);
     disk_most_.Set(most);
+}
+
+void Metrics::disk(std::string_view disk, double free, double reserved) {
+    disk_free_.Add({{"disk", std::string(disk)}}).Set(free);
+    disk_reserved_.Add({{"disk", std::string(disk)}}).Set(reserved);
+}
+
+void Metrics::images(double count, double bytes) {
+    images_.Add({}).Set(count);
+    image_bytes_.Add({}).Set(bytes);
+}
+
+void Metrics::launcher(bool up, double operations, double leases) {
+    launcher_up_.Add({}).Set(up ? 1 : 0);
+    launcher_operations_.Add({}).Set(operations);
+    uid_leases_.Add({}).Set(leases);
 }
 
 void Metrics::launcherOperationsStuck(std::string_view operation, double count) {

@@ -7,9 +7,11 @@
 #include <prometheus/registry.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/Error.h"
 #include "metrics/EndReason.h"
 
 namespace hearth::metrics {
@@ -27,17 +29,24 @@ public:
 
     /// Creates all series of a pool at zero, so that a rate over them has a beginning.
     void bornPool(const std::string& pool);
+    /// Those of executions in a language that a pool has; "command" is one.
+    void bornExecution(const std::string& pool, std::string_view language, std::string_view status);
+    void bornReconcile(std::string_view kind);
     /// Removes the series of a deleted pool.
     void forgetPool(const std::string& pool);
 
-    void claim(const std::string& pool, std::string_view source, std::string_view result,
-               double seconds);
+    /// One that got its workspace; others have no latency.
+    void claim(const std::string& pool, std::string_view source, double seconds);
+    /// Refused, or failed by the server's fault. `pool` empty: none was found for it.
+    void claimUnserved(const std::string& pool, ErrorCode why);
+    void claimCancelled(const std::string& pool);
     void claimStage(const std::string& pool, std::string_view stage, double seconds);
     void claimQueued(const std::string& pool, double seconds);
     void claimQueueDepth(const std::string& pool, double depth);
     void poolExhausted(const std::string& pool);
     void poolSandboxes(const std::string& pool, std::string_view state, double count);
     void poolDesired(const std::string& pool, double count);
+    void poolDegraded(const std::string& pool, bool degraded);
     void workspaces(const std::string& pool, double count);
     void sandboxStart(const std::string& pool, double seconds);
     /// Sandboxes that hold a workspace, live and do not answer.
@@ -45,7 +54,8 @@ public:
     /// Sandboxes with leftovers that cannot be removed.
     void sweepLeftovers(double count);
     void sandboxFailure(const std::string& pool, std::string_view reason);
-    void reclaim(const std::string& pool, EndReason reason, double lag_seconds);
+    /// `lag_seconds`: of what ended because it was due.
+    void reclaim(const std::string& pool, EndReason reason, std::optional<double> lag_seconds = {});
     void execution(const std::string& pool, std::string_view language, std::string_view status,
                    double seconds, double overhead_seconds);
     void contextMade(const std::string& pool);
@@ -56,6 +66,10 @@ public:
     void workQueueRetry();
     void http(const std::string& route, std::string_view method, int code, double seconds);
     void httpRefused(std::string_view reason);
+    /// Threads of a listener that answer requests.
+    void httpWorkers(std::string_view listener, double count);
+    /// Of those, how many do now: each of them counts itself.
+    prometheus::Gauge& httpWorkersBusy(std::string_view listener);
     /// An entry of the audit log; `result`: written, failed (tried again), lost.
     void audit(std::string_view result);
     /// Damage of the database; `found`: start (set aside), running (an access failed), missing.
@@ -75,6 +89,13 @@ public:
     void journalPending(double bytes);
     /// The disk promised to sandboxes, and the most that may be promised.
     void workspaceDisk(double promised, double most);
+    /// What is free of a disk, and what of that is kept; `disk`: state, workspaces.
+    void disk(std::string_view disk, double free, double reserved);
+    /// Images of the store, and the bytes of their layouts.
+    void images(double count, double bytes);
+    /// Whether it runs, how many operations wait for its answer, and how many ranges of uids it has
+    /// leased to sandboxes.
+    void launcher(bool up, double operations, double leases);
     /// Operations of one kind that the launcher has not answered within their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);
 
@@ -88,6 +109,7 @@ private:
     prometheus::Registry registry_{prometheus::Registry::InsertBehavior::Throw};
     Family<prometheus::Gauge>& pool_sandboxes_;
     Family<prometheus::Gauge>& pool_desired_;
+    Family<prometheus::Gauge>& pool_degraded_;
     Family<prometheus::Counter>& claims_;
     Family<prometheus::Histogram>& claim_duration_;
     Family<prometheus::Histogram>& claim_stage_;
@@ -112,6 +134,8 @@ private:
     Family<prometheus::Counter>& workqueue_retries_;
     Family<prometheus::Histogram>& http_;
     Family<prometheus::Counter>& http_refused_;
+    Family<prometheus::Gauge>& http_workers_;
+    Family<prometheus::Gauge>& http_workers_busy_;
     Family<prometheus::Counter>& audit_;
     Family<prometheus::Counter>& database_damage_;
     Family<prometheus::Counter>& mcp_;
@@ -125,6 +149,13 @@ private:
     prometheus::Gauge& journal_pending_;
     prometheus::Gauge& disk_promised_;
     prometheus::Gauge& disk_most_;
+    Family<prometheus::Gauge>& disk_free_;
+    Family<prometheus::Gauge>& disk_reserved_;
+    Family<prometheus::Gauge>& images_;
+    Family<prometheus::Gauge>& image_bytes_;
+    Family<prometheus::Gauge>& launcher_up_;
+    Family<prometheus::Gauge>& launcher_operations_;
+    Family<prometheus::Gauge>& uid_leases_;
     Family<prometheus::Gauge>& launcher_stuck_;
     Family<prometheus::Gauge>& build_info_;
 };

@@ -46,6 +46,11 @@ std::string_view bearerToken(std::string_view header) {
     return token;
 }
 
+controller::Principal tracedBy(const api::Request& request, controller::Principal who) {
+    who.trace_id = request.traceId();
+    return who;
+}
+
 }  // namespace
 
 controller::Principal Authenticator::authenticate(api::Request& request) const {
@@ -62,7 +67,7 @@ controller::Principal Authenticator::authenticate(api::Request& request) const {
                    "Make one with `hearth token create`, or ask an administrator");
         }
         request.actsFor(known->who.tenant, known->who.token_id, known->right);
-        return known->who;
+        return tracedBy(request, known->who);
     }
     if (tokens_.configured()) {
         refuse("a bearer token is needed", "Send \"Authorization: Bearer <token>\"");
@@ -79,7 +84,7 @@ controller::Principal Authenticator::authenticate(api::Request& request) const {
                "without the proxy");
     }
     request.actsFor(anybody->who.tenant, anybody->who.token_id, anybody->right);
-    return anybody->who;
+    return tracedBy(request, anybody->who);
 }
 
 }  // namespace hearth::auth

@@ -64,6 +64,7 @@ struct ServeConfig {
     Setting<std::vector<std::string>> trusted_proxies;  ///< of api::ProxyRules
     Setting<std::uint32_t> workers;
     Setting<metrics::LogLevel> log_level;
+    Setting<metrics::LogFormat> log_format;
     Setting<ShutdownWarm> shutdown_warm;
     Setting<std::vector<std::string>> on_demand_allow;  ///< of ImageAllowList
     Setting<std::uint32_t> on_demand_max_sandboxes;

@@ -41,6 +41,8 @@ constexpr Words<metrics::LogLevel, 4> kLogLevels{{{"debug", metrics::LogLevel::D
                                                   {"info", metrics::LogLevel::Info},
                                                   {"warn", metrics::LogLevel::Warn},
                                                   {"error", metrics::LogLevel::Error}}};
+constexpr Words<metrics::LogFormat, 2> kLogFormats{
+    {{"logfmt", metrics::LogFormat::Logfmt}, {"json", metrics::LogFormat::Json}}};
 constexpr Words<bool, 2> kSwitch{{{"false", false}, {"true", true}}};
 
 template <typename T, std::size_t N>
@@ -233,6 +235,8 @@ const std::vector<SettingRow>& settings() {
          "Threads that answer requests"},
         {"log-level", "LEVEL", "logLevel", choice(&C::log_level, kLogLevels), "info",
          "debug, info, warn or error"},
+        {"log-format", "FORMAT", "logFormat", choice(&C::log_format, kLogFormats), "logfmt",
+         "How a line of the log is written: logfmt or json"},
         {"shutdown-warm", "WHAT", "shutdown.warm", choice(&C::shutdown_warm, kShutdowns), "Destroy",
          "Destroy or Keep warm sandboxes at the end"},
         {"on-demand-images", "PATTERN", "images.onDemand.allow",

@@ -22,6 +22,7 @@
 #include "api/serve/SignalThread.h"
 #include "api/serve/StartupGate.h"
 #include "base/Error.h"
+#include "base/Units.h"
 #include "controller/ControlPlane.h"
 #include "controller/Services.h"
 #include "controller/egress/EgressGateway.h"
@@ -31,6 +32,7 @@
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenStore.h"
 #include "metrics/LogWriter.h"
+#include "pool/image/ImageStock.h"
 #include "pool/launcher/LauncherClient.h"
 #include "pool/runtime/docker/DockerRuntime.h"
 #include "pool/runtime/oci/OciRuntime.h"
@@ -65,7 +67,7 @@ public:
           terminal_(terminal),
           manager_(manager),
           ground_(std::move(ground)),
-          log_writer_(terminal.log, metrics_),
+          log_writer_(terminal.log, metrics_, metrics::LogWriter::kMost, *config.log_format),
           log_(log_writer_, *config.log_level),
           reserve_(stateReserve(config, ground_.instance)),
           database_(controller::databasePath(ground_.instance.data_dir), ground_.used_before, log_,
@@ -153,7 +155,7 @@ private:
     }
 
     /// Needs the runtime: with a launcher, workspaces lie on a disk of ours.
-    controller::PlaneOptions planeOptions() const {
+    controller::PlaneOptions planeOptions() {
         const std::string& data = ground_.instance.data_dir;
         return {.secret_key = secret_key_,
                 .default_pool = *config_.default_pool,
@@ -167,7 +169,29 @@ private:
                 .proxy = broker::OperatorProxy::ofEnvironment(),
                 .disk = launcher_ ? workspaceBudget(config_, ground_.instance)
                                   : controller::DiskBudget(),
-                .reserve = &reserve_};
+                .reserve = &reserve_,
+                .measure = [this] { measure(); }};
+    }
+
+    void measure() {
+        const std::string& data = ground_.instance.data_dir;
+        measureDisk("state", data + "/state");
+        if (!launcher_) return;
+        measureDisk("workspaces", data + "/storage");
+        const pool::image::ImageStock images = pool::image::imageStock(data);
+        metrics_.images(static_cast<double>(images.images), static_cast<double>(images.bytes));
+        const pool::LauncherClient::State launcher = launcher_->state();
+        metrics_.launcher(
+            launcher.up, static_cast<double>(launcher.in_flight),
+            static_cast<double>(pool::LauncherClient::leasedRanges(ground_.instance)));
+    }
+
+    void measureDisk(const char* name, const std::string& path) {
+        const std::optional<controller::DiskSpace> disk = controller::diskSpaceAt(path);
+        if (!disk) return;
+        const std::uint64_t reserve = parseBytes(*config_.state_reserve).value();
+        metrics_.disk(name, static_cast<double>(disk->free),
+                      static_cast<double>(controller::DiskReserve::of(*disk, reserve)));
     }
 
     /// The addresses come first: if they are taken, nothing has been made yet.

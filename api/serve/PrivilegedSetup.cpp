@@ -233,6 +233,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, bool with_runtime) {
         options.agent_path = besideProgram("hearth-agent");
         options.server_uid = account.uid;
         options.server_gid = account.gid;
+        options.log_format = *config.log_format;
         ground.launcher = pool::LauncherClient::forkLauncher(options);
     }
     controller::becomeAccount(account);

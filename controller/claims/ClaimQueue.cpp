@@ -169,7 +169,6 @@ bool ClaimQueue::over(const Waiter& waiter) const {
 pool::Member ClaimQueue::settle(const Pool& pool, const Claimant& claimant, Waiter& waiter) {
     UniqueMutexLock lock(mutex_);
     remove(waiter.shared_from_this());
-    metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
     std::optional<pool::Member> member = std::exchange(waiter.member, std::nullopt);
     if (claimant.patience.stop.stop_requested()) {
         std::vector<WaiterPtr> served;
@@ -180,7 +179,10 @@ pool::Member ClaimQueue::settle(const Pool& pool, const Claimant& claimant, Wait
             {WorkKind::Pool, pool.name});  // which may be on its way out, or declared otherwise
         throw takenBack();
     }
-    if (member) return *std::move(member);
+    if (member) {
+        metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
+        return *std::move(member);
+    }
     refuseClosed();
     if (degraded(pool)) refuseDegraded(pool, claimant);
     const auto line = lines_.find(pool.name);
@@ -205,7 +207,7 @@ void ClaimQueue::leave(const WaiterPtr& waiter) {
         remove(waiter);
         const std::optional<pool::Member> member = std::exchange(waiter->member, std::nullopt);
         if (!member && !stood) return;
-        metrics_.claim(waiter->pool, "warm", "cancelled", toSeconds(clock_.now() - waiter->since));
+        metrics_.claimCancelled(waiter->pool);
         if (member && warm_.giveBack(member->id)) served = serve(waiter->pool);
     }
     tell(served);

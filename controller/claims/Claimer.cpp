@@ -165,6 +165,7 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     facts.allow = network.allow;
     facts.keyring = network.keyring;
     facts.sealed = network.sealed;
+    facts.trace_id = wanted.trace_id;
 
     agent::BindRequest& told = out.told;
     told.claim_id = facts.claim_id;
@@ -194,79 +195,52 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
     const TimePoint begin = wanted.request->started_at == TimePoint{} ? history_.clock.now()
                                                                       : wanted.request->started_at;
     ClaimLedger ledger;
-    try {
-        Network network = networkFor(wanted.pool->spec, *wanted.request);
-        close(wanted, network);
-        const Binding binding = prepare(wanted, network);
-        // The state that a claim without a thread keeps until it runs again.
-        ClaimWait own;
-        ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
-        std::optional<WorkspaceTable::Place>& place = kept.quota;
-        for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
-            // A workspace that took the place over and was lost at once has released it.
-            if (!place || !place->held()) {
-                place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
-            }
-            if (!kept.asked) kept.asked = history_.clock.now();
-            const pool::Member member = supply_.claims.acquire(
-                *wanted.pool,
-                {wanted.workspace_id, wanted.tenant, wanted.request->patience, wanted.tell_why});
-            requireLanguage(*wanted.request, member);
-            const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
-            const TimePoint picked = history_.clock.now();
-            const std::shared_ptr<Workspace> workspace =
-                bind(wanted, binding, member, attempt, *place);
-            supply_.work.addAfter({WorkKind::Pool, pool}, kBehind);
-            supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
-            if (!workspace && attempt < kMostAttempts) continue;
-            if (!workspace) {
-                throw Error(ErrorCode::SandboxLost,
-                            "no sandbox of pool " + pool + " took the claim")
-                    .hint("try again");
-            }
-            const TimePoint bound = history_.clock.now();
-            // A member made after the request came was made for it: that is a cold start.
-            const bool cold = member.created_at > begin;
-            const double waited = toMillis(picked - asked);
-            const bool queued = picked - asked > kInLine;
-            ledger.source = cold     ? ClaimSource::Cold
-                            : queued ? ClaimSource::Queued
-                                     : ClaimSource::Warm;
-            ledger.pull_ms = toMillis(wanted.image.pull);
-            ledger.unpack_ms = toMillis(wanted.image.unpack);
-            if (cold) {
-                ledger.create_ms = toMillis(member.start.create);
-                ledger.warm_ms = toMillis(member.start.warm);
-                ledger.queue_ms = std::max(0.0, waited - ledger.create_ms - ledger.warm_ms);
-            } else {
-                ledger.queue_ms = queued ? waited : 0;
-                ledger.pick_ms = waited - ledger.queue_ms;
-            }
-            ledger.bind_ms = toMillis(bound - picked);
-            ledger.total_ms = toMillis(bound - begin);
-            history_.metrics.claim(pool, kClaimSources.of(ledger.source), "ok",
-                                   ledger.total_ms / 1000);
-            if (ledger.pull_ms > 0)
-                history_.metrics.claimStage(pool, "pull", ledger.pull_ms / 1000);
-            if (ledger.unpack_ms > 0)
-                history_.metrics.claimStage(pool, "unpack", ledger.unpack_ms / 1000);
-            if (cold) {
-                history_.metrics.claimStage(pool, "create", ledger.create_ms / 1000);
-                history_.metrics.claimStage(pool, "warm", ledger.warm_ms / 1000);
-            }
-            history_.metrics.claimStage(pool, "queue", ledger.queue_ms / 1000);
-            history_.metrics.claimStage(pool, "pick", ledger.pick_ms / 1000);
-            history_.metrics.claimStage(pool, "bind", ledger.bind_ms / 1000);
-            return {workspace, ledger};
+    Network network = networkFor(wanted.pool->spec, *wanted.request);
+    close(wanted, network);
+    const Binding binding = prepare(wanted, network);
+    // The state that a claim without a thread keeps until it runs again.
+    ClaimWait own;
+    ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
+    std::optional<WorkspaceTable::Place>& place = kept.quota;
+    for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
+        // A workspace that took the place over and was lost at once has released it.
+        if (!place || !place->held()) {
+            place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
         }
-    } catch (const MustWait&) {
-        throw;  // it is still to come
-    } catch (const std::exception&) {
-        const bool cancelled = wanted.request->patience.stop.stop_requested();
-        history_.metrics.claim(pool, kClaimSources.of(ledger.source),
-                               cancelled ? "cancelled" : "error",
-                               toSeconds(history_.clock.now() - begin));
-        throw;
+        if (!kept.asked) kept.asked = history_.clock.now();
+        const pool::Member member = supply_.claims.acquire(
+            *wanted.pool,
+            {wanted.workspace_id, wanted.tenant, wanted.request->patience, wanted.tell_why});
+        requireLanguage(*wanted.request, member);
+        const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
+        const TimePoint picked = history_.clock.now();
+        const std::shared_ptr<Workspace> workspace = bind(wanted, binding, member, attempt, *place);
+        supply_.work.addAfter({WorkKind::Pool, pool}, kBehind);
+        supply_.work.addAfter({WorkKind::Weight, member.id}, kBehind);
+        if (!workspace && attempt < kMostAttempts) continue;
+        if (!workspace) {
+            throw Error(ErrorCode::SandboxLost, "no sandbox of pool " + pool + " took the claim")
+                .hint("try again");
+        }
+        const TimePoint bound = history_.clock.now();
+        // A member made after the request came was made for it: that is a cold start.
+        const bool cold = member.created_at > begin;
+        const double waited = toMillis(picked - asked);
+        const bool queued = picked - asked > kInLine;
+        ledger.source = cold ? ClaimSource::Cold : queued ? ClaimSource::Queued : ClaimSource::Warm;
+        ledger.pull_ms = toMillis(wanted.image.pull);
+        ledger.unpack_ms = toMillis(wanted.image.unpack);
+        if (cold) {
+            ledger.create_ms = toMillis(member.start.create);
+            ledger.warm_ms = toMillis(member.start.warm);
+            ledger.queue_ms = std::max(0.0, waited - ledger.create_ms - ledger.warm_ms);
+        } else {
+            ledger.queue_ms = queued ? waited : 0;
+            ledger.pick_ms = waited - ledger.queue_ms;
+        }
+        ledger.bind_ms = toMillis(bound - picked);
+        ledger.total_ms = toMillis(bound - begin);
+        return {workspace, ledger};
     }
 }
 
@@ -375,11 +349,8 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
                              .tenant = facts.tenant,
                              .reason = "claimed",
                              .message = "a workspace was bound",
+                             .trace_id = facts.trace_id,
                              .one_shot = facts.one_shot});
-    history_.log.info("workspace.bound", {{"workspace", facts.id},
-                                          {"sandbox", facts.sandbox},
-                                          {"pool", facts.pool},
-                                          {"attempt", attempt}});
     return endings_.confirm(workspace) ? workspace : nullptr;
 }
 

@@ -31,6 +31,7 @@ public:
         const WorkspaceRequest* request = nullptr;
         pool::ImageStages image;  ///< what it took to have its image
         std::string tenant;
+        std::string trace_id;
         bool one_shot = false;
         bool tell_why = false;  ///< the caller may see why a pool is degraded
     };

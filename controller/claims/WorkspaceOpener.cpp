@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/Error.h"
-#include "base/ScopeExit.h"
 #include "controller/claims/ClaimWait.h"
 #include "controller/contract/RequestLimits.h"
 
@@ -35,6 +34,7 @@ Claimer::Claimed WorkspaceOpener::claimAs(const Principal& who, const WorkspaceR
     wanted.workspace_id = ids_.workspace(kept.claim_id);
     wanted.request = &request;
     wanted.tenant = who.tenant;
+    wanted.trace_id = who.trace_id;
     wanted.one_shot = one_shot;
     wanted.tell_why = who.atLeast(Role::Operator);
     return claims_.claim(wanted);
@@ -42,11 +42,34 @@ Claimer::Claimed WorkspaceOpener::claimAs(const Principal& who, const WorkspaceR
 
 Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequest& request,
                                        bool one_shot, bool& replayed) {
-    replayed = false;
-    checkRequest(request);
+    const TimePoint since =
+        request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
     // The state that a claim without a thread keeps until it runs again.
     ClaimWait own;
     ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
+    try {
+        Claimer::Claimed claimed = openOnce(who, request, kept, one_shot, replayed);
+        kept.forget();
+        if (!replayed) account_.served(claimed);
+        return claimed;
+    } catch (const MustWait&) {
+        throw;  // it is still to come
+    } catch (const std::exception& e) {
+        const std::string pool = kept.pool ? kept.pool->name : "";
+        kept.forget();
+        if (request.patience.stop.stop_requested()) {
+            account_.cancelled(who, pool, since);
+        } else {
+            account_.unserved(who, pool, since, e);
+        }
+        throw;
+    }
+}
+
+Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const WorkspaceRequest& request,
+                                           ClaimWait& kept, bool one_shot, bool& replayed) {
+    replayed = false;
+    checkRequest(request);
     if (kept.claim_id.empty()) kept.claim_id = ids_.claim(who, request.idempotency_key, one_shot);
     const std::string claim_id = kept.claim_id;
     const bool keyed = !request.idempotency_key.empty();
@@ -56,10 +79,6 @@ Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequ
             .hint("use a new key for a new request");
     };
     if (keyed && !kept.in_flight) kept.in_flight = keys_.take(claim_id);
-    bool waits = false;
-    const ScopeExit answered([&] {
-        if (!waits) kept.forget();
-    });
 
     if (keyed) {
         if (const std::shared_ptr<Workspace> known = table_.byClaim(claim_id)) {
@@ -78,13 +97,7 @@ Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequ
     }
 
     history_.journal.requireRoom(who.tenant);
-    Claimer::Claimed claimed;
-    try {
-        claimed = claimAs(who, request, kept, one_shot);
-    } catch (const MustWait&) {
-        waits = true;
-        throw;
-    }
+    Claimer::Claimed claimed = claimAs(who, request, kept, one_shot);
     const std::shared_ptr<Workspace>& workspace = claimed.workspace;
     try {
         for (const InlineFile& file : request.files) {
@@ -100,11 +113,11 @@ Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequ
         }
         if (!request.files.empty()) workspace->wrote(history_.clock.now());
     } catch (...) {
-        endings_.end(workspace, EndReason::Failed);
+        endings_.end(workspace, EndReason::Failed, who.trace_id);
         throw;
     }
     if (!keyed && request.patience.stop.stop_requested()) {
-        endings_.end(workspace, EndReason::Deleted);
+        endings_.end(workspace, EndReason::Deleted, who.trace_id);
         throw takenBack();
     }
     return claimed;

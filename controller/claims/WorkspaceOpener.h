@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "controller/claims/ClaimAccount.h"
 #include "controller/claims/Claimer.h"
 #include "controller/claims/KeyedIds.h"
 #include "controller/claims/KeysInFlight.h"
@@ -24,7 +25,7 @@ public:
                           bool& replayed);
     /// Ends a workspace that its opener cannot use.
     void discard(const std::shared_ptr<Workspace>& workspace) {
-        endings_.end(workspace, EndReason::Failed);
+        endings_.end(workspace, EndReason::Failed, workspace->facts().trace_id);
     }
     /// The id that a keyed request's workspace has.
     std::string idFor(const Principal& who, const WorkspaceRequest& request) const {
@@ -32,6 +33,8 @@ public:
     }
 
 private:
+    Claimer::Claimed openOnce(const Principal& who, const WorkspaceRequest& request,
+                              ClaimWait& kept, bool one_shot, bool& replayed);
     Claimer::Claimed claimAs(const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
                              bool one_shot);
 
@@ -42,6 +45,7 @@ private:
     WorkspaceTerminator& endings_;
     const KeyedIds ids_;
     const History history_;
+    const ClaimAccount account_{history_};
     KeysInFlight keys_;
 };
 

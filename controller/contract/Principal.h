@@ -15,7 +15,8 @@ enum class Role {
 struct Principal {
     std::string tenant = "default";
     Role role = Role::User;
-    std::string token_id;  ///< for the log; empty for loopback without tokens
+    std::string token_id;    ///< for the log; empty for loopback without tokens
+    std::string trace_id{};  ///< of its request; empty where no request asks
 
     bool atLeast(Role least) const { return static_cast<int>(role) >= static_cast<int>(least); }
 };

@@ -89,7 +89,8 @@ void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
                                      .pool = facts.pool,
                                      .tenant = facts.tenant,
                                      .reason = "died",
-                                     .message = "a context ended with its execution"});
+                                     .message = "a context ended with its execution",
+                                     .trace_id = execution->facts().trace_id});
         }
     }
     // Not on this thread, which reads the agent's connection: settle() does what is slow, once the
@@ -112,7 +113,8 @@ ReconcileResult ExecutionSettler::settle(const std::string& id) {
                              .pool = facts.pool,
                              .tenant = facts.tenant,
                              .reason = kExecutionStatuses.of(view.status),
-                             .message = "an execution has ended"});
+                             .message = "an execution has ended",
+                             .trace_id = execution->facts().trace_id});
     const bool apart = keepsApart(view);
     ExecutionRecord record{id,
                            facts.id,

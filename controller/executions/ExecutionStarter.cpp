@@ -68,6 +68,7 @@ ContextFacts ExecutionStarter::contextOf(const Workspace& workspace,
 std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Workspace>& workspace,
                                                     const ExecutionRequest& request,
                                                     const std::string& id,
+                                                    const std::string& trace_id,
                                                     std::optional<ClaimLedger> ledger) {
     agent::ExecRequest work;
     work.id = id;
@@ -97,6 +98,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     LiveExecution::Facts facts;
     facts.id = id;
     facts.fingerprint = request.fingerprint;
+    facts.trace_id = trace_id;
     facts.language = work.language;
     facts.context = request.context;
     facts.background = request.background;

@@ -23,6 +23,7 @@ public:
     struct Facts {
         std::string id;
         std::string fingerprint;
+        std::string trace_id;  ///< of its request; empty after a restart
         std::string language;  ///< "" for a command
         std::string context;   ///< "" for none, or not yet known
         bool background = false;

@@ -29,7 +29,7 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"unpack", Lane::Images},     {"image", Lane::Images},    {"images", Lane::Images},
      {"layer", Lane::Images},      {"layers", Lane::Images},   {"artifacts", Lane::Images},
      {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
-     {"suspect", Lane::Asks},      {"orphans", Lane::Asks}}};
+     {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks}}};
 
 }  // namespace
 

@@ -51,8 +51,9 @@ enum class WorkKind : std::uint8_t {
     Oom,             ///< whether the kernel has killed for memory
     Suspect,         ///< a sandbox that does not answer
     Orphans,         ///< sandboxes that nobody knows
+    Measure,         ///< gauges that no event sets: disks, images, the launcher
 };
-inline constexpr std::size_t kWorkKinds = 20;
+inline constexpr std::size_t kWorkKinds = 21;
 
 /// As in logs and metrics.
 std::string_view nameOf(WorkKind kind);

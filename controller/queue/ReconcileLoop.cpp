@@ -12,6 +12,7 @@ ReconcileLoop::~ReconcileLoop() {
 
 void ReconcileLoop::handle(WorkKind kind, Reconcile reconcile) {
     handlers_[kind] = std::move(reconcile);
+    metrics_.bornReconcile(nameOf(kind));
 }
 
 void ReconcileLoop::start() {
@@ -39,8 +40,9 @@ void ReconcileLoop::settle() {
 void ReconcileLoop::work(const WorkKey& key) {
     const TimePoint begin = clock_.now();
     const char* outcome = "ok";
+    ReconcileResult result = ReconcileResult::settled();
     try {
-        const ReconcileResult result = handlers_.at(key.kind)(key.name);
+        result = handlers_.at(key.kind)(key.name);
         queue_.settled(key);
         queue_.done(key);
         if (result.again) queue_.addAfter(key, *result.again);
@@ -51,7 +53,14 @@ void ReconcileLoop::work(const WorkKey& key) {
         queue_.done(key);
         queue_.retry(key);
     }
-    metrics_.reconcile(std::string(nameOf(key.kind)), outcome, toSeconds(clock_.now() - begin));
+    const double seconds = toSeconds(clock_.now() - begin);
+    metrics_.reconcile(std::string(nameOf(key.kind)), outcome, seconds);
+    if (!log_.shows(metrics::LogLevel::Debug)) return;
+    log_.debug("reconcile.done", {{"kind", nameOf(key.kind)},
+                                  {"name", key.name},
+                                  {"result", outcome},
+                                  {"seconds", seconds},
+                                  {"again_s", result.again ? toSeconds(*result.again) : 0}});
 }
 
 }  // namespace hearth::controller

@@ -208,6 +208,7 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
             return false;
         }
         supply_.breaker.room(pool.name, "");
+        history_.log.debug("sandbox.creating", {{"sandbox", id}, {"pool", pool.name}});
         supply_.work.add({WorkKind::Create, id, pool.name});
     }
     return true;

@@ -52,6 +52,7 @@ void PoolStatuses::publish(const Pool& pool, std::size_t desired, bool refill) {
                                  .message = why});
     }
 
+    history_.metrics.poolDegraded(pool.name, degraded);
     history_.metrics.poolDesired(pool.name, static_cast<double>(desired));
     history_.metrics.poolSandboxes(pool.name, "creating", static_cast<double>(counts.creating));
     history_.metrics.poolSandboxes(pool.name, "warming", static_cast<double>(counts.warming));

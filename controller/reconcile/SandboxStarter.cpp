@@ -5,6 +5,7 @@
 
 #include "base/CrashPoint.h"
 #include "base/Error.h"
+#include "controller/contract/Executions.h"
 #include "controller/spec/TemplateHash.h"
 
 namespace hearth::controller {
@@ -205,6 +206,16 @@ ReconcileResult SandboxStarter::goOn(const pool::Member& member) {
     return ReconcileResult::settled();
 }
 
+void SandboxStarter::bearExecutions(const std::string& pool,
+                                    const std::vector<std::string>& languages) {
+    for (const char* status : kExecutionStatuses.texts) {
+        history_.metrics.bornExecution(pool, "command", status);
+        for (const std::string& language : languages) {
+            history_.metrics.bornExecution(pool, language, status);
+        }
+    }
+}
+
 void SandboxStarter::ready(const pool::Member& member,
                            const std::shared_ptr<agent::AgentClient>& agent, TimePoint since,
                            TimePoint listened) {
@@ -215,8 +226,12 @@ void SandboxStarter::ready(const pool::Member& member,
             {.create = listened - since, .warm = history_.clock.now() - listened})) {
         return;  // lost while it warmed
     }
+    bearExecutions(member.pool, agent->hello().languages);
     supply_.breaker.succeeded(member.pool, history_.clock.now() - since);
-    history_.metrics.sandboxStart(member.pool, toSeconds(history_.clock.now() - since));
+    const double seconds = toSeconds(history_.clock.now() - since);
+    history_.metrics.sandboxStart(member.pool, seconds);
+    history_.log.debug("sandbox.ready",
+                       {{"sandbox", member.id}, {"pool", member.pool}, {"seconds", seconds}});
     supply_.claims.offer(member.pool);
 }
 

@@ -46,6 +46,8 @@ private:
     ReconcileResult warmUp(const pool::Member& member, TimePoint since);
     /// A further step of that.
     ReconcileResult goOn(const pool::Member& member);
+    /// The series of what its image can run, which is known from its first sandbox.
+    void bearExecutions(const std::string& pool, const std::vector<std::string>& languages);
     void ready(const pool::Member& member, const std::shared_ptr<agent::AgentClient>& agent,
                TimePoint since, TimePoint listened);
     /// `told`: the text of the event; `why` may contain facts for operators only.

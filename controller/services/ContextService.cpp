@@ -95,21 +95,23 @@ ContextView ContextService::create(const Principal& who, const std::string& work
                                               wanted.name, wanted.cwd, request.fingerprint,
                                               toUnixMillis(facts.created), std::nullopt, ""});
         history_.metrics.contextMade(workspace->facts().pool);
-        publish(*workspace, id, "context.created", "created", "a context was made");
+        publish(who, *workspace, id, "context.created", "created", "a context was made");
     }
     ContextView view = viewOf(*workspace, workspace->contexts().find(id).value_or(facts));
     view.replayed = repeated;
     return view;
 }
 
-void ContextService::publish(const Workspace& workspace, const std::string& id, const char* type,
-                             const char* reason, const char* message) {
+void ContextService::publish(const Principal& who, const Workspace& workspace,
+                             const std::string& id, const char* type, const char* reason,
+                             const char* message) {
     history_.events.publish({.type = type,
                              .resource = id,
                              .pool = workspace.facts().pool,
                              .tenant = workspace.facts().tenant,
                              .reason = reason,
-                             .message = message});
+                             .message = message,
+                             .trace_id = who.trace_id});
 }
 
 std::shared_ptr<Workspace> ContextService::holder(const Principal& who,
@@ -179,12 +181,13 @@ ContextView ContextService::restart(const Principal& who, const std::string& id)
         if (workspace->contexts().erase(id)) {
             history_.journal.contextEnded(id, toUnixMillis(history_.clock.wall()), "died");
             history_.metrics.contextEnded(workspace->facts().pool, "died");
-            publish(*workspace, id, "context.ended", "died", "a context's interpreter has died");
+            publish(who, *workspace, id, "context.ended", "died",
+                    "a context's interpreter has died");
         }
         history_.journal.flush(std::chrono::seconds(1));
         access_.explainMissingContext(who.tenant, id);
     }
-    publish(*workspace, id, "context.restarted", "restarted", "a context was emptied");
+    publish(who, *workspace, id, "context.restarted", "restarted", "a context was emptied");
     return get(who, id);
 }
 
@@ -208,7 +211,7 @@ void ContextService::remove(const Principal& who, const std::string& id) {
     if (!workspace->contexts().erase(id)) return;  // it died, or another request ended it
     history_.journal.contextEnded(id, toUnixMillis(history_.clock.wall()), "deleted");
     history_.metrics.contextEnded(workspace->facts().pool, "deleted");
-    publish(*workspace, id, "context.ended", "deleted", "a context was ended");
+    publish(who, *workspace, id, "context.ended", "deleted", "a context was ended");
 }
 
 }  // namespace hearth::controller

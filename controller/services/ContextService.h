@@ -36,8 +36,8 @@ private:
     auto ask(const std::shared_ptr<Workspace>& workspace, Call call);
     std::string idFor(const Principal& who, const std::string& workspace,
                       const ContextRequest& request) const;
-    void publish(const Workspace& workspace, const std::string& id, const char* type,
-                 const char* reason, const char* message);
+    void publish(const Principal& who, const Workspace& workspace, const std::string& id,
+                 const char* type, const char* reason, const char* message);
 
     WorkspaceAccess& access_;
     WorkspaceTable& table_;

@@ -66,8 +66,9 @@ PoolView PoolService::get(const Principal& who, const std::string& name) {
     return {std::move(pool), std::move(status)};
 }
 
-PoolView PoolService::store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
-                            bool& created) {
+PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mode,
+                            std::optional<std::int64_t> if_match, bool& created) {
+    const TimePoint begin = history_.clock.now();
     if (isOnDemandName(pool.name)) {
         throw Error(ErrorCode::InvalidSpec,
                     "names of pools that begin with \"ondemand-\" are the server's")
@@ -77,25 +78,37 @@ PoolView PoolService::store(Pool pool, SpecStore::Mode mode, std::optional<std::
     const PoolPtr before = specs_.find(pool.name);
     PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
     if (created) history_.metrics.bornPool(kept->name);
-    if (created || !before || before->generation != kept->generation) {
+    const bool changed = created || !before || before->generation != kept->generation;
+    if (changed) {
         history_.events.publish({.type = created ? "pool.declared" : "pool.changed",
                                  .resource = kept->name,
-                                 .pool = kept->name});
+                                 .pool = kept->name,
+                                 .trace_id = who.trace_id});
     }
+    history_.log.info("pool.applied", {{"pool", kept->name},
+                                       {"tenant", who.tenant},
+                                       {"result", created   ? "created"
+                                                  : changed ? "changed"
+                                                            : "unchanged"},
+                                       {"generation", kept->generation},
+                                       {"seconds", toSeconds(history_.clock.now() - begin)},
+                                       {"trace", who.trace_id}});
     supply_.work.add({WorkKind::Pool, kept->name});
     PoolStatus status = reconciler_.statuses().first(*kept);
     return {std::move(kept), std::move(status)};
 }
 
 void PoolService::declare(const Pool& pool) {
+    Principal nobody;
+    nobody.tenant.clear();
     bool created = false;
-    store(pool, SpecStore::Mode::CreateOrReplace, std::nullopt, created);
+    store(nobody, pool, SpecStore::Mode::CreateOrReplace, std::nullopt, created);
 }
 
 PoolView PoolService::create(const Principal& who, const Json& document) {
     require(who, Role::Operator);
     bool created = false;
-    return store(parsePool(document), SpecStore::Mode::Create, std::nullopt, created);
+    return store(who, parsePool(document), SpecStore::Mode::Create, std::nullopt, created);
 }
 
 PoolView PoolService::put(const Principal& who, const std::string& name, const Json& document,
@@ -106,7 +119,7 @@ PoolView PoolService::put(const Principal& who, const std::string& name, const J
         throw Error(ErrorCode::InvalidArgument, "the manifest names pool " + pool.name)
             .field("/metadata/name", "must be " + name);
     }
-    return store(std::move(pool), SpecStore::Mode::CreateOrReplace, if_match, created);
+    return store(who, std::move(pool), SpecStore::Mode::CreateOrReplace, if_match, created);
 }
 
 PoolView PoolService::patch(const Principal& who, const std::string& name, const Json& merge,
@@ -120,34 +133,42 @@ PoolView PoolService::patch(const Principal& who, const std::string& name, const
         throw Error(ErrorCode::InvalidArgument, "a pool cannot be renamed")
             .field("/metadata/name", "must be " + name);
     }
-    return store(std::move(pool), SpecStore::Mode::Replace, if_match, created);
+    return store(who, std::move(pool), SpecStore::Mode::Replace, if_match, created);
 }
 
 void PoolService::remove(const Principal& who, const std::string& name) {
     require(who, Role::Operator);
+    const TimePoint begin = history_.clock.now();
     get(who, name);
     specs_.markDeleting(name);
-    history_.events.publish({.type = "pool.deleting", .resource = name, .pool = name});
+    history_.events.publish(
+        {.type = "pool.deleting", .resource = name, .pool = name, .trace_id = who.trace_id});
+    history_.log.info("pool.deleting", {{"pool", name},
+                                        {"tenant", who.tenant},
+                                        {"seconds", toSeconds(history_.clock.now() - begin)},
+                                        {"trace", who.trace_id}});
     supply_.work.add({WorkKind::Pool, name});
 }
 
-void PoolService::endSandbox(const pool::Member& member, EndReason reason) {
+void PoolService::endSandbox(const pool::Member& member, EndReason reason,
+                             const std::string& trace_id) {
     if (const std::shared_ptr<Workspace> workspace = table_.bySandbox(member.id)) {
-        endings_.end(workspace, reason);
-    } else if (!endings_.endExpected(member.id, reason)) {
-        endings_.retire(member, reason);
+        endings_.end(workspace, reason, trace_id);
+    } else if (!endings_.endExpected(member.id, reason, trace_id)) {
+        endings_.retire(member, reason, trace_id);
     }
 }
 
-std::uint32_t PoolService::endAndWait(const std::vector<pool::Member>& members) {
+std::uint32_t PoolService::endAndWait(const std::vector<pool::Member>& members,
+                                      const std::string& trace_id) {
     const TimePoint until = history_.clock.now() + kDrainWait;
-    for (const pool::Member& member : members) endSandbox(member, EndReason::Drain);
+    for (const pool::Member& member : members) endSandbox(member, EndReason::Drain, trace_id);
     for (const pool::Member& member : members) {
         for (std::uint64_t seen = supply_.warm.removals();
              supply_.warm.find(member.id) && history_.clock.now() < until;
              seen = supply_.warm.removals()) {
             supply_.warm.awaitRemoval(seen, kEndAgain);
-            endSandbox(member, EndReason::Drain);
+            endSandbox(member, EndReason::Drain, trace_id);
         }
     }
     return static_cast<std::uint32_t>(std::count_if(
@@ -157,14 +178,27 @@ std::uint32_t PoolService::endAndWait(const std::vector<pool::Member>& members) 
 
 std::uint32_t PoolService::drain(const Principal& who, const std::string& name) {
     require(who, Role::Operator);
+    const TimePoint begin = history_.clock.now();
     get(who, name);
-    return endAndWait(supply_.warm.members(name));
+    const std::uint32_t ended = endAndWait(supply_.warm.members(name), who.trace_id);
+    history_.log.info("pool.drained", {{"pool", name},
+                                       {"tenant", who.tenant},
+                                       {"sandboxes", ended},
+                                       {"seconds", toSeconds(history_.clock.now() - begin)},
+                                       {"trace", who.trace_id}});
+    return ended;
 }
 
 std::uint32_t PoolService::drainAll(const Principal& who) {
     require(who, Role::Admin);
+    const TimePoint begin = history_.clock.now();
     reconciler_.stopRefill();
-    return endAndWait(supply_.warm.all());
+    const std::uint32_t ended = endAndWait(supply_.warm.all(), who.trace_id);
+    history_.log.info("server.drained", {{"tenant", who.tenant},
+                                         {"sandboxes", ended},
+                                         {"seconds", toSeconds(history_.clock.now() - begin)},
+                                         {"trace", who.trace_id}});
+    return ended;
 }
 
 bool PoolService::isSuspect(const pool::Member& member) const {
@@ -208,15 +242,21 @@ SandboxView PoolService::sandbox(const Principal& who, const std::string& id) {
 
 void PoolService::destroySandbox(const Principal& who, const std::string& id) {
     require(who, Role::Operator);
+    const TimePoint begin = history_.clock.now();
     const std::optional<pool::Member> member = supply_.warm.find(id);
     if (!member) throw Error(ErrorCode::NotFound, "no sandbox " + id);
-    endSandbox(*member, EndReason::Operator);
+    endSandbox(*member, EndReason::Operator, who.trace_id);
     if (const auto now = supply_.warm.find(id);
         now && now->phase == pool::Phase::Claimed && !table_.bySandbox(id)) {
         throw Error(ErrorCode::Conflict, "sandbox " + id + " is just being claimed")
             .hint("try again: it is a workspace in a moment, and ends as one")
             .retryAfter(std::chrono::seconds(1));
     }
+    history_.log.info("sandbox.deleted", {{"sandbox", id},
+                                          {"pool", member->pool},
+                                          {"tenant", who.tenant},
+                                          {"seconds", toSeconds(history_.clock.now() - begin)},
+                                          {"trace", who.trace_id}});
     supply_.work.add({WorkKind::Pool, member->pool});
 }
 

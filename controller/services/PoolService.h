@@ -39,12 +39,12 @@ private:
     bool mayKnow(const Principal& who, const Pool& pool) const;
     /// Why something fails may tell of the host, and is for operators.
     PoolStatus statusFor(const Principal& who, const std::string& name) const;
-    PoolView store(Pool pool, SpecStore::Mode mode, std::optional<std::int64_t> if_match,
-                   bool& created);
+    PoolView store(const Principal& who, Pool pool, SpecStore::Mode mode,
+                   std::optional<std::int64_t> if_match, bool& created);
     /// Ends its workspace, or retires it. One that is just being claimed stays as it is.
-    void endSandbox(const pool::Member& member, EndReason reason);
+    void endSandbox(const pool::Member& member, EndReason reason, const std::string& trace_id);
     /// Ends these sandboxes and waits until they have gone, at most a minute.
-    std::uint32_t endAndWait(const std::vector<pool::Member>& members);
+    std::uint32_t endAndWait(const std::vector<pool::Member>& members, const std::string& trace_id);
     /// It holds, or may hold, a workspace, and its agent does not answer.
     bool isSuspect(const pool::Member& member) const;
     SandboxView view(const pool::Member& member) const;

@@ -12,9 +12,10 @@ WorkspaceTerminator::WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& 
       history_(history),
       broker_(broker) {}
 
-bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndReason reason) {
+bool WorkspaceTerminator::end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
+                              const std::string& trace_id) {
     if (!workspace->beginEnd(reason)) return false;
-    finish(workspace, reason, 0);
+    finish(workspace, reason, trace_id, std::nullopt);
     return true;
 }
 
@@ -22,7 +23,7 @@ bool WorkspaceTerminator::reclaim(const std::shared_ptr<Workspace>& workspace, E
                                   TimePoint now) {
     const TimePoint due = workspace->nextDue();
     if (!workspace->beginEnd(reason, now)) return false;
-    finish(workspace, reason, toSeconds(history_.clock.now() - due));
+    finish(workspace, reason, "", toSeconds(history_.clock.now() - due));
     return true;
 }
 
@@ -47,7 +48,7 @@ void WorkspaceTerminator::lost(const pool::SandboxId& sandbox, const std::string
                                  .pool = member->pool,
                                  .reason = kEndReasons.of(EndReason::Failed),
                                  .message = why});
-        history_.metrics.reclaim(member->pool, EndReason::Failed, 0);
+        history_.metrics.reclaim(member->pool, EndReason::Failed);
     }
     work_.add({WorkKind::Sandbox, sandbox, member->pool});
     work_.add({WorkKind::Pool, member->pool});
@@ -78,20 +79,28 @@ void WorkspaceTerminator::unanswered(const pool::SandboxId& sandbox, const agent
     }
 }
 
-bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason reason) {
+bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason reason,
+                                      const std::string& trace_id) {
     const std::optional<WorkspaceTable::Expected> expected = table_.forgetExpected(sandbox);
     if (!expected) return false;
     if (!expected->workspace.empty()) {
         history_.journal.ended(expected->workspace, toUnixMillis(history_.clock.wall()),
                                kEndReasons.of(reason), sandbox);
-        history_.metrics.reclaim(expected->pool, reason, 0);
+        history_.metrics.reclaim(expected->pool, reason);
         history_.events.publish(
             {.type = "workspace.reclaimed",
              .resource = expected->workspace,
              .pool = expected->pool,
              .tenant = expected->tenant,
              .reason = kEndReasons.of(reason),
-             .message = std::string("the workspace has ended: ") + kEndSentences.of(reason)});
+             .message = std::string("the workspace has ended: ") + kEndSentences.of(reason),
+             .trace_id = trace_id});
+        history_.log.info("workspace.ended", {{"workspace", expected->workspace},
+                                              {"sandbox", sandbox},
+                                              {"pool", expected->pool},
+                                              {"tenant", expected->tenant},
+                                              {"reason", kEndReasons.of(reason)},
+                                              {"trace", trace_id}});
     }
     warm_.drain(sandbox);
     work_.add({WorkKind::Sandbox, sandbox});
@@ -99,14 +108,19 @@ bool WorkspaceTerminator::endExpected(const pool::SandboxId& sandbox, EndReason 
     return true;
 }
 
-bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason) {
+bool WorkspaceTerminator::retire(const pool::Member& member, EndReason reason,
+                                 const std::string& trace_id) {
     if (!warm_.retire(member.id)) return false;
     history_.events.publish({.type = "sandbox.retired",
                              .resource = member.id,
                              .pool = member.pool,
                              .reason = kEndReasons.of(reason),
-                             .message = "a warm sandbox was retired"});
-    history_.metrics.reclaim(member.pool, reason, 0);
+                             .message = "a warm sandbox was retired",
+                             .trace_id = trace_id});
+    history_.log.debug(
+        "sandbox.retired",
+        {{"sandbox", member.id}, {"pool", member.pool}, {"reason", kEndReasons.of(reason)}});
+    history_.metrics.reclaim(member.pool, reason);
     work_.add({WorkKind::Sandbox, member.id, member.pool});
     return true;
 }
@@ -120,7 +134,7 @@ bool WorkspaceTerminator::confirm(const std::shared_ptr<Workspace>& workspace) {
 }
 
 void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, EndReason reason,
-                                 double lag_seconds) {
+                                 const std::string& trace_id, std::optional<double> lag_seconds) {
     const WorkspaceFacts& facts = workspace->facts();
     table_.erase(*workspace);
     workspace->giveUpDetached();
@@ -140,10 +154,16 @@ void WorkspaceTerminator::finish(const std::shared_ptr<Workspace>& workspace, En
          .tenant = facts.tenant,
          .reason = kEndReasons.of(reason),
          .message = std::string("the workspace has ended: ") + kEndSentences.of(reason),
+         .trace_id = trace_id,
          .one_shot = facts.one_shot});
-    history_.log.info(
-        "workspace.ended",
-        {{"workspace", facts.id}, {"sandbox", facts.sandbox}, {"reason", kEndReasons.of(reason)}});
+    history_.log.info("workspace.ended",
+                      {{"workspace", facts.id},
+                       {"sandbox", facts.sandbox},
+                       {"pool", facts.pool},
+                       {"tenant", facts.tenant},
+                       {"reason", kEndReasons.of(reason)},
+                       {"seconds", toSeconds(history_.clock.now() - facts.created_at)},
+                       {"trace", trace_id}});
     warm_.drain(facts.sandbox);
     work_.add({WorkKind::Sandbox, facts.sandbox, facts.pool});
     work_.add({WorkKind::Pool, facts.pool});

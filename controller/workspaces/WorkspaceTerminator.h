@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "controller/egress/EgressGateway.h"
@@ -20,8 +21,9 @@ public:
     WorkspaceTerminator(WorkspaceTable& table, pool::WarmPool& warm, pool::SandboxRuntime& runtime,
                         WorkQueue& work, const History& history, broker::EgressGateway& broker);
 
-    /// False if its end had begun.
-    bool end(const std::shared_ptr<Workspace>& workspace, EndReason reason);
+    /// False if its end had begun. `trace_id`, here and below: of the request that ends it.
+    bool end(const std::shared_ptr<Workspace>& workspace, EndReason reason,
+             const std::string& trace_id = {});
     /// Only if it is still due: the reclaimer's way.
     bool reclaim(const std::shared_ptr<Workspace>& workspace, EndReason reason, TimePoint now);
     /// A sandbox's container has ended, its agent broke the protocol, or it was silent for too
@@ -32,17 +34,20 @@ public:
     /// (work of kind "suspect"); a warm one is given up. A single late call is ignored.
     void unanswered(const pool::SandboxId& sandbox, const agent::AgentLost& loss);
     /// Ends a workspace whose sandbox has not answered since the start. False if there is none.
-    bool endExpected(const pool::SandboxId& sandbox, EndReason reason);
+    bool endExpected(const pool::SandboxId& sandbox, EndReason reason,
+                     const std::string& trace_id = {});
     /// A warm sandbox is not needed any more: shrink, age, replaced, shutdown, drain. False for one
     /// that was claimed since `member` was seen: it stays its claim's.
-    bool retire(const pool::Member& member, EndReason reason);
+    bool retire(const pool::Member& member, EndReason reason, const std::string& trace_id = {});
     /// The last step of a claim, after its workspace was inserted into the table: false if its
     /// sandbox's end had begun by then, and the workspace has ended as lost. The end of a sandbox
     /// looks into the table after it has moved the member, so one of both sees the other.
     bool confirm(const std::shared_ptr<Workspace>& workspace);
 
 private:
-    void finish(const std::shared_ptr<Workspace>& workspace, EndReason reason, double lag_seconds);
+    /// `lag_seconds`: since it was due; none where nothing was.
+    void finish(const std::shared_ptr<Workspace>& workspace, EndReason reason,
+                const std::string& trace_id, std::optional<double> lag_seconds);
     /// Tells the workspace what the kernel has killed in its sandbox, while the runtime still
     /// knows.
     void countKills(Workspace& workspace);

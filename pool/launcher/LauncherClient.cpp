@@ -18,6 +18,7 @@
 #include "pool/isolation/SandboxPaths.h"
 #include "pool/launcher/Launcher.h"
 #include "pool/launcher/LauncherCapabilities.h"
+#include "pool/launcher/UidLeases.h"
 #include "pool/launcher/protocol/OperationRules.h"
 #include "pool/sys/Capabilities.h"
 #include "pool/sys/Files.h"
@@ -58,7 +59,7 @@ void makeDirectories(const LauncherOptions& options) {
 }
 
 [[noreturn]] void runLauncher(const LauncherOptions& options, Fd socket) {
-    metrics::Log log;
+    metrics::Log log(2, metrics::LogLevel::Info, options.log_format);
     try {
         LauncherOptions absolute = options;
         absolute.agent_path = std::filesystem::absolute(options.agent_path);
@@ -143,6 +144,16 @@ void LauncherClient::waitEnd() {
 int LauncherClient::pid() {
     const MutexLock lock(mutex_);
     return pid_;
+}
+
+LauncherClient::State LauncherClient::state() {
+    const MutexLock lock(mutex_);
+    return {pid_ != 0 && !dead_, pending_.size() + late_.size()};
+}
+
+std::size_t LauncherClient::leasedRanges(const Instance& instance) {
+    const launcher::SandboxPaths names(instance);
+    return launcher::UidLeases(names.uidLeases(), names.instance(), 0, 0).holders().size();
 }
 
 void LauncherClient::readLoop() {

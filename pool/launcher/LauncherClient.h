@@ -30,6 +30,7 @@ struct LauncherOptions {
     unsigned server_gid = 0;
     std::uint32_t uid_base = 200'000;  ///< first host uid of the leased ranges
     std::uint32_t uid_ranges = 10'000;
+    metrics::LogFormat log_format = metrics::LogFormat::Logfmt;
 };
 
 /// The server's end of the privileged launcher process. Thread-safe: several calls may be under
@@ -101,6 +102,13 @@ public:
 
     /// The launcher's process; 0 until it is ready.
     int pid();
+    struct State {
+        bool up = false;
+        std::size_t in_flight = 0;  ///< operations that wait for an answer, stuck ones included
+    };
+    State state();
+    /// Ranges of uids that sandboxes of the instance hold; throws std::system_error.
+    static std::size_t leasedRanges(const Instance& instance);
 
 private:
     struct Pending {

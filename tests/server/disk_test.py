@@ -342,10 +342,10 @@ def stalled_log():
             s.run(w, ask, timeoutSeconds=100)
             s.drain()
             assert s.stop() == 0
-            wait_for("the last line", lambda: b" server.stopped" in b"".join(text), 10)
+            wait_for("the last line", lambda: b"event=server.stopped" in b"".join(text), 10)
             lines = b"".join(text).splitlines()
-            told = sum(int(line.split(b"lines=")[1].split()[0]) for line in lines if b" log.dropped " in line)
-            assert told > 0 and all(line[:2] == b"20" for line in lines if b"egress.request" in line), told
+            told = sum(int(line.split(b"lines=")[1].split()[0]) for line in lines if b"event=log.dropped " in line)
+            assert told > 0 and all(line.startswith(b"ts=20") for line in lines if b"egress.request" in line), told
         finally:
             s.log_path = whole
             del s.log

@@ -7,13 +7,15 @@ import http.client
 import json
 import os
 import re
+import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, clean_up, main, new_key, on_docker, pool_yaml, sse_events, wait_for  # noqa: E402
+from harness import Reader, Server, clean_up, main, new_key, on_docker, pool_yaml, sse_events, wait_for  # noqa: E402
 
 
 def problem(answer, status, code):
@@ -537,7 +539,7 @@ def operations():
     """/metrics is Prometheus text with the promised series, /healthz and /readyz answer on their own listener"""
     with Server() as s:
         s.post("/v1/executions", {"command": "true"})
-        text = wait_for("the counter", lambda: (t := s.ops("/metrics").body.decode()) and 'executions_total{' in t and t)
+        text = wait_for("the counter", lambda: (t := s.ops("/metrics").body.decode()) and 'execution_duration_seconds_count{' in t and t)
         for series in ("hearth_pool_sandboxes", "hearth_pool_desired_sandboxes", "hearth_claims_total", "hearth_claim_duration_seconds_bucket",
                        "hearth_claim_stage_seconds_count", "hearth_claim_queue_depth", "hearth_pool_exhausted_total", "hearth_sandbox_start_seconds_sum",
                        "hearth_reclaims_total", "hearth_executions_total", "hearth_execution_duration_seconds", "hearth_execution_overhead_seconds",
@@ -547,7 +549,14 @@ def operations():
             assert f'hearth_workqueue_depth{{lane="{lane}"}}' in text, lane
         for operation in () if on_docker() else ("create", "destroy", "narrow", "prepareImage"):
             assert f'hearth_launcher_operations_stuck{{operation="{operation}"}} 0' in text, operation
-        assert re.search(r'hearth_claims_total\{[^}]*result="error"[^}]*\} 0', text)
+        assert re.search(r'hearth_claims_total\{[^}]*reason="POOL_EXHAUSTED",result="refused"\} 0', text)
+        assert 'hearth_http_workers{listener="api"} 128' in text and 'hearth_http_workers_busy{listener="api"} ' in text
+        gauges = ["disk_free_bytes", "disk_reserved_bytes", "pool_degraded"]
+        gauges += [] if on_docker() else ["images ", "image_bytes", "launcher_up 1", "launcher_operations_in_flight", "uid_leases"]
+        text = wait_for("the gauges", lambda: (t := s.ops("/metrics").body.decode()) and all("\nhearth_" + g in t for g in gauges) and t)
+        if shutil.which("promtool"):
+            checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+            assert checked.returncode == 0, checked
         assert "sb_" not in text and "ws_" not in text and "ex_" not in text
         assert s.ops("/healthz").status == 200 and s.ops("/readyz").status == 200
         assert s.get("/metrics").status == 404
@@ -557,10 +566,31 @@ def operations():
         assert docs.status == 200 and b"<html" in docs.body
 
 
+def traced():
+    """the trace id of a request is in the events that it caused, and in its one line of the log, which may be JSON"""
+    made, ended, told = (f"{n:032x}" for n in (1, 2, 3))
+    with Server(args=("--log-format", "json")) as s:
+        def caused(trace):
+            return {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+
+        w = s.post("/v1/workspaces", {}, headers=caused(made)).json["id"]
+        assert s.call("DELETE", f"/v1/workspaces/{w}", headers=caused(ended)).status == 204
+        assert s.post("/v1/workspaces", {"pool": "absent"}, headers=caused(told)).status == 404
+        events = s.get(f"/v1/events?resource={w}").json["items"]
+        assert [(e["type"], e["traceId"]) for e in events] == [("workspace.created", made), ("workspace.reclaimed", ended)], events
+        streamed = Reader(s, "/v1/events", {"Accept": "text/event-stream"}).events()
+        assert next(json.loads(e["data"])["traceId"] for e in streamed if w in e["data"]) == made
+        lines = [json.loads(line) for line in s.log().splitlines() if line.startswith("{")]
+        for trace, event in ((made, "workspace.bound"), (ended, "workspace.ended"), (told, "claim.refused")):
+            (line,) = [line for line in lines if line.get("trace") == trace]
+            assert line["event"] == event and line["level"] == "info" and line["tenant"] == "default" and line["seconds"] >= 0, line
+        assert {line["level"] for line in lines} <= {"info", "warn", "audit"}
+
+
 for test in [workspace_life, executions, streaming, files, stopped_under_work]:
     test.remote = True
 
 if __name__ == "__main__":
     main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
                     tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,
-                    stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, sources, what_runs, operations])
+                    stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, sources, what_runs, operations, traced])

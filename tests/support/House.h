@@ -1,7 +1,11 @@
 #pragma once
 
+#include <fcntl.h>
+
 #include <memory>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/Ids.h"
 #include "controller/ControlPlane.h"
@@ -90,9 +94,21 @@ struct HouseGround {
                 .layer_builder = &ground.packages};
     }
 
+    /// The lines of the log about an event, all planes of the ground together.
+    std::vector<std::string> logged(const std::string& event) const {
+        std::istringstream in(readText(ground.dir.file("log")));
+        std::vector<std::string> lines;
+        for (std::string line; std::getline(in, line);) {
+            if (line.find(" event=" + event + " ") != std::string::npos) lines.push_back(line);
+        }
+        return lines;
+    }
+
     Ground& ground;
     const Clock& clock = ground.clock;
-    metrics::Log log{-1};  // to nowhere
+    Fd log_file{
+        ::open(ground.dir.file("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
+    metrics::Log log{log_file.get(), metrics::LogLevel::Debug};
     metrics::Metrics metrics;
     const std::string secret = "a key of thirty-two bytes.......";
     agent::Poller poller;

@@ -182,6 +182,7 @@ void Front::start() {
         in.workers.push_back(std::make_unique<WorkerThread>(in.core, in.queue, *in.loop));
         in.threads->start(*in.workers.back(), in.options.name + "-worker");
     }
+    in.core.metrics.httpWorkers(in.options.name, count);
     in.loop->start();
     in.core.log.info("http.listening",
                      {{"listener", in.options.name}, {"address", in.bound.toString()}});

@@ -24,6 +24,7 @@ struct FrontContext {
     const Clock& clock;
     HostRules rules;
     const Poco::Net::HTTPServerParams::Ptr params;  ///< `options` as Poco's handlers see them
+    prometheus::Gauge& busy{metrics.httpWorkersBusy(options.name)};  ///< workers
     std::stop_source stop{};
     std::atomic<bool> stopping{false};
     std::atomic<std::size_t> connections{0};

@@ -6,6 +6,7 @@
 #include "api/http/Problem.h"
 #include "api/http/front/SocketWriter.h"
 #include "base/Error.h"
+#include "base/ScopeExit.h"
 
 namespace hearth::api {
 namespace {
@@ -67,6 +68,8 @@ bool Worker::another(Connection& connection) {
 }
 
 Next Worker::answer(Connection& connection) {
+    core_.busy.Increment();
+    const ScopeExit answered([this] { core_.busy.Decrement(); });
     connection.head_done = false;  // it is taken: what comes next in the input is another one
     // A suspended request continues where it stopped; any other is new.
     std::unique_ptr<Exchange> owned = std::move(connection.exchange);
@@ -186,7 +189,8 @@ Response Worker::guarded(const Exchange& exchange, const std::function<Response(
         core_.log.error("http.handler_failed", {{"request", exchange.id()},
                                                 {"method", exchange.method()},
                                                 {"route", exchange.route()},
-                                                {"error", what}});
+                                                {"error", what},
+                                                {"trace", exchange.traceId()}});
         return problem(Error(ErrorCode::Internal, "the server failed to answer this request"),
                        problemContext(exchange));
     };
@@ -221,11 +225,22 @@ void Worker::count(Exchange& exchange, const Response& response) {
         core_.log.warn("http.failed", {{"request", exchange.id()},
                                        {"route", route},
                                        {"status", response.status},
-                                       {"code", response.error_code}});
+                                       {"code", response.error_code},
+                                       {"trace", exchange.traceId()}});
     }
-    core_.metrics.http(route.empty() ? "other" : route,
-                       known ? std::string_view(exchange.method()) : "_OTHER", response.status,
-                       toSeconds(core_.clock.now() - exchange.startedAt()));
+    const std::string_view method = known ? std::string_view(exchange.method()) : "_OTHER";
+    const double seconds = toSeconds(core_.clock.now() - exchange.startedAt());
+    core_.metrics.http(route.empty() ? "other" : route, method, response.status, seconds);
+    if (!core_.log.shows(metrics::LogLevel::Debug)) return;
+    core_.log.debug("http.request", {{"request", exchange.id()},
+                                     {"listener", core_.options.name},
+                                     {"method", method},
+                                     {"route", route},
+                                     {"status", response.status},
+                                     {"code", response.error_code},
+                                     {"tenant", exchange.tenant()},
+                                     {"seconds", seconds},
+                                     {"trace", exchange.traceId()}});
 }
 
 Next Worker::send(Exchange& exchange, Connection& connection, Response& response) {

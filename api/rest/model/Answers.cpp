@@ -278,7 +278,7 @@ Schema eventSchema() {
         .required("tenant", textOrNull())
         .required("reason", textOrNull())
         .required("message", text())
-        .required("traceId", textOrNull())
+        .required("traceId", textOrNull().describe("Of the request that caused it"))
         .example(eventExample())
         .named("Event");
 }

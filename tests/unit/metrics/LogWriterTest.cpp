@@ -108,7 +108,8 @@ TEST_CASE("a log that flows is written before its caller goes on", "[unit][metri
     std::array<char, 256> buffer{};
     const ssize_t n = ::read(reader.out.get(), buffer.data(), buffer.size());
     REQUIRE(n > 0);
-    CHECK(std::string(buffer.data(), static_cast<std::size_t>(n)).substr(24) == " warn shown\n");
+    CHECK(std::string(buffer.data(), static_cast<std::size_t>(n)).substr(27) ==
+          " level=warn event=shown\n");
     CHECK((::fcntl(reader.in.get(), F_GETFL) & O_NONBLOCK) == 0);  // others use it too
 }
 

@@ -60,6 +60,10 @@ TEST_CASE("a pool's series are born at zero", "[unit][metrics]") {
     metrics.bornPool("p");
     const std::string text = metrics.render();
     CHECK(contains(text, "hearth_claims_total{pool=\"p\",result=\"ok\",source=\"warm\"} 0"));
+    CHECK(contains(
+        text, "hearth_claims_total{pool=\"p\",reason=\"POOL_EXHAUSTED\",result=\"refused\"} 0"));
+    CHECK(contains(text, "hearth_claims_total{pool=\"p\",result=\"cancelled\"} 0"));
+    CHECK(contains(text, "hearth_pool_degraded{pool=\"p\"} 0"));
     CHECK(contains(text, "hearth_reclaims_total{pool=\"p\",reason=\"idle\"} 0"));
     CHECK(contains(text, "hearth_pool_sandboxes{pool=\"p\",state=\"ready\"} 0"));
     CHECK(contains(text, "hearth_pool_exhausted_total{pool=\"p\"} 0"));
@@ -70,10 +74,10 @@ TEST_CASE("a forgotten pool leaves no series and the others keep theirs", "[unit
     Metrics metrics;
     metrics.bornPool("p");
     metrics.bornPool("q");
-    metrics.claim("p", "warm", "ok", 0.1);
+    metrics.claim("p", "warm", 0.1);
     metrics.sandboxFailure("p", "create");
     metrics.execution("p", "python", "ok", 0.1, 0.01);
-    metrics.claim("q", "warm", "ok", 0.1);
+    metrics.claim("q", "warm", 0.1);
     metrics.forgetPool("p");
     metrics.forgetPool("never");
     const std::string text = metrics.render();
@@ -82,6 +86,33 @@ TEST_CASE("a forgotten pool leaves no series and the others keep theirs", "[unit
     metrics.bornPool("p");
     CHECK(contains(metrics.render(),
                    "hearth_claims_total{pool=\"p\",result=\"ok\",source=\"warm\"} 0"));
+}
+
+TEST_CASE("a refused claim counts by its reason and has no latency", "[unit][metrics]") {
+    Metrics metrics;
+    metrics.bornPool("p");
+    metrics.claimUnserved("p", hearth::ErrorCode::PoolExhausted);
+    metrics.claimUnserved("p", hearth::ErrorCode::SandboxLost);
+    metrics.claimUnserved("", hearth::ErrorCode::NotFound);
+    metrics.claimCancelled("p");
+    const std::string text = metrics.render();
+    for (const char* series :
+         {"pool=\"p\",reason=\"POOL_EXHAUSTED\",result=\"refused\"",
+          "pool=\"p\",reason=\"SANDBOX_LOST\",result=\"failed\"",
+          "pool=\"\",reason=\"NOT_FOUND\",result=\"refused\"", "pool=\"p\",result=\"cancelled\""}) {
+        CHECK(contains(text, "hearth_claims_total{" + std::string(series) + "} 1\n"));
+    }
+    for (const char* source : {"warm", "queued", "cold"}) {
+        CHECK(contains(text, "hearth_claim_duration_seconds_count{pool=\"p\",source=\"" +
+                                 std::string(source) + "\"} 0"));
+    }
+}
+
+TEST_CASE("only what ended because it was due has a lag", "[unit][metrics]") {
+    Metrics metrics;
+    metrics.reclaim("p", hearth::EndReason::Deleted);
+    metrics.reclaim("p", hearth::EndReason::Idle, 0.1);
+    CHECK(contains(metrics.render(), "hearth_reclaim_lag_seconds_count{pool=\"p\"} 1"));
 }
 
 TEST_CASE("what is rendered is a sound exposition", "[unit][metrics]") {
@@ -99,6 +130,12 @@ TEST_CASE("what is rendered is a sound exposition", "[unit][metrics]") {
     metrics.httpRefused("head");
     metrics.mcp("tools/call", "run", "ok");
     metrics.doubleBindRefused();
+    metrics.poolDegraded("p", true);
+    metrics.httpWorkers("api", 128);
+    metrics.httpWorkersBusy("api").Increment();
+    metrics.disk("state", 1e9, 1e8);
+    metrics.images(2, 1e6);
+    metrics.launcher(true, 1, 2);
     const std::string text = metrics.render();
     CHECK(sanityProblem(text) == "");
     CHECK(text.ends_with("\n"));

@@ -181,6 +181,8 @@ TEST_CASE("addresses are host and port, in brackets for IPv6", "[unit][cli]") {
     }
     CHECK_THROWS_AS(load({"--listen", "8080"}), UsageError);
     CHECK_THROWS_AS(load({"--log-level", "loud"}), UsageError);
+    CHECK_THROWS_AS(load({"--log-format", "xml"}), UsageError);
+    CHECK(*load({"--log-format", "json"}).log_format == metrics::LogFormat::Json);
 }
 
 TEST_CASE("an address that others can reach is refused without a token", "[unit][cli]") {

@@ -314,8 +314,7 @@ TEST_CASE("a claim that nobody wants any more leaves the line, and its sandbox g
     for (Threadless* each : {&first, &second, &third}) REQUIRE(each->run() == "waits");
     first.hangUp();
     CHECK(q.queue.waiting("p") == 2);
-    CHECK(q.metrics.render().find("pool=\"p\",result=\"cancelled\",source=\"warm\"} 1") !=
-          std::string::npos);
+    CHECK(q.metrics.render().find("pool=\"p\",result=\"cancelled\"} 1") != std::string::npos);
     q.makeReady();
     q.queue.offer("p");
     REQUIRE(second.wait->due());

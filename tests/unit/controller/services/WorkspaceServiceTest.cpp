@@ -42,6 +42,71 @@ bool holdsSecret(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a workspace's events have the trace ids of the requests that caused them",
+          "[unit][controller]") {
+    Told told;
+    Principal who = kTenant;
+    who.trace_id = "0af7651916cd43dd8448eb211c80319c";
+    const std::string id = told.house.workspaces.create(who, House::request()).id;
+    who.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+    told.house.workspaces.close(who, id);
+    std::vector<std::string> traces;
+    for (const Event& event : told.house.events.list(kTenant, {0, "", id})) {
+        traces.push_back(event.type + " " + event.trace_id);
+    }
+    CHECK(traces ==
+          std::vector<std::string>{"workspace.created 0af7651916cd43dd8448eb211c80319c",
+                                   "workspace.reclaimed 4bf92f3577b34da6a3ce929d0e0e4736"});
+}
+
+TEST_CASE("an execution's end has the trace id of its request", "[unit][controller]") {
+    Told told;
+    Principal who = kTenant;
+    who.trace_id = "0af7651916cd43dd8448eb211c80319c";
+    ExecutionRequest run;
+    run.command = "true";
+    const std::string id = told.house.executions.start(who, told.workspace, run)->id();
+    std::vector<Event> events;
+    REQUIRE(told.house.settleUntil([&] {
+        events = told.house.events.list(kTenant, {.type = "execution.finished", .resource = id});
+        return !events.empty();
+    }));
+    CHECK(events.at(0).trace_id == who.trace_id);
+}
+
+TEST_CASE("a claim, a refusal and an end are one line of the log each", "[unit][controller]") {
+    Told told;
+    const auto has = [](const std::string& line, std::initializer_list<const char*> parts) {
+        return std::all_of(parts.begin(), parts.end(), [&](const char* part) {
+            return line.find(" " + std::string(part)) != std::string::npos;
+        });
+    };
+    REQUIRE(told.house.logged("workspace.bound").size() == 1);
+    CHECK(has(told.house.logged("workspace.bound")[0],
+              {"level=info", "pool=p", "tenant=red", "source=warm", "seconds=", "queue_s=0",
+               "pick_s=", "bind_s=", "trace="}));
+    Principal who = kTenant;
+    who.trace_id = "0af7651916cd43dd8448eb211c80319c";
+    WorkspaceRequest wrong = House::request();
+    wrong.pool = "customer";
+    CHECK(codeOf([&] { told.house.workspaces.create(who, wrong); }) == ErrorCode::NotFound);
+    REQUIRE(told.house.logged("claim.refused").size() == 1);
+    CHECK(has(told.house.logged("claim.refused")[0],
+              {"level=info", "tenant=red", "code=NOT_FOUND",
+               "seconds=", "trace=0af7651916cd43dd8448eb211c80319c"}));
+    CHECK(told.house.metrics.render().find(
+              "hearth_claims_total{pool=\"\",reason=\"NOT_FOUND\",result=\"refused\"} 1") !=
+          std::string::npos);
+    told.house.workspaces.close(who, told.workspace);
+    REQUIRE(told.house.logged("workspace.ended").size() == 1);
+    CHECK(has(told.house.logged("workspace.ended")[0],
+              {"level=info", "pool=p", "tenant=red", "reason=deleted",
+               "seconds=", "trace=0af7651916cd43dd8448eb211c80319c"}));
+    CHECK(told.house.metrics.render().find("hearth_reclaim_lag_seconds_count{pool=\"p\"} ") ==
+          std::string::npos);
+    CHECK_FALSE(holdsSecret(readText(told.dir.file("log"))));
+}
+
 TEST_CASE("an operator sees id, pool and age of another tenant's workspace, not what it is for",
           "[unit][controller]") {
     Told told;

@@ -88,11 +88,14 @@ TEST_CASE("a call ends at its deadline, and counts as stuck until its answer", "
     CHECK(codeOf([&] { peer.client->destroy(kTwo); }) == ErrorCode::Deadline);
     const Request second = peer.take();
     CHECK(peer.stuckOf("destroy") == 2);
+    CHECK(peer.client->state().in_flight == 2);
+    CHECK_FALSE(peer.client->state().up);  // it never said that it is ready
 
     peer.answer(late.seq);
     CHECK(eventually([&] { return peer.stuckOf("destroy") == 1; }));
     peer.answer(second.seq);
     CHECK(eventually([&] { return peer.stuckOf("destroy") == 0; }));
+    CHECK(peer.client->state().in_flight == 0);
 
     peer.patience = 10s;
     std::jthread launcher([&] { peer.answer(peer.take().seq); });
