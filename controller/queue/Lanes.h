@@ -17,8 +17,9 @@ enum class Lane : std::uint8_t {
     Looks,     ///< questions to the runtime that the end of an execution waits for
     Forgets,   ///< what agents need not keep: nothing waits for it
     Asks,      ///< questions to agents and runtimes that may answer late
+    Results,   ///< long results of executions: processor only
 };
-inline constexpr std::size_t kLanes = 8;
+inline constexpr std::size_t kLanes = 9;
 
 struct LaneRules {
     const char* name;  ///< in metrics
@@ -51,8 +52,9 @@ enum class WorkKind : std::uint8_t {
     Oom,             ///< whether the kernel has killed for memory
     Suspect,         ///< a sandbox that does not answer
     Orphans,         ///< sandboxes that nobody knows
+    Result,          ///< results of an execution that wait to be read
 };
-inline constexpr std::size_t kWorkKinds = 20;
+inline constexpr std::size_t kWorkKinds = 21;
 
 /// As in logs and metrics.
 std::string_view nameOf(WorkKind kind);
