@@ -84,6 +84,7 @@ void ControlPlane::handleWork() {
     loop.handle(WorkKind::Layer, [this](const Name& pool) { return layers.make(pool); });
     loop.handle(WorkKind::Layers, [this](const Name&) { return layers.collect(); });
     loop.handle(WorkKind::Oom, [this](const Name& id) { return settler.lookForOom(id); });
+    loop.handle(WorkKind::Result, [this](const Name& id) { return settler.readResult(id); });
     loop.handle(WorkKind::Execution, [this](const Name& id) { return settler.settle(id); });
     loop.handle(WorkKind::Forget, [this](const Name& id) { return settler.forget(id); });
     loop.handle(WorkKind::Overdue, [this](const Name&) { return settler.endOverdue(); });

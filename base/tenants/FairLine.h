@@ -34,14 +34,21 @@ public:
     /// The next group. The line must not be empty.
     const T& next() const { return queues_.front().items.front(); }
     T pop() {
-        Queue& queue = queues_.front();
-        T item = std::move(queue.items.front());
-        queue.items.pop_front();
+        return *popIf([](const std::string&) { return true; });
+    }
+    /// The next of the tenants that `may` have their turn now; nullopt where none may.
+    template <typename May>
+    std::optional<T> popIf(const May& may) {
+        const auto queue = std::find_if(queues_.begin(), queues_.end(),
+                                        [&](const Queue& each) { return may(each.tenant); });
+        if (queue == queues_.end()) return std::nullopt;
+        std::optional<T> item = std::move(queue->items.front());
+        queue->items.pop_front();
         --size_;
-        if (queue.items.empty()) {
-            queues_.pop_front();
+        if (queue->items.empty()) {
+            queues_.erase(queue);
         } else {
-            queues_.splice(queues_.end(), queues_, queues_.begin());
+            queues_.splice(queues_.end(), queues_, queue);
         }
         return item;
     }

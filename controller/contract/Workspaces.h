@@ -155,8 +155,12 @@ public:
 
     // Files: paths are relative to the root, or absolute beneath it. Errors: InvalidArgument (bad
     // path), NotFound, Conflict (a directory in the way), Forbidden (outside), DiskFull.
+    /// Waits for the agent for `patience` at most.
     virtual agent::FileStat stat(const Principal& who, const std::string& id,
-                                 const std::string& path) = 0;
+                                 const std::string& path, std::chrono::milliseconds patience) = 0;
+    agent::FileStat stat(const Principal& who, const std::string& id, const std::string& path) {
+        return stat(who, id, path, agent::kDataPatience);
+    }
     virtual void readFile(const Principal& who, const std::string& id, const std::string& path,
                           std::uint64_t offset, std::uint64_t length,
                           const std::function<void(const agent::FileStat&)>& begin,

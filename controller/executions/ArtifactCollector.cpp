@@ -33,6 +33,12 @@ NotKept reasonOf(int error) {
 struct ArtifactCollector::Budget {
     TimePoint until;
     std::uint64_t digested = 0;  ///< of files that are not kept
+
+    /// For the next question to the agent.
+    std::chrono::milliseconds left(const Clock& clock) const {
+        const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
+        return std::clamp<std::chrono::milliseconds>(rest, {}, agent::kDataPatience);
+    }
 };
 
 ArtifactCollector::ArtifactCollector(ArtifactStore& store, metrics::Log& log,
@@ -94,8 +100,8 @@ void ArtifactCollector::work(const std::stop_token& stop) {
 CollectedArtifacts ArtifactCollector::run(const Job& job) {
     const LiveExecution& execution = *job.execution;
     Budget budget{clock_.now() + kMostTime};  // the search for the files is part of it
-    const agent::FileChanges changes =
-        execution.workspace()->agent()->changes(job.since, kMostArtifacts, execution.patterns());
+    const agent::FileChanges changes = execution.workspace()->agent()->changes(
+        job.since, kMostArtifacts, execution.patterns(), budget.left(clock_));
     CollectedArtifacts found;
     found.truncated = changes.more;
     bool lost = false;
@@ -199,12 +205,13 @@ bool ArtifactCollector::copy(agent::AgentClient& agent, const agent::FileStat& s
             digest.add(bytes);
             head.append(bytes.substr(0, kHead - std::min(kHead, head.size())));
             return true;
-        });
+        },
+        std::chrono::ceil<std::chrono::milliseconds>(budget.until - clock_.now()));
     artifact.mime = mediaType(stat.path, head);
     if (copy == nullptr) budget.digested += size;
     // A file that its agent gave slowly up to its end is late too: its agent is asked no more.
     if (!trouble && clock_.now() >= budget.until) trouble = NotKept::Time;
-    if (!trouble && (size < stat.size || agent.stat(stat.path).etag != etag)) {
+    if (!trouble && (size < stat.size || agent.stat(stat.path, budget.left(clock_)).etag != etag)) {
         trouble = NotKept::Changed;
     }
     if (!trouble) artifact.sha256 = digest.hex();

@@ -18,7 +18,7 @@ class LiveExecution;
 
 /// Finds the files that runs made or changed, fetches them from their agents and keeps copies in
 /// the store. Its threads wait for agents; tenants take turns, so that a slow sandbox delays only
-/// its own tenant, and each run for at most kMostTime and one call of its agent. Thread-safe.
+/// its own tenant, and each run for at most kMostTime. Thread-safe.
 class ArtifactCollector {
 public:
     ArtifactCollector(ArtifactStore& store, metrics::Log& log, const std::string& secret_key,

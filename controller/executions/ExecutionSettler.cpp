@@ -21,6 +21,10 @@ constexpr auto kOverdueAnswer = std::chrono::seconds(1);
 /// After a silence an agent is late with what it should have ended.
 constexpr auto kCatchUp = std::chrono::seconds(20);
 
+WorkKey resultKey(const LiveExecution& of) {
+    return {WorkKind::Result, of.id(), of.workspace()->facts().tenant};
+}
+
 }  // namespace
 
 ExecutionSettler::ExecutionSettler(LiveExecutions& live, WorkspaceTable& table,
@@ -48,6 +52,15 @@ void ExecutionSettler::follow(LiveExecution& execution) {
         });
         return looks;
     });
+    execution.onUnread([line = lifeline_.line()](const std::shared_ptr<LiveExecution>& which) {
+        line.reach([&](ExecutionSettler& settler) { settler.work_.add(resultKey(*which)); });
+    });
+}
+
+ReconcileResult ExecutionSettler::readResult(const std::string& id) {
+    const std::shared_ptr<LiveExecution> execution = live_.find(id);
+    if (execution && execution->readResult()) work_.add(resultKey(*execution));
+    return ReconcileResult::settled();
 }
 
 ReconcileResult ExecutionSettler::lookForOom(const std::string& id) {

@@ -34,6 +34,9 @@ public:
     /// Work of kind "oom": asks the runtime whether the kernel killed an execution for memory,
     /// which the thread that read its end must not wait for; then the end is reported.
     ReconcileResult lookForOom(const std::string& id);
+    /// Work of kind "result": reads one of an execution's results, which takes time where it is
+    /// long. Its tenant's other executions come before its next one.
+    ReconcileResult readResult(const std::string& id);
     /// Work of kind "overdue": condemns sandboxes whose agent answers but let a deadline pass;
     /// keeps one shots alive while their results wait for the disk.
     ReconcileResult endOverdue();

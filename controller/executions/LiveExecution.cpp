@@ -10,16 +10,12 @@
 namespace hearth::controller {
 namespace {
 
-/// Each result stands behind its length on the wire.
-constexpr std::uint64_t kResultLength = 4;
 /// How often a waiting thread looks for the execution's next connection.
 constexpr auto kRejoinLook = std::chrono::milliseconds(50);
 /// A shell's exit status after a child that was killed.
 constexpr int kShellKilled = 128 + SIGKILL;
 /// A process with a smaller part of its sandbox's memory is hardly the one that is killed for it.
 constexpr std::uint64_t kMuchMemory = 4;
-/// Results with more values than fit that are read; what comes behind them is dropped as it is.
-constexpr int kMostRefused = 4;
 /// Patterns that an agent may tell, and their length; more than a request may have.
 constexpr std::size_t kMostPatterns = 64;
 constexpr std::size_t kMostPattern = 4096;
@@ -165,21 +161,22 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     // Until the callback has seen the end, the end is not told: its status may still become "oom".
     view.status = finished_ ? status_ : ExecutionStatus::Running;
     view.started_at = formatRfc3339(started_at_);
-    view.dropped_bytes = log_.dropped();
-    view.output_end = log_.total();
+    view.output_end = results_.showable(log_.total());
+    view.dropped_bytes = log_.dropped(view.output_end);
     view.kept_bytes = view.output_end - view.dropped_bytes;
-    view.result_count = results_.size();
-    view.result_bytes = result_bytes_;
+    view.results = results_.all();
+    view.result_count = view.results.size();
+    view.result_bytes = results_.bytes();
     view.withheld = view.kept_bytes + view.result_bytes > most;
     for (std::uint64_t at = 0; !view.withheld;) {
-        const agent::OutputLog::Chunk chunk = log_.read(at, SIZE_MAX);
+        const agent::OutputLog::Chunk chunk = outputUpTo(view.output_end, at, SIZE_MAX);
         if (chunk.bytes.empty()) break;
         (chunk.channel == agent::Channel::Stderr ? view.stderr_bytes : view.stdout_bytes)
             .append(chunk.bytes);
         at = chunk.offset + chunk.bytes.size();
     }
-    if (!view.withheld) view.results = results_;
-    view.dropped_results = bad_results_;
+    if (view.withheld) view.results = {};
+    view.dropped_results = results_.dropped();
     view.interpreter = interpreter_;
     if (!context_.empty()) view.context = context_;
     if (finished_ && has_result_) {
@@ -269,7 +266,7 @@ ResultPtr LiveExecution::resultAt(std::size_t index) const {
         lock.unlock();
         return kept->resultAt(index);
     }
-    return index < results_.size() ? results_[index] : nullptr;
+    return results_.at(index);
 }
 
 std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t most) const {
@@ -279,9 +276,16 @@ std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t
         return kept->read(offset, most);
     }
     read_to_ = std::max(read_to_, offset);  // the reader has all before it
-    const agent::OutputLog::Chunk chunk = log_.read(offset, most);
+    const agent::OutputLog::Chunk chunk = outputUpTo(results_.showable(log_.total()), offset, most);
     if (chunk.bytes.empty()) return std::nullopt;
     return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
+}
+
+agent::OutputLog::Chunk LiveExecution::outputUpTo(std::uint64_t end, std::uint64_t offset,
+                                                  std::size_t most) const {
+    agent::OutputLog::Chunk chunk = log_.read(offset, most);
+    chunk.bytes = chunk.bytes.substr(0, end - std::min(chunk.offset, end));
+    return chunk;
 }
 
 bool LiveExecution::readsDisk() const {
@@ -312,8 +316,7 @@ void LiveExecution::keptBy(std::shared_ptr<Execution> stored) {
     const MutexLock lock(mutex_);
     stored_ = std::move(stored);
     log_ = agent::OutputLog(0);
-    results_ = {};
-    counted_results_ = {};
+    results_.clear();
 }
 
 void LiveExecution::started(const agent::ExecStart& start) {
@@ -328,36 +331,31 @@ void LiveExecution::started(const agent::ExecStart& start) {
 }
 
 void LiveExecution::result(std::string_view json) {
-    std::uint64_t behind = 0;
-    bool reads = false;
+    const bool at_once =
+        !unread_ || (json.size() <= LiveResults::kReadAtOnce && !results_.waiting());
     {
         const MutexLock lock(mutex_);
-        behind = log_.total();
-        reads = refused_results_ < kMostRefused;
+        if (status_ != ExecutionStatus::Running) return;
+        results_.add(json, log_.total());
     }
-    // This is the thread that reads all agents: a flood is not parsed only to be dropped.
-    ResultPtr read = reads ? readResult(json, behind) : nullptr;
-    std::shared_ptr<void> counted;
-    if (read && count_result_) {
-        counted = count_result_(read->document.size());
-        if (!counted) read.reset();
+    if (at_once) {
+        readResult();
+    } else if (const std::shared_ptr<LiveExecution> keep = self_.lock()) {
+        unread_(keep);
     }
-    {
-        const MutexLock lock(mutex_);
-        if (finished_) return;
-        results_end_ += kResultLength + json.size();
-        const bool fits = read && result_values_ + read->values <= kMostResultValues;
-        if (read && !fits) ++refused_results_;
-        if (fits) {
-            result_values_ += read->values;
-            result_bytes_ += read->document.size();
-            results_.push_back(std::move(read));
-            if (counted) counted_results_.push_back(std::move(counted));
-        } else {
-            ++bad_results_;
-        }
-    }
+}
+
+bool LiveExecution::readResult() {
+    results_.readNext();
     subscribers_.notify();
+    const bool more = results_.waiting();
+    bool over = false;
+    {
+        const MutexLock lock(mutex_);
+        over = !more && std::exchange(unread_end_, false);
+    }
+    if (over) wrapUp();
+    return more;
 }
 
 void LiveExecution::output(int channel, std::uint64_t offset, std::string_view bytes) {
@@ -417,7 +415,7 @@ void LiveExecution::rejoin(const std::shared_ptr<agent::AgentClient>& agent) {
         if (status_ != ExecutionStatus::Running || !self) return;
         rejoined_ = true;
         output = log_.total();
-        results = results_end_;
+        results = results_.end();
     }
     try {
         handle(agent->attach(facts_.id, output, self, facts_.output_limit, results));
@@ -432,13 +430,23 @@ std::optional<agent::AgentError> LiveExecution::refusal() const {
 }
 
 void LiveExecution::finish(ExecutionStatus status) {
-    bool collect = false;
     {
         const MutexLock lock(mutex_);
         if (status_ != ExecutionStatus::Running) return;
         status_ = status;
+        unread_end_ = results_.waiting();
+        concluding_ = unread_end_;
+        if (unread_end_) return;
+    }
+    wrapUp();
+}
+
+void LiveExecution::wrapUp() {
+    bool collect = false;
+    {
+        const MutexLock lock(mutex_);
         collect = has_result_ && collect_ && !patterns_.empty();
-        concluding_ = collect;
+        concluding_ = concluding_ || collect;
     }
     const std::shared_ptr<LiveExecution> keep = self_.lock();
     if (collect && keep) return collect_(keep);

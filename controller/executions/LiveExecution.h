@@ -7,6 +7,7 @@
 #include "base/Mutex.h"
 #include "base/Subscribers.h"
 #include "controller/contract/Executions.h"
+#include "controller/executions/LiveResults.h"
 #include "controller/workspaces/Workspace.h"
 #include "pool/agent/protocol/OutputLog.h"
 
@@ -58,10 +59,14 @@ public:
     using MustLook = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
     void onLook(MustLook look) { look_ = std::move(look); }
     void looked();
-    /// Before the work is sent. Counts the bytes of a result while it is kept; null: there is no
-    /// room for it, and it is dropped.
-    using CountResult = std::function<std::shared_ptr<void>(std::uint64_t bytes)>;
-    void onResult(CountResult count) { count_result_ = std::move(count); }
+    /// Before the work is sent.
+    void onResult(LiveResults::Count count) { results_.onCount(std::move(count)); }
+    /// Before the work is sent. Called on the thread that brings a long result: another one is to
+    /// call readResult(). The end is not reported before all are read. Where nobody is told, all
+    /// are read as they come.
+    void onUnread(Ended unread) { unread_ = std::move(unread); }
+    /// Reads a result that waits for it; true if others do.
+    bool readResult();
     /// The facts that the agent keeps for a later server.
     Json note() const;
     /// Of its artifacts.
@@ -121,6 +126,11 @@ public:
 
 private:
     void finish(ExecutionStatus status);
+    /// Its results are all read: has its artifacts collected, if any are wanted.
+    void wrapUp();
+    /// The next piece of output before `end`.
+    agent::OutputLog::Chunk outputUpTo(std::uint64_t end, std::uint64_t offset,
+                                       std::size_t most) const HEARTH_REQUIRES(mutex_);
     /// Its artifacts are known: reports the end, now or after a look.
     void conclude();
     void tellEnd();
@@ -132,19 +142,13 @@ private:
     Ended ended_;
     Ended collect_;
     MustLook look_;
-    CountResult count_result_;
+    Ended unread_;
     std::weak_ptr<LiveExecution> self_;
+    LiveResults results_;
     mutable Mutex mutex_;
     agent::OutputLog log_ HEARTH_GUARDED_BY(mutex_);
-    std::vector<ResultPtr> results_ HEARTH_GUARDED_BY(mutex_);
-    std::vector<std::shared_ptr<void>> counted_results_ HEARTH_GUARDED_BY(mutex_);
-    std::size_t result_values_ HEARTH_GUARDED_BY(mutex_) = 0;   // of all results_
-    int refused_results_ HEARTH_GUARDED_BY(mutex_) = 0;         // for their values
-    std::uint64_t result_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;  // of all results_
-    std::uint64_t results_end_ HEARTH_GUARDED_BY(mutex_) = 0;   // where the agent's next one begins
     bool rejoined_ HEARTH_GUARDED_BY(mutex_) = false;
     std::shared_ptr<Execution> stored_ HEARTH_GUARDED_BY(mutex_);  // has output and results then
-    std::uint64_t bad_results_ HEARTH_GUARDED_BY(mutex_) = 0;
     std::string interpreter_ HEARTH_GUARDED_BY(mutex_);
     std::string context_ HEARTH_GUARDED_BY(mutex_);
     ExecutionStatus status_ HEARTH_GUARDED_BY(mutex_) = ExecutionStatus::Running;
@@ -154,6 +158,7 @@ private:
     bool has_result_ HEARTH_GUARDED_BY(mutex_) = false;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool concluding_ HEARTH_GUARDED_BY(mutex_) = false;  // its end comes from another thread
+    bool unread_end_ HEARTH_GUARDED_BY(mutex_) = false;  // it waits for results to be read
     std::vector<std::string> patterns_ HEARTH_GUARDED_BY(mutex_);  // of its artifacts
     CollectedArtifacts artifacts_ HEARTH_GUARDED_BY(mutex_);
     Condition concluded_;

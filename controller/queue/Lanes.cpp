@@ -8,6 +8,7 @@ namespace {
 // Two workers where nothing waits for anything: one may be put off by the scheduler. Creates and
 // destroys have as many as the launcher has places for them. Of images three that claims wait
 // for are under way, and the rest by sort. A question waits for one machine.
+// Results are read by one worker for each tenant.
 constexpr std::array<LaneRules, kLanes> kRules{{{"records", 2, 0},
                                                 {"pools", 2, 0},
                                                 {"creates", 6, 2},
@@ -15,7 +16,8 @@ constexpr std::array<LaneRules, kLanes> kRules{{{"records", 2, 0},
                                                 {"images", 5, 1},
                                                 {"looks", 2, 1},
                                                 {"forgets", 2, 1},
-                                                {"asks", 4, 1}}};
+                                                {"asks", 4, 1},
+                                                {"results", 3, 2}}};
 
 struct KindRules {
     std::string_view name;
@@ -29,7 +31,8 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"unpack", Lane::Images},     {"image", Lane::Images},    {"images", Lane::Images},
      {"layer", Lane::Images},      {"layers", Lane::Images},   {"artifacts", Lane::Images},
      {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
-     {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks}}};
+     {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks},
+     {"result", Lane::Results}}};
 
 }  // namespace
 

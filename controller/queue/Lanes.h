@@ -17,8 +17,9 @@ enum class Lane : std::uint8_t {
     Looks,     ///< questions to the runtime that the end of an execution waits for
     Forgets,   ///< what agents need not keep: nothing waits for it
     Asks,      ///< questions to agents and runtimes that may answer late
+    Results,   ///< long results of executions: processor only
 };
-inline constexpr std::size_t kLanes = 8;
+inline constexpr std::size_t kLanes = 9;
 
 struct LaneRules {
     const char* name;  ///< in metrics
@@ -52,8 +53,9 @@ enum class WorkKind : std::uint8_t {
     Suspect,         ///< a sandbox that does not answer
     Orphans,         ///< sandboxes that nobody knows
     Measure,         ///< gauges that no event sets: disks, images, the launcher
+    Result,          ///< results of an execution that wait to be read
 };
-inline constexpr std::size_t kWorkKinds = 21;
+inline constexpr std::size_t kWorkKinds = 22;
 
 /// As in logs and metrics.
 std::string_view nameOf(WorkKind kind);

@@ -10,7 +10,7 @@ constexpr auto kLastRetry = std::chrono::seconds(30);
 
 constexpr std::array<Lane, kLanes> kAllLanes{Lane::Records,  Lane::Pools,  Lane::Creates,
                                              Lane::Destroys, Lane::Images, Lane::Looks,
-                                             Lane::Forgets,  Lane::Asks};
+                                             Lane::Forgets,  Lane::Asks,   Lane::Results};
 
 }  // namespace
 
@@ -20,7 +20,8 @@ WorkQueue::WorkQueue(const Clock& clock, metrics::Metrics& metrics)
       lanes_{{Waiting(rulesOf(Lane::Records)), Waiting(rulesOf(Lane::Pools)),
               Waiting(rulesOf(Lane::Creates)), Waiting(rulesOf(Lane::Destroys)),
               Waiting(rulesOf(Lane::Images)), Waiting(rulesOf(Lane::Looks)),
-              Waiting(rulesOf(Lane::Forgets)), Waiting(rulesOf(Lane::Asks))}} {
+              Waiting(rulesOf(Lane::Forgets)), Waiting(rulesOf(Lane::Asks)),
+              Waiting(rulesOf(Lane::Results))}} {
     for (const Lane lane : kAllLanes) tellDepth(lane);
 }
 

@@ -183,9 +183,10 @@ std::vector<std::string> WorkspaceService::languages(const Principal& who, const
 }
 
 agent::FileStat WorkspaceService::stat(const Principal& who, const std::string& id,
-                                       const std::string& path) {
+                                       const std::string& path,
+                                       std::chrono::milliseconds patience) {
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
-    return access_.ask(workspace, path, [&] { return workspace->agent()->stat(path); });
+    return access_.ask(workspace, path, [&] { return workspace->agent()->stat(path, patience); });
 }
 
 void WorkspaceService::readFile(const Principal& who, const std::string& id,

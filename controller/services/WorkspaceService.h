@@ -29,8 +29,9 @@ public:
     broker::EgressReport egress(const Principal& who, const std::string& id) override;
     std::vector<std::string> languages(const Principal& who, const std::string& id) override;
 
-    agent::FileStat stat(const Principal& who, const std::string& id,
-                         const std::string& path) override;
+    using Workspaces::stat;
+    agent::FileStat stat(const Principal& who, const std::string& id, const std::string& path,
+                         std::chrono::milliseconds patience) override;
     void readFile(const Principal& who, const std::string& id, const std::string& path,
                   std::uint64_t offset, std::uint64_t length,
                   const std::function<void(const agent::FileStat&)>& begin,

@@ -53,6 +53,7 @@ CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, type TEXT NOT NULL, resource TEXT NOT NULL,
     pool TEXT NOT NULL, tenant TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
     trace TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS events_of ON events (tenant);
 )";
 
 /// Files of earlier versions do not have the column.

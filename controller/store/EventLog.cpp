@@ -6,7 +6,6 @@ namespace hearth::controller {
 namespace {
 
 constexpr std::size_t kRecent = 1000;
-constexpr std::size_t kStored = 10'000;  // as many as HistoryPruner leaves
 
 bool visible(const Principal& who, const Event& event) {
     return who.atLeast(Role::Operator) || (!event.tenant.empty() && event.tenant == who.tenant);
@@ -17,10 +16,12 @@ bool visible(const Principal& who, const Event& event) {
 EventLog::EventLog(Journal& journal, const Clock& clock) : journal_(journal), clock_(clock) {
     std::vector<Event> stored;
     journal_.read([&](Database& database) {
+        // Of each tenant: those of another may all be newer.
         Statement row(database,
                       "SELECT id, time_ms, type, resource, pool, tenant, reason, message, trace "
-                      "FROM events ORDER BY id DESC LIMIT ?");
-        row.bind(static_cast<std::int64_t>(kStored));
+                      "FROM (SELECT *, row_number() OVER (PARTITION BY tenant ORDER BY id DESC) "
+                      "AS nth FROM events) WHERE nth <= ? ORDER BY id DESC");
+        row.bind(static_cast<std::int64_t>(kRecent));
         while (row.step()) {
             stored.push_back({static_cast<std::uint64_t>(row.integer(0)),
                               formatRfc3339(fromUnixMillis(row.integer(1))), row.text(2),

@@ -1,6 +1,7 @@
 #include "controller/store/HistoryPruner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr std::int64_t kWorkspaceKeptMs = 24LL * 3600 * 1000;
 constexpr std::int64_t kExecutionKeptMs = 3600LL * 1000;
-constexpr std::int64_t kEventsKept = 10'000;
 /// Removed with one end: more than one, so that what an earlier version kept goes, too.
 constexpr std::int64_t kAtOnce = 16;
 
@@ -130,6 +130,7 @@ void HistoryPruner::Ended::removed(const std::string& tenant) {
 void HistoryPruner::recount() {
     workspaces_.rows.clear();
     contexts_.rows.clear();
+    events_.reset();
 }
 
 std::vector<std::string> HistoryPruner::beyond(Database& database, const char* table, Ended& ended,
@@ -213,18 +214,34 @@ void HistoryPruner::pruneLabels(Database& database, std::int64_t now_ms) {
 }
 
 void HistoryPruner::pruneEvents(Database& database) {
-    std::vector<std::int64_t> ids;
-    {
-        // By their number: ids leave gaps, as each start begins above the clock.
-        Statement rows(database,
-                       "SELECT id FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC "
-                       "LIMIT 1 OFFSET ?) LIMIT ?");
-        rows.bind(kEventsKept).bind(left());
-        while (rows.step()) ids.push_back(rows.integer(0));
+    if (!events_) {
+        events_.emplace();
+        Statement rows(database, "SELECT tenant, count(*) FROM events GROUP BY tenant");
+        while (rows.step()) events_->emplace(rows.text(0), rows.integer(1));
     }
-    for (const std::int64_t id : ids) {
-        use();
-        Statement(database, "DELETE FROM events WHERE id = ?").bind(id).run();
+    std::int64_t beyond = -most_events_;
+    for (const auto& [tenant, count] : *events_) beyond += count;
+    while (beyond > 0 && left() > 0) {
+        // As the log in memory: the oldest of the tenant with most, as long as it has most.
+        auto most = events_->begin();
+        std::int64_t second = 0;
+        for (auto each = std::next(most); each != events_->end(); ++each) {
+            second = std::max(second, std::min(each->second, most->second));
+            if (each->second > most->second) most = each;
+        }
+        std::vector<std::int64_t> ids;
+        {
+            Statement rows(database, "SELECT id FROM events WHERE tenant = ? ORDER BY id LIMIT ?");
+            rows.bind(most->first).bind(std::min({beyond, left(), most->second - second + 1}));
+            while (rows.step()) ids.push_back(rows.integer(0));
+        }
+        for (const std::int64_t id : ids) {
+            use();
+            Statement(database, "DELETE FROM events WHERE id = ?").bind(id).run();
+        }
+        const auto gone = static_cast<std::int64_t>(ids.size());
+        most->second -= gone;
+        beyond = gone == 0 ? 0 : beyond - gone;
     }
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,21 +17,26 @@ inline constexpr std::string_view kLabelsOf = "labels/";
 
 /// Removes history that has been kept long enough: executions an hour after their workspace's end
 /// (an hour after their own where the workspace is unknown), workspaces and contexts after a day,
-/// all events but the latest, labels of workspaces that have gone. Finds them by index, each row
-/// once, and works in slices, so that what is written meanwhile waits for one slice at most. Of one
-/// tenant's ended workspaces and contexts only the latest are kept, so that nobody fills the disk
-/// within the day. Not thread-safe.
+/// all events but the latest (of the tenant with most the oldest go first), labels of workspaces
+/// that have gone. Finds them by index, each row once, and works in slices, so that what is written
+/// meanwhile waits for one slice at most. Of one tenant's ended workspaces and contexts only the
+/// latest are kept, so that nobody fills the disk within the day. Not thread-safe.
 class HistoryPruner {
 public:
-    /// How many ended rows of one tenant are kept. A context's row is larger: it has a path.
+    /// How many ended rows of one tenant are kept, and how many events of all. A context's row is
+    /// larger: it has a path.
     struct Most {
         std::int64_t workspaces = 100'000;
         std::int64_t contexts = 10'000;
+        std::int64_t events = 10'000;
     };
 
     explicit HistoryPruner(std::size_t slice = 256) : HistoryPruner(slice, Most()) {}
     HistoryPruner(std::size_t slice, Most most)
-        : slice_(slice), workspaces_{most.workspaces, {}}, contexts_{most.contexts, {}} {}
+        : slice_(slice),
+          workspaces_{most.workspaces, {}},
+          contexts_{most.contexts, {}},
+          most_events_(most.events) {}
 
     /// Removes and looks at no more than a slice of rows, in the caller's transaction. True if
     /// there may be more. Where the transaction fails, a copy of before takes its place.
@@ -40,7 +46,8 @@ public:
     /// a workspace are kept as those of an unknown one.
     void workspaceEnded(Database& database, const std::string& tenant);
     void contextsEnded(Database& database, const std::string& tenant, std::int64_t rows);
-    /// Ended rows are counted anew: a transaction was rolled back, or some time has passed.
+    /// Ended rows and events are counted anew: a transaction was rolled back, or some time has
+    /// passed.
     void recount();
     /// Rows that prune() has looked at.
     std::size_t looked() const { return looked_; }
@@ -86,6 +93,8 @@ private:
     std::size_t looked_ = 0;  // of all
     Ended workspaces_;
     Ended contexts_;
+    std::int64_t most_events_;
+    std::optional<std::map<std::string, std::int64_t>> events_;  // by tenant, once counted
     Cursor ended_;  // workspaces whose executions have gone
     Cursor stray_;  // executions whose workspace was looked for
     LabelsRead labels_;

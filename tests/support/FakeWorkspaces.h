@@ -27,7 +27,9 @@ public:
     std::optional<Error> refuse_create;                       ///< thrown by create() where set
     std::optional<std::set<std::string>> images;              ///< that there are; none: every one
     broker::NetworkMode network = broker::NetworkMode::None;  ///< of all workspaces
-    bool change_before_read = false;       ///< each file is another when it is read
+    bool change_before_read = false;  ///< each file is another when it is read
+    /// Called with the workspace's id before a stat, as by an agent that takes its time.
+    std::function<void(const std::string& id)> before_stat;
     controller::WorkspaceRequest request;  ///< the last; read between calls, as the others
     std::optional<unsigned> mode;
     std::string listed, moved, removed;
@@ -111,8 +113,10 @@ public:
     std::vector<std::string> languages(const Principal&, const std::string&) override {
         return {"python", "sh"};
     }
-    agent::FileStat stat(const Principal& who, const std::string& id,
-                         const std::string& path) override {
+    using Workspaces::stat;
+    agent::FileStat stat(const Principal& who, const std::string& id, const std::string& path,
+                         std::chrono::milliseconds) override {
+        if (before_stat) before_stat(id);
         const std::lock_guard lock(mutex_);
         return statOf(find(who, id), path);
     }

@@ -85,7 +85,10 @@ McpServer::Reply handled(McpContext& hub, McpServer& server, const Caller& calle
         return errorMessage(message.id, {rpc::kInternal, error.what(), {}});
     }
     McpServer::Reply reply = server.handle(caller, message);
-    if (auto* slow = std::get_if<PendingToolCall>(&reply)) slow->place = std::move(place);
+    if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
+        slow->place = std::move(place);
+        hub.slow_calls->cancelAside(*slow);
+    }
     if (auto* live = std::get_if<LiveReply>(&reply)) live->place = std::move(place);
     return reply;
 }

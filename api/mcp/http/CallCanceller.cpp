@@ -33,10 +33,17 @@ CallCanceller::~CallCanceller() {
     for (std::jthread& thread : threads_) thread.request_stop();
 }
 
-void CallCanceller::cancel(const PendingToolCall& call) {
+CallCanceller::Job CallCanceller::jobOf(const PendingToolCall& call) {
+    return {call.tenant, call.pending.work, call.pending.cancel, call.place};
+}
+
+std::function<void()> CallCanceller::cancelLater(const PendingToolCall& call) {
+    return [this, job = jobOf(call)] { push(job); };
+}
+
+void CallCanceller::push(const Job& job) {
     const MutexLock lock(mutex_);
-    line_.push(call.tenant,
-               {call.tenant, call.call, call.pending.work, call.pending.cancel, call.place});
+    line_.push(job.tenant, job);
     ++changes_;
     changed_.notifyAll();
 }
@@ -69,11 +76,7 @@ void CallCanceller::run(const std::stop_token& stop) {
 
 bool CallCanceller::attempt(Job& job) {
     try {
-        if (job.failures == 0) {
-            job.call->cancel();
-        } else if (!job.work->finished()) {
-            job.again();
-        }
+        if (!job.work->finished()) job.cancel();
         return false;
     } catch (const Error& error) {
         log_.info("mcp.cancel_failed", {{"error", error.what()}});

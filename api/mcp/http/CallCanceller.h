@@ -17,10 +17,10 @@
 
 namespace hearth::mcp {
 
-/// Takes calls back whose clients have hung up. A cancel waits for the agent of a sandbox, which
-/// may be slow or gone: it has threads of its own, in which tenants take turns, and the last six
-/// free ones are for tenants that have none. One that fails is tried again after a pause, until its
-/// work has ended, kTries times at most. Thread-safe.
+/// Takes calls back that their clients have cancelled or hung up on. A cancel waits for the agent
+/// of a sandbox, which may be slow or gone: it has threads of its own, in which tenants take turns,
+/// and the last six free ones are for tenants that have none. One that fails is tried again after a
+/// pause, until its work has ended, kTries times at most. Thread-safe.
 class CallCanceller {
 public:
     /// `pause` is doubled after each failure, up to 32 times its length.
@@ -33,20 +33,23 @@ public:
 
     /// Does not block. The call keeps its tenant's place until it has been taken back, so that
     /// nobody gathers cancels without end.
-    void cancel(const PendingToolCall& call);
+    void cancel(const PendingToolCall& call) { push(jobOf(call)); }
+    /// What does so when it is called; this object outlives that.
+    std::function<void()> cancelLater(const PendingToolCall& call);
 
     static constexpr unsigned kTries = 20;
 
 private:
     struct Job {
         std::string tenant;
-        std::shared_ptr<Call> call;
         std::shared_ptr<PendingWork> work;
-        std::function<void()> again;
+        std::function<void()> cancel;
         std::shared_ptr<void> place;
         unsigned failures = 0;
     };
 
+    static Job jobOf(const PendingToolCall& call);
+    void push(const Job& job);
     void run(const std::stop_token& stop);
     /// True if it is to be tried again.
     bool attempt(Job& job);

@@ -1,9 +1,7 @@
 #include "api/mcp/http/FileWatch.h"
 
-#include <chrono>
-#include <optional>
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "api/mcp/resources/WorkspaceResources.h"
 #include "base/Error.h"
@@ -13,6 +11,11 @@ namespace {
 
 /// Between a change and the look at the files, so that a burst costs one.
 constexpr std::chrono::milliseconds kGather{50};
+/// For an agent to answer about a file; a silent one holds its tenant's thread no longer.
+constexpr std::chrono::seconds kPatience{2};
+/// After which a silent one is asked again.
+constexpr std::chrono::seconds kAskAgain{10};
+constexpr std::chrono::nanoseconds kLongestQuiet = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -44,9 +47,10 @@ namespace {
 
 /// The ETag of the file, empty if there is none; nullopt if nobody can tell at the moment.
 std::optional<std::string> tagOf(const controller::Services& services,
-                                 const controller::Principal& who, const FileUri& file) {
+                                 const controller::Principal& who, const FileUri& file,
+                                 std::chrono::milliseconds patience) {
     try {
-        return services.workspaces.stat(who, file.workspace, file.path).etag;
+        return services.workspaces.stat(who, file.workspace, file.path, patience).etag;
     } catch (const Error& error) {
         const ErrorCode code = error.code();
         const bool late = code == ErrorCode::Unavailable || code == ErrorCode::Deadline;
@@ -58,17 +62,74 @@ std::optional<std::string> tagOf(const controller::Services& services,
 
 void FileWatch::State::look(const std::string& workspace) {
     const MutexLock lock(mutex);
-    if (!watched.contains(workspace)) return;
-    due.insert(workspace);
-    rung.notifyOne();
+    const auto found = watched.find(workspace);
+    if (found == watched.end()) return;
+    const Time soon = std::chrono::steady_clock::now() + kGather;
+    for (const Watched* one : found->second) {
+        const Place place{one->who.tenant, workspace};
+        if (in_line.contains(place)) continue;
+        const auto [at, first] = due.try_emplace(place, soon);
+        at->second = std::min(at->second, soon);
+    }
+    ring();
+}
+
+void FileWatch::State::ring() {
+    ++rings;
+    rung.notifyAll();
+}
+
+std::optional<FileWatch::Place> FileWatch::State::next() {
+    const Time now = std::chrono::steady_clock::now();
+    for (auto each = due.begin(); each != due.end();) {
+        if (each->second > now || compared.contains(each->first)) {
+            ++each;
+            continue;
+        }
+        line.push(each->first.tenant, each->first);
+        in_line.insert(each->first);
+        each = due.erase(each);
+    }
+    std::optional<Place> place = line.pop();
+    if (place) {
+        in_line.erase(*place);
+        compared.insert(*place);
+    }
+    return place;
+}
+
+void FileWatch::State::done(const Place& place, std::optional<Time> again) {
+    const MutexLock lock(mutex);
+    compared.erase(place);
+    line.done(place.tenant);
+    if (again) due.try_emplace(place, *again);
+    ring();
+}
+
+std::chrono::nanoseconds FileWatch::State::quiet() const {
+    Time first = Time::max();
+    for (const auto& [place, at] : due) {
+        if (!compared.contains(place)) first = std::min(first, at);
+    }
+    if (first == Time::max()) return kLongestQuiet;
+    return std::clamp<std::chrono::nanoseconds>(first - std::chrono::steady_clock::now(),
+                                                std::chrono::milliseconds(1), kLongestQuiet);
 }
 
 FileWatch::FileWatch(const controller::Services& services, Changed changed)
     : services_(services),
       changed_(std::move(changed)),
       of_files_(services.workspaces.subscribeToFiles(
-          [state = state_](const std::string& workspace) { state->look(workspace); })),
-      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+          [state = state_](const std::string& workspace) { state->look(workspace); })) {
+    for (unsigned i = 0; i < kTurns.workers; ++i) {
+        threads_.emplace_back([this](const std::stop_token& stop) { loop(stop); });
+    }
+}
+
+FileWatch::~FileWatch() {
+    // All at once: each may have to wait for an agent.
+    for (std::jthread& thread : threads_) thread.request_stop();
+}
 
 std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const std::string& uri) {
     std::optional<FileUri> file = fileOf(uri);
@@ -85,7 +146,8 @@ std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const s
         watched->state = state_;
     }
     // Behind the entry: a change from now on leads to a look, which finds what is put down here.
-    const std::string now = tagOf(services_, watched->who, watched->file).value_or("");
+    const std::string now =
+        tagOf(services_, watched->who, watched->file, agent::kDataPatience).value_or("");
     const MutexLock lock(watched->mutex);
     watched->seen = now;
     return watched;
@@ -93,32 +155,33 @@ std::shared_ptr<void> FileWatch::watch(const controller::Principal& who, const s
 
 void FileWatch::loop(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
+        std::optional<Place> place;
         {
             const MutexLock lock(state_->mutex);
-            const auto due = [this]()
-                                 HEARTH_REQUIRES(state_->mutex) { return !state_->due.empty(); };
-            if (!state_->rung.wait(state_->mutex, stop, due)) return;
-            state_->rung.waitFor(state_->mutex, stop, kGather, [] { return false; });
+            place = state_->next();
+            if (!place) {
+                state_->rung.waitFor(state_->mutex, stop, state_->quiet(),
+                                     [this, seen = state_->rings]() HEARTH_REQUIRES(state_->mutex) {
+                                         return state_->rings != seen;
+                                     });
+                continue;
+            }
         }
-        std::set<std::string> due;
-        {
-            const MutexLock lock(state_->mutex);
-            due.swap(state_->due);
-        }
-        for (const std::string& workspace : due) {
-            if (stop.stop_requested()) return;
-            compare(workspace);
-        }
+        const bool answered = compare(*place);
+        std::optional<Time> again;
+        if (!answered) again = std::chrono::steady_clock::now() + kAskAgain;
+        state_->done(*place, again);
     }
 }
 
-void FileWatch::compare(const std::string& workspace) {
+bool FileWatch::compare(const Place& place) {
     std::vector<std::shared_ptr<Watched>> all;
     {
         const MutexLock lock(state_->mutex);
-        const auto found = state_->watched.find(workspace);
-        if (found == state_->watched.end()) return;
+        const auto found = state_->watched.find(place.workspace);
+        if (found == state_->watched.end()) return true;
         for (Watched* one : found->second) {
+            if (one->who.tenant != place.tenant) continue;
             // One that ends at this moment waits for the lock to take itself out.
             if (auto held = one->weak_from_this().lock()) all.push_back(std::move(held));
         }
@@ -126,13 +189,13 @@ void FileWatch::compare(const std::string& workspace) {
     for (const auto& one : all) {
         std::optional<std::string> now;
         try {
-            now = tagOf(services_, one->who, one->file);
+            now = tagOf(services_, one->who, one->file, kPatience);
         } catch (const std::exception& error) {
             services_.log.error("mcp.file_unseen",
-                                {{"workspace", workspace}, {"error", error.what()}});
+                                {{"workspace", place.workspace}, {"error", error.what()}});
         }
-        // An agent that does not answer is not asked for the next file; its next change is.
-        if (!now) return;
+        // An agent that does not answer is not asked for the next file.
+        if (!now) return false;
         bool changed = false;
         {
             const MutexLock lock(one->mutex);
@@ -141,6 +204,7 @@ void FileWatch::compare(const std::string& workspace) {
         }
         if (changed) changed_(one->who.tenant, one->uri);
     }
+    return true;
 }
 
 }  // namespace hearth::mcp

@@ -1,27 +1,36 @@
 #pragma once
 
+#include <chrono>
+#include <compare>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/Mutex.h"
 #include "controller/Services.h"
+#include "controller/queue/WorkLine.h"
 
 namespace hearth::mcp {
 
 /// The files of workspaces that streams are to hear of. Each is compared with what it was, by its
-/// ETag, when something may have changed it: a call of the API, or the end of what ran there. One
-/// thread, so that an agent that answers late delays no other notification. Thread-safe.
+/// ETag, when something may have changed it: a call of the API, or the end of what ran there. Its
+/// threads wait for agents: a tenant has one of the four, so its silent sandboxes delay its own
+/// notifications only. Thread-safe.
 class FileWatch {
 public:
     using Changed = std::function<void(const std::string& tenant, const std::string& uri)>;
 
-    /// `services` outlive it. `changed` comes from its thread, and may block it for a moment.
+    /// `services` outlive it. `changed` comes from its threads, and may block them for a moment.
     FileWatch(const controller::Services& services, Changed changed);
+    /// Ends its threads after the questions under way.
+    ~FileWatch();
     FileWatch(const FileWatch&) = delete;
     FileWatch& operator=(const FileWatch&) = delete;
 
@@ -36,24 +45,47 @@ public:
 
 private:
     struct Watched;
+    /// A workspace as a tenant watches it.
+    struct Place {
+        std::string tenant;
+        std::string workspace;
+        friend auto operator<=>(const Place&, const Place&) = default;
+    };
+    using Time = std::chrono::steady_clock::time_point;
+    static constexpr controller::LaneRules kTurns{"files", 4, 3};
+
     /// Shared with the callbacks of foreign threads.
     struct State {
         Mutex mutex;
         StoppableCondition rung;
-        std::set<std::string> due HEARTH_GUARDED_BY(mutex);  ///< workspaces
+        std::uint64_t rings HEARTH_GUARDED_BY(mutex) = 0;
+        /// When a place is put in line; not while it is compared.
+        std::map<Place, Time> due HEARTH_GUARDED_BY(mutex);
+        controller::WorkLine<Place> line HEARTH_GUARDED_BY(mutex){kTurns};
+        std::set<Place> in_line HEARTH_GUARDED_BY(mutex);
+        std::set<Place> compared HEARTH_GUARDED_BY(mutex);  ///< at the moment
         /// By workspace.
         std::map<std::string, std::set<Watched*>> watched HEARTH_GUARDED_BY(mutex);
+
         void look(const std::string& workspace);
+        void ring() HEARTH_REQUIRES(mutex);
+        /// The next place to compare, until done().
+        std::optional<Place> next() HEARTH_REQUIRES(mutex);
+        /// `again`: it is to be compared once more, then.
+        void done(const Place& place, std::optional<Time> again);
+        /// How long nothing comes due by itself.
+        std::chrono::nanoseconds quiet() const HEARTH_REQUIRES(mutex);
     };
 
     void loop(const std::stop_token& stop);
-    void compare(const std::string& workspace);
+    /// False if the agent did not answer.
+    bool compare(const Place& place);
 
     const controller::Services& services_;
     const Changed changed_;
     const std::shared_ptr<State> state_ = std::make_shared<State>();
     const std::shared_ptr<void> of_files_;
-    std::jthread thread_;
+    std::vector<std::jthread> threads_;
 };
 
 }  // namespace hearth::mcp

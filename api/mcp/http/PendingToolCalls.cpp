@@ -76,6 +76,11 @@ void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
     }
 }
 
+void PendingToolCalls::cancelAside(PendingToolCall& call) {
+    call.pending.cancel = canceller_.cancelLater(call);
+    call.call->onCancel(call.pending.cancel);
+}
+
 void PendingToolCalls::loop(const std::stop_token& stop) {
     while (true) {
         std::vector<std::uint64_t> dirty;
@@ -123,7 +128,7 @@ bool PendingToolCalls::look(Followed& followed, bool stopping) {
     if (call.call->cancelled()) return false;
     if (outlet.closed()) {
         // What a revoked token began is its tenant's, and goes on.
-        if (followed.hang_up == HangUp::Cancels && !outlet.lapsed()) canceller_.cancel(call);
+        if (followed.hang_up == HangUp::Cancels && !outlet.lapsed()) call.call->cancel();
         return false;
     }
     sendOutput(followed);

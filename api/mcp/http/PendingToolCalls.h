@@ -37,6 +37,10 @@ public:
     void follow(const std::shared_ptr<MessageSink>& outlet, std::vector<PendingToolCall> calls,
                 const std::stop_token& stop, HangUp hang_up);
 
+    /// From now on a cancel of the call does not block: its work is taken back by threads that may
+    /// wait for its agent. With its place.
+    void cancelAside(PendingToolCall& call);
+
     static constexpr std::chrono::seconds kProgressEvery{10};
     static constexpr std::chrono::seconds kProgressLeast{1};
 
@@ -68,7 +72,7 @@ private:
     std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
     std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
     std::atomic<std::uint64_t> next_id_{1};
-    CallCanceller canceller_;  ///< takes back what has been hung up on
+    CallCanceller canceller_;  ///< takes back what nobody wants any more
     std::jthread thread_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -19,33 +18,73 @@ constexpr std::size_t kShort = 128U << 10U;
 }  // namespace
 
 struct StreamedJson::Answer {
-    std::shared_ptr<api::Stream> stream;
-    PieceSource source;
-    bool done = false;              ///< of the thread only
-    std::atomic<bool> asked{true};  ///< stands in the inbox
+    Answer(std::shared_ptr<api::Stream> to, PieceSource from)
+        : stream(std::move(to)), source(std::move(from)) {}
 
-    /// Once: calls meanwhile ask for the same.
-    static void ask(const std::shared_ptr<Inbox>& inbox, const std::weak_ptr<Answer>& which) {
-        std::shared_ptr<Answer> answer = which.lock();
-        if (answer && !answer->asked.exchange(true)) inbox->add(std::move(answer));
-    }
+    const std::shared_ptr<api::Stream> stream;
+    // Both change under the inbox's mutex, which the checker cannot name here. While it runs, the
+    // source is its thread's.
+    PieceSource source;
+    State state = State::Idle;
 };
 
-void StreamedJson::Inbox::add(std::shared_ptr<Answer> answer) {
+void StreamedJson::Inbox::ask(const std::shared_ptr<Answer>& answer) {
     const MutexLock lock(mutex);
+    if (answer->state == State::Running) answer->state = State::RunningAgain;
+    if (answer->state == State::Idle) line(answer);
+}
+
+void StreamedJson::Inbox::end(const std::shared_ptr<Answer>& answer) {
+    PieceSource gone;  // ends after the lock
+    const MutexLock lock(mutex);
+    const State before = std::exchange(answer->state, State::Over);
+    if (before == State::Due) due.erase(answer->stream->tenant(), answer);
+    if (before == State::Due || before == State::Idle) gone.swap(answer->source);
+}
+
+bool StreamedJson::Inbox::next(Turn& turn) {
+    auto answer = due.popIf([&](const std::string& tenant) {
+        turn.place = places.take(tenant);
+        return turn.place != nullptr;
+    });
+    if (!answer) return false;
+    turn.answer = std::move(*answer);
+    turn.answer->state = State::Running;
+    return true;
+}
+
+void StreamedJson::Inbox::done(Turn& turn, State next) {
+    PieceSource gone;  // ends after the lock
+    const MutexLock lock(mutex);
+    turn.place.reset();
+    Answer& answer = *turn.answer;
+    if (next == State::Over || answer.state == State::Over) {
+        answer.state = State::Over;
+        gone.swap(answer.source);
+    } else if (next == State::Due || answer.state == State::RunningAgain) {
+        line(turn.answer);
+    } else {
+        answer.state = State::Idle;
+    }
+}
+
+void StreamedJson::Inbox::line(const std::shared_ptr<Answer>& answer) {
+    answer->state = State::Due;
     if (closed) return;
-    const std::string tenant = answer->stream->tenant();
-    due.push(tenant, std::move(answer));
+    due.push(answer->stream->tenant(), answer);
     changed.notifyOne();
 }
 
-StreamedJson::StreamedJson() : thread_([this](const std::stop_token& stop) { loop(stop); }) {
-    ::pthread_setname_np(thread_.native_handle(), "long-answers");
+StreamedJson::StreamedJson() {
+    for (std::size_t i = 0; i < kThreads; ++i) {
+        threads_.emplace_back([this](const std::stop_token& stop) { loop(stop); });
+        ::pthread_setname_np(threads_.back().native_handle(), "long-answers");
+    }
 }
 
 StreamedJson::~StreamedJson() {
-    thread_.request_stop();
-    thread_.join();
+    for (std::jthread& thread : threads_) thread.request_stop();
+    threads_.clear();
     FairLine<std::shared_ptr<Answer>> left;
     const MutexLock lock(inbox_->mutex);
     inbox_->closed = true;
@@ -53,14 +92,13 @@ StreamedJson::~StreamedJson() {
 }
 
 void StreamedJson::send(std::shared_ptr<api::Stream> stream, PieceSource source) {
-    const auto answer = std::make_shared<Answer>();
-    answer->stream = std::move(stream);
-    answer->source = std::move(source);
-    const std::weak_ptr<Answer> weak = answer;
+    const auto answer = std::make_shared<Answer>(std::move(stream), std::move(source));
     // The stream holds the answer until it has ended, and the answer the stream until it is done.
-    answer->stream->onDrained([inbox = inbox_, weak] { Answer::ask(inbox, weak); });
-    answer->stream->onClosed([inbox = inbox_, answer] { Answer::ask(inbox, answer); });
-    inbox_->add(answer);
+    answer->stream->onDrained([inbox = inbox_, weak = std::weak_ptr<Answer>(answer)] {
+        if (const std::shared_ptr<Answer> same = weak.lock()) inbox->ask(same);
+    });
+    answer->stream->onClosed([inbox = inbox_, answer] { inbox->end(answer); });
+    inbox_->ask(answer);
 }
 
 api::Response StreamedJson::stream(PieceSource source, int status) {
@@ -99,45 +137,40 @@ api::Response StreamedJson::respond(PieceSource source, int status) {
 
 void StreamedJson::loop(const std::stop_token& stop) {
     while (true) {
-        std::shared_ptr<Answer> answer;
+        Turn turn;
         {
             const MutexLock lock(inbox_->mutex);
-            if (!inbox_->changed.wait(inbox_->mutex, stop, [this]() HEARTH_REQUIRES(inbox_->mutex) {
-                    return !inbox_->due.empty();
-                }))
-                return;
-            if (stop.stop_requested()) return;
-            answer = inbox_->due.pop();
+            inbox_->changed.wait(inbox_->mutex, stop, [&]() HEARTH_REQUIRES(inbox_->mutex) {
+                return inbox_->next(turn);
+            });
         }
-        answer->asked = false;
+        if (stop.stop_requested() || !turn.answer) return;
+        State next = State::Over;
         // The top of this thread: what fails costs its own answer, and the client sees that.
         try {
-            if (turn(*answer)) Answer::ask(inbox_, answer);
+            next = make(*turn.answer);
         } catch (const std::exception&) {
-            answer->done = true;
-            answer->source = {};
-            answer->stream->cut();
+            turn.answer->stream->cut();
         }
+        inbox_->done(turn, next);
     }
 }
 
-bool StreamedJson::turn(Answer& answer) {
-    if (answer.done) return false;
+StreamedJson::State StreamedJson::make(Answer& answer) {
     bool more = true;
     const auto over = std::chrono::steady_clock::now() + kTurn;
     for (int i = 0; i < kPiecesInTurn && more && !answer.stream->closed() &&
                     (i == 0 || std::chrono::steady_clock::now() < over);
          ++i) {
-        if (answer.stream->pending() > api::Stream::kHighWater) return false;  // onDrained asks
+        if (answer.stream->pending() > api::Stream::kHighWater)
+            return State::Idle;  // onDrained asks
         std::string piece;
         more = answer.source(piece);
         if (!piece.empty()) answer.stream->send(std::move(piece));
     }
-    if (more && !answer.stream->closed()) return true;
-    answer.done = true;
-    answer.source = {};
+    if (more && !answer.stream->closed()) return State::Due;
     answer.stream->finish();
-    return false;
+    return State::Over;
 }
 
 }  // namespace hearth::rest

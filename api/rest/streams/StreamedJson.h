@@ -1,13 +1,17 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "api/http/Handler.h"
 #include "base/Mutex.h"
 #include "base/tenants/FairLine.h"
+#include "base/tenants/TenantPlaces.h"
 
 namespace hearth::rest {
 
@@ -17,8 +21,10 @@ using PieceSource = std::function<bool(std::string& out)>;
 
 /// Streams answers that are too long to hold: each is made piece by piece, and only when the client
 /// has taken most of the earlier pieces, so that an unread answer costs no more than its stream
-/// queues. One thread makes all of them in turn, by tenant and then by answer, because neither the
-/// front's thread nor a worker may be held up for so long. Thread-safe; must outlive the front.
+/// queues. Threads of its own make them in turn, by tenant and then by answer, because neither the
+/// front's thread nor a worker may be held up for so long. A tenant holds two of the four at most,
+/// so its slow sources do not delay others; one answer is made by one thread at a time.
+/// Thread-safe; must outlive the front.
 class StreamedJson {
 public:
     StreamedJson();
@@ -36,7 +42,16 @@ public:
     api::Response respond(PieceSource source, int status = 200);
 
 private:
+    static constexpr std::size_t kThreads = 4;
+
+    /// Waits for its client, for its turn, has its turn, has it and wants another one, or is done.
+    enum class State : std::uint8_t { Idle, Due, Running, RunningAgain, Over };
     struct Answer;
+    /// A thread's turn with an answer.
+    struct Turn {
+        std::shared_ptr<Answer> answer;
+        std::shared_ptr<void> place;  ///< its tenant's, among the threads
+    };
     /// The part that the streams' callbacks reach; it outlives this object for as long as they need
     /// it.
     struct Inbox {
@@ -44,16 +59,28 @@ private:
         StoppableCondition changed;
         FairLine<std::shared_ptr<Answer>> due HEARTH_GUARDED_BY(mutex);
         bool closed HEARTH_GUARDED_BY(mutex) = false;
+        TenantPlaces places{kThreads, kThreads - 1};  ///< taken while the mutex is held
 
-        void add(std::shared_ptr<Answer> answer);
+        /// It wants a turn; once, as calls meanwhile ask for the same.
+        void ask(const std::shared_ptr<Answer>& answer);
+        /// Its stream has ended: lets its source go at once, or with the turn under way.
+        void end(const std::shared_ptr<Answer>& answer);
+        /// The next turn that its tenant may have now.
+        bool next(Turn& turn) HEARTH_REQUIRES(mutex);
+        /// The turn is over; `next`: as make() says.
+        void done(Turn& turn, State next);
+
+    private:
+        void line(const std::shared_ptr<Answer>& answer) HEARTH_REQUIRES(mutex);
     };
 
     void loop(const std::stop_token& stop);
-    /// Some pieces of one answer, and no more than a moment; true if it wants another turn.
-    static bool turn(Answer& answer);
+    /// Some pieces of one answer, and no more than a moment. Due if it wants another turn, Idle if
+    /// its client must read first.
+    static State make(Answer& answer);
 
     const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
-    std::jthread thread_;
+    std::vector<std::jthread> threads_;
 };
 
 }  // namespace hearth::rest

@@ -122,6 +122,11 @@ bool nothing(const Json&) {
     return true;
 }
 
+/// When an operation that transfers a file must have its connection.
+Steady::time_point connectBy() {
+    return Steady::now() + kDataPatience;
+}
+
 Deadlines shifted(Deadlines deadlines, const ClockShift& shift) {
     deadlines.expires_at = shift.ours(deadlines.expires_at);
     deadlines.idle_at = shift.ours(deadlines.idle_at);
@@ -158,10 +163,12 @@ struct AgentClient::Impl {
     }
 
     template <typename Decode>
-    auto askData(const std::string& request, Decode decode) const {
+    auto askData(const std::string& request, Decode decode,
+                 std::chrono::milliseconds patience = kDataPatience) const {
         const auto connections = data;
-        return connections->run([&](AgentConnection& connection, bool&) {
-            return ask(connection, request, Steady::now() + kDataPatience, decode);
+        const auto until = Steady::now() + patience;
+        return connections->run(until, [&](AgentConnection& connection, bool&) {
+            return ask(connection, request, until, decode);
         });
     }
 
@@ -316,21 +323,23 @@ void AgentClient::prewarm(const PrewarmRequest& request, Prewarmed done) {
                      encodePrewarm(request), impl_->deadline());
 }
 
-FileStat AgentClient::stat(const std::string& path) {
-    return impl_->askData(dumpJson({{"op", "stat"}, {"path", path}}), decodeStat);
+FileStat AgentClient::stat(const std::string& path, std::chrono::milliseconds timeout) {
+    return impl_->askData(dumpJson({{"op", "stat"}, {"path", path}}), decodeStat, timeout);
 }
 
 void AgentClient::readFile(const std::string& path, std::uint64_t offset, std::uint64_t length,
                            const std::function<void(const FileStat&)>& begin,
-                           const std::function<bool(std::string_view)>& chunk) {
+                           const std::function<bool(std::string_view)>& chunk,
+                           std::optional<std::chrono::milliseconds> timeout) {
     const auto connections = impl_->data;
-    connections->run([&](AgentConnection& connection, bool& begun) {
+    const auto until = timeout ? Steady::now() + *timeout : Steady::time_point::max();
+    connections->run(std::min(until, connectBy()), [&](AgentConnection& connection, bool& begun) {
         Json request{{"op", "read"}, {"path", path}, {"offset", offset}, {"length", length}};
         request["pass"] = true;
-        if (download(connection, connections->transfers(), begun, request, begin, chunk))
-            return true;
+        Transfers& transfers = connections->transfers();
+        if (download(connection, until, transfers, begun, request, begin, chunk)) return true;
         request.erase("pass");
-        return download(connection, connections->transfers(), begun, request, begin, chunk);
+        return download(connection, until, transfers, begun, request, begin, chunk);
     });
 }
 
@@ -341,7 +350,7 @@ FileStat AgentClient::writeFile(const std::string& path, std::optional<unsigned>
     const FirstBytes first = firstBytes(next);
     if (!first.whole) request["pass"] = true;
     const auto connections = impl_->data;
-    return connections->run([&](AgentConnection& connection, bool& begun) {
+    return connections->run(connectBy(), [&](AgentConnection& connection, bool& begun) {
         const Json reply =
             upload(connection, connections->transfers(), begun, request, first, next);
         return believing(connection, [&] { return decodeStat(reply); });
@@ -351,10 +360,10 @@ FileStat AgentClient::writeFile(const std::string& path, std::optional<unsigned>
 void AgentClient::readArchive(const std::string& path,
                               const std::function<bool(std::string_view)>& chunk) {
     const auto connections = impl_->data;
-    connections->run([&](AgentConnection& connection, bool& begun) {
+    connections->run(connectBy(), [&](AgentConnection& connection, bool& begun) {
         download(
-            connection, connections->transfers(), begun, {{"op", "archiveGet"}, {"path", path}},
-            [](const FileStat&) {}, chunk);
+            connection, Steady::time_point::max(), connections->transfers(), begun,
+            {{"op", "archiveGet"}, {"path", path}}, [](const FileStat&) {}, chunk);
         return true;
     });
 }
@@ -363,7 +372,7 @@ ArchiveCount AgentClient::writeArchive(const std::string& path,
                                        const std::function<std::size_t(char*, std::size_t)>& next) {
     const FirstBytes first = firstBytes(next);
     const auto connections = impl_->data;
-    return connections->run([&](AgentConnection& connection, bool& begun) {
+    return connections->run(connectBy(), [&](AgentConnection& connection, bool& begun) {
         const Json reply = upload(connection, connections->transfers(), begun,
                                   {{"op", "archivePut"}, {"path", path}}, first, next);
         return believing(connection, [&] { return decodeArchiveCount(reply); });
@@ -391,13 +400,15 @@ void AgentClient::remove(const std::string& path, bool recursive) {
 }
 
 FileChanges AgentClient::changes(TimePoint since, std::size_t limit,
-                                 const std::vector<std::string>& globs) {
+                                 const std::vector<std::string>& globs,
+                                 std::chrono::milliseconds timeout) {
     Json request{{"op", "changes"},
                  {"sinceNs", impl_->shift.theirs(since).time_since_epoch().count()},
                  {"limit", limit}};
     if (!globs.empty()) request["globs"] = globs;
-    return impl_->askData(dumpJson(request),
-                          [limit](const Json& json) { return decodeChanges(json, limit); });
+    return impl_->askData(
+        dumpJson(request), [limit](const Json& json) { return decodeChanges(json, limit); },
+        timeout);
 }
 
 std::pair<std::uint64_t, std::uint64_t> AgentClient::diskUsage() {

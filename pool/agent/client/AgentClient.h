@@ -104,14 +104,17 @@ public:
     /// Returns when the request has been sent. If this throws, `done` is not called.
     void prewarm(const PrewarmRequest& request, Prewarmed done);
 
-    /// Files, on a data connection. Paths are relative to the workspace. Without progress for 10 s
-    /// they throw Error(Deadline) and give up that data connection only.
-    FileStat stat(const std::string& path);
+    /// Files, on a data connection. Paths are relative to the workspace. Without progress for
+    /// kDataPatience they throw Error(Deadline) and give up that data connection only. Those that
+    /// transfer no file take no longer than that in all, or than `timeout`: with the wait for a
+    /// connection, and a second attempt.
+    FileStat stat(const std::string& path, std::chrono::milliseconds timeout = kDataPatience);
     /// Calls `begin` with the file's stat, then `chunk` for each piece; stops early when `chunk`
-    /// gives false.
+    /// gives false. The agent is waited for until `timeout` at most, if that is given.
     void readFile(const std::string& path, std::uint64_t offset, std::uint64_t length,
                   const std::function<void(const FileStat&)>& begin,
-                  const std::function<bool(std::string_view)>& chunk);
+                  const std::function<bool(std::string_view)>& chunk,
+                  std::optional<std::chrono::milliseconds> timeout = {});
     /// `next` fills a buffer and gives the bytes, 0 at the end; the file appears whole or not at
     /// all. An exception from `next` leaves nothing.
     FileStat writeFile(const std::string& path, std::optional<unsigned> mode,
@@ -129,7 +132,8 @@ public:
     /// Regular files written since that one of the patterns has (none: all), at most `limit`. May
     /// name a file written up to kChangeSlack before.
     FileChanges changes(TimePoint since, std::size_t limit,
-                        const std::vector<std::string>& globs = {});
+                        const std::vector<std::string>& globs = {},
+                        std::chrono::milliseconds timeout = kDataPatience);
     static constexpr std::chrono::milliseconds kChangeSlack{10};
     /// Bytes of the workspace's file system: total, used.
     std::pair<std::uint64_t, std::uint64_t> diskUsage();

@@ -38,12 +38,12 @@ void DataConnections::close() {
     for (const auto& connection : idle) connection->close();
 }
 
-DataConnections::Use::Use(DataConnections& owner_, bool fresh) : owner(owner_) {
-    owner.takePlace();
+DataConnections::Use::Use(DataConnections& owner_, bool fresh, Deadline deadline) : owner(owner_) {
+    owner.takePlace(deadline);
     try {
         if (!fresh) connection = owner.takeIdle();
         reused = connection != nullptr;
-        if (!connection) connection = owner.connectNew();
+        if (!connection) connection = owner.connectNew(deadline);
     } catch (...) {
         owner.leavePlace();
         throw;
@@ -59,9 +59,9 @@ DataConnections::Use::~Use() {
     owner.leavePlace();
 }
 
-void DataConnections::takePlace() {
+void DataConnections::takePlace(Deadline deadline) {
     const MutexLock lock(mutex_);
-    if (!place_free_.waitUntil(mutex_, Steady::now() + kDataPatience,
+    if (!place_free_.waitUntil(mutex_, deadline,
                                [&]() HEARTH_REQUIRES(mutex_) { return used_ < kMostUsed; })) {
         throwLate();
     }
@@ -89,8 +89,7 @@ std::shared_ptr<AgentConnection> DataConnections::takeIdle() {
     }
 }
 
-std::shared_ptr<AgentConnection> DataConnections::connectNew() {
-    const auto deadline = Steady::now() + kDataPatience;
+std::shared_ptr<AgentConnection> DataConnections::connectNew(Deadline deadline) {
     for (;;) {
         std::string claim;
         {
@@ -101,7 +100,7 @@ std::shared_ptr<AgentConnection> DataConnections::connectNew() {
         if (claim.empty())
             throw AgentError("NOT_BOUND", "the sandbox is not bound", Json::object());
         try {
-            return tryConnect(claim);
+            return tryConnect(claim, deadline);
         } catch (const AgentError& e) {
             if (e.code() != "TOO_MANY" || Steady::now() >= deadline) throw;
         }
@@ -110,7 +109,8 @@ std::shared_ptr<AgentConnection> DataConnections::connectNew() {
     }
 }
 
-std::shared_ptr<AgentConnection> DataConnections::tryConnect(const std::string& claim) {
+std::shared_ptr<AgentConnection> DataConnections::tryConnect(const std::string& claim,
+                                                             Deadline deadline) {
     Fd fd;
     try {
         fd = connect_();
@@ -127,11 +127,10 @@ std::shared_ptr<AgentConnection> DataConnections::tryConnect(const std::string& 
             if (const auto self = weak.lock()) self->forgetDead();
         });
     try {
-        ask(*connection, encodeDataHello(epoch_, claim), Steady::now() + kDataPatience,
-            [](const Json& json) {
-                checkHello(json);
-                return true;
-            });
+        ask(*connection, encodeDataHello(epoch_, claim), deadline, [](const Json& json) {
+            checkHello(json);
+            return true;
+        });
     } catch (const AgentLost& e) {
         if (e.loss() == Loss::Late || e.loss() == Loss::Silent) throwLate();
         throw;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,9 +12,6 @@
 #include "pool/agent/client/Transfers.h"
 
 namespace hearth::agent {
-
-/// How long an operation on a data connection may go without progress.
-inline constexpr std::chrono::seconds kDataPatience{10};
 
 /// The data connections to one agent: made on demand, each used by one operation at a time; one
 /// idle one is kept for a while, what a burst left for a moment. A broken protocol on one condemns
@@ -37,14 +33,17 @@ public:
     /// Ends the idle connection and cuts the transfers; later operations throw AgentLost.
     void close();
 
-    /// Runs `operation(connection, begun)` on a connection of its own. If a kept connection turns
-    /// out broken, and `operation` has not set `begun` (what cannot be taken back), it is run once
-    /// more on a new one. Throws what it throws, Error(Deadline) if the agent was late, AgentLost.
+    using Deadline = AgentConnection::Deadline;
+
+    /// Runs `operation(connection, begun)` on a connection of its own, which is there before the
+    /// deadline. If a kept connection turns out broken, and `operation` has not set `begun` (what
+    /// cannot be taken back), it is run once more on a new one. Throws what it throws,
+    /// Error(Deadline) if the agent was late, AgentLost.
     template <typename Operation>
-    auto run(Operation operation) {
+    auto run(Deadline deadline, Operation operation) {
         bool fresh = false;
         for (;;) {
-            Use use(*this, fresh);
+            Use use(*this, fresh, deadline);
             bool begun = false;
             try {
                 auto result = operation(*use.connection, begun);
@@ -66,7 +65,7 @@ public:
 private:
     /// One connection in use; given back at the end if it is `done`, else closed.
     struct Use {
-        Use(DataConnections& owner, bool fresh);
+        Use(DataConnections& owner, bool fresh, Deadline deadline);
         ~Use();
         Use(const Use&) = delete;
         Use& operator=(const Use&) = delete;
@@ -76,11 +75,11 @@ private:
         bool done = false;
     };
 
-    void takePlace();
+    void takePlace(Deadline deadline);
     void leavePlace();
     std::shared_ptr<AgentConnection> takeIdle();
-    std::shared_ptr<AgentConnection> connectNew();
-    std::shared_ptr<AgentConnection> tryConnect(const std::string& claim);
+    std::shared_ptr<AgentConnection> connectNew(Deadline deadline);
+    std::shared_ptr<AgentConnection> tryConnect(const std::string& claim, Deadline deadline);
     void giveBack(std::shared_ptr<AgentConnection> connection);
     void forgetDead();
 

@@ -37,10 +37,11 @@ AgentConnection::Deadline patience() {
 }
 
 void awaitNews(AgentConnection& connection, const std::shared_ptr<FileStream>& stream,
-               bool or_credit) {
+               bool or_credit,
+               AgentConnection::Deadline deadline = AgentConnection::Deadline::max()) {
     const bool came = connection.await(
         stream.get(), [&] { return stream->hasNews() || (or_credit && stream->canWrite()); },
-        patience());
+        std::min(deadline, patience()));
     if (came) return;
     connection.kill(AgentConnection::End::Late, "a file operation made no progress");
     DataConnections::throwLate();
@@ -201,17 +202,18 @@ std::size_t FileStream::consumed(std::size_t bytes) {
     return std::exchange(owed_, 0);
 }
 
-bool download(AgentConnection& connection, Transfers& transfers, bool& begun, const Json& request,
-              const std::function<void(const FileStat&)>& begin,
+bool download(AgentConnection& connection, AgentConnection::Deadline deadline, Transfers& transfers,
+              bool& begun, const Json& request, const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk) {
     const auto stream = std::make_shared<FileStream>();
-    const std::uint32_t number = connection.open(stream, dumpJson(request), patience());
+    const std::uint32_t number =
+        connection.open(stream, dumpJson(request), std::min(deadline, patience()));
     std::uint64_t taken = 0;
     bool noted = false;
     bool usable = true;
     std::optional<Transfers::File> file;
     for (;;) {
-        awaitNews(connection, stream, false);
+        awaitNews(connection, stream, false, deadline);
         if (const auto note = stream->note()) {
             const FileStat stat =
                 believing(connection, [&] { return decodeStat(parseObject(*note)); });

@@ -47,9 +47,10 @@ private:
 /// Asks for an operation that sends bytes (`read`, `archiveGet`), as AgentClient::readFile. Sets
 /// `begun` before the first callback. Where the request says `pass` and the agent passes the open
 /// file, it is read here, as one of `transfers`. False, before any callback, if that is no file
-/// this may be done with: ask again without.
-bool download(AgentConnection& connection, Transfers& transfers, bool& begun, const Json& request,
-              const std::function<void(const FileStat&)>& begin,
+/// this may be done with: ask again without. Throws Error(Deadline) at the deadline, or without
+/// progress for kDataPatience.
+bool download(AgentConnection& connection, AgentConnection::Deadline deadline, Transfers& transfers,
+              bool& begun, const Json& request, const std::function<void(const FileStat&)>& begin,
               const std::function<bool(std::string_view)>& chunk);
 /// Gives the next bytes to write, at most as many as there is room for; 0 at the end.
 using NextBytes = std::function<std::size_t(char*, std::size_t)>;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -7,6 +8,10 @@
 #include "base/Texts.h"
 
 namespace hearth::agent {
+
+/// How long an operation on files may go without progress; one that transfers none takes no longer
+/// in all.
+inline constexpr std::chrono::seconds kDataPatience{10};
 
 enum class FileType : std::uint8_t { File, Directory, Symlink, Other };
 

@@ -67,8 +67,11 @@ public:
 
     /// How many bytes were ever written: the offset of the next one.
     std::uint64_t total() const noexcept { return total_; }
-    /// How many of them are no longer kept.
-    std::uint64_t dropped() const noexcept { return total_ > head_ ? tailBegin() - head_ : 0; }
+    /// How many of them are no longer kept; of the first so many, if that is asked.
+    std::uint64_t dropped(std::uint64_t among = UINT64_MAX) const noexcept {
+        const std::uint64_t end = std::min(among, total_);
+        return end > head_ ? std::min(end, tailBegin()) - head_ : 0;
+    }
     std::size_t limit() const noexcept { return limit_; }
 
 private:

@@ -63,3 +63,13 @@ TEST_CASE("room is made by the newest of who has most, until shares are equal",
     CHECK(line.displaceFor("a") == std::nullopt);
     CHECK(line.displaceFor("c").has_value());
 }
+
+TEST_CASE("a tenant that may not have its turn is passed over and keeps its place",
+          "[unit][controller]") {
+    FairLine<int> line = lineOf({{"a", 1}, {"b", 2}, {"a", 3}, {"b", 4}});
+    const auto not_a = [](const std::string& tenant) { return tenant != "a"; };
+    CHECK(line.popIf(not_a) == 2);
+    CHECK(line.popIf(not_a) == 4);
+    CHECK_FALSE(line.popIf(not_a));
+    CHECK(popped(line) == std::vector<int>{1, 3});
+}

@@ -340,8 +340,8 @@ TEST_CASE("a sandbox is never made and ended at once", "[unit][controller]") {
 
 TEST_CASE("the depth of each lane is told, from the beginning", "[unit][controller]") {
     Queue q;
-    for (const char* lane :
-         {"records", "pools", "creates", "destroys", "images", "looks", "forgets", "asks"}) {
+    for (const char* lane : {"records", "pools", "creates", "destroys", "images", "looks",
+                             "forgets", "asks", "results"}) {
         const std::string series = std::string("hearth_workqueue_depth{lane=\"") + lane + "\"} 0";
         CAPTURE(lane);
         CHECK(q.metrics.render().find(series) != std::string::npos);

@@ -236,6 +236,7 @@ TEST_CASE("results of very many small values are counted, not kept", "[unit][con
     const std::string large = R"({"main":true,"mime":{"application/json":[)" + values + "]}}";
     for (int i = 0; i < 4; ++i) execution->result(large);
     execution->result(R"({"main":true,"mime":{"text/plain":"small"}})");
+    house.loop.settle();
     const ExecutionView view = execution->view();
     REQUIRE(view.results.size() == 3);
     CHECK(view.results[2]->mime().at("text/plain") == "small");
@@ -243,6 +244,7 @@ TEST_CASE("results of very many small values are counted, not kept", "[unit][con
     // A flood of them is not even read.
     for (int i = 0; i < 3; ++i) execution->result(large);
     execution->result(R"({"main":true,"mime":{"text/plain":"behind"}})");
+    house.loop.settle();
     CHECK(execution->view().results.size() == 3);
     CHECK(execution->view().dropped_results == 6);
     house.executions.kill(house.who, execution->id());

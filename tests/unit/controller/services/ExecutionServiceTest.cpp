@@ -364,6 +364,7 @@ TEST_CASE("what an execution was given counts, and so do its results", "[unit][c
     CHECK(running->view().dropped_results == 1);
     most.reset();
     running->result(large);
+    house.loop.settle();
     CHECK(running->view().result_count == 1);
     most = house.live.kept().takeAnyway(house.who.tenant, LiveExecutions::kMostOfTenant);
     house.executions.signal(house.who, running->id(), "KILL");
@@ -371,6 +372,42 @@ TEST_CASE("what an execution was given counts, and so do its results", "[unit][c
     most.reset();
     most = house.live.kept().take(house.who.tenant, LiveExecutions::kMostOfTenant);
     CHECK(most);  // all of it was given back
+}
+
+TEST_CASE("a long result is not read by the thread that brings it, and keeps its place",
+          "[unit][controller]") {
+    Open open;
+    House& house = open.house;
+    const auto running = std::dynamic_pointer_cast<LiveExecution>(
+        house.executions.start(house.who, open.workspace, command("sleep 99")));
+    REQUIRE(running);
+    const std::string small = R"({"main":false,"mime":{"text/plain":"small"}})";
+    const std::string large =
+        R"({"main":false,"mime":{"text/plain":")" + std::string(1U << 20U, 'y') + R"("}})";
+    running->output(1, 0, "one");
+    running->result(small);
+    CHECK(running->view().result_count == 1);  // at once
+    running->result(large);
+    running->output(1, 3, "two");
+    running->result(small);
+    agent::ExecResult result;
+    result.status = ExecutionStatus::Ok;
+    running->exited(result);
+    const ExecutionView early = running->view();
+    CHECK(early.result_count == 1);
+    CHECK(early.stdout_bytes == "one");  // what follows the result waits for it
+    CHECK(early.output_end == 3);
+    CHECK_FALSE(running->read(3, 100));
+    CHECK(running->read(0, 100)->bytes == "one");
+    CHECK_FALSE(running->finished());
+    REQUIRE(house.settleUntil([&] { return running->finished(); }));
+    const ExecutionView view = running->view();
+    CHECK(view.stdout_bytes == "onetwo");
+    REQUIRE(view.results.size() == 3);
+    CHECK(view.results[1]->document.size() > large.size() - 10);
+    CHECK(view.results[1]->behind == 3);
+    CHECK(view.results[2]->behind == 6);
+    house.workspaces.close(house.who, open.workspace);
 }
 
 TEST_CASE("a runtime that does not answer about memory holds up nobody else's execution",

@@ -117,6 +117,24 @@ TEST_CASE("a tenant with many events loses its own oldest ones, and nobody else'
     CHECK(again.list(kOperator, query).size() == 1'000);
 }
 
+TEST_CASE("a start finds a quiet tenant's event behind any number of another's",
+          "[unit][controller]") {
+    Desk desk;
+    Journal journal(desk.path, desk.clock, desk.log);
+    journal.writeNow([](Database& database) {
+        database.execute(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000) "
+            "INSERT INTO events SELECT i, 0, 't', 'r', '', iif(i = 1, 'a', 'b'), '', '', '' "
+            "FROM n");
+    });
+    EventLog events(journal, desk.clock);
+    CHECK(events.list(kA, {}).size() == 1);
+    EventQuery query;
+    query.limit = 2'000;
+    CHECK(events.list(kOperator, query).size() == 1'000);
+    CHECK(events.list(kOperator, query).back().id == 12'000);
+}
+
 TEST_CASE("ids of events do not go back where the disk did not take the last ones",
           "[unit][controller]") {
     Desk desk;

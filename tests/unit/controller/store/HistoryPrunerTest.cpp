@@ -141,6 +141,37 @@ TEST_CASE("the latest events stay", "[unit][controller]") {
     CHECK(history.count("events") == 10'000);
 }
 
+TEST_CASE("a tenant with many events loses its own oldest ones, not those of others",
+          "[unit][controller]") {
+    History history;
+    history.database.execute("BEGIN");
+    const auto happen = [&](std::int64_t id, const char* tenant) {
+        Statement(history.database,
+                  "INSERT INTO events (id, time_ms, type, resource, pool, tenant, reason, message, "
+                  "trace) VALUES (?,0,'','','',?,'','','')")
+            .bind(id)
+            .bind(tenant)
+            .run();
+    };
+    for (std::int64_t id = 1; id <= 10; ++id) happen(id, "quiet");
+    for (std::int64_t id = 11; id <= 50; ++id) happen(id, "busy");
+    for (std::int64_t id = 51; id <= 130; ++id) happen(id, "loud");
+    history.database.execute("COMMIT");
+    HistoryPruner pruner(16, {.events = 60});
+    history.prune(pruner, kNow, 16);
+    CHECK(history.count("events WHERE tenant = 'quiet'") == 10);
+    CHECK(history.count("events WHERE tenant = 'busy'") == 25);
+    CHECK(history.count("events WHERE tenant = 'loud' AND id > 105") == 25);
+    CHECK(history.count("events") == 60);
+    history.database.execute("BEGIN");
+    for (std::int64_t id = 131; id <= 140; ++id) happen(id, "quiet");
+    history.database.execute("COMMIT");
+    pruner.recount();
+    history.prune(pruner, kNow, 16);
+    CHECK(history.count("events WHERE tenant = 'quiet'") == 20);
+    CHECK(history.count("events") == 60);
+}
+
 TEST_CASE("of a tenant's ended contexts the latest stay, at once and whatever another has",
           "[unit][controller]") {
     History history;

@@ -1,5 +1,8 @@
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 
+#include "tests/support/Support.h"
 #include "tests/unit/api/mcp/Scene.h"
 
 namespace hearth::mcp {
@@ -134,7 +137,34 @@ TEST_CASE("a cancelled call is killed and gets no answer", "[unit][mcp]") {
     CHECK(scene.post(cancel).status == 202);
     CHECK(stream->until("").find("\"result\"") == std::string::npos);
     CHECK(stream->closed());
+    CHECK(test::eventually([&] { return scene.house.executions.newest()->finished(); }));
     CHECK(scene.house.executions.newest()->view().status == controller::ExecutionStatus::Killed);
+}
+
+TEST_CASE("a cancel waits for a slow sandbox elsewhere, and is tried again", "[unit][mcp]") {
+    Scene scene;
+    scene.keepRunning();
+    scene.open();
+    std::promise<void> over;
+    std::atomic<int> tries{0};
+    scene.house.executions.at_kill =
+        [&, until = over.get_future().share()](const controller::Principal&) {
+            if (++tries > 1) return;
+            until.wait_for(std::chrono::seconds(10));
+            throw Error(ErrorCode::Deadline, "no answer in time");
+        };
+    const std::shared_ptr<FakeStream> stream = started(scene.post(runMessage("c")));
+    const auto begun = std::chrono::steady_clock::now();
+    CHECK(scene
+              .post({{"jsonrpc", "2.0"},
+                     {"method", "notifications/cancelled"},
+                     {"params", {{"requestId", "c"}}}})
+              .status == 202);
+    stream->until("");
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(9));
+    over.set_value();
+    CHECK(test::eventually([&] { return scene.house.executions.newest()->finished(); }));
+    CHECK(tries == 2);
 }
 
 TEST_CASE("only the session that made a call can cancel it", "[unit][mcp]") {

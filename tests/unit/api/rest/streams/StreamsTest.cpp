@@ -1,5 +1,4 @@
 #include <catch2/catch.hpp>
-#include <future>
 #include <thread>
 
 #include "api/rest/streams/EventStream.h"
@@ -441,31 +440,4 @@ TEST_CASE(
     }
     CHECK(parse(stream->sent).back().name == "exit");
     CHECK(execution->resultReads() <= 6);
-}
-
-TEST_CASE("long answers of one tenant leave another one every second turn", "[unit][rest]") {
-    std::promise<void> all_there;
-    std::promise<void> done;
-    std::atomic<int> theirs{0};
-    std::atomic<int> between{0};
-    rest::StreamedJson carrier;
-    // Holds the thread until all stand in line.
-    carrier.send(std::make_shared<FakeStream>(),
-                 [ready = all_there.get_future().share()](std::string&) {
-                     ready.wait();
-                     return false;
-                 });
-    for (int i = 0; i < 50; ++i) {
-        carrier.send(std::make_shared<FakeStream>("greedy"),
-                     [&, left = 100](std::string&) mutable { return ++theirs, --left > 0; });
-    }
-    carrier.send(std::make_shared<FakeStream>("other"), [&, left = 24](std::string&) mutable {
-        if (--left > 0) return true;
-        between = theirs.load();
-        done.set_value();
-        return false;
-    });
-    all_there.set_value();
-    REQUIRE(done.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
-    CHECK(between < 24 * 8);  // turns of at most eight pieces; all of theirs are 5000
 }

@@ -1,0 +1,122 @@
+#include "controller/executions/LiveResults.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ScopeExit.h"
+
+namespace hearth::controller {
+namespace {
+
+/// Each result stands behind its length on the wire.
+constexpr std::uint64_t kLength = 4;
+/// Results with more values than fit that are read; later ones are dropped unread.
+constexpr int kMostRefused = 4;
+
+}  // namespace
+
+std::shared_ptr<void> LiveResults::counted(std::uint64_t bytes, bool& fits) const {
+    std::shared_ptr<void> counted = count_ ? count_(bytes) : nullptr;
+    fits = counted != nullptr || !count_;
+    return counted;
+}
+
+void LiveResults::add(std::string_view json, std::uint64_t behind) {
+    bool fits = false;
+    auto unread = std::make_shared<Unread>();
+    unread->counted = counted(json.size(), fits);
+    if (fits) unread->json = json;
+    unread->behind = behind;
+    const MutexLock lock(mutex_);
+    end_ += kLength + json.size();
+    if (fits) {
+        unread_.push_back(std::move(unread));
+    } else {
+        ++dropped_;
+    }
+}
+
+void LiveResults::readNext() {
+    std::shared_ptr<Unread> next;
+    bool fits = false;
+    {
+        const MutexLock lock(mutex_);
+        if (reading_ || unread_.empty()) return;
+        reading_ = true;
+        next = unread_.front();
+        fits = refused_ < kMostRefused;
+    }
+    ResultPtr read;
+    std::shared_ptr<void> count;
+    const ScopeExit done([&] {
+        const MutexLock lock(mutex_);
+        reading_ = false;
+        unread_.pop_front();
+        keep(std::move(read), std::move(count));
+    });
+    if (fits) read = readResult(next->json, next->behind);
+    next->counted.reset();  // as it came; it is counted as it is kept
+    if (read) count = counted(read->document.size(), fits);
+    if (!fits) read.reset();
+}
+
+void LiveResults::keep(ResultPtr read, std::shared_ptr<void> counted) {
+    const bool fits = read && values_ + read->values <= kMostResultValues;
+    if (read && !fits) ++refused_;
+    if (!fits) {
+        ++dropped_;
+        return;
+    }
+    values_ += read->values;
+    bytes_ += read->document.size();
+    results_.push_back(std::move(read));
+    if (counted) counted_.push_back(std::move(counted));
+}
+
+bool LiveResults::waiting() const {
+    const MutexLock lock(mutex_);
+    return !unread_.empty();
+}
+
+std::uint64_t LiveResults::showable(std::uint64_t output) const {
+    const MutexLock lock(mutex_);
+    return unread_.empty() ? output : std::min(output, unread_.front()->behind);
+}
+
+std::vector<ResultPtr> LiveResults::all() const {
+    const MutexLock lock(mutex_);
+    return results_;
+}
+
+ResultPtr LiveResults::at(std::size_t index) const {
+    const MutexLock lock(mutex_);
+    return index < results_.size() ? results_[index] : nullptr;
+}
+
+std::size_t LiveResults::count() const {
+    const MutexLock lock(mutex_);
+    return results_.size();
+}
+
+std::uint64_t LiveResults::bytes() const {
+    const MutexLock lock(mutex_);
+    return bytes_;
+}
+
+std::uint64_t LiveResults::dropped() const {
+    const MutexLock lock(mutex_);
+    return dropped_;
+}
+
+std::uint64_t LiveResults::end() const {
+    const MutexLock lock(mutex_);
+    return end_;
+}
+
+void LiveResults::clear() {
+    const MutexLock lock(mutex_);
+    results_ = {};
+    counted_ = {};
+}
+
+}  // namespace hearth::controller
