@@ -71,6 +71,10 @@ const Command& findCommand(const std::vector<Command>& commands, const std::stri
         if (command.spec.name == name) return command;
         names.push_back(command.spec.name);
     }
+    if (name.starts_with("-")) {
+        throw UsageError("the flag " + name + " is before the command",
+                         "write it after it: hearth COMMAND " + name);
+    }
     const auto near = suggestion(name, names);
     if (!near) throw UsageError("unknown command \"" + name + "\"", hintForWord(name));
     throw UsageError("unknown command \"" + name + "\"", "did you mean `hearth " + *near + "`?");

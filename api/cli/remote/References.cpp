@@ -50,13 +50,17 @@ std::string chooseId(const std::string& word,
 std::string workspaceId(Remote& remote, const std::string& word) {
     if (isWholeId(word, "ws_")) return word;
     const std::string id = chooseId(word, idsIn(remote.list("/v1/workspaces")));
-    return id.empty() ? word : id;
+    if (!id.empty() || word.starts_with("ws_")) return id.empty() ? word : id;
+    throw Error(ErrorCode::NotFound, "no workspace " + word)
+        .hint(word.starts_with("ex_") ? "that is an execution; `hearth ps --all` shows whose"
+                                      : "`hearth ls` lists yours, `hearth open` makes one");
 }
 
 std::string executionId(Remote& remote, const std::string& word) {
     if (isWholeId(word, "ex_")) return word;
     std::vector<std::pair<std::string, std::string>> all;
-    for (const Json& workspace : remote.list("/v1/workspaces")) {
+    const std::vector<Json> workspaces = remote.list("/v1/workspaces");
+    for (const Json& workspace : workspaces) {
         try {
             const auto own = idsIn(remote.list(
                 "/v1/workspaces/" + percentEncode(textAt(workspace, "id")) + "/executions"));
@@ -66,6 +70,10 @@ std::string executionId(Remote& remote, const std::string& word) {
         }
     }
     const std::string id = chooseId(word, all);
+    if (id.empty() && !chooseId(word, idsIn(workspaces)).empty()) {
+        throw UsageError("\"" + word + "\" is a workspace, not an execution",
+                         "`hearth ps --all " + word + "` lists its executions");
+    }
     return id.empty() ? word : id;
 }
 

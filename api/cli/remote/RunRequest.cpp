@@ -85,6 +85,13 @@ void scriptWithArguments(const Options& options, const std::string& script,
     giveFile(name, bytes, request);
 }
 
+/// A program of the image is often typed where a script is expected.
+void mustExist(const std::string& script) {
+    if (script == "-" || std::filesystem::exists(script)) return;
+    throw UsageError("there is no file " + script,
+                     "for a program of the image: hearth run -- " + nameOfFile(script));
+}
+
 void whatToRun(const Options& options, RunRequest& request) {
     const auto code = options.get("code");
     const auto command = options.get("command");
@@ -101,6 +108,7 @@ void whatToRun(const Options& options, RunRequest& request) {
     if (options.get("language") && !code && !script) {
         throw UsageError("--language goes with code", "give -c CODE or a SCRIPT");
     }
+    if (script) mustExist(options.positional()[0]);
     Json& body = request.body;
     if (command) {
         body["command"] = *command;
