@@ -83,6 +83,10 @@ const Command& findCommand(const std::vector<Command>& commands, const std::stri
         if (command.spec.name == name) return command;
         names.push_back(command.spec.name);
     }
+    if (name.starts_with("-")) {
+        throw UsageError("the flag " + name + " is before the command",
+                         "write it after it: hearth COMMAND " + name);
+    }
     std::string hint = "see `hearth help`";
     if (const std::string ours = ourWordFor(name); !ours.empty()) {
         hint = "type `hearth " + ours + "`";

@@ -182,12 +182,49 @@ def watched():
                 watch.communicate()
 
 
+def mistakes():
+    """the commonest mistakes at a terminal each get a short answer that names the right words"""
+    here = tempfile.mkdtemp(prefix="hearth-mistakes-")
+    try:
+        with open(f"{here}/note.txt", "w", encoding="ascii") as f:
+            f.write("x")
+        with shared as s:
+            w = s.open_workspace(name="mine")["id"]
+            e = s.run(w, "true")["id"]
+            for typed, status, words in (
+                    ("start", 2, ["hearth serve"]), ("kill", 2, ["hearth stop"]), ("pools", 2, ["hearth get pools"]), ("exe mine ls", 2, ["hearth exec"]),
+                    ("--bogus 1 get pools", 2, ["hearth COMMAND --bogus"]), ("top", 2, ["hearth ps"]), ("describe mine", 2, ["hearth describe workspace mine"]),
+                    ("scale shell --min 3", 2, ["hearth scale", "POOL MIN"]), ("get secrets", 2, ["pools", "workspaces"]),
+                    ("get pod", 2, ["hearth get sandboxes"]), ("get pols", 2, ["did you mean pools"]),
+                    ("exec ls", 2, ["hearth exec WORKSPACE PROGRAM"]), ("exec nosuch ls", 3, ["no workspace nosuch", "hearth ls"]),
+                    (f"exec {e} ls", 3, ["that is an execution", "hearth ps --all"]),
+                    (f"logs {w}", 2, ["is a workspace", f"hearth ps --all {w}"]), ("logs mine", 2, ["is a workspace", "hearth ps --all mine"]),
+                    ("run -p shel --command true", 3, ["no pool shel", "shell"]), ("run --image python:3 --command true", 1, ["pools have: shell"]),
+                    ("run -l pyton -c 1", 1, ["pyton", "there is: sh"]), ("run note.txt", 2, ["note.txt", "-l LANGUAGE"]),
+                    ("run gone.py", 2, ["no file gone.py"]), ("run ls", 2, ["hearth run -- ls"]), ("run ls /tmp", 2, ["hearth run -- ls"]),
+                    ("run --memory 1gb -c 1", 2, ["1gb", "256Mi"]), ("run --memory 1Ti -c true", 1, ["128Mi", "shell"]),
+                    ("run --time-out 3 -c 1", 2, ["did you mean --timeout"]), ("cp note.txt mine", 2, ["WORKSPACE:PATH"]),
+                    ("delete mine", 2, ["workspace"]), ("mcp-config claud", 2, ["did you mean claude"])):
+                ran = hearth(s, *typed.split(), cwd=here)
+                assert ran.returncode == status and ran.stdout == "", (typed, ran)
+                assert all(word in ran.stderr for word in words), (typed, words, ran.stderr)
+                assert ran.stderr.startswith("error: ") and ran.stderr.count("\n") <= 3, (typed, ran.stderr)
+            for env, words in (({"HEARTH_TOKEN": "wrong"}, ["HEARTH_TOKEN", "hearth token create"]),
+                               ({"HEARTH_URL": "http://127.0.0.1:1"}, ["is the server running?", "hearth doctor", "--url"]),
+                               ({"HEARTH_URL": "127.0.0.1:8080"}, ["http://HOST:PORT"])):
+                ran = subprocess.run([HEARTH, "get", "pools"], capture_output=True, text=True, timeout=60 * SLOWER, check=False,
+                                     env=dict(os.environ, **{"HEARTH_URL": s.url, "NO_COLOR": "1", **env}))
+                assert ran.returncode != 0 and all(word in ran.stderr for word in words), (env, ran)
+    finally:
+        shutil.rmtree(here)
+
+
 def ends():
     """the server of these tests leaves nothing"""
     shared.end()
 
 
-TESTS = [shown_whole, by_name, long_work, files_of_a_run, watched, restarts, pools_change, ends]
+TESTS = [shown_whole, by_name, long_work, files_of_a_run, watched, mistakes, restarts, pools_change, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

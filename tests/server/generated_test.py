@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-# suite: seconds=60 sanitizers=no
-"""Clients that are generated from openapi.json, by openapi-python-client and datamodel-codegen, do what the README does: claim,
-run, read a file, end. The generators come from PyPI, at the versions of generators.txt."""
+# suite: seconds=110 needs=node sanitizers=no
+"""Clients that are generated from openapi.json, by openapi-python-client, datamodel-codegen, openapi-generator and
+openapi-typescript, do what the README does: claim, run, read a file, end. The generators come from PyPI and npm, at the versions
+of generators.txt and generated/package-lock.json."""
 
 import filecmp
 import json
@@ -13,8 +14,10 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+from environments import environment  # noqa: E402
 from harness import BUILD, Server, main, pool_yaml, record, sse_events  # noqa: E402
 
+TYPESCRIPT = os.path.join(HERE, "generated")
 PINS = os.path.join(HERE, "generators.txt")
 TOOLS = os.path.join(BUILD, "generators")
 PYTHON = os.path.join(TOOLS, "bin", "python")
@@ -86,23 +89,46 @@ request = models.ExecutionRequest(command="true")
 assert request.model_dump(exclude_unset=True) == {"command": "true"}
 '''
 
+# Run with the package of openapi-generator beside it.
+JAVA_FLOW = '''
+import json, os
+import hearth_client as h
 
-def install():
-    """The generators, once for each list of them. Raises OSError where the index cannot be reached."""
-    mark = os.path.join(TOOLS, "generators.txt")
-    if os.path.exists(mark) and filecmp.cmp(PINS, mark, shallow=False):
-        return
-    shutil.rmtree(TOOLS, ignore_errors=True)
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "-r", PINS]
-    for command in ([sys.executable, "-m", "venv", TOOLS], pip):
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-        except subprocess.TimeoutExpired as e:
-            raise OSError(f"{' '.join(command[:4])} took too long") from e
-        if done.returncode != 0:
-            said = (done.stdout + done.stderr).strip().splitlines() or [""]
-            raise OSError(f"{' '.join(command[:4])} failed: {said[-1]}")
-    shutil.copy(PINS, mark)
+with h.ApiClient(h.Configuration(host=os.environ["HEARTH_URL"])) as client:
+    workspaces, executions, files, pools = (api(client) for api in (h.WorkspacesApi, h.ExecutionsApi, h.FilesApi, h.PoolsApi))
+    w = workspaces.create_workspace(workspace_request=h.WorkspaceRequest(files=[h.InlineFile(path="a.txt", text="hello")]))
+    assert isinstance(w, h.Workspace) and w.limits.pids > 0, w
+    command = "cat a.txt; mkdir -p out; echo kept > out/note.txt"
+    ran = executions.execute(w.id, execution_request=h.ExecutionRequest(command=command))
+    assert isinstance(ran, h.Execution) and ran.status == "ok" and ran.stdout == "hello" and ran.exit_code == 0, ran
+    told = executions.get_execution(ran.id, prefer="wait=5")
+    assert told.stdout == "hello", told
+    assert [x.id for x in executions.list_executions(w.id).items] == [ran.id]
+    assert files.read_file(w.id, "out/note.txt") == b"kept\\n"
+    wrote = files.write_file(w.id, "deep/er.bin", body=bytes(range(256)))
+    assert isinstance(wrote, h.FileEntry) and wrote.size == 256, wrote
+    fed = executions.execute(w.id, execution_request=h.ExecutionRequest(argv=["cat"], background=True, stdin_open=True))
+    assert fed.status == "running", fed
+    executions.write_stdin(fed.id, close=True, body=b"typed")
+    assert executions.get_execution(fed.id, prefer="wait=30").stdout == "typed"
+    once = executions.execute_once(one_shot_request=h.OneShotRequest(command="echo once"))
+    assert once.stdout == "once\\n" and once.claim.total_ms > 0, once
+    kinds = []
+    for event in json.load(open("events.json", encoding="utf-8")):
+        one = h.ExecutionEvent.from_dict(event).actual_instance
+        kinds.append(type(one).__name__)
+    assert kinds == ["StartedEvent", "StdoutEvent", "ExitEvent"], kinds
+    assert one.data.status == "failed" and one.data.exit_code == 3, one
+    pool = pools.get_pool("shell")
+    assert isinstance(pool, h.Pool) and pool.spec.template.image == "shell" and pool.spec.warm.min == 1, pool
+    assert h.SystemApi(client).get_capabilities().isolation.seccomp
+    workspaces.delete_workspace(w.id)
+    try:
+        workspaces.get_workspace(w.id)
+        raise SystemExit("it is still there")
+    except h.ApiException as e:
+        assert e.status == 410 and e.data.reason == "deleted", e
+'''
 
 
 def run(folder, *command, said=""):
@@ -126,6 +152,14 @@ class Generated:
     def __exit__(self, *why):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.server.__exit__(*why)
+
+    def stream(self):
+        """The events of a run that fails, as the document describes them."""
+        s = self.server
+        answer = s.post(f"/v1/workspaces/{s.open_workspace()['id']}/executions", {"command": "echo out; exit 3"},
+                        headers={"Accept": "text/event-stream"})
+        return [{"id": one["id"], "event": one["event"], "data": json.loads(one["data"])}
+                for one in sse_events(answer.body.decode().split("\n"))]
 
     def script(self, text, said=""):
         with open(os.path.join(self.folder, "flow.py"), "w", encoding="utf-8") as file:
@@ -156,19 +190,52 @@ def models():
         s = made.server
         w = s.open_workspace()
         where, work = f"/v1/workspaces/{w['id']}/executions", {"command": "echo out; exit 3"}
-        stream = s.post(where, work, headers={"Accept": "text/event-stream"})
-        events = [{"id": one["id"], "event": one["event"], "data": json.loads(one["data"])} for one in sse_events(stream.body.decode().split("\n"))]
-        made.script(MODELS, json.dumps({"workspace": w, "execution": s.post(where, work).json, "events": events,
+        made.script(MODELS, json.dumps({"workspace": w, "execution": s.post(where, work).json, "events": made.stream(),
                                         "pool": s.get("/v1/pools/shell").json, "capabilities": s.get("/v1/capabilities").json}))
 
 
-TESTS = [client, models]
+def another_client():
+    """the Python client that openapi-generator makes has every operation, and it does what the README does"""
+    with Generated() as made:
+        told = run(made.folder, os.path.join(TOOLS, "bin", "openapi-generator-cli"), "generate", "-i", "openapi.json", "-g", "python",
+                   "-o", "client", "--additional-properties=packageName=hearth_client", "--global-property=apiTests=false,modelTests=false")
+        assert "ERROR" not in told and "Unable to" not in told, told
+        os.rename(os.path.join(made.folder, "client", "hearth_client"), os.path.join(made.folder, "hearth_client"))
+        document = json.loads(made.server.get("/openapi.json").body)
+        operations = sum(len(methods) for methods in document["paths"].values())
+        api = os.path.join(made.folder, "hearth_client", "api")
+        text = "".join(open(os.path.join(api, name), encoding="utf-8").read() for name in os.listdir(api) if name.endswith("_api.py"))
+        assert text.count("_with_http_info(\n        self") == operations, (text.count("_with_http_info(\n        self"), operations)
+        with open(os.path.join(made.folder, "events.json"), "w", encoding="utf-8") as file:
+            json.dump(made.stream(), file)
+        made.script(JAVA_FLOW)
+
+
+def typescript():
+    """the types that openapi-typescript makes pass tsc --strict, refuse wrong requests, and a client with them does what the README does"""
+    mark = os.path.join(TYPESCRIPT, "node_modules", ".hearth-lock")
+    lock = os.path.join(TYPESCRIPT, "package-lock.json")
+    if not os.path.exists(mark) or not filecmp.cmp(lock, mark, shallow=False):
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=TYPESCRIPT, check=True)
+        shutil.copy(lock, mark)
+    with Generated() as made:
+        for name in ("package.json", "tsconfig.json", "flow.ts"):
+            shutil.copy(os.path.join(TYPESCRIPT, name), made.folder)
+        os.symlink(os.path.join(TYPESCRIPT, "node_modules"), os.path.join(made.folder, "node_modules"))
+        tools = os.path.join(made.folder, "node_modules", ".bin")
+        run(made.folder, os.path.join(tools, "openapi-typescript"), "openapi.json", "--default-non-nullable=false", "-o", "hearth.ts")
+        run(made.folder, os.path.join(tools, "tsc"), "-p", ".")
+        os.environ["HEARTH_URL"] = made.server.url
+        run(made.folder, "node", os.path.join("out", "flow.js"))
+
+
+TESTS = [client, models, another_client, typescript]
 for each in TESTS:
     each.only = "oci"  # the document is the server's own
 
 if __name__ == "__main__":
     try:
-        install()
+        environment("generators", PINS)
     except OSError as e:
         for each in TESTS:
             record("skip", "server", f"{each.__doc__} (the generators cannot be had: {e})")

@@ -1,3 +1,4 @@
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -112,6 +113,24 @@ int followEvents(const Invocation& call, const Kind& kind) {
     return kOk;
 }
 
+/// Words of other programs for what there is to get.
+std::string ownWord(const std::string& word) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeant = {{
+        {"pod", "sandboxes"},
+        {"pods", "sandboxes"},
+        {"container", "sandboxes"},
+        {"containers", "sandboxes"},
+        {"run", "executions"},
+        {"runs", "executions"},
+        {"ps", "executions"},
+        {"info", "capabilities"},
+    }};
+    for (const auto& [other, ours] : kMeant) {
+        if (word == other) return "type `hearth get " + std::string(ours) + "`";
+    }
+    return {};
+}
+
 int get(const Invocation& call) {
     const std::string& what = call.options.positional()[0];
     const bool named = call.options.positional().size() > 1;
@@ -129,9 +148,11 @@ int get(const Invocation& call) {
     }
     const Kind* kind = findKind(what);
     if (kind == nullptr) {
+        const std::string unknown = "there is no \"" + what + "\" to get";
+        if (const std::string hint = ownWord(what); !hint.empty()) throw UsageError(unknown, hint);
         std::vector<std::string> words = kindWords();
         words.emplace_back("capabilities");
-        throw unknownWord("there is no \"" + what + "\" to get", what, words);
+        throw unknownWord(unknown, what, words);
     }
     const bool listed_only = kind->table == fileTable || kind->table == eventTable;
     if (named && listed_only) {

@@ -56,7 +56,10 @@ std::string workspaceId(Remote& remote, const std::string& word) {
     refuseEmpty(word, "workspace", "`hearth ls` lists them; is the variable empty?");
     if (isWholeId(word, "ws_")) return word;
     const std::string id = chooseId(word, idsIn(remote.list("/v1/workspaces")));
-    return id.empty() ? word : id;
+    if (!id.empty() || word.starts_with("ws_")) return id.empty() ? word : id;
+    throw Error(ErrorCode::NotFound, "no workspace " + word)
+        .hint(word.starts_with("ex_") ? "that is an execution; `hearth ps --all` shows whose"
+                                      : "`hearth ls` lists yours, `hearth open` makes one");
 }
 
 std::string executionId(Remote& remote, const std::string& word) {

@@ -7,8 +7,8 @@
 namespace hearth::cli {
 
 // People name a workspace by its name, and both by the beginning of an id. A whole id costs no
-// request. A word that fits nothing is given back as it is: the server says that there is none.
-// Throw UsageError where it fits several.
+// request. A beginning of an id that fits nothing is given back as it is: the server says that
+// there is none. Throw UsageError where it fits several, Error(NotFound) for the name of nothing.
 
 std::string workspaceId(Remote& remote, const std::string& word);
 /// Looks at what runs and through the workspaces: ended executions are listed only by these. Throws

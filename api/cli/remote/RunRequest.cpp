@@ -70,15 +70,6 @@ void giveFile(const std::string& name, const std::string& bytes, RunRequest& req
     files.push_back(inlineFile(name, bytes));
 }
 
-/// Says what else a word may have meant that is no file here.
-std::string readScript(const std::string& path) {
-    if (path != "-" && !std::filesystem::exists(path)) {
-        throw UsageError("there is no file " + path + " here",
-                         "for a program of the image: hearth run -- " + path);
-    }
-    return readTextFile(path, kMaxScript);
-}
-
 std::string readGivenFile(const std::string& path) {
     if (std::filesystem::is_directory(path)) {
         throw UsageError("--file " + path + " is a directory",
@@ -105,10 +96,17 @@ void scriptWithArguments(const Options& options, const std::string& script,
                          "for a program of the image: hearth run -- PROGRAM ARG…");
     }
     const std::string name = nameOfFile(script);
-    const std::string bytes = readScript(script);
+    const std::string bytes = readTextFile(script, kMaxScript);
     request.body["argv"] = Json::array({language->interpreter, name});
     for (const std::string& argument : arguments) request.body["argv"].push_back(argument);
     giveFile(name, bytes, request);
+}
+
+/// A program of the image is often typed where a script is expected.
+void mustExist(const std::string& script) {
+    if (script == "-" || std::filesystem::exists(script)) return;
+    throw UsageError("there is no file " + script,
+                     "for a program of the image: hearth run -- " + nameOfFile(script));
 }
 
 void whatToRun(const Options& options, RunRequest& request) {
@@ -128,13 +126,14 @@ void whatToRun(const Options& options, RunRequest& request) {
     if (options.get("language") && !code && !script) {
         throw UsageError("--language goes with code", "give -c CODE or a SCRIPT");
     }
+    if (script) mustExist(options.positional()[0]);
     Json& body = request.body;
     if (command) {
         body["command"] = *command;
     } else if (script && !arguments.empty()) {
         scriptWithArguments(options, options.positional()[0], arguments, request);
     } else if (code || script) {
-        const std::string text = code ? *code : readScript(options.positional()[0]);
+        const std::string text = code ? *code : readTextFile(options.positional()[0], kMaxScript);
         if (!isUtf8(text)) {
             throw UsageError("the code is not UTF-8", "for a binary use `hearth run -- PROGRAM`");
         }

@@ -503,6 +503,25 @@ def s3_readme():
         assert "package" in json.dumps(wrong), wrong
 
 
+def s3_results():
+    """S3: output, error and links of a run; a file keeps its name, and another run's or workspace's of that name is another file"""
+    with offline as s:
+        ours, other = tool(s, "s3", "create_python_env"), tool(s, "s3", "create_python_env")
+        write = "import os, sys\nos.makedirs('deep', exist_ok=True)\nfor name in ('data.csv', 'deep/data.csv'): open(name, 'w').write('{}')\n"
+        run = {}
+        for name, container in (("first", ours), ("second", ours), ("theirs", other)):
+            run[name] = keys(tool(s, "s3", "execute_python_code", container_id=container, code=write.format(name)), *S3_RUN, more=RUN_MORE)
+            assert sorted(run[name]["files"]) == ["data.csv", "deep/data.csv"], run[name]
+        urls = {name: [link["url"] for link in each["file_links"]] for name, each in run.items()}
+        assert [fetch(s, url).body for url in urls["theirs"]] == [b"theirs", b"theirs"], urls
+        assert [fetch(s, url).body for url in urls["second"]] == [b"second", b"second"], urls
+        failed = tool(s, "s3", "execute_python_code", container_id=ours, code="import sys\nprint('out')\nprint('err', file=sys.stderr)\n1 / 0")
+        assert failed["stdout"] == "out\n" and failed["exit_code"] == 1 and failed["files"] == [] and failed["file_links"] == [], failed
+        assert failed["stderr"].startswith("err\n") and "ZeroDivisionError" in failed["stderr"], failed
+        empty = tool(s, "s3", "execute_python_code", container_id=other, code="import os; print(sorted(os.listdir('.')))")
+        assert empty["stdout"] == "['data.csv', 'deep']\n", empty
+
+
 def s3_asynchronous():
     """S3: a long install answers "installing" in seconds, and what became of it is known after the server was killed"""
     with Index(WHEELS, delay=12 * harness.SLOWER) as slow, \
@@ -655,7 +674,7 @@ def ends():
 
 
 TESTS = [s1_readme, s1_tools, s1_errors, s1_reset, s0_readme, s0_dependencies, s0_apart, s0_exec, s0_images, s0_local_paths, s2_readme, s3_readme,
-         s3_asynchronous, foreign, paths, loads, compat_root, ends]
+         s3_results, s3_asynchronous, foreign, paths, loads, compat_root, ends]
 if os.environ.get("HEARTH_TEST_PACKAGES") == "all":
     TESTS.insert(0, s0_tensorflow)
 for each in TESTS:
