@@ -89,9 +89,44 @@ def by_name():
         assert twice.returncode == 2 and "ws_" in twice.stderr, twice
         assert hearth(s, "exec", "nosuch", "true").returncode == 3
         assert says(s, "rm", "one:f") == "one:f deleted\n"
+        says(s, "exec", "one", "sh", "-c", "mkdir full; touch full/a")
+        full = hearth(s, "rm", "one:full")
+        assert full.returncode == 1 and "hearth rm -r one:full" in full.stderr, full
+        assert says(s, "rm", "-r", "one:full") == "one:full deleted\n"
+        for words in (("exec", "", "touch", "f"), ("run", "-w", "", "--command", "touch f"), ("rm", ""), ("logs", "")):
+            empty = hearth(s, *words)
+            assert empty.returncode == 2 and "is empty" in empty.stderr, empty
+        assert says(s, "exec", "-e", "NO_COLOR", "one", "sh", "-c", "echo $NO_COLOR") == "1\n"
         assert hearth(s, "rm", "one:").returncode == 2, "that would be everything"
         assert says(s, "rm", "one") == f"workspace {one} deleted\n"
         assert s.get(f"/v1/workspaces/{one}").status == 410
+
+
+def closed_pipes():
+    """a program whose output nobody reads any more is ended, as in a shell; one that is only watched goes on"""
+    with shared as s:
+        w = s.open_workspace(name="piped")["id"]
+        for words in (("run", "-w", "piped", "--command", "while :; do echo line; done"), ("exec", "piped", "yes")):
+            run = subprocess.Popen([HEARTH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=dict(os.environ, HEARTH_URL=s.url))
+            try:
+                assert run.stdout.readline()
+                run.stdout.close()
+                assert run.wait(60 * SLOWER) == 141, run.stderr.read()
+            finally:
+                run.kill()
+                run.wait()
+            wait_for("its end", lambda: says(s, "ps", "-q", "piped") == "")
+        e = says(s, "run", "-d", "-w", "piped", "--command", "while :; do echo line; sleep 0.05; done").strip()
+        follow = subprocess.Popen([HEARTH, "logs", "-f", e], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=dict(os.environ, HEARTH_URL=s.url))
+        try:
+            assert follow.stdout.readline()
+            follow.stdout.close()
+            assert follow.wait(60 * SLOWER) == 141
+        finally:
+            follow.kill()
+            follow.wait()
+        assert says(s, "ps", "-q", w) == e + "\n"
+        says(s, "stop", e)
 
 
 def long_work():
@@ -224,7 +259,7 @@ def ends():
     shared.end()
 
 
-TESTS = [shown_whole, by_name, long_work, files_of_a_run, watched, mistakes, restarts, pools_change, ends]
+TESTS = [shown_whole, by_name, closed_pipes, long_work, files_of_a_run, watched, mistakes, restarts, pools_change, ends]
 for test in TESTS:
     test.only = "oci"  # what they look at is in front of any runtime
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -162,6 +163,54 @@ TEST_CASE("run takes code, a command or an argument vector", "[unit][cli]") {
     CHECK(request({"--image", "python:3", "--command", "ls"}).body["image"] == "python:3");
 }
 
+TEST_CASE("work that nobody waits for has no short time limit", "[unit][cli]") {
+    CHECK_FALSE(request({"-c", "1"}).body.contains("timeoutSeconds"));
+    CHECK(request({"-d", "-c", "1"}).body["timeoutSeconds"] == 86'400);
+    CHECK(request({"-it", "-c", "1"}).body["timeoutSeconds"] == 86'400);
+    CHECK(request({"-d", "-t", "5", "-c", "1"}).body["timeoutSeconds"] == 5.0);
+}
+
+TEST_CASE("output is paced unless nobody reads it or its limit is too small", "[unit][cli]") {
+    CHECK(request({"-c", "1"}).body["paced"] == true);
+    CHECK(request({"--output-limit", "1Mi", "-c", "1"}).body["paced"] == true);
+    CHECK_FALSE(request({"--output-limit", "512Ki", "-c", "1"}).body.contains("paced"));
+    CHECK_FALSE(request({"-d", "-c", "1"}).body.contains("paced"));
+}
+
+TEST_CASE("a folder for results is looked at before anything runs", "[unit][cli]") {
+    const test::TempDir dir;
+    std::ofstream(dir.file("taken")) << "x";
+    for (const char* flag : {"--out", "--save-results"}) {
+        CHECK_THROWS_AS(request({flag, dir.file("taken"), "-c", "1"}), UsageError);
+        CHECK_THROWS_AS(request({flag, "", "-c", "1"}), UsageError);
+        CHECK_NOTHROW(request({flag, dir.file("new/folder"), "-c", "1"}));
+    }
+}
+
+TEST_CASE("figures are numbered alone, and announced where they are not saved", "[unit][cli]") {
+    const test::TempDir dir;
+    std::ostringstream out;
+    std::ostringstream err;
+    const Console console{out, err};
+    const Json execution = {{"results",
+                             {{{"mime", {{"text/plain", "[<Line2D>]"}}}},
+                              {{"mime", {{"text/plain", "<F>"}, {"image/png", "iVBORw=="}}}}}}};
+    announceResults(execution, console);
+    CHECK(err.str().find("1 figure is not shown here; --save-results DIR") != std::string::npos);
+    saveResults(execution, dir.file("figures"), console);
+    CHECK(std::filesystem::exists(dir.file("figures/result-1.png")));
+    err.str("");
+    announceResults({{"results", {{{"mime", {{"text/plain", "1"}}}}}}}, console);
+    CHECK(err.str().empty());
+}
+
+TEST_CASE("flags of every client may stand before the command", "[unit][cli]") {
+    const auto early = call({"--url", "nowhere", "get", "pools"});
+    CHECK(early.err.find("write http://HOST:PORT") != std::string::npos);
+    CHECK(call({"--bogus", "get", "pools"}).err.find("hearth COMMAND --bogus") !=
+          std::string::npos);
+}
+
 TEST_CASE("run holds its sandbox to limits, in words of people", "[unit][cli]") {
     const Json limits =
         request({"--cpu", "500m", "--memory", "64Mi", "--pids", "32", "--command", "ls"})
@@ -191,6 +240,11 @@ TEST_CASE("a script takes the words after it, and files go along", "[unit][cli]"
     CHECK(body["files"] == Json::array({{{"path", "a.py"}, {"text", "print(1)"}},
                                         {{"path", "data.csv"}, {"text", "x,y"}}}));
     CHECK(body["collect"] == Json({"**"}));
+    std::ofstream(dir.file("script")) << "print(1)";
+    for (const char* language : {"python", "py"}) {
+        CHECK(request({"-l", language, dir.file("script"), "x"}).body["argv"] ==
+              Json({"python3", "script", "x"}));
+    }
     const RunRequest there = request({"-w", "ws_1", "--file", dir.file("data.csv"), "-c", "1"});
     REQUIRE(there.uploads.size() == 1);
     CHECK(there.uploads[0].first == "/v1/workspaces/ws_1/files/data.csv");

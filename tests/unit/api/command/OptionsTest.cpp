@@ -111,6 +111,33 @@ TEST_CASE("an unknown flag is an error that suggests the nearest", "[unit][cli]"
     CHECK_THROWS_AS(parse({"-x"}), UsageError);
 }
 
+TEST_CASE("letters of switches may stand together, before one that takes a value", "[unit][cli]") {
+    CommandSpec switches = spec();
+    switches.flags.push_back(Flag{.name = "all", .letter = 'a'});
+    switches.flags.push_back(Flag{.name = "quiet", .letter = 'q'});
+    switches.flags.push_back(Flag{.name = "terminal", .cluster = "it"});
+    const auto given = [&](const std::vector<std::string>& words) {
+        return Options::parse(switches, words, [](const std::string&) { return std::nullopt; });
+    };
+    CHECK(given({"-aq"}).on("all"));
+    CHECK(given({"-qa"}).on("quiet"));
+    const Options valued = given({"-aqd", "x"});
+    CHECK(valued.on("quiet"));
+    CHECK(valued.get("data-dir") == "x");
+    CHECK(given({"-it"}).on("terminal"));
+    CHECK(given({"-ti"}).on("terminal"));
+    CHECK_FALSE(given({"-a=false"}).on("all"));
+    CHECK_THROWS_AS(given({"-ax"}), UsageError);
+}
+
+TEST_CASE("after -- words are operands where no program takes them", "[unit][cli]") {
+    CommandSpec plain = spec();
+    plain.rest = false;
+    const Options options =
+        Options::parse(plain, {"--", "-x.py"}, [](const std::string&) { return std::nullopt; });
+    CHECK(options.positional() == std::vector<std::string>{"-x.py"});
+}
+
 TEST_CASE("values that are missing, doubled or too many are errors", "[unit][cli]") {
     CHECK_THROWS_AS(parse({"--data-dir"}), UsageError);
     CHECK_THROWS_AS(parse({"-d", "a", "--data-dir=b"}), UsageError);
