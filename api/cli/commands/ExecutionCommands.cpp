@@ -105,7 +105,7 @@ int ps(const Invocation& call) {
         }
     }
     const Kind& listed = *findKind("executions");
-    const Kind shown{listed.one, listed.many, listed.wide, listed.wide};
+    const Kind shown{listed.one, listed.many, "", listed.wide, listed.wide};
     showItems(call, shown, executions);
     return kOk;
 }
