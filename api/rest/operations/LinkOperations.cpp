@@ -94,8 +94,8 @@ Operation followOperation(const Services& services, std::string method, std::str
                   {206, "The range of it", {}, "application/octet-stream"},
                   {304, "Not changed", {}, {}},
                   {416, "The range begins after the end", {}, "application/problem+json"}};
-    op.problems = {ErrorCode::Forbidden, ErrorCode::NotFound, ErrorCode::Conflict, ErrorCode::Gone,
-                   ErrorCode::SandboxLost};
+    op.problems = {ErrorCode::InvalidArgument, ErrorCode::Forbidden, ErrorCode::NotFound,
+                   ErrorCode::Conflict,        ErrorCode::Gone,      ErrorCode::SandboxLost};
     op.handle = [&services](Call& call) { return follow(services, call); };
     return op;
 }
