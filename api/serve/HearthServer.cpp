@@ -27,7 +27,7 @@
 #include "controller/Services.h"
 #include "controller/egress/EgressGateway.h"
 #include "controller/egress/images/OperatorProxy.h"
-#include "controller/store/DatabaseFile.h"
+#include "controller/journal/DatabaseFile.h"
 #include "controller/store/SecretKey.h"
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenStore.h"

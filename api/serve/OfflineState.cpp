@@ -12,8 +12,8 @@
 
 #include "base/Error.h"
 #include "base/Fd.h"
-#include "controller/store/Database.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Database.h"
+#include "controller/journal/Journal.h"
 #include "controller/store/SpecStore.h"
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenHistory.h"

@@ -8,7 +8,7 @@
 #include "base/Instance.h"
 #include "controller/claims/OnDemandPools.h"
 #include "controller/egress/EgressGateway.h"
-#include "controller/store/DiskReserve.h"
+#include "controller/journal/DiskReserve.h"
 #include "controller/store/TokenStore.h"
 
 namespace hearth::program {

@@ -11,8 +11,8 @@
 
 #include "base/Digest.h"
 #include "base/Error.h"
-#include "controller/store/DiskReserve.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/DiskReserve.h"
+#include "controller/journal/Journal.h"
 #include "controller/workspaces/WorkspaceTable.h"
 
 namespace hearth::controller {

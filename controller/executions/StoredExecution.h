@@ -4,7 +4,7 @@
 #include <string>
 
 #include "controller/contract/Executions.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 
 namespace hearth::controller {
 

@@ -5,10 +5,10 @@
 
 #include "base/Mutex.h"
 #include "controller/claims/Supply.h"
+#include "controller/journal/DiskReserve.h"
 #include "controller/layers/Layers.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/reconcile/PoolStatuses.h"
-#include "controller/store/DiskReserve.h"
 #include "controller/store/History.h"
 #include "controller/store/SpecStore.h"
 #include "controller/workspaces/WorkspaceTerminator.h"

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "controller/executions/LiveExecutions.h"
+#include "controller/journal/Journal.h"
 #include "controller/queue/ReconcileLoop.h"
-#include "controller/store/Journal.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
 
 namespace hearth::controller {

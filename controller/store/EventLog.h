@@ -7,7 +7,7 @@
 #include "base/Mutex.h"
 #include "base/Subscribers.h"
 #include "controller/contract/Events.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 
 namespace hearth::controller {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/Clock.h"
+#include "controller/journal/Journal.h"
 #include "controller/store/EventLog.h"
-#include "controller/store/Journal.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 

@@ -12,7 +12,7 @@
 #include "base/Error.h"
 #include "base/Fd.h"
 #include "base/Ids.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 
 namespace hearth::controller {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/Error.h"
 #include "base/Mutex.h"
+#include "controller/journal/Journal.h"
 #include "controller/spec/PoolSpec.h"
-#include "controller/store/Journal.h"
 
 namespace hearth::controller {
 

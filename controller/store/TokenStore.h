@@ -8,7 +8,7 @@
 
 #include "base/Mutex.h"
 #include "controller/contract/Tokens.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 #include "controller/store/TokenHistory.h"
 
 namespace hearth::controller {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "api/serve/OfflineState.h"
-#include "controller/store/DatabaseFile.h"
+#include "controller/journal/DatabaseFile.h"
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenHistory.h"
 

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include "controller/executions/ArtifactStore.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "tests/support/Support.h"
 

@@ -1,6 +1,6 @@
 #include <sys/stat.h>
 
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 #include "controller/store/SecretKey.h"
 #include "tests/support/Support.h"
 

@@ -1,4 +1,4 @@
-#include "controller/store/KeptLedger.h"
+#include "controller/journal/KeptLedger.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/Json.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 
 namespace hearth::controller {
 namespace {

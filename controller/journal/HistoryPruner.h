@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/store/Database.h"
+#include "controller/journal/Database.h"
 
 namespace hearth::controller {
 

@@ -1,4 +1,4 @@
-#include "controller/store/DiskReserve.h"
+#include "controller/journal/DiskReserve.h"
 
 #include <sys/statvfs.h>
 

@@ -1,11 +1,11 @@
-#include "controller/store/HistoryPruner.h"
+#include "controller/journal/HistoryPruner.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
 
-#include "controller/store/KeptLedger.h"
+#include "controller/journal/KeptLedger.h"
 
 namespace hearth::controller {
 namespace {

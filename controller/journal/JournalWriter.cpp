@@ -1,4 +1,4 @@
-#include "controller/store/JournalWriter.h"
+#include "controller/journal/JournalWriter.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/Error.h"
-#include "controller/store/DiskReserve.h"
+#include "controller/journal/DiskReserve.h"
 
 namespace hearth::controller {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "controller/store/Database.h"
+#include "controller/journal/Database.h"
 #include "metrics/Log.h"
 
 namespace hearth::controller {

@@ -1,4 +1,4 @@
-#include "controller/store/HistoryPruner.h"
+#include "controller/journal/HistoryPruner.h"
 #include "tests/support/Support.h"
 
 using namespace hearth::controller;

@@ -11,7 +11,7 @@
 #include "base/Mutex.h"
 #include "base/ScopeExit.h"
 #include "base/tenants/TenantPlaces.h"
-#include "controller/store/Database.h"
+#include "controller/journal/Database.h"
 
 namespace hearth::controller {
 

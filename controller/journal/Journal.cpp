@@ -1,11 +1,11 @@
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 
 #include <nlohmann/json.hpp>
 
 #include "base/Error.h"
 #include "base/Json.h"
 #include "base/ScopeExit.h"
-#include "controller/store/DatabaseFile.h"
+#include "controller/journal/DatabaseFile.h"
 
 namespace hearth::controller {
 namespace {
@@ -16,10 +16,6 @@ constexpr std::uint64_t kShares = 8;
 constexpr std::uint64_t kMostTimes = 4;
 constexpr std::size_t kPruneSlice = 256;
 constexpr auto kPruneEvery = std::chrono::minutes(5);
-/// History is written behind the answers; who reads it waits for what was queued before.
-constexpr auto kReadYourWrites = std::chrono::seconds(1);
-/// A list has no longer outputs in it.
-constexpr std::int64_t kListedOutput = 64LL << 10U;
 
 WorkspaceRecord workspaceRow(const Statement& row) {
     WorkspaceRecord record{row.text(0), row.text(1), row.text(2),    row.text(3),  row.text(4),
@@ -35,11 +31,6 @@ ContextRecord contextRow(const Statement& row) {
     return record;
 }
 
-ExecutionRecord executionRow(const Statement& row) {
-    return {row.text(0), row.text(1), row.text(2),    row.text(3),
-            row.text(4), row.text(5), row.integer(6), {}};
-}
-
 /// Holds all that a list needs before it reads an execution: the rows themselves may be long.
 constexpr const char* kListIndex = R"(
 CREATE INDEX IF NOT EXISTS executions_listed
@@ -53,9 +44,6 @@ constexpr const char* kWorkspaceColumns =
 constexpr const char* kContextColumns =
     "SELECT id, workspace, tenant, language, name, cwd, fingerprint, created_ms, ended_ms, reason "
     "FROM contexts WHERE ";
-constexpr const char* kExecutionColumns =
-    "SELECT id, workspace, tenant, fingerprint, document, output, ended_ms FROM executions WHERE ";
-
 /// Whose rows a statement returned, and how many of each.
 using Tenants = std::map<std::string, std::int64_t>;
 
@@ -67,10 +55,6 @@ Tenants tenantsOf(Statement& rows) {
 
 std::string labelsOf(const std::string& workspace) {
     return std::string(kLabelsOf) + workspace;
-}
-
-void dropOutput(Database& database, const std::string& id) {
-    Statement(database, "DELETE FROM outputs WHERE execution = ?").bind(id).run();
 }
 
 }  // namespace
@@ -321,78 +305,6 @@ void Journal::contextEnded(const std::string& context, std::int64_t ended_ms,
     });
 }
 
-void Journal::record(const ExecutionRecord& r, Written written,
-                     std::function<void(const PutPiece&)> apart, std::size_t apart_bytes) {
-    JournalWriter::Item item;
-    item.bytes = kRecordSize + r.document.size() + r.output.size() + apart_bytes;
-    item.alone = true;
-    item.tenant = r.tenant;
-    item.written = std::move(written);
-    item.write = [this, r, apart = std::move(apart)](Database& database) {
-        dropOutput(database, r.id);  // of the same one, recorded before
-        Statement(database,
-                  "INSERT OR REPLACE INTO executions (id, workspace, tenant, fingerprint, "
-                  "document, output, ended_ms, started_at) VALUES (?,?,?,?,?,?,?,?)")
-            .bind(r.id)
-            .bind(r.workspace)
-            .bind(r.tenant)
-            .bind(r.fingerprint)
-            .bind(r.document)
-            .bindBlob(apart ? kOutputApart : r.output)
-            .bind(r.ended_ms)
-            .bind(r.started_at)
-            .run();
-        std::size_t size = r.document.size() + r.output.size();
-        if (apart) {
-            apart([&](Piece kind, std::uint64_t place, std::string_view bytes) {
-                Statement(database,
-                          "INSERT INTO outputs (execution, kind, place, bytes) "
-                          "VALUES (?,?,?,?)")
-                    .bind(r.id)
-                    .bind(static_cast<std::int64_t>(kind))
-                    .bind(static_cast<std::int64_t>(place))
-                    .bindBlob(bytes)
-                    .run();
-                size += bytes.size();
-            });
-        }
-        kept_.add(database, r.id, r.tenant, size);
-    };
-    writer_thread_.add(std::move(item));
-}
-
-std::optional<std::string> Journal::piece(const char* condition, Piece kind,
-                                          const std::string& execution, std::uint64_t place,
-                                          const std::string& tenant) {
-    std::optional<std::string> found;
-    read(tenant, [&](Database& database) {
-        Statement row(
-            database,
-            std::string("SELECT bytes FROM outputs WHERE execution = ? AND kind = ? AND ") +
-                condition + " LIMIT 1");
-        row.bind(execution)
-            .bind(static_cast<std::int64_t>(kind))
-            .bind(static_cast<std::int64_t>(std::min<std::uint64_t>(place, INT64_MAX)));
-        if (row.step()) found = row.text(0);
-    });
-    return found;
-}
-
-std::optional<std::string> Journal::outputAt(const std::string& execution, std::uint64_t place,
-                                             const std::string& tenant) {
-    return piece("place <= ? ORDER BY place DESC", Piece::Output, execution, place, tenant);
-}
-
-std::optional<std::string> Journal::outputBehind(const std::string& execution, std::uint64_t place,
-                                                 const std::string& tenant) {
-    return piece("place > ? ORDER BY place", Piece::Output, execution, place, tenant);
-}
-
-std::optional<std::string> Journal::resultOf(const std::string& execution, std::size_t index,
-                                             const std::string& tenant) {
-    return piece("place = ?", Piece::Result, execution, index, tenant);
-}
-
 void Journal::record(const Event& e, std::int64_t time_ms) {
     if (waiting() >= limits_.pending) return;
     write([e, time_ms](Database& database) {
@@ -453,62 +365,6 @@ std::vector<ContextRecord> Journal::openContexts(const std::string& workspace) {
                       std::string(kContextColumns) + "workspace = ? AND ended_ms IS NULL");
         row.bind(workspace);
         while (row.step()) found.push_back(contextRow(row));
-    });
-    return found;
-}
-
-std::optional<ExecutionRecord> Journal::execution(const std::string& id,
-                                                  const std::string& tenant) {
-    flush(kReadYourWrites);
-    std::optional<ExecutionRecord> found;
-    read(tenant, [&](Database& database) {
-        Statement row(database, std::string(kExecutionColumns) + "id = ?");
-        row.bind(id);
-        if (row.step()) found = executionRow(row);
-    });
-    return found;
-}
-
-bool Journal::hasExecution(const std::string& id) {
-    bool found = false;
-    read([&](Database& database) {
-        Statement row(database, "SELECT 1 FROM executions WHERE id = ?");
-        row.bind(id);
-        found = row.step();
-    });
-    return found;
-}
-
-std::vector<ExecutionLine> Journal::executionsOf(const std::string& workspace,
-                                                 const std::string& tenant) {
-    flush(kReadYourWrites);
-    std::vector<ExecutionLine> found;
-    read(tenant, [&](Database& database) {
-        // Of the index alone: it names no other columns.
-        Statement row(database,
-                      "SELECT id, tenant, started_at, ended_ms FROM executions "
-                      "WHERE workspace = ? ORDER BY ended_ms DESC, id DESC LIMIT 200");
-        row.bind(workspace);
-        while (row.step()) {
-            // Records of earlier versions stand where they ended.
-            found.push_back(
-                {row.text(0), row.text(1),
-                 row.null(2) ? formatRfc3339(fromUnixMillis(row.integer(3))) : row.text(2)});
-        }
-    });
-    return found;
-}
-
-std::optional<ExecutionRecord> Journal::listedExecution(const std::string& id,
-                                                        const std::string& tenant) {
-    std::optional<ExecutionRecord> found;
-    read(tenant, [&](Database& database) {
-        Statement row(database,
-                      "SELECT id, workspace, tenant, fingerprint, document, "
-                      "CASE WHEN length(output) <= ?2 THEN output ELSE x'00' END, ended_ms "
-                      "FROM executions WHERE id = ?1");
-        row.bind(id).bind(kListedOutput);
-        if (row.step()) found = executionRow(row);
     });
     return found;
 }

@@ -1,4 +1,4 @@
-#include "controller/store/Database.h"
+#include "controller/journal/Database.h"
 
 #include <sqlite3.h>
 

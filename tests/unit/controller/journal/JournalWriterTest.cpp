@@ -2,9 +2,9 @@
 #include <map>
 
 #include "base/Error.h"
-#include "controller/store/Database.h"
-#include "controller/store/DiskReserve.h"
-#include "controller/store/JournalWriter.h"
+#include "controller/journal/Database.h"
+#include "controller/journal/DiskReserve.h"
+#include "controller/journal/JournalWriter.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;

@@ -1,4 +1,4 @@
-#include "controller/store/DatabaseFile.h"
+#include "controller/journal/DatabaseFile.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -14,7 +14,7 @@
 
 #include "base/Error.h"
 #include "base/Fd.h"
-#include "controller/store/Database.h"
+#include "controller/journal/Database.h"
 
 namespace hearth::controller {
 namespace {

@@ -1,4 +1,4 @@
-#include "controller/store/DiskReserve.h"
+#include "controller/journal/DiskReserve.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;

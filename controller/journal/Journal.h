@@ -11,12 +11,12 @@
 #include "base/Clock.h"
 #include "base/Mutex.h"
 #include "controller/contract/Events.h"
-#include "controller/store/Database.h"
-#include "controller/store/DiskReserve.h"
-#include "controller/store/HistoryPruner.h"
-#include "controller/store/JournalReaders.h"
-#include "controller/store/JournalWriter.h"
-#include "controller/store/KeptLedger.h"
+#include "controller/journal/Database.h"
+#include "controller/journal/DiskReserve.h"
+#include "controller/journal/HistoryPruner.h"
+#include "controller/journal/JournalReaders.h"
+#include "controller/journal/JournalWriter.h"
+#include "controller/journal/KeptLedger.h"
 #include "metrics/Log.h"
 #include "metrics/Metrics.h"
 
@@ -188,6 +188,8 @@ public:
 
 private:
     static constexpr std::size_t kRecordSize = 512;
+    /// History is written behind the answers; a reader waits for what was queued before.
+    static constexpr auto kReadYourWrites = std::chrono::seconds(1);
 
     void transact(const Write& write) HEARTH_REQUIRES(writer_mutex_);
     void tellDamage(const DamagedDatabase& damage) const;

@@ -1,5 +1,5 @@
-#include "controller/store/DatabaseFile.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/DatabaseFile.h"
+#include "controller/journal/Journal.h"
 #include "tests/support/FlakyReads.h"
 #include "tests/support/Support.h"
 

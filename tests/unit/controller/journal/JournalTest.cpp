@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Json.h"
-#include "controller/store/Journal.h"
+#include "controller/journal/Journal.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;

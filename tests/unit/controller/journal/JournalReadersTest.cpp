@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "controller/store/JournalReaders.h"
+#include "controller/journal/JournalReaders.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
