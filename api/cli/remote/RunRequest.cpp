@@ -86,7 +86,7 @@ std::string nameOfFile(const std::string& path) {
 void scriptWithArguments(const Options& options, const std::string& script,
                          const std::vector<std::string>& arguments, RunRequest& request) {
     const auto named = options.get("language");
-    const Language* language = findLanguage(named ? "." + *named : script);
+    const Language* language = findLanguage(named ? "x." + *named : script);
     if (named && language == nullptr) {
         const auto found = std::ranges::find(kLanguages, *named, &Language::name);
         if (found != kLanguages.end()) language = &*found;

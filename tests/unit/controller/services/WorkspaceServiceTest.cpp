@@ -164,7 +164,7 @@ TEST_CASE("an operator ends another tenant's workspace and is told why it ended"
     for (const Principal& who : {kOperator, kTenant}) {
         const Error gone = errorOf([&] { workspaces.get(who, told.workspace); });
         CHECK(gone.code() == ErrorCode::Gone);
-        CHECK(gone.endedReason() == "deleted");
+        CHECK(gone.endedReason() == "operator");
     }
     CHECK(codeOf([&] { workspaces.get(kOther, told.workspace); }) == ErrorCode::NotFound);
 }

@@ -205,18 +205,21 @@ TEST_CASE("a paced program waits for its reader and loses nothing", "[unit][agen
 }
 
 TEST_CASE("a paced program goes on when its reader hangs up", "[unit][agent][program]") {
-    Bound b;
-    Json run = exec("e", "head -c 20000000 /dev/zero; touch written; echo end");
-    run["outputLimit"] = 1'048'576;
-    run["paced"] = true;
+    AgentProcess agent;
     {
-        Client reader(b.agent.socket());
-        REQUIRE(reader.ask(withClaim("c1")).ok);
+        Client reader(agent.socket());
+        REQUIRE(reader.ask(hello()).ok);
+        REQUIRE(reader.ask(bindRequest()).ok);
+        Json run = exec("e", "head -c 20000000 /dev/zero; touch written; echo end");
+        run["outputLimit"] = 1'048'576;
+        run["paced"] = true;
         reader.awaitNote(reader.request(run));
     }
     CHECK(hearth::test::eventually(
-        [&] { return std::filesystem::exists(b.agent.root() + "/written"); }));
-    Outcome o = b.client.ask({{"op", "attach"}, {"id", "e"}, {"offset", 0}});
+        [&] { return std::filesystem::exists(agent.root() + "/written"); }));
+    Client later(agent.socket());
+    REQUIRE(later.ask(hello(2)).ok);
+    const Outcome o = later.ask({{"op", "attach"}, {"id", "e"}, {"offset", 0}});
     CHECK(o.result()["outputBytes"] == 20'000'004);
     CHECK(o.out.substr(o.out.size() - 4) == "end\n");
 }
