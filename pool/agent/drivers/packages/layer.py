@@ -47,14 +47,24 @@ def line_of(entry):
     return f"{name}=={entry['metadata']['version']} --hash=sha256:{digest}"
 
 
-def resolve(task):
+def reported(specs):
+    """pip's entries of all that these need."""
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
-        status, said = packages.run([*PIP, "--dry-run", "--ignore-installed", "--report", report, "--", *task["specs"]])
+        status, said = packages.run([*PIP, "--dry-run", "--ignore-installed", "--report", report, "--", *specs])
         if status != 0:
             outcome({"error": why(said)})
         with open(report, encoding="utf-8") as f:
-            entries = json.load(f)["install"]
+            return json.load(f)["install"]
+
+
+def resolve(task):
+    pip = packages.Pip()
+    entries = reported(task["specs"])
+    versions = {pip.normalised(each["metadata"]["name"]): each["metadata"]["version"] for each in entries}
+    # Libraries of the image that would not work with these come along.
+    if broken := sorted(pip.broken(versions) - versions.keys()):
+        entries = reported([*task["specs"], *broken])
     outcome({"lock": "".join(line + "\n" for line in sorted(map(line_of, entries)))})
 
 

@@ -136,7 +136,43 @@ class Pip:
         text = "".join(line[2:] if line.startswith("# ") else line[1:] for line in found["content"].splitlines(True))
         return tomllib.loads(text).get("dependencies", [])
 
+    def broken(self, versions):
+        """Installed distributions that need another version of one of these."""
+        import importlib.metadata
+        try:
+            from pip._vendor.packaging.requirements import InvalidRequirement, Requirement
+        except ImportError:
+            return set()
+        seen, found = set(), set()
+        for each in importlib.metadata.distributions(path=imports.places()):
+            name = self.normalised(each.metadata["Name"] or "")
+            if name in seen:
+                continue  # an earlier place has another one, which is the one that is imported
+            seen.add(name)
+            for line in each.requires or []:
+                try:
+                    need = Requirement(line)
+                except InvalidRequirement:
+                    continue
+                version = versions.get(self.normalised(need.name))
+                if version and (not need.marker or need.marker.evaluate({"extra": ""})) and not need.specifier.contains(version, prereleases=True):
+                    found.add(name)
+        return found
+
     def install(self, specs, arguments):
+        before = self.broken(self.installed())
+        status, said = self.ask(specs, arguments)
+        # pip looks after what it installs, not after what was there: a library that needs another version is renewed with it.
+        broken = self.broken(self.installed()) - before if status == 0 else set()
+        if broken:
+            again, more = self.ask([*specs, *sorted(broken)], [*arguments, *sorted(broken)] if arguments else [])
+            said += more
+            if again != 0:
+                said += f"\n{', '.join(sorted(broken))} may not work with it\n"
+        return status, said
+
+    @staticmethod
+    def ask(specs, arguments):
         with tempfile.TemporaryDirectory() as folder:
             return run([sys.executable, "-m", "pip", "install", "--no-input", "--progress-bar", "off", "--no-warn-script-location",
                         "--disable-pip-version-check", "--cache-dir", folder, *arguments, *([] if arguments else ["--", *specs])])
