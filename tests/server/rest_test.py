@@ -236,6 +236,24 @@ def pools_and_queue():
         wait_for("the pool has gone", lambda: s.get("/v1/pools/two").status == 404)
 
 
+def host_directories():
+    """nothing of the host is mounted: a manifest that asks for it is refused by field, and a sandbox has only mounts of its own"""
+    with Server(pools=pool_yaml(warm=1)) as s:
+        for field, value in (("volumes", [{"hostPath": "/etc"}]), ("mounts", [{"source": "/etc", "target": "/host"}]), ("hostPath", "/etc")):
+            wanted = {"apiVersion": "hearth.dev/v1alpha1", "kind": "SandboxPool", "metadata": {"name": "two"},
+                      "spec": {"template": {"image": "shell", field: value}, "warm": {"min": 0}}}
+            body = problem(s.post("/v1/pools", wanted), 422, "INVALID_SPEC")
+            assert [e["pointer"] for e in body["errors"]] == [f"/spec/template/{field}"], body
+            body = problem(s.post("/v1/workspaces", {field: value}), 400, "INVALID_ARGUMENT")
+            assert [e["pointer"] for e in body["errors"]] == [f"/{field}"], body
+        mounts = s.run(s.open_workspace()["id"], "cat /proc/self/mounts")["stdout"].splitlines()
+        foreign = [line for line in mounts if not re.match(r"(root|hearth|proc|dev|devpts|shm|tmpfs|/dev/loop\d+) ", line)]
+        assert len(mounts) > 5 and not foreign, foreign
+
+
+host_directories.only = "oci"  # a Docker daemon mounts files of its own
+
+
 def degraded_pool():
     """a pool whose image is missing becomes Degraded and answers 503; it recovers when declared right"""
     with Server(pools=pool_yaml(name="broken", image="no-such-image", warm=1) + "---\n" + pool_yaml()) as s:
@@ -592,6 +610,6 @@ for test in [workspace_life, executions, streaming, files, stopped_under_work]:
     test.remote = True
 
 if __name__ == "__main__":
-    main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, degraded_pool, reclaim,
+    main("server", [workspace_life, executions, not_logged, oom_is_told, streaming, files, pools_and_queue, host_directories, degraded_pool, reclaim,
                     tenants_and_tokens, quota, one_shots_and_events, no_double_hand_out, fake_runtime_storm,
                     stopped_under_work, fake_runtime_stopped_under_work, rude_input, slow_clients, sources, what_runs, operations, traced])
