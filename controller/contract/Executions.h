@@ -152,6 +152,8 @@ public:
     /// not block, and may still be under way when the subscription has just ended: it owns what it
     /// touches (base/Subscribers.h). The subscription ends with the returned object.
     virtual std::shared_ptr<void> subscribe(std::function<void()> changed) = 0;
+    /// While the returned object lives, a paced program waits for its holder to read() on.
+    virtual std::shared_ptr<void> reading() { return nullptr; }
 };
 
 /// One in a list: what orders it, and the id that it is read by.

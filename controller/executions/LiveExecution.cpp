@@ -275,7 +275,7 @@ std::optional<OutputChunk> LiveExecution::read(std::uint64_t offset, std::size_t
         lock.unlock();
         return kept->read(offset, most);
     }
-    read_to_ = std::max(read_to_, offset);  // the reader has all before it
+    read_to_ = std::max(read_to_, std::min(offset, log_.total()));  // the reader has all before it
     const agent::OutputLog::Chunk chunk = outputUpTo(results_.showable(log_.total()), offset, most);
     if (chunk.bytes.empty()) return std::nullopt;
     return OutputChunk{chunk.offset, static_cast<int>(chunk.channel), std::string(chunk.bytes)};
@@ -294,13 +294,15 @@ bool LiveExecution::readsDisk() const {
 }
 
 std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
-    std::shared_ptr<void> subscription = subscribers_.add(std::move(changed));
-    if (!facts_.paced) return subscription;
+    return subscribers_.add(std::move(changed));
+}
+
+std::shared_ptr<void> LiveExecution::reading() {
+    const std::shared_ptr<LiveExecution> self = self_.lock();
+    if (!facts_.paced || !self) return nullptr;
     const MutexLock lock(mutex_);
     ++readers_;
-    return {nullptr, [subscription, weak = self_](void*) {
-                const std::shared_ptr<LiveExecution> self = weak.lock();
-                if (!self) return;
+    return {self.get(), [self](void*) {
                 const MutexLock ended(self->mutex_);
                 --self->readers_;
             }};

@@ -110,6 +110,7 @@ public:
     ResultPtr resultAt(std::size_t index) const override;
     bool readsDisk() const override;
     std::shared_ptr<void> subscribe(std::function<void()> changed) override;
+    std::shared_ptr<void> reading() override;
 
     void started(const agent::ExecStart& start) override;
     void output(int channel, std::uint64_t offset, std::string_view bytes) override;

@@ -29,6 +29,7 @@ public:
     std::shared_ptr<void> subscribe(std::function<void()> changed) override {
         return first_->subscribe(std::move(changed));
     }
+    std::shared_ptr<void> reading() override { return first_->reading(); }
 
 private:
     const std::shared_ptr<Execution> first_;

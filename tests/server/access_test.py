@@ -261,7 +261,7 @@ def operators():
             assert s.call("DELETE", f"/v1/workspaces/{w}", headers=operator).status == 204
             for who in (operator, red):
                 gone = s.get(f"/v1/workspaces/{w}", headers=who)
-                assert gone.status == 410 and gone.json["reason"] == "deleted", gone
+                assert gone.status == 410 and gone.json["reason"] == "operator", gone
         finally:
             s.post("/v1/drain", headers=root)
             s.stop()

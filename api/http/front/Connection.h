@@ -98,6 +98,7 @@ struct Connection {
     bool peer_may_send = false;  ///< closing must wait for the client to see our answer
     std::string output;
     std::size_t output_at = 0;
+    std::shared_ptr<void> output_bytes;  ///< of a long `output`, counted for its tenant
     std::shared_ptr<DetachedStream> stream;
     std::shared_ptr<void> stream_place;  ///< of `stream`, from before it is made
     NewsPlaces::PlacePtr news_place;     ///< instead, where it waits for news

@@ -359,6 +359,7 @@ void EventLoop::flush(Connection& connection) {
     }
     connection.output = {};
     connection.output_at = 0;
+    connection.output_bytes.reset();
     if (connection.keep) {
         park(connection);
     } else {

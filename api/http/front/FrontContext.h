@@ -33,6 +33,7 @@ struct FrontContext {
     NewsPlaces news{{options.news, options.news_of_tenant, options.news_of_token}};
     TenantPlaces waits{options.waits, options.waits_of_tenant};
     TenantBytes waiting_bytes{options.waiting_bytes_of_tenant};
+    TenantBytes unread_bytes{options.unread_bytes_of_tenant};
 };
 
 }  // namespace hearth::api

@@ -21,6 +21,14 @@ constexpr const char* kExposedHeaders =
     "RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id";
 /// Small bodies are copied behind their head: one buffer is cheaper than two.
 constexpr std::size_t kJoinUpTo = 4096;
+/// A longer answer counts for its tenant until the client has taken it.
+constexpr std::size_t kLongAnswer = 128U << 10U;
+
+Error unreadAnswers() {
+    return Error(ErrorCode::RateLimited, "too much of earlier answers has not been read")
+        .hint("read the answers on your other connections, or close these")
+        .retryAfter(std::chrono::seconds(1));
+}
 
 Next afterAnswer(const Connection& connection) {
     return connection.keep ? Next::Park : Next::Close;
@@ -266,6 +274,11 @@ Next Worker::send(Exchange& exchange, Connection& connection, Response& response
     if (const auto* starter = std::get_if<StreamStarter>(&response.body)) {
         return sendStream(exchange, connection, response, *starter);
     }
+    const std::size_t size = std::get<std::string>(response.body).size();
+    if (size > kLongAnswer) {
+        connection.output_bytes = core_.unread_bytes.take(exchange.tenant(), size);
+        if (!connection.output_bytes) response = problem(unreadAnswers(), problemContext(exchange));
+    }
     return sendWhole(exchange, connection, response, std::get<std::string>(response.body));
 }
 
@@ -282,7 +295,10 @@ Next Worker::sendWhole(Exchange& exchange, Connection& connection, const Respons
     count(exchange, response);
     SocketWriter writer(connection.fd.get(), core_.options, core_.clock);
     std::size_t taken = writer.tryWrite(head, body);
-    if (taken == head.size() + body.size()) return afterAnswer(connection);
+    if (taken == head.size() + body.size()) {
+        connection.output_bytes.reset();
+        return afterAnswer(connection);
+    }
     // The loop writes the rest: a slow reader costs no worker, also one that was not let in.
     connection.output.assign(head.substr(std::min(taken, head.size())));
     connection.output.append(body.substr(taken - std::min(taken, head.size())));

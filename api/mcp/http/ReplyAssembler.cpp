@@ -9,6 +9,13 @@ namespace hearth::mcp {
 namespace {
 
 constexpr const char* kJsonType = "application/json";
+/// The answers to a batch together; each may be almost 1 MB.
+constexpr std::size_t kMostOfBatch = 4U << 20U;
+
+Json idOf(const Json& reply) {
+    const Json* id = member(reply, "id");
+    return id == nullptr ? Json() : *id;
+}
 
 }  // namespace
 
@@ -49,9 +56,27 @@ Accepts acceptedForms(const api::Request& request) {
 }
 
 void ReplyAssembler::add(McpServer::Reply reply) {
-    if (auto* done = std::get_if<Json>(&reply)) done_.push_back(std::move(*done));
-    if (auto* slow = std::get_if<PendingToolCall>(&reply)) slow_.push_back(std::move(*slow));
+    if (auto* done = std::get_if<Json>(&reply)) keep(std::move(*done));
+    if (auto* slow = std::get_if<PendingToolCall>(&reply)) {
+        slow_.push_back(std::move(*slow));
+    }
     if (auto* live = std::get_if<LiveReply>(&reply)) live_.push_back(std::move(*live));
+}
+
+void ReplyAssembler::keep(Json done) {
+    if (batch_) {
+        const std::size_t size = dumpJson(done).size();
+        if (batch_bytes_ + size > kMostOfBatch) {
+            done = errorMessage(
+                idOf(done),
+                {rpc::kTransport,
+                 "the answers to this batch are too long together: call this one again, by itself",
+                 {}});
+        } else {
+            batch_bytes_ += size;
+        }
+    }
+    done_.push_back(std::move(done));
 }
 
 void ReplyAssembler::waitInline() {
@@ -63,7 +88,7 @@ void ReplyAssembler::waitInline() {
             ++it;
             continue;
         }
-        if (!settled->is_null()) done_.push_back(std::move(*settled));
+        if (!settled->is_null()) keep(std::move(*settled));
         it = slow_.erase(it);
     }
 }
@@ -75,7 +100,7 @@ api::Response ReplyAssembler::answer(api::Request& request, Accepts accepts) && 
     if (!slow_.empty() && !request.stopToken().stop_requested()) {
         return std::move(*this).later(request);
     }
-    for (const PendingToolCall& slow : slow_) done_.push_back(slow.answer());
+    for (const PendingToolCall& slow : slow_) keep(slow.answer());
     return whole(accepts);
 }
 

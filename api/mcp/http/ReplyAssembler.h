@@ -35,6 +35,8 @@ public:
     api::Response answer(api::Request& request, Accepts accepts) &&;
 
 private:
+    /// Of a batch, what would make its answers too long together becomes an error.
+    void keep(Json done);
     void waitInline();
     api::Response later(api::Request& request) &&;
     api::Response stream(api::Request& request) &&;
@@ -48,6 +50,7 @@ private:
     std::string version_;
     bool modern_;
     bool batch_ = false;
+    std::size_t batch_bytes_ = 0;
     std::vector<Json> done_;
     std::vector<PendingToolCall> slow_;
     std::vector<LiveReply> live_;

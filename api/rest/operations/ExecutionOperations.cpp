@@ -139,7 +139,7 @@ api::Response waitFor(const Services& services, const api::Request& request, con
 api::Response streamResponse(StreamedJson& answers, const std::shared_ptr<Execution>& execution,
                              const ExecutionStream::Options& options) {
     // A paced program waits for readers only while there are any: this one is on its way.
-    std::shared_ptr<void> coming = execution->subscribe([] {});
+    std::shared_ptr<void> coming = execution->reading();
     return sseResponse([&answers, execution, options,
                         coming = std::move(coming)](std::shared_ptr<api::Stream> stream) {
         ExecutionStream::start(execution, std::move(stream), options, answers);

@@ -41,6 +41,7 @@ void ExecutionStream::begin() {
         if (const std::shared_ptr<ExecutionStream> self = weak.lock()) self->pump();
     };
     stream_->onDrained(move);
+    reading_ = execution_->reading();
     subscription_ = execution_->subscribe(move);
     pump();
     const auto keeper = std::make_shared<std::shared_ptr<ExecutionStream>>(shared_from_this());
@@ -261,6 +262,7 @@ void ExecutionStream::end() {
 void ExecutionStream::release() {
     // Not under any lock: ending a subscription may wait for a callback that is just running.
     const std::shared_ptr<void> ended = std::move(subscription_);
+    const std::shared_ptr<void> read = std::move(reading_);
 }
 
 }  // namespace hearth::rest

@@ -81,6 +81,7 @@ private:
     Options options_;
     StreamedJson& answers_;
     std::shared_ptr<void> subscription_;  ///< set in begin(), dropped in release()
+    std::shared_ptr<void> reading_;       ///< likewise
     std::atomic<bool> begun_ = false;     ///< begin() has set all callbacks: they may be handed on
 
     Turnstile turnstile_;

@@ -187,6 +187,8 @@ void AgentConnection::tick(Steady::time_point now) {
     bool expired = false;
     {
         const MutexLock lock(mutex_);
+        // A tick wished for earlier than this one has been, and has asked for its own successor.
+        if (!tick_at_ || *tick_at_ > now) return;
         tick_at_.reset();
         if (dead()) return;
         if (!reading_ && waiters_.empty() && !armed_) arm();

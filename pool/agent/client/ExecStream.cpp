@@ -154,10 +154,13 @@ void ExecStream::tick(AgentConnection& connection, std::uint32_t stream) {
     Steady::time_point next;
     {
         const MutexLock lock(mutex_);
-        if (finished_ || owed_ == 0 || (!waiting && received_ <= output_limit_)) return;
+        const bool within = !waiting && received_ <= output_limit_;
+        if (finished_ || owed_ == 0 || (within && owed_ < kInitialCredit / 2)) return;
         if (now >= next_grant_) {  // ticks come for other reasons too
             const bool caught_up = waiting && *waiting <= output_limit_ / kCaughtUp;
-            if (!waiting) {
+            if (within) {  // its reader has gone: nothing is held back any more
+                grant = owed_;
+            } else if (!waiting) {
                 grant = std::min(owed_, kSlowGrant);
             } else if (caught_up) {
                 grant = connection.allowPaced(owed_);
