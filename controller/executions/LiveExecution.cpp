@@ -67,11 +67,15 @@ LiveExecution::LiveExecution(Facts facts, std::shared_ptr<Workspace> workspace, 
       context_(facts_.context),
       started_(clock.now()),
       started_at_(clock.wall()),
-      patterns_(facts_.collect) {}
+      patterns_(facts_.collect),
+      paced_(facts_.paced) {}
 
 Json LiveExecution::note() const {
-    const std::vector<std::string> wanted = patterns();
-    return wanted.empty() ? Json::object() : Json{{"collect", wanted}};
+    Json note = Json::object();
+    if (const std::vector<std::string> wanted = patterns(); !wanted.empty())
+        note["collect"] = wanted;
+    if (facts_.paced) note["paced"] = true;
+    return note;
 }
 
 std::vector<std::string> LiveExecution::patterns() const {
@@ -299,7 +303,7 @@ std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
 
 std::shared_ptr<void> LiveExecution::reading() {
     const std::shared_ptr<LiveExecution> self = self_.lock();
-    if (!facts_.paced || !self) return nullptr;
+    if (!self) return nullptr;
     const MutexLock lock(mutex_);
     ++readers_;
     return {self.get(), [self](void*) {
@@ -310,7 +314,7 @@ std::shared_ptr<void> LiveExecution::reading() {
 
 std::optional<std::uint64_t> LiveExecution::unread() const {
     const MutexLock lock(mutex_);
-    if (readers_ == 0) return std::nullopt;
+    if (!paced_ || readers_ == 0) return std::nullopt;
     return log_.total() - std::min(read_to_, log_.total());
 }
 
@@ -326,6 +330,9 @@ void LiveExecution::started(const agent::ExecStart& start) {
     startsAt(start.at);
     interpreter_ = start.interpreter;
     if (patterns_.empty()) patterns_ = patternsIn(start.note);
+    if (const auto paced = start.note.find("paced"); paced != start.note.end()) {
+        paced_ = *paced == true;  // found again after a restart
+    }
     if (facts_.context.empty() && workspace_->contexts().find(start.context)) {
         context_ = start.context;  // found again after a restart of the server
         if (!facts_.had_ended) workspace_->contexts().begin(context_, facts_.id);
@@ -350,10 +357,11 @@ void LiveExecution::result(std::string_view json) {
 bool LiveExecution::readResult() {
     results_.readNext();
     subscribers_.notify();
-    const bool more = results_.waiting();
+    bool more = false;
     bool over = false;
     {
-        const MutexLock lock(mutex_);
+        const MutexLock lock(mutex_);  // as finish() does: it asks whether one waits, too
+        more = results_.waiting();
         over = !more && std::exchange(unread_end_, false);
     }
     if (over) wrapUp();

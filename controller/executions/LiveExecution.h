@@ -168,7 +168,8 @@ private:
     std::shared_ptr<agent::ExecHandle> handle_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
     mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< by its foremost reader
-    int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< of a paced one
+    int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< that a paced one waits for
+    bool paced_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

@@ -5,8 +5,10 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -113,6 +115,7 @@ public:
     bool send(std::string bytes) override {
         const std::lock_guard lock(mutex_);
         if (closed_) return false;
+        senders.insert(std::this_thread::get_id());
         queued_ += bytes.size();
         most = std::max(most, queued_);
         above_ = above_ || queued_ > kHighWater;
@@ -192,6 +195,7 @@ public:
     bool automatic = true;  ///< the client is quick
     std::atomic<bool> finished = false;
     std::size_t most = 0;  ///< that was ever queued
+    std::set<std::thread::id> senders;
 
 private:
     mutable std::mutex mutex_;

@@ -34,6 +34,16 @@ ExecutionStream::ExecutionStream(Key, std::shared_ptr<controller::Execution> exe
 }
 
 void ExecutionStream::begin() {
+    reading_ = execution_->reading();
+    place_ = answers_.placeAtSource(stream_->tenant());
+    if (place_) return beginAtSource();
+    begun_ = true;
+    const std::function<void()> news = handOver();
+    subscription_ = execution_->subscribe(news);
+    news();
+}
+
+void ExecutionStream::beginAtSource() {
     // The stream's end keeps us alive until it comes; the others only know us if we still are. The
     // keeper is emptied then, so that no circle remains however long the stream keeps its callback.
     const std::weak_ptr<ExecutionStream> weak = weak_from_this();
@@ -41,7 +51,6 @@ void ExecutionStream::begin() {
         if (const std::shared_ptr<ExecutionStream> self = weak.lock()) self->pump();
     };
     stream_->onDrained(move);
-    reading_ = execution_->reading();
     subscription_ = execution_->subscribe(move);
     pump();
     const auto keeper = std::make_shared<std::shared_ptr<ExecutionStream>>(shared_from_this());
@@ -69,14 +78,7 @@ void ExecutionStream::pump() {
 
 void ExecutionStream::step() {
     if (done_) return;
-    if (!started_) {
-        started_ = true;
-        const controller::ExecutionView view = execution_->viewUpTo(0);
-        Json data = {{"id", view.id}, {"workspaceId", view.workspace_id}};
-        data["startedAt"] = view.started_at;
-        if (!options_.trace_id.empty()) data["traceId"] = options_.trace_id;
-        stream_->send(sseEvent("started", 0, data));
-    }
+    if (!started_) sendStarted();
     while (true) {
         if (stream_->closed()) {
             done_ = true;
@@ -96,21 +98,32 @@ void ExecutionStream::step() {
     }
 }
 
-void ExecutionStream::handOver() {
+std::function<void()> ExecutionStream::handOver() {
     done_ = true;
-    answers_.send(stream_,
-                  [self = shared_from_this()](std::string& out) { return self->piece(out); });
+    return answers_.follow(
+        stream_, [self = shared_from_this()](std::string& out) { return self->turn(out); });
 }
 
-bool ExecutionStream::piece(std::string& out) {
-    if (!ending_) {
-        out_ = &out;
-        move(true);
-        return !told_;
+Progress ExecutionStream::turn(std::string& out) {
+    out_ = &out;
+    if (ending_) {
+        if (ending_->next(out)) return Progress::More;
+        out.append("\n\n");
+        return Progress::Last;
     }
-    if (ending_->next(out)) return true;
-    out.append("\n\n");
-    return false;
+    if (!started_) sendStarted();
+    // Asks first whether it has ended: then the output read after that is complete.
+    if (!move(execution_->finished())) return Progress::Waits;
+    return told_ ? Progress::Last : Progress::More;
+}
+
+void ExecutionStream::sendStarted() {
+    started_ = true;
+    const controller::ExecutionView view = execution_->viewUpTo(0);
+    Json data = {{"id", view.id}, {"workspaceId", view.workspace_id}};
+    data["startedAt"] = view.started_at;
+    if (!options_.trace_id.empty()) data["traceId"] = options_.trace_id;
+    send(sseEvent("started", 0, data));
 }
 
 void ExecutionStream::send(std::string bytes) {

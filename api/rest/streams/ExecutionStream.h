@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +17,9 @@ namespace hearth::rest {
 
 /// Sends the output of one execution to one client as server-sent events, without a thread of its
 /// own: it moves whenever the execution has news or the client has taken queued data, and stops
-/// while more than Stream::kHighWater bytes wait. Reads from the disk run on the thread of
-/// `answers`, since the callbacks' threads must not wait. The execution does not depend on its
+/// while more than Stream::kHighWater bytes wait. A tenant's first few streams move in the threads
+/// that bring the news. The others have turns on the threads of `answers`, as do reads from the
+/// disk, since whoever brings news must not be held up. The execution does not depend on its
 /// listeners. Thread-safe; lives until the stream has ended.
 ///
 /// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` if the bytes are not
@@ -51,10 +53,12 @@ private:
     void begin();
     void pump();
     void step();
-    /// From here on `answers_` move it; the last that a step does.
-    void handOver();
-    /// The next piece, for `answers_`; false after the last.
-    bool piece(std::string& out);
+    void beginAtSource();
+    /// From here on `answers_` move it; the last that a step does. Gives what reports news to them.
+    std::function<void()> handOver();
+    /// The next piece, for `answers_`.
+    Progress turn(std::string& out);
+    void sendStarted();
     /// One bounded piece of the way. False if there is nothing yet.
     bool move(bool ended);
     /// Looks for the place that the client's last id names. False while it is not known yet: after
@@ -80,6 +84,7 @@ private:
     std::shared_ptr<api::Stream> stream_;
     Options options_;
     StreamedJson& answers_;
+    std::shared_ptr<void> place_;         ///< to move in the threads that bring news
     std::shared_ptr<void> subscription_;  ///< set in begin(), dropped in release()
     std::shared_ptr<void> reading_;       ///< likewise
     std::atomic<bool> begun_ = false;     ///< begin() has set all callbacks: they may be handed on

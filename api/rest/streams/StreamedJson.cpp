@@ -18,13 +18,13 @@ constexpr std::size_t kShort = 128U << 10U;
 }  // namespace
 
 struct StreamedJson::Answer {
-    Answer(std::shared_ptr<api::Stream> to, PieceSource from)
+    Answer(std::shared_ptr<api::Stream> to, LiveSource from)
         : stream(std::move(to)), source(std::move(from)) {}
 
     const std::shared_ptr<api::Stream> stream;
     // Both change under the inbox's mutex, which the checker cannot name here. While it runs, the
     // source is its thread's.
-    PieceSource source;
+    LiveSource source;
     State state = State::Idle;
 };
 
@@ -35,7 +35,7 @@ void StreamedJson::Inbox::ask(const std::shared_ptr<Answer>& answer) {
 }
 
 void StreamedJson::Inbox::end(const std::shared_ptr<Answer>& answer) {
-    PieceSource gone;  // ends after the lock
+    LiveSource gone;  // ends after the lock
     const MutexLock lock(mutex);
     const State before = std::exchange(answer->state, State::Over);
     if (before == State::Due) due.erase(answer->stream->tenant(), answer);
@@ -54,7 +54,7 @@ bool StreamedJson::Inbox::next(Turn& turn) {
 }
 
 void StreamedJson::Inbox::done(Turn& turn, State next) {
-    PieceSource gone;  // ends after the lock
+    LiveSource gone;  // ends after the lock
     const MutexLock lock(mutex);
     turn.place.reset();
     Answer& answer = *turn.answer;
@@ -92,13 +92,21 @@ StreamedJson::~StreamedJson() {
 }
 
 void StreamedJson::send(std::shared_ptr<api::Stream> stream, PieceSource source) {
-    const auto answer = std::make_shared<Answer>(std::move(stream), std::move(source));
-    // The stream holds the answer until it has ended, and the answer the stream until it is done.
-    answer->stream->onDrained([inbox = inbox_, weak = std::weak_ptr<Answer>(answer)] {
-        if (const std::shared_ptr<Answer> same = weak.lock()) inbox->ask(same);
+    follow(std::move(stream), [source = std::move(source)](std::string& out) {
+        return source(out) ? Progress::More : Progress::Last;
     });
+}
+
+std::function<void()> StreamedJson::follow(std::shared_ptr<api::Stream> stream, LiveSource source) {
+    const auto answer = std::make_shared<Answer>(std::move(stream), std::move(source));
+    const auto wake = [inbox = inbox_, weak = std::weak_ptr<Answer>(answer)] {
+        if (const std::shared_ptr<Answer> same = weak.lock()) inbox->ask(same);
+    };
+    // The stream holds the answer until it has ended, and the answer the stream until it is done.
+    answer->stream->onDrained(wake);
     answer->stream->onClosed([inbox = inbox_, answer] { inbox->end(answer); });
     inbox_->ask(answer);
+    return wake;
 }
 
 api::Response StreamedJson::stream(PieceSource source, int status) {
@@ -157,18 +165,20 @@ void StreamedJson::loop(const std::stop_token& stop) {
 }
 
 StreamedJson::State StreamedJson::make(Answer& answer) {
-    bool more = true;
+    Progress progress = Progress::More;
     const auto over = std::chrono::steady_clock::now() + kTurn;
-    for (int i = 0; i < kPiecesInTurn && more && !answer.stream->closed() &&
+    for (int i = 0; i < kPiecesInTurn && progress == Progress::More && !answer.stream->closed() &&
                     (i == 0 || std::chrono::steady_clock::now() < over);
          ++i) {
         if (answer.stream->pending() > api::Stream::kHighWater)
             return State::Idle;  // onDrained asks
         std::string piece;
-        more = answer.source(piece);
+        progress = answer.source(piece);
         if (!piece.empty()) answer.stream->send(std::move(piece));
     }
-    if (more && !answer.stream->closed()) return State::Due;
+    if (progress != Progress::Last && !answer.stream->closed()) {
+        return progress == Progress::Waits ? State::Idle : State::Due;
+    }
     answer.stream->finish();
     return State::Over;
 }

@@ -18,6 +18,10 @@ namespace hearth::rest {
 /// Appends the next piece of an answer, some 100 KiB at most and perhaps nothing; false once that
 /// was all. May read the disk. Throws: then the answer is cut off.
 using PieceSource = std::function<bool(std::string& out)>;
+/// There may be more at once, there is more only after news, or that was all.
+enum class Progress : std::uint8_t { More, Waits, Last };
+/// As a PieceSource, of something that is still being made.
+using LiveSource = std::function<Progress(std::string& out)>;
 
 /// Streams answers that are too long to hold: each is made piece by piece, and only when the client
 /// has taken most of the earlier pieces, so that an unread answer costs no more than its stream
@@ -35,6 +39,14 @@ public:
 
     /// Sends all that `source` makes, then ends the stream. Takes over the stream's callbacks.
     void send(std::shared_ptr<api::Stream> stream, PieceSource source);
+    /// The same of a live source. The returned function reports news, on any thread; it does not
+    /// keep the answer.
+    std::function<void()> follow(std::shared_ptr<api::Stream> stream, LiveSource source);
+    /// A place among the few streams of a tenant that threads with news may write to themselves,
+    /// which is fastest; null: this one is to follow(), or many streams would hold up that thread.
+    std::shared_ptr<void> placeAtSource(const std::string& tenant) {
+        return at_source_.take(tenant);
+    }
 
     /// The output of `source`, as JSON that is streamed.
     api::Response stream(PieceSource source, int status = 200);
@@ -43,6 +55,8 @@ public:
 
 private:
     static constexpr std::size_t kThreads = 4;
+    static constexpr std::size_t kAtSource = 64;
+    static constexpr std::size_t kAtSourceOfTenant = 4;
 
     /// Waits for its client, for its turn, has its turn, has it and wants another one, or is done.
     enum class State : std::uint8_t { Idle, Due, Running, RunningAgain, Over };
@@ -76,10 +90,11 @@ private:
 
     void loop(const std::stop_token& stop);
     /// Some pieces of one answer, and no more than a moment. Due if it wants another turn, Idle if
-    /// its client must read first.
+    /// its client must read first or news must come.
     static State make(Answer& answer);
 
     const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    TenantPlaces at_source_{kAtSource, kAtSourceOfTenant};
     std::vector<std::jthread> threads_;
 };
 

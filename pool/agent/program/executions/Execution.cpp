@@ -204,9 +204,7 @@ void Execution::driver(std::string_view kind, std::string_view payload) {
     if (kind == "ready") return;  // it was sent its work before
     begin_by_ns_ = 0;             // whatever else it says, it has begun
     if (kind == "result") {
-        // Its earlier output is in the pipes already.
-        if (output_ && drainPipe(*output_, kOrderRounds)) wroteOff(output_);
-        if (errors_ && drainPipe(*errors_, kOrderRounds)) wroteOff(errors_);
+        drainBeforeResult();
         results_.append(payload, log_.total());
         pumpStreams();
     } else if (kind == "error") {
@@ -214,6 +212,16 @@ void Execution::driver(std::string_view kind, std::string_view payload) {
     } else if (kind == "done" && interpreter_ != Interpreter::Cold) {
         done(payload);
     }
+}
+
+void Execution::drainBeforeResult() {
+    // Its earlier output is in the pipes already. Where the program waits for its reader, that
+    // output comes after the result: better than to drop any.
+    if (paused_) return;
+    const int rounds = request_.paced ? 1 : kOrderRounds;
+    if (output_ && drainPipe(*output_, rounds)) wroteOff(output_);
+    if (errors_ && drainPipe(*errors_, rounds)) wroteOff(errors_);
+    pace();
 }
 
 void Execution::done(std::string_view payload) {

@@ -166,6 +166,8 @@ private:
     void wroteOff(std::unique_ptr<Pipe>& pipe);
     /// Reads what is there; true at end of file.
     bool drainPipe(Pipe& pipe, int rounds);
+    /// Reads the output that a driver's result comes after.
+    void drainBeforeResult();
     void feed();
     void closeInput();
     void pumpStreams();

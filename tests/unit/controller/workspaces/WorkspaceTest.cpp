@@ -181,6 +181,30 @@ TEST_CASE("who was killed is told as out of memory, whose child was killed is no
     }
 }
 
+TEST_CASE("a paced execution waits for who reads on, and for nobody else", "[unit][controller]") {
+    const ManualClock clock;
+    LiveExecution::Facts facts;
+    const bool restarted = GENERATE(false, true);
+    facts.paced = !restarted;
+    const auto execution = std::make_shared<LiveExecution>(facts, workspace(0ms), clock);
+    execution->self(execution);
+    std::shared_ptr<void> reader = execution->reading();  // perhaps before the agent tells
+    agent::ExecStart start;
+    if (restarted) start.note = Json{{"paced", true}};
+    execution->started(start);
+    execution->output(1, 0, std::string(1000, 'x'));
+    CHECK(execution->unread() == 1000);
+    REQUIRE(execution->read(400, 100));
+    CHECK(execution->unread() == 600);
+    CHECK_FALSE(execution->read(1'000'000, 100));  // a place that there is not yet
+    execution->output(1, 1000, "more");
+    CHECK(execution->unread() == 4);
+    const std::shared_ptr<void> waiter = execution->subscribe([] {});
+    reader.reset();
+    CHECK_FALSE(execution->unread());
+    CHECK(execution->note()["paced"] == (restarted ? Json() : Json(true)));
+}
+
 TEST_CASE("what was lost with an agent that was killed for memory is told as out of memory",
           "[unit][controller]") {
     const ManualClock clock;

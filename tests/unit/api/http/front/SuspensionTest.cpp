@@ -210,6 +210,32 @@ TEST_CASE("what the waiting requests of a tenant keep has a bound", "[unit][http
     CHECK(Raw(served).ask(post("a", 100)).status == 200);
 }
 
+TEST_CASE("long answers that a tenant does not read have a bound", "[unit][http]") {
+    FrontOptions options;
+    options.unread_bytes_of_tenant = 20U << 20U;
+    Served served(
+        [&](Request& request) {
+            request.actsFor(request.path(), "", {});
+            return text(std::string(16U << 20U, 'x'));  // more than sockets take
+        },
+        options);
+    Raw unread(served, 4096);
+    unread.send(get("/a"));
+    unread.until("\r\n\r\n");
+    const Answer refused = Raw(served).ask(get("/a"));
+    CHECK(refused.status == 429);
+    CHECK(refused.has("Retry-After: "));
+    CHECK(Raw(served).ask(get("/b")).body.size() == 16U << 20U);
+    unread.take(16U << 20U);
+    CHECK(eventually([&] { return Raw(served).ask(get("/a")).status == 200; }));
+    {
+        Raw leaves(served, 4096);
+        leaves.send(get("/c"));
+        leaves.until("\r\n\r\n");
+    }
+    CHECK(eventually([&] { return Raw(served).ask(get("/c")).status == 200; }));
+}
+
 TEST_CASE("requests that wait do not use up the connections of their address", "[unit][http]") {
     Bell bell;
     FrontOptions options;

@@ -81,6 +81,26 @@ TEST_CASE("batches are answered in 2025-03-26 only", "[unit][mcp]") {
     CHECK(errorCode(wrong[0]) == -32600);
 }
 
+TEST_CASE("the answers to a batch have a bound together, and none is missing", "[unit][mcp]") {
+    Scene scene(std::chrono::seconds(5));
+    scene.house.executions.behave = [](const auto&, const auto& execution) {
+        execution->show("image/png", std::string(600'000, 'A'));
+        execution->end("ok", 0);
+    };
+    scene.open("2025-03-26");
+    Json batch = Json::array();
+    for (int id = 0; id < 10; ++id) batch.push_back(runMessage(id));
+    const api::Response response = scene.post(batch);
+    const std::string& body = std::get<std::string>(response.body);
+    CHECK(body.size() < (4U << 20U) + 10'000);
+    CHECK(body.size() > 3'000'000);
+    const Json answers = parseJson(body);
+    REQUIRE(answers.size() == 10);
+    for (int id = 0; id < 10; ++id) CHECK(answers[static_cast<std::size_t>(id)]["id"] == id);
+    CHECK(answers[5].contains("result"));
+    CHECK(errorCode(answers[9]) == -32000);
+}
+
 TEST_CASE("an unknown tool is a protocol error, a failing tool a result", "[unit][mcp]") {
     Scene scene;
     scene.open();

@@ -382,6 +382,53 @@ TEST_CASE("output may come from many threads at once", "[unit][rest]") {
     CHECK(done == 40'000);
 }
 
+TEST_CASE("many followers of an execution do not hold up the thread that brings its output",
+          "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    rest::StreamedJson carrier;
+    std::vector<std::shared_ptr<FakeStream>> streams;
+    for (int i = 0; i < 20; ++i) {
+        streams.push_back(std::make_shared<FakeStream>("crowd"));
+        rest::ExecutionStream::start(execution, streams.back(), {std::nullopt, ""}, carrier);
+    }
+    streams.push_back(std::make_shared<FakeStream>("other"));
+    rest::ExecutionStream::start(execution, streams.back(), {std::nullopt, ""}, carrier);
+    for (int i = 0; i < 50; ++i) execution->print(1, std::to_string(i) + "\n");
+    execution->show("text/plain", "shown");
+    execution->end("ok", 0);
+    int here = 0;
+    for (const auto& stream : streams) {
+        REQUIRE(eventually([&] { return stream->closed(); }));
+        const std::vector<Sent> all = parse(stream->sent);
+        CHECK(all.front().name == "started");
+        CHECK(bytesOf(all, "stdout") == execution->view().stdout_bytes);
+        CHECK(all[all.size() - 2].name == "result");
+        CHECK(all.back().name == "exit");
+        here += stream->senders.contains(std::this_thread::get_id()) ? 1 : 0;
+    }
+    CHECK(here == 5);  // four of the crowd, and the other
+    streams.clear();
+    CHECK(eventually([&] { return execution.use_count() == 1; }));
+    CHECK(execution->subscriptions() == 0);
+}
+
+TEST_CASE("a follower with turns that hangs up frees the execution", "[unit][rest]") {
+    const auto execution = std::make_shared<FakeExecution>();
+    rest::StreamedJson carrier;
+    std::vector<std::shared_ptr<FakeStream>> streams;
+    for (int i = 0; i < 6; ++i) {
+        streams.push_back(std::make_shared<FakeStream>());
+        rest::ExecutionStream::start(execution, streams.back(), {std::nullopt, ""}, carrier);
+    }
+    execution->print(1, "some");
+    REQUIRE(eventually([&] { return streams.back()->until("some") != ""; }));
+    for (const auto& stream : streams) stream->close();
+    execution->print(1, "more");
+    streams.clear();
+    CHECK(eventually([&] { return execution->subscriptions() == 0; }));
+    CHECK(eventually([&] { return execution.use_count() == 1; }));
+}
+
 TEST_CASE("an incomplete tail is only what can still become a character", "[unit][rest]") {
     const std::vector<std::pair<std::string, std::size_t>> all{
         {"", 0},         {"a", 0},        {"\xC3", 1},         {"\xC3\xA9", 0},

@@ -374,7 +374,12 @@ TEST_CASE("a paced execution gets credit when its reader has caught up", "[unit]
     setup.client.exec(request, sink);
     REQUIRE(eventually([&] { return sink->at(&Recorder::received_) == 262'144; }));
     CHECK(setup.peer.heard() == 2);  // hello and exec, and no credit
-    sink->readerLags(0);
+    SECTION("it has caught up") {
+        sink->readerLags(0);
+    }
+    SECTION("it has gone") {
+        sink->readerLags(std::nullopt);
+    }
     CHECK(eventually([&] { return setup.peer.heard() > 2; }));
     CHECK_FALSE(setup.client.lost());
 }

@@ -1,9 +1,52 @@
+#include <sys/socket.h>
+
+#include <array>
 #include <catch2/catch.hpp>
 
+#include "pool/agent/client/AgentConnection.h"
 #include "pool/agent/client/Poller.h"
+#include "tests/support/Support.h"
 
+using namespace hearth;
 using namespace hearth::agent;
 using namespace std::chrono_literals;
+
+namespace {
+
+/// Wants its next tick soon and, as another stream of its connection might, a later one too.
+class Restless final : public Stream {
+public:
+    bool frame(AgentConnection&, const FrameHeader&, std::string_view) override { return false; }
+    bool listens() const override { return true; }
+    void tick(AgentConnection& connection, std::uint32_t) override {
+        const Steady::time_point now = Steady::now();
+        ++ticks;
+        if (now - begin > 100ms) over = true;
+        connection.wantTick(now + 20ms);
+        connection.wantTick(now + 2ms);
+    }
+
+    const Steady::time_point begin = Steady::now();
+    std::atomic<int> ticks = 0;
+    std::atomic<bool> over = false;
+};
+
+}  // namespace
+
+TEST_CASE("a tick that an earlier one has replaced does not come as well", "[unit][agent]") {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    const Fd peer(ends[1]);
+    Poller poller;
+    const auto stream = std::make_shared<Restless>();
+    const auto connection = AgentConnection::start(poller, Fd(ends[0]), {});
+    connection->open(stream, "{}", Steady::now() + 10s);
+    connection->wantTick(Steady::now());
+    REQUIRE(test::eventually([&] { return stream->over.load(); }));
+    connection->close();
+    const auto most = (Steady::now() - stream->begin) / 2ms + 1;
+    CHECK(stream->ticks <= most);
+}
 
 TEST_CASE("paced output of all executions together has a bounded pace", "[unit][agent]") {
     Poller::Impl poller;
