@@ -54,7 +54,18 @@ bool DetachedStream::send(std::string bytes) {
     last_sent_ = clock_.now();
     if (direct && writeQueued() == State::Broken) return false;
     if (queue_.size() - queue_at_ > kHighWater) above_ = true;
-    return true;
+    if (account()) return true;
+    breakOff();  // nor does it read its other streams
+    return false;
+}
+
+bool DetachedStream::account() {
+    const std::size_t size = queue_.size() - queue_at_;
+    if (settings_.unread == nullptr || size <= std::max(kHighWater, counted_size_)) return true;
+    counted_.reset();
+    counted_ = settings_.unread->take(settings_.tenant, size);
+    counted_size_ = size;
+    return counted_ != nullptr;
 }
 
 std::size_t DetachedStream::pending() const {
@@ -123,6 +134,8 @@ DetachedStream::State DetachedStream::writeQueued() {
     if (queue_at_ == queue_.size()) {
         queue_.clear();
         queue_at_ = 0;
+        counted_.reset();
+        counted_size_ = 0;
         if (queue_.capacity() > kCompactAt) queue_.shrink_to_fit();
     } else if (queue_at_ > kCompactAt) {
         queue_.erase(0, queue_at_);
@@ -178,6 +191,7 @@ void DetachedStream::close() {
         on_drained_ = nullptr;
         queue_ = {};
         queue_at_ = 0;
+        counted_.reset();
     }
     for (const auto& callback : callbacks) callback();
 }

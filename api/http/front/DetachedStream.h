@@ -3,11 +3,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "api/http/Handler.h"
 #include "base/Mutex.h"
+#include "base/tenants/TenantBytes.h"
 
 namespace hearth::api {
 
@@ -29,6 +31,9 @@ public:
         bool chunked = true;
         std::size_t limit = 8U << 20U;
         std::string tenant;
+        /// Counts what is queued in streams with more than kHighWater; used like the clock. Null:
+        /// nothing is counted.
+        const TenantBytes* unread = nullptr;
         std::string keepalive;
         std::chrono::nanoseconds keepalive_after{};
         std::chrono::nanoseconds stall{};
@@ -63,6 +68,8 @@ public:
 private:
     State writeQueued() HEARTH_REQUIRES(mutex_);
     void queue(std::string_view bytes) HEARTH_REQUIRES(mutex_);
+    /// Counts a long queue for the tenant; false where it may have no more.
+    bool account() HEARTH_REQUIRES(mutex_);
     void breakOff() HEARTH_REQUIRES(mutex_);
 
     mutable Mutex mutex_;
@@ -73,6 +80,8 @@ private:
     const Settings settings_;
     std::string queue_ HEARTH_GUARDED_BY(mutex_);
     std::size_t queue_at_ HEARTH_GUARDED_BY(mutex_) = 0;
+    std::shared_ptr<void> counted_ HEARTH_GUARDED_BY(mutex_);  ///< in `unread`, until it is empty
+    std::size_t counted_size_ HEARTH_GUARDED_BY(mutex_) = 0;
     bool above_ HEARTH_GUARDED_BY(mutex_) = false;
     bool finished_ HEARTH_GUARDED_BY(mutex_) = false;
     bool broken_ HEARTH_GUARDED_BY(mutex_) = false;

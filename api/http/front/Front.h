@@ -47,7 +47,7 @@ struct FrontOptions {
     std::size_t waits = 1024;  ///< suspended requests
     std::size_t waits_of_tenant = 512;
     std::uint64_t waiting_bytes_of_tenant = 256U << 20U;  ///< of bodies of suspended requests
-    std::uint64_t unread_bytes_of_tenant = 64U << 20U;    ///< of long answers that were not taken
+    std::uint64_t unread_bytes_of_tenant = 256U << 20U;   ///< of long answers that were not taken
     std::size_t queue = 1024;                             ///< complete heads that wait for a worker
     std::size_t eager_body =
         16U << 10U;  ///< bodies up to this size are read before a worker is used

@@ -389,6 +389,7 @@ Next Worker::sendStream(Exchange& exchange, Connection& connection, Response& re
     settings.chunked = frame.chunked;
     settings.limit = core_.options.stream_buffer;
     settings.tenant = exchange.tenant();
+    settings.unread = &core_.unread_bytes;
     settings.keepalive = response.keepalive;
     settings.keepalive_after = response.keepalive_after;
     settings.stall = core_.options.write_stall;

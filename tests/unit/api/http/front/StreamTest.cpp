@@ -192,6 +192,36 @@ TEST_CASE("a producer that never holds back cannot fill the memory", "[unit][htt
     CHECK(eventually([&] { return served.front->connections() == 0; }));
 }
 
+TEST_CASE("what the streams of a tenant queue together has a bound", "[unit][http]") {
+    Streams streams;
+    FrontOptions options;
+    options.unread_bytes_of_tenant = 20U << 20U;
+    options.stream_buffer = 32U << 20U;
+    Served served(
+        [&](Request& request) {
+            request.actsFor(request.path(), "", {});
+            return streams.start();
+        },
+        options);
+    std::vector<std::unique_ptr<Raw>> clients;
+    const auto started = [&](const std::string& tenant) {
+        clients.push_back(std::make_unique<Raw>(served, 4096));
+        clients.back()->send(get(tenant));
+        return streams.next();
+    };
+    const std::string much(16U << 20U, 'x');  // more than sockets take
+    const std::shared_ptr<Stream> first = started("/a");
+    CHECK(first->send(much));
+    const std::shared_ptr<Stream> second = started("/a");
+    CHECK_FALSE(second->send(much));
+    CHECK(second->closed());
+    CHECK(started("/b")->send(much));
+    CHECK(started("/a")->send("little"));
+    first->finish();
+    clients.front()->until("0\r\n\r\n");  // read, and so counted no more
+    CHECK(eventually([&] { return started("/a")->send(much); }));
+}
+
 TEST_CASE("streams beyond the cap are refused, HEAD opens none", "[unit][http]") {
     FrontOptions options;
     options.streams = 1;
