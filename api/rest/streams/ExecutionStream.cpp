@@ -35,15 +35,15 @@ ExecutionStream::ExecutionStream(Key, std::shared_ptr<controller::Execution> exe
 
 void ExecutionStream::begin() {
     reading_ = execution_->reading();
-    place_ = answers_.placeAtSource(stream_->tenant());
-    if (place_) return beginAtSource();
+    place_ = answers_.inlinePlace(stream_->tenant());
+    if (place_) return beginInline();
     begun_ = true;
     const std::function<void()> news = handOver();
     subscription_ = execution_->subscribe(news);
     news();
 }
 
-void ExecutionStream::beginAtSource() {
+void ExecutionStream::beginInline() {
     // The stream's end keeps us alive until it comes; the others only know us if we still are. The
     // keeper is emptied then, so that no circle remains however long the stream keeps its callback.
     const std::weak_ptr<ExecutionStream> weak = weak_from_this();

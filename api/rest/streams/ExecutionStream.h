@@ -17,10 +17,10 @@ namespace hearth::rest {
 
 /// Sends the output of one execution to one client as server-sent events, without a thread of its
 /// own: it moves whenever the execution has news or the client has taken queued data, and stops
-/// while more than Stream::kHighWater bytes wait. A tenant's first few streams move in the threads
-/// that bring the news. The others have turns on the threads of `answers`, as do reads from the
-/// disk, since whoever brings news must not be held up. The execution does not depend on its
-/// listeners. Thread-safe; lives until the stream has ended.
+/// while more than Stream::kHighWater bytes wait. A tenant's first few streams are written inline,
+/// by the threads that bring the output; the others, and all reads from the disk, have turns on the
+/// threads of `answers`, because the agents' reader must not be held up. The execution does not
+/// depend on its listeners. Thread-safe; lives until the stream has ended.
 ///
 /// Events: `started`; `stdout` and `stderr` with `{"text"}`, or `{"base64"}` if the bytes are not
 /// UTF-8; `result`; `error`; `exit`, always last, with the execution. The id of output is the
@@ -53,7 +53,7 @@ private:
     void begin();
     void pump();
     void step();
-    void beginAtSource();
+    void beginInline();
     /// From here on `answers_` move it; the last that a step does. Gives what reports news to them.
     std::function<void()> handOver();
     /// The next piece, for `answers_`.
@@ -84,7 +84,7 @@ private:
     std::shared_ptr<api::Stream> stream_;
     Options options_;
     StreamedJson& answers_;
-    std::shared_ptr<void> place_;         ///< to move in the threads that bring news
+    std::shared_ptr<void> place_;         ///< to be written inline
     std::shared_ptr<void> subscription_;  ///< set in begin(), dropped in release()
     std::shared_ptr<void> reading_;       ///< likewise
     std::atomic<bool> begun_ = false;     ///< begin() has set all callbacks: they may be handed on

@@ -42,10 +42,10 @@ public:
     /// The same of a live source. The returned function reports news, on any thread; it does not
     /// keep the answer.
     std::function<void()> follow(std::shared_ptr<api::Stream> stream, LiveSource source);
-    /// A place among the few streams of a tenant that threads with news may write to themselves,
-    /// which is fastest; null: this one is to follow(), or many streams would hold up that thread.
-    std::shared_ptr<void> placeAtSource(const std::string& tenant) {
-        return at_source_.take(tenant);
+    /// Lets a stream be written inline, by the thread that brings the output, which is fastest.
+    /// Null once a tenant has a few of them: the others must follow(), to not hold up that thread.
+    std::shared_ptr<void> inlinePlace(const std::string& tenant) {
+        return inline_places_.take(tenant);
     }
 
     /// The output of `source`, as JSON that is streamed.
@@ -55,8 +55,8 @@ public:
 
 private:
     static constexpr std::size_t kThreads = 4;
-    static constexpr std::size_t kAtSource = 64;
-    static constexpr std::size_t kAtSourceOfTenant = 4;
+    static constexpr std::size_t kInline = 64;
+    static constexpr std::size_t kInlineOfTenant = 4;
 
     /// Waits for its client, for its turn, has its turn, has it and wants another one, or is done.
     enum class State : std::uint8_t { Idle, Due, Running, RunningAgain, Over };
@@ -94,7 +94,7 @@ private:
     static State make(Answer& answer);
 
     const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
-    TenantPlaces at_source_{kAtSource, kAtSourceOfTenant};
+    TenantPlaces inline_places_{kInline, kInlineOfTenant};
     std::vector<std::jthread> threads_;
 };
 
