@@ -24,7 +24,12 @@ struct Setting {
     const T& operator*() const { return value; }
 };
 
-enum class RuntimeChoice { Auto, Oci, Docker };
+enum class RuntimeChoice {
+    Auto,
+#define HEARTH_RUNTIME(name, word) name,
+#include "api/config/Runtimes.def"
+#undef HEARTH_RUNTIME
+};
 const char* runtimeName(RuntimeChoice runtime);
 const char* agentModeName(pool::docker::AgentMode mode);
 /// The fate of warm sandboxes when the server stops.

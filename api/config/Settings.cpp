@@ -28,10 +28,12 @@ using Check = std::function<void(const Texts&)>;
 template <typename T, std::size_t N>
 using Words = std::array<std::pair<const char*, T>, N>;
 
-constexpr auto kRuntimes =
-    std::to_array<std::pair<const char*, RuntimeChoice>>({{"auto", RuntimeChoice::Auto},
-                                                          {"oci", RuntimeChoice::Oci},
-                                                          {"docker", RuntimeChoice::Docker}});
+constexpr auto kRuntimes = std::to_array<std::pair<const char*, RuntimeChoice>>({
+    {"auto", RuntimeChoice::Auto},
+#define HEARTH_RUNTIME(name, word) {word, RuntimeChoice::name},
+#include "api/config/Runtimes.def"
+#undef HEARTH_RUNTIME
+});
 constexpr Words<pool::docker::AgentMode, 3> kAgentModes{{{"auto", pool::docker::AgentMode::Auto},
                                                          {"bind", pool::docker::AgentMode::Bind},
                                                          {"copy", pool::docker::AgentMode::Copy}}};

@@ -18,9 +18,9 @@
 #include "api/serve/Endpoints.h"
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
-#include "api/serve/ProgramPath.h"
 #include "api/serve/SignalThread.h"
 #include "api/serve/StartupGate.h"
+#include "api/serve/process/ProgramPath.h"
 #include "base/Error.h"
 #include "base/Units.h"
 #include "controller/ControlPlane.h"
@@ -32,10 +32,6 @@
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenStore.h"
 #include "metrics/LogWriter.h"
-#include "pool/image/ImageStock.h"
-#include "pool/launcher/LauncherClient.h"
-#include "pool/runtime/docker/DockerRuntime.h"
-#include "pool/runtime/oci/OciRuntime.h"
 #include "pool/sys/NotifySocket.h"
 
 namespace hearth::program {
@@ -59,9 +55,8 @@ struct Terminal {
 /// in the reverse.
 class HearthServer {
 public:
-    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground,
-                 const RuntimeFactory& given, SignalThread& signals, const Terminal& terminal,
-                 const sys::NotifySocket& manager)
+    HearthServer(const cli::ServeConfig& config, PrivilegedSetup ground, SignalThread& signals,
+                 const Terminal& terminal, const sys::NotifySocket& manager)
         : config_(config),
           signals_(signals),
           terminal_(terminal),
@@ -80,7 +75,12 @@ public:
                   *config.open_loopback),
           secret_key_(controller::keptSecretKey(
               controller::secretKeyPath(ground_.instance.data_dir), journal_)),
-          runtime_(makeRuntime(given)),
+          runtime_setup_(std::move(ground_.runtime)),
+          runtime_(runtime_setup_->make({clock_, log_, metrics_,
+                                         [this] {
+                                             runtime_died_ = true;
+                                             signals_.end();
+                                         }})),
           lock_(std::move(ground_.lock)),
           plane_({*runtime_, poller_, journal_, metrics_, log_, clock_}, planeOptions()),
           audit_(*config.audit_log, clock_, log_, metrics_),
@@ -130,31 +130,6 @@ public:
     }
 
 private:
-    std::unique_ptr<pool::ContainerRuntime> makeRuntime(const RuntimeFactory& given) {
-        if (given) return given(clock_);
-        if (ground_.docker) {
-            auto docker = std::make_unique<pool::DockerRuntime>(
-                ground_.instance, std::move(ground_.docker), besideProgram("hearth-agent"),
-                *config_.docker_agent);
-            log_.info("docker.agent", {{"mode", cli::agentModeName(docker->agentChoice().mode)},
-                                       {"why", docker->agentChoice().reason}});
-            return docker;
-        }
-        launcher_ = std::make_unique<pool::LauncherClient>(
-            std::move(ground_.launcher), log_,
-            [this] {
-                log_.error("launcher.died", {{"hint", "sandboxes live on; start hearth again"}});
-                launcher_died_ = true;
-                signals_.end();
-            },
-            pool::LauncherClient::Waiting{
-                .stuck = [this](const std::string& operation, std::size_t count) {
-                    metrics_.launcherOperationsStuck(operation, static_cast<double>(count));
-                }});
-        return std::make_unique<pool::OciRuntime>(ground_.instance, *launcher_);
-    }
-
-    /// Needs the runtime: with a launcher, workspaces lie on a disk of ours.
     controller::PlaneOptions planeOptions() {
         const std::string& data = ground_.instance.data_dir;
         return {.secret_key = secret_key_,
@@ -167,8 +142,8 @@ private:
                 .egress = brokerOptions(config_, ground_.instance, secret_key_),
                 .deny = denySet(config_),
                 .proxy = broker::OperatorProxy::ofEnvironment(),
-                .disk = launcher_ ? workspaceBudget(config_, ground_.instance)
-                                  : controller::DiskBudget(),
+                .disk = runtime_setup_->usesOurDisk() ? workspaceBudget(config_, ground_.instance)
+                                                      : controller::DiskBudget(),
                 .reserve = &reserve_,
                 .measure = [this] { measure(); }};
     }
@@ -176,14 +151,8 @@ private:
     void measure() {
         const std::string& data = ground_.instance.data_dir;
         measureDisk("state", data + "/state");
-        if (!launcher_) return;
-        measureDisk("workspaces", data + "/storage");
-        const pool::image::ImageStock images = pool::image::imageStock(data);
-        metrics_.images(static_cast<double>(images.images), static_cast<double>(images.bytes));
-        const pool::LauncherClient::State launcher = launcher_->state();
-        metrics_.launcher(
-            launcher.up, static_cast<double>(launcher.in_flight),
-            static_cast<double>(pool::LauncherClient::leasedRanges(ground_.instance)));
+        if (runtime_setup_->usesOurDisk()) measureDisk("workspaces", data + "/storage");
+        runtime_setup_->measure(metrics_);
     }
 
     void measureDisk(const char* name, const std::string& path) {
@@ -389,14 +358,14 @@ private:
         front_.stop();
         plane_.pool_reconciler.stopRefill();
         runtime_->finishWithin(kShutdownWait);
-        if (looping_ && !launcher_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy)
+        if (looping_ && !runtime_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy)
             endWarm();
         plane_.loop.stop();
         journal_.flush(kShutdownWait);
         operations_.stop();
         lock_.reset();  // the launcher, which ends now, removes the folder if nobody lives
         log_.info("server.stopped");
-        return launcher_died_ ? kLauncherDied : 0;
+        return runtime_died_ ? kLauncherDied : 0;
     }
 
     void endWarm() {
@@ -428,7 +397,7 @@ private:
     const controller::DiskReserve reserve_;  ///< of the state's disk
     std::atomic<bool> stopping_{false};
     std::atomic<bool> warmed_up_{false};
-    std::atomic<bool> launcher_died_{false};
+    std::atomic<bool> runtime_died_{false};
     bool looping_ = false;
     TimePoint started_at_{};  ///< set before prepared_
     std::atomic<bool> prepared_{false};
@@ -439,9 +408,9 @@ private:
     controller::TokenStore tokens_;
     /// Made last: with it the instance counts as used, and its token history is written by then.
     const std::string secret_key_;
-    std::unique_ptr<pool::LauncherClient> launcher_;
+    const std::unique_ptr<PreparedRuntime> runtime_setup_;
     std::unique_ptr<pool::ContainerRuntime> runtime_;
-    Fd lock_;  ///< goes before the launcher, which then finds that nobody needs the folder
+    Fd lock_;  ///< goes before a launcher, which then finds that nobody needs the folder
     controller::ControlPlane plane_;
     metrics::AuditLog audit_;
     controller::Services services_;
@@ -465,15 +434,15 @@ void keepHeapSmall() {
 
 }  // namespace
 
-int serve(const cli::ServeConfig& config, const RuntimeFactory& runtime) {
+int serve(const cli::ServeConfig& config, const RuntimeFactory* runtime) {
     keepHeapSmall();
     const Terminal terminal;
     const sys::NotifySocket manager = sys::NotifySocket::ofEnvironment();
-    PrivilegedSetup ground = prepare(config, !runtime);
+    PrivilegedSetup ground = prepare(config, runtime);
     SignalThread signals;
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(077);
-    return HearthServer(config, std::move(ground), runtime, signals, terminal, manager).run();
+    return HearthServer(config, std::move(ground), signals, terminal, manager).run();
 }
 
 }  // namespace hearth::program

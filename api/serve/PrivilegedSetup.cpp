@@ -12,15 +12,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "api/serve/Capture.h"
 #include "api/serve/OfflineState.h"
-#include "api/serve/Privileges.h"
-#include "api/serve/RuntimeChoice.h"
 #include "api/serve/StateRepair.h"
+#include "api/serve/process/Capture.h"
+#include "api/serve/process/Privileges.h"
+#include "api/serve/runtimes/Runtimes.h"
 #include "base/Error.h"
 #include "controller/store/StateFiles.h"
-#include "pool/launcher/LauncherClient.h"
-#include "pool/runtime/docker/DockerRuntime.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::program {
@@ -51,58 +49,6 @@ public:
 private:
     std::vector<gid_t> groups_;
 };
-
-/// The OCI runtime must be there, for there is no sandbox without it.
-void requireRuntime(const cli::ServeConfig& config) {
-    const std::string& program = *config.oci_runtime;
-    if (cli::capture({program, "--version"})) return;
-    const std::string how = config.oci_runtime.origin.empty()
-                                ? "there is no " + program
-                                : config.oci_runtime.origin + ": there is no program " + program;
-    throw Error(ErrorCode::InvalidArgument, how + ", which makes the containers")
-        .hint("apt-get install -y " + (program == "crun" ? program : std::string("runc")) +
-              ", or name another with --oci-runtime; with Docker, --runtime docker needs none");
-}
-
-/// The directories that the launcher makes where there is one.
-void makeServerDirectories(const Instance& instance, const controller::Account& account,
-                           const std::vector<std::string>& further = {}) {
-    std::vector<std::string> paths = {instance.data_dir + "/state", instance.run_dir + "/marks"};
-    paths.insert(paths.end(), further.begin(), further.end());
-    for (const std::string& path : paths) {
-        std::filesystem::create_directories(path);
-        std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-        if (::chown(path.c_str(), account.uid, account.gid) != 0) throwErrno("chown", path);
-    }
-}
-
-/// The group that may open the daemon's socket. Its members are root on the daemon's machine, so
-/// keeping the group gives away no more than using the runtime does.
-std::optional<gid_t> groupOf(const pool::docker::EngineAddress& address) {
-    if (address.socket.empty()) return std::nullopt;
-    struct stat status {};
-    if (::stat(address.socket.c_str(), &status) != 0) throwErrno("stat", address.socket);
-    if ((status.st_mode & S_IWOTH) != 0) return std::nullopt;
-    if ((status.st_mode & S_IWGRP) == 0) {
-        throw Error(ErrorCode::InvalidArgument, "no group may use the socket " + address.socket +
-                                                    ", and the server is not root")
-            .hint("start dockerd with --group docker, or: chmod g+rw " + address.socket);
-    }
-    return status.st_gid;
-}
-
-/// The docker runtime: no launcher; the server only gives root up, if it has it.
-void prepareDocker(PrivilegedSetup& ground, const controller::Account& account) {
-    const pool::docker::EngineAddress address = pool::docker::engineAddress();
-    ground.docker = std::make_unique<pool::docker::EngineClient>(address);
-    makeServerDirectories(ground.instance, account,
-                          pool::DockerRuntime::directories(ground.instance));
-    if (::geteuid() == 0) {
-        controller::becomeAccount(account, groupOf(address));
-    } else {
-        controller::stayAsWeAre();
-    }
-}
 
 /// The audit log belongs to the server's user. Only root may be able to create it, but the server
 /// must be able to reach it there.
@@ -180,16 +126,11 @@ private:
 
 }  // namespace
 
-std::string besideProgram(const std::string& name) {
-    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
-}
-
-PrivilegedSetup prepare(const cli::ServeConfig& config, bool with_runtime) {
-    const cli::RuntimeChoice runtime =
-        with_runtime ? cli::decideRuntime(config).choice : cli::RuntimeChoice::Auto;
-    const bool docker = runtime == cli::RuntimeChoice::Docker;
+PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* given) {
+    const RuntimeDecision decision = given == nullptr ? decideRuntime(config) : RuntimeDecision();
+    const RuntimeFactory& factory = given == nullptr ? *decision.factory : *given;
     const bool root = ::geteuid() == 0;
-    if (!root && !docker) {
+    if (!root && factory.needsRoot()) {
         throw Error(ErrorCode::InvalidArgument, "hearth serve must be started as root")
             .hint(
                 "it keeps root only in a small launcher process; the server itself gives it up; "
@@ -197,7 +138,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, bool with_runtime) {
     }
     const controller::Account account = root ? controller::findAccount(*config.user)
                                              : controller::Account{"", ::geteuid(), ::getegid()};
-    if (runtime == cli::RuntimeChoice::Oci) requireRuntime(config);
+    factory.require(config);
     PrivilegedSetup ground;
     ground.declared = declaredInFiles(config.pools);
     ground.declared_once = declaredInFiles(config.pools_once);
@@ -219,24 +160,12 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, bool with_runtime) {
         repairState(ground.instance.data_dir + "/state", account);
         repairState(ground.instance.run_dir + "/marks", account);
     }
-    if (docker) {
-        prepareDocker(ground, account);
-        ground.lock = hold.take();
-        return ground;
-    }
-    if (!with_runtime) {
-        makeServerDirectories(ground.instance, account);
+    ground.runtime = factory.prepare(config, ground.instance, account);
+    if (root) {
+        controller::becomeAccount(account, ground.runtime->group());
     } else {
-        pool::LauncherOptions options;
-        options.instance = ground.instance;
-        options.runtime = *config.oci_runtime;
-        options.agent_path = besideProgram("hearth-agent");
-        options.server_uid = account.uid;
-        options.server_gid = account.gid;
-        options.log_format = *config.log_format;
-        ground.launcher = pool::LauncherClient::forkLauncher(options);
+        controller::stayAsWeAre();
     }
-    controller::becomeAccount(account);
     ground.lock = hold.take();
     return ground;
 }

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "api/serve/Privileges.h"
+#include "api/serve/process/Privileges.h"
 
 namespace hearth::program {
 

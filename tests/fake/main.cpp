@@ -1,17 +1,34 @@
 #include "api/cli/Cli.h"
 #include "api/config/Settings.h"
 #include "api/serve/HearthServer.h"
+#include "api/serve/runtimes/RuntimeFactory.h"
 #include "pool/runtime/fake/FakeRuntime.h"
 
 namespace {
 
 using namespace hearth;
 
-std::unique_ptr<pool::ContainerRuntime> fakeRuntime(const Clock& clock) {
-    auto runtime = std::make_unique<pool::FakeRuntime>(clock);
-    runtime->begin();
-    return runtime;
-}
+class PreparedFake final : public program::PreparedRuntime {
+public:
+    std::unique_ptr<pool::ContainerRuntime> make(const program::RuntimeParts& parts) override {
+        auto runtime = std::make_unique<pool::FakeRuntime>(parts.clock);
+        runtime->begin();
+        return runtime;
+    }
+};
+
+class FakeFactory final : public program::RuntimeFactory {
+public:
+    program::RuntimeFit fit(const cli::ServeConfig&) const override {
+        return {true, "it needs nothing"};
+    }
+    std::unique_ptr<program::PreparedRuntime> prepare(
+        const cli::ServeConfig&, const Instance& instance,
+        const controller::Account& account) const override {
+        program::makeServerDirectories(instance, account);
+        return std::make_unique<PreparedFake>();
+    }
+};
 
 /// `hearth serve` over a runtime in memory: for tests of what lies above runtimes, and to measure
 /// the server without containers.
@@ -22,7 +39,8 @@ cli::Command fakeServe() {
              .details = "",
              .flags = cli::serveFlags()},
             [](const cli::Invocation& call) {
-                return program::serve(cli::loadServeConfig(call.options), fakeRuntime);
+                const FakeFactory fake;
+                return program::serve(cli::loadServeConfig(call.options), &fake);
             }};
 }
 

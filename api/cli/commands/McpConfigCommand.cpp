@@ -1,7 +1,7 @@
 #include "api/cli/commands/Commands.h"
 #include "api/cli/commands/McpConfig.h"
 #include "api/cli/remote/Remote.h"
-#include "api/serve/ProgramPath.h"
+#include "api/serve/process/ProgramPath.h"
 #include "base/Error.h"
 #include "base/http/client/HttpClient.h"
 

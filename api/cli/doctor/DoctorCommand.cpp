@@ -8,7 +8,7 @@
 #include "api/cli/doctor/ToolChecks.h"
 #include "api/command/OutputFormat.h"
 #include "api/serve/OfflineState.h"
-#include "api/serve/RuntimeChoice.h"
+#include "api/serve/runtimes/Runtimes.h"
 
 namespace hearth::cli {
 namespace {
@@ -78,15 +78,16 @@ std::optional<Finding> checkDefaultPool(const ServeConfig& config) {
 int doctor(const Invocation& call) {
     const bool json = wantsJson(call.options);
     const ServeConfig config = loadServeConfig(call.options);
-    const RuntimeDecision runtime = decideRuntime(config);
+    const program::RuntimeDecision runtime = program::decideRuntime(config);
     const std::string name = runtimeName(runtime.choice);
     Findings findings = {{Level::Ok, "runtime", name + ": " + runtime.reason, ""}};
-    for (Finding& f : checkTools(config, runtime.choice)) findings.push_back(std::move(f));
+    for (Finding& f : checkTools(config, runtime.factory->needsRoot()))
+        findings.push_back(std::move(f));
     for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
     for (Finding& f : checkState(config)) findings.push_back(std::move(f));
     if (auto pool = checkDefaultPool(config)) findings.push_back(std::move(*pool));
-    findings.push_back(checkDocker(runtime.choice));
+    findings.push_back(checkDocker(runtime.choice == RuntimeChoice::Docker));
     if (runtime.choice == RuntimeChoice::Docker && findings.back().level == Level::Ok) {
         findings.push_back(checkDockerAgent(config));
     }

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "api/serve/Capture.h"
+#include "api/serve/process/Capture.h"
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Fd.h"
@@ -137,9 +137,9 @@ Finding judgeRunc(const std::string& text) {
             "then"};
 }
 
-Findings checkTools(const ServeConfig& config, RuntimeChoice runtime) {
+Findings checkTools(const ServeConfig& config, bool needs_root) {
     Findings findings;
-    if (runtime == RuntimeChoice::Docker) {
+    if (!needs_root) {
         findings.push_back(allRight("root", ::geteuid() == 0 ? "yes" : "no: docker needs none"));
         findings.push_back(checkAgent());
         if (::geteuid() == 0) findings.push_back(checkUser(config));
@@ -195,8 +195,7 @@ Findings checkServer(const ServeConfig& config) {
     return findings;
 }
 
-Finding checkDocker(RuntimeChoice runtime) {
-    const bool needed = runtime == RuntimeChoice::Docker;
+Finding checkDocker(bool needed) {
     try {
         pool::docker::EngineClient engine(pool::docker::engineAddress());
         const Json version = engine.get("/version", SystemClock().now() + kEngineWithin);

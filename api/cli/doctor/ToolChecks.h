@@ -7,14 +7,14 @@
 
 namespace hearth::cli {
 
-/// Checks the programs and files that serving needs beside the kernel, with this configuration and
-/// runtime.
-Findings checkTools(const ServeConfig& config, RuntimeChoice runtime);
+/// Checks the programs and files that serving needs beside the kernel, with a runtime that needs
+/// root, and so a launcher, or with one that does not.
+Findings checkTools(const ServeConfig& config, bool needs_root);
 /// Checks that the addresses are free, or held by a Hearth server that is ready.
 Findings checkServer(const ServeConfig& config);
-/// The Docker Engine that DOCKER_HOST names. Without it the docker runtime fails; elsewhere only
-/// `bench --against docker` needs one.
-Finding checkDocker(RuntimeChoice runtime);
+/// The Docker Engine that DOCKER_HOST names. Without it the docker runtime fails (`needed`);
+/// elsewhere only `bench --against docker` needs one.
+Finding checkDocker(bool needed);
 /// How the agent would come into that Engine's containers, and why. Asks by an empty image and a
 /// container of it that is never started; both are removed again.
 Finding checkDockerAgent(const ServeConfig& config);

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "api/serve/ProgramPath.h"
+#include "api/serve/process/ProgramPath.h"
 #include "base/Clock.h"
 #include "base/Error.h"
 #include "base/Instance.h"

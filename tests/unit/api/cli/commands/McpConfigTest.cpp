@@ -7,7 +7,7 @@
 
 #include "api/cli/commands/McpConfig.h"
 #include "api/command/Options.h"
-#include "api/serve/ProgramPath.h"
+#include "api/serve/process/ProgramPath.h"
 #include "base/Json.h"
 
 using namespace hearth;

@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-#include "api/serve/ServerFilter.h"
+#include "api/serve/process/ServerFilter.h"
 
 namespace hearth::controller {
 namespace {

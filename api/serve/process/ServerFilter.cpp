@@ -1,4 +1,4 @@
-#include "api/serve/ServerFilter.h"
+#include "api/serve/process/ServerFilter.h"
 
 #include <linux/seccomp.h>
 #include <seccomp.h>

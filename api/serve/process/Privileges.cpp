@@ -1,4 +1,4 @@
-#include "api/serve/Privileges.h"
+#include "api/serve/process/Privileges.h"
 
 #include <grp.h>
 #include <pwd.h>
@@ -8,7 +8,7 @@
 
 #include <stdexcept>
 
-#include "api/serve/ServerFilter.h"
+#include "api/serve/process/ServerFilter.h"
 #include "base/Error.h"
 #include "pool/sys/Capabilities.h"
 

@@ -1,4 +1,4 @@
-#include "api/serve/Capture.h"
+#include "api/serve/process/Capture.h"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,4 +1,4 @@
-#include "api/serve/ProgramPath.h"
+#include "api/serve/process/ProgramPath.h"
 
 #include <filesystem>
 #include <sstream>
@@ -9,6 +9,10 @@ namespace fs = std::filesystem;
 
 std::string programPath() {
     return fs::read_symlink("/proc/self/exe").string();
+}
+
+std::string besideProgram(const std::string& name) {
+    return (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
 }
 
 std::string programWord(const std::string& program, const char* path) {

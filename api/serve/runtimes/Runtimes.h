@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/config/ServeConfig.h"
+#include "api/serve/runtimes/RuntimeFactory.h"
+
+namespace hearth::program {
+
+// The maker of each runtime's factory.
+#define HEARTH_RUNTIME(name, word) std::unique_ptr<RuntimeFactory> make##name##Factory();
+#include "api/config/Runtimes.def"
+#undef HEARTH_RUNTIME
+
+/// The runtime that serves, and why, in words.
+struct RuntimeDecision {
+    cli::RuntimeChoice choice = cli::RuntimeChoice::Oci;  ///< never Auto
+    std::string reason;
+    std::unique_ptr<RuntimeFactory> factory;
+};
+
+/// With `auto` the first runtime that fits; if none does the first one, whose error then says what
+/// is missing. May run programs and ask a daemon.
+RuntimeDecision decideRuntime(const cli::ServeConfig& config);
+
+}  // namespace hearth::program
