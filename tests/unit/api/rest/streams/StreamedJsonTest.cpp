@@ -11,6 +11,20 @@ using namespace hearth::test;
 
 namespace {
 
+/// Streams that end before their carrier does, as those of a front do.
+class Streams {
+public:
+    std::shared_ptr<FakeStream> of(const std::string& tenant) {
+        return all_.emplace_back(std::make_shared<FakeStream>(tenant));
+    }
+    ~Streams() {
+        for (const auto& stream : all_) stream->close();
+    }
+
+private:
+    std::vector<std::shared_ptr<FakeStream>> all_;
+};
+
 /// A source that is held up, as by a disk, until the test lets it go.
 rest::PieceSource held(std::shared_future<void> until) {
     return [until = std::move(until)](std::string&) {
@@ -28,17 +42,18 @@ TEST_CASE("long answers of one tenant leave another one every second turn", "[un
     std::atomic<int> theirs{0};
     std::atomic<int> between{0};
     rest::StreamedJson carrier;
+    Streams streams;
     // Hold the threads: one until all stand in line, the others to the end.
     const std::shared_future<void> to_the_end = over.get_future().share();
-    carrier.send(std::make_shared<FakeStream>("w"), held(to_the_end));
-    carrier.send(std::make_shared<FakeStream>("x"), held(to_the_end));
-    carrier.send(std::make_shared<FakeStream>("y"), held(to_the_end));
-    carrier.send(std::make_shared<FakeStream>("z"), held(all_there.get_future().share()));
+    carrier.send(streams.of("w"), held(to_the_end));
+    carrier.send(streams.of("x"), held(to_the_end));
+    carrier.send(streams.of("y"), held(to_the_end));
+    carrier.send(streams.of("z"), held(all_there.get_future().share()));
     for (int i = 0; i < 50; ++i) {
-        carrier.send(std::make_shared<FakeStream>("greedy"),
+        carrier.send(streams.of("greedy"),
                      [&, left = 100](std::string&) mutable { return ++theirs, --left > 0; });
     }
-    carrier.send(std::make_shared<FakeStream>("other"), [&, left = 24](std::string&) mutable {
+    carrier.send(streams.of("other"), [&, left = 24](std::string&) mutable {
         if (--left > 0) return true;
         between = theirs.load();
         done.set_value();
@@ -108,7 +123,8 @@ TEST_CASE("an answer goes with its client, though its tenant has no turn left", 
     bool gone = false;
     {
         rest::StreamedJson carrier;
-        for (int i = 0; i < 4; ++i) carrier.send(std::make_shared<FakeStream>("slow"), held(until));
+        Streams streams;
+        for (int i = 0; i < 4; ++i) carrier.send(streams.of("slow"), held(until));
         const auto stream = std::make_shared<FakeStream>("slow");
         carrier.send(stream, [kept = std::move(kept)](std::string&) { return *kept == 0; });
         stream->close();
