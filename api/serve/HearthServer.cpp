@@ -84,27 +84,27 @@ public:
           lock_(std::move(ground_.lock)),
           plane_({*runtime_, poller_, journal_, metrics_, log_, clock_}, planeOptions()),
           audit_(*config.audit_log, clock_, log_, metrics_),
-          services_{
-              plane_.pools,
-              plane_.workspaces,
-              plane_.executions,
-              plane_.contexts,
-              plane_.packages,
-              plane_.events,
-              tokens_,
-              metrics_,
-              log_,
-              clock_,
-              [this] {
-                  return capabilities(config_, *runtime_, plane_.specs, plane_.warm, plane_.broker);
-              },
-              secret_key_,
-              [this](const controller::SignedLink& link) {
-                  controller::ArtifactStore::Kept kept =
-                      plane_.artifact_store.open({link.tenant, link.workspace, link.artifact});
-                  return std::pair(std::move(kept.fd), kept.size);
-              },
-              &audit_},
+          services_{plane_.pools,
+                    plane_.workspaces,
+                    plane_.executions,
+                    plane_.contexts,
+                    plane_.packages,
+                    plane_.events,
+                    tokens_,
+                    metrics_,
+                    log_,
+                    clock_,
+                    [this] {
+                        return capabilities(config_, facts_.get(), plane_.specs, plane_.warm,
+                                            plane_.broker);
+                    },
+                    secret_key_,
+                    [this](const controller::SignedLink& link) {
+                        controller::ArtifactStore::Kept kept = plane_.artifact_store.open(
+                            {link.tenant, link.workspace, link.artifact});
+                        return std::pair(std::move(kept.fd), kept.size);
+                    },
+                    &audit_},
           authenticator_(tokens_),
           rate_limits_(*config.requests_per_second, *config.request_burst, clock_),
           worker_shares_(auth::WorkerShares::boundsOf(*config.workers)),
@@ -410,6 +410,7 @@ private:
     const std::string secret_key_;
     const std::unique_ptr<PreparedRuntime> runtime_setup_;
     std::unique_ptr<pool::ContainerRuntime> runtime_;
+    FreshFacts facts_{[this] { return runtime_->facts(); }, clock_};
     Fd lock_;  ///< goes before a launcher, which then finds that nobody needs the folder
     controller::ControlPlane plane_;
     metrics::AuditLog audit_;

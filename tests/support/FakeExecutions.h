@@ -33,6 +33,7 @@ public:
     };
     std::optional<Error> refuse_kill;  ///< thrown by kill() where set; before the calls
     std::function<void(const Principal&)> at_kill;  ///< called first by kill() where set
+    std::function<void()> at_find;                  ///< the same of find()
     std::shared_ptr<FakeExecution> execution;
     std::size_t times_listed = 1;          ///< how often `execution` stands in a list
     std::size_t listed_reads = 0;          ///< how many of a list were read
@@ -72,6 +73,7 @@ public:
         return start(who, "", given);
     }
     std::shared_ptr<controller::Execution> find(const Principal&, const std::string& id) override {
+        if (at_find) at_find();
         return at(id);
     }
     std::vector<controller::ListedExecution> list(const Principal&, const std::string&) override {

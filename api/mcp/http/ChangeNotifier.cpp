@@ -68,24 +68,37 @@ void ChangeNotifier::follow(std::shared_ptr<api::Stream> stream, Listener listen
         std::make_unique<StopCallback>(std::move(stop), [weak = std::weak_ptr<Followed>(followed)] {
             if (const auto self = weak.lock()) self->end();
         });
+    std::shared_ptr<void> events;
     {
-        const MutexLock lock(mutex_);
+        UniqueMutexLock lock(mutex_);
+        if (!events_) {
+            lock.unlock();
+            events = services_.events.subscribe([bell = bell_] { bell->ring(); });
+            const std::uint64_t newest = newestEvent();
+            lock.lock();
+            if (!events_) {
+                events_.swap(events);
+                since_ = std::max(since_, newest);
+            }
+        }
         const std::string& session = followed->listener.session;
         for (const auto& other : followed_) {
             // Refusing a second stream makes clients try for ever; the newest is the one they read.
             if (!session.empty() && other->listener.session == session) other->end();
         }
-        if (!events_) {
-            controller::EventQuery newest;
-            newest.limit = kEventsAtOnce;
-            for (const controller::Event& event : services_.events.list(everybody(), newest)) {
-                since_ = std::max(since_, event.id);
-            }
-            events_ = services_.events.subscribe([bell = bell_] { bell->ring(); });
-        }
         followed_.push_back(followed);
     }
     stream->onClosed([bell = bell_] { bell->ring(); });
+}
+
+std::uint64_t ChangeNotifier::newestEvent() const {
+    controller::EventQuery query;
+    query.limit = kEventsAtOnce;
+    std::uint64_t newest = 0;
+    for (const controller::Event& event : services_.events.list(everybody(), query)) {
+        newest = std::max(newest, event.id);
+    }
+    return newest;
 }
 
 std::optional<std::shared_ptr<void>> ChangeNotifier::watch(const controller::Principal& who,
@@ -102,42 +115,48 @@ bool ChangeNotifier::subscribe(const controller::Principal& who, const std::stri
     std::optional<std::shared_ptr<void>> watched = watch(who, uri);  // asks an agent: no lock
     if (!watched) return false;
     const std::string& tenant = who.tenant;
+    Forgotten forgotten;  // ends after the lock
     const MutexLock lock(mutex_);
     if (!subscriptions_.contains(session)) {
         if (subscribed_by_[tenant] >= kMaxSessions) {
-            forget(std::find_if(subscriptions_.begin(), subscriptions_.end(),
-                                [&](const auto& one) { return one.second.tenant == tenant; }));
+            forgotten =
+                forget(std::find_if(subscriptions_.begin(), subscriptions_.end(),
+                                    [&](const auto& one) { return one.second.tenant == tenant; }));
         }
         ++subscribed_by_[tenant];
         subscriptions_[session].tenant = tenant;
     }
     auto& uris = subscriptions_[session].uris;
     if (uris.size() >= kMaxUris && !uris.contains(uri)) return false;
-    uris[uri] = std::move(*watched);
+    uris[uri].swap(*watched);
     return true;
 }
 
 void ChangeNotifier::unsubscribe(const std::string& session, const std::string& uri) {
+    Forgotten forgotten;  // ends after the lock, as does the watch
+    std::map<std::string, std::shared_ptr<void>>::node_type watch;
     const MutexLock lock(mutex_);
     const auto found = subscriptions_.find(session);
     if (found == subscriptions_.end()) return;
-    found->second.uris.erase(uri);
-    if (found->second.uris.empty()) forget(found);
+    watch = found->second.uris.extract(uri);
+    if (found->second.uris.empty()) forgotten = forget(found);
 }
 
-void ChangeNotifier::forget(std::map<std::string, Subscribed>::iterator session) {
+ChangeNotifier::Forgotten ChangeNotifier::forget(
+    std::map<std::string, Subscribed>::iterator session) {
     const auto count = subscribed_by_.find(session->second.tenant);
     if (--count->second == 0) subscribed_by_.erase(count);
-    subscriptions_.erase(session);
+    return subscriptions_.extract(session);
 }
 
 void ChangeNotifier::endSession(const std::string& session) {
-    std::vector<std::shared_ptr<Followed>>
-        ended;  // outside the lock: ending one may come back here
+    // Outside the lock: ending a stream may come back here.
+    std::vector<std::shared_ptr<Followed>> ended;
+    Forgotten forgotten;
     {
         const MutexLock lock(mutex_);
         const auto found = subscriptions_.find(session);
-        if (found != subscriptions_.end()) forget(found);
+        if (found != subscriptions_.end()) forgotten = forget(found);
         for (const auto& one : followed_) {
             if (one->listener.session == session) ended.push_back(one);
         }
@@ -189,27 +208,49 @@ void ChangeNotifier::loop(const std::stop_token& stop) {
 }
 
 bool ChangeNotifier::work() {
-    const MutexLock lock(mutex_);
-    std::erase_if(followed_, [](const auto& one) { return one->stream->closed(); });
-    if (followed_.empty()) events_.reset();
+    dropClosed();
     takeEvents();
+    const MutexLock lock(mutex_);
     return tell();
 }
 
+void ChangeNotifier::dropClosed() {
+    // End after the lock.
+    std::list<std::shared_ptr<Followed>> closed;
+    std::shared_ptr<void> events;
+    const MutexLock lock(mutex_);
+    for (auto at = followed_.begin(); at != followed_.end();) {
+        const auto one = at++;
+        if ((*one)->stream->closed()) closed.splice(closed.end(), followed_, one);
+    }
+    if (followed_.empty()) events.swap(events_);
+}
+
 void ChangeNotifier::takeEvents() {
-    if (!events_) return;
     controller::EventQuery query;
-    query.since = since_;
     query.limit = kEventsAtOnce;
+    {
+        const MutexLock lock(mutex_);
+        if (!events_) return;
+        query.since = since_;
+    }
     for (const controller::Event& event : services_.events.list(everybody(), query)) {
-        // A gap: what was in it is not known, so all lists may have changed.
-        if (since_ != 0 && event.id > since_ + 1) mark("", true, true, "");
-        since_ = event.id;
+        {
+            const MutexLock lock(mutex_);
+            // A gap: what was in it is not known, so all lists may have changed.
+            if (since_ != 0 && event.id > since_ + 1) mark("", true, true, "");
+            since_ = event.id;
+        }
         take(event);
     }
 }
 
 void ChangeNotifier::take(const controller::Event& event) {
+    const auto mark = [this](const std::string& tenant, bool tools, bool resources,
+                             const std::string& uri) {
+        const MutexLock lock(mutex_);
+        this->mark(tenant, tools, resources, uri);
+    };
     if (event.type == "pool.declared" || event.type == "pool.changed" ||
         event.type == "pool.deleting" || event.type == "image.fetched") {
         mark("", true, true, "pool://" + event.pool);
@@ -219,15 +260,9 @@ void ChangeNotifier::take(const controller::Event& event) {
         // A one shot's workspace is in no list, so no list has changed.
         mark(event.tenant, false, !event.one_shot, "workspace://" + event.resource);
         files_.look(event.resource);
-    } else if (event.type == "execution.finished") {
-        const auto interested = [&](const auto& one) HEARTH_REQUIRES(mutex_) {
-            return one->listener.who.tenant == event.tenant &&
-                   (!one->listener.interest.uris.empty() ||
-                    subscriptions_.contains(one->listener.session));
-        };
-        const bool wanted = std::any_of(followed_.begin(), followed_.end(), interested);
-        if (!wanted) return;
+    } else if (event.type == "execution.finished" && wantsLogs(event.tenant)) {
         try {
+            // May read the disk, so without the lock: the front's thread takes it too.
             const auto execution = services_.executions.find(
                 {event.tenant, controller::Role::User, ""}, event.resource);
             const std::string workspace = execution->viewUpTo(0).workspace_id;
@@ -236,6 +271,16 @@ void ChangeNotifier::take(const controller::Event& event) {
         } catch (const Error&) {  // it has been forgotten meanwhile, and so have its logs
         }
     }
+}
+
+bool ChangeNotifier::wantsLogs(const std::string& tenant) {
+    const MutexLock lock(mutex_);
+    return std::any_of(followed_.begin(), followed_.end(),
+                       [&](const auto& one) HEARTH_REQUIRES(mutex_) {
+                           return one->listener.who.tenant == tenant &&
+                                  (!one->listener.interest.uris.empty() ||
+                                   subscriptions_.contains(one->listener.session));
+                       });
 }
 
 void ChangeNotifier::fileChanged(const std::string& tenant, const std::string& uri) {

@@ -89,8 +89,12 @@ private:
     void loop(const std::stop_token& stop);
     /// One look at what has happened; true if something has to wait for its second.
     bool work();
-    void takeEvents() HEARTH_REQUIRES(mutex_);
-    void take(const controller::Event& event) HEARTH_REQUIRES(mutex_);
+    void dropClosed();
+    void takeEvents();
+    void take(const controller::Event& event);
+    std::uint64_t newestEvent() const;
+    /// Whether a stream of the tenant may want to hear that an execution has ended.
+    bool wantsLogs(const std::string& tenant);
     /// Marks the changes to send on the tenant's streams (empty: on all streams).
     void mark(const std::string& tenant, bool tools, bool resources, const std::string& uri)
         HEARTH_REQUIRES(mutex_);
@@ -102,7 +106,7 @@ private:
 
     const controller::Services& services_;
     const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
-    Mutex mutex_;
+    Mutex mutex_;  ///< the front's thread waits for it: held for work in memory only
     std::list<std::shared_ptr<Followed>> followed_ HEARTH_GUARDED_BY(mutex_);
     struct Subscribed {
         std::string tenant;
@@ -111,7 +115,9 @@ private:
     std::map<std::string, Subscribed> subscriptions_ HEARTH_GUARDED_BY(mutex_);  ///< by session
     /// Sessions of a tenant.
     std::map<std::string, std::size_t> subscribed_by_ HEARTH_GUARDED_BY(mutex_);
-    void forget(std::map<std::string, Subscribed>::iterator session) HEARTH_REQUIRES(mutex_);
+    using Forgotten = std::map<std::string, Subscribed>::node_type;
+    /// What it gives is to end without the lock: it has the watches of files.
+    Forgotten forget(std::map<std::string, Subscribed>::iterator session) HEARTH_REQUIRES(mutex_);
     std::shared_ptr<void> events_ HEARTH_GUARDED_BY(mutex_);  ///< while there are streams
     std::uint64_t since_ HEARTH_GUARDED_BY(mutex_) = 0;       ///< of events
     FileWatch files_;

@@ -18,23 +18,27 @@ constexpr std::uint64_t kLogMost = 1U << 20U;
 
 using StopCallback = std::stop_callback<std::function<void()>>;
 
-struct Followed {
+struct PendingToolCalls::Followed {
     PendingToolCall call;
     std::shared_ptr<MessageSink> outlet;
-    PendingToolCalls::HangUp hang_up = PendingToolCalls::HangUp::LeavesRunning;
+    HangUp hang_up = HangUp::LeavesRunning;
     std::shared_ptr<void> closing;
+    std::shared_ptr<void> subscription;
+    std::unique_ptr<StopCallback> on_stop;
+    // Of the thread that looks at it; while none does, of who holds the inbox's mutex.
     TimePoint progress_at{};  ///< when the next progress is due without any news
     TimePoint reported_at{};
     std::int64_t progress = 0;
     std::uint64_t logged = 0;  ///< bytes of output sent as log messages
-    bool due = true;
-    std::shared_ptr<void> subscription;
-    std::unique_ptr<StopCallback> on_stop;
+    // Under the inbox's mutex, which the checker cannot name here.
+    bool at_work = false;  ///< in line, or looked at
+    bool again = false;    ///< there was news meanwhile
+    bool done = false;
 };
 
 void PendingToolCalls::Inbox::mark(std::uint64_t id) {
     const MutexLock lock(mutex);
-    if (std::find(dirty.begin(), dirty.end(), id) == dirty.end()) dirty.push_back(id);
+    dirty.insert(id);
     changed.notifyOne();
 }
 
@@ -42,7 +46,15 @@ PendingToolCalls::PendingToolCalls(const Clock& clock, metrics::Log& log)
     : clock_(clock),
       log_(log),
       canceller_(clock, log),
-      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+      scheduler_([this](const std::stop_token& stop) { scheduleLoop(stop); }) {
+    for (unsigned i = 0; i < kAnswers.workers; ++i) lookers_.emplace_back([this] { lookLoop(); });
+}
+
+PendingToolCalls::~PendingToolCalls() {
+    scheduler_.request_stop();
+    scheduler_.join();  // then each call is in line for the last time
+    lookers_.clear();
+}
 
 void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
                               std::vector<PendingToolCall> calls, const std::stop_token& stop,
@@ -60,7 +72,7 @@ void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
         followed->closing = outlet->onClosed(wake);
         followed->on_stop = std::make_unique<StopCallback>(stop, [inbox, id] {
             const MutexLock lock(inbox->mutex);
-            inbox->stopping = true;
+            inbox->stop_now = true;
             inbox->changed.notifyOne();
         });
         followed->call.call->onCancel([wake, cancel = followed->call.pending.cancel] {
@@ -70,7 +82,7 @@ void PendingToolCalls::follow(const std::shared_ptr<MessageSink>& outlet,
         {
             const MutexLock lock(inbox_->mutex);
             inbox_->arrived.emplace_back(id, std::move(followed));
-            inbox_->dirty.push_back(id);
+            inbox_->dirty.insert(id);
         }
         inbox_->changed.notifyOne();
     }
@@ -81,35 +93,76 @@ void PendingToolCalls::cancelAside(PendingToolCall& call) {
     call.call->onCancel(call.pending.cancel);
 }
 
-void PendingToolCalls::loop(const std::stop_token& stop) {
+void PendingToolCalls::scheduleLoop(const std::stop_token& stop) {
+    for (bool last = false; !last;) {
+        std::vector<FollowedPtr> done;  // ends after the lock: its subscriptions wait for callbacks
+        const MutexLock lock(inbox_->mutex);
+        inbox_->changed.waitFor(inbox_->mutex, stop, untilNext(),
+                                [this]() HEARTH_REQUIRES(inbox_->mutex) {
+                                    return !inbox_->dirty.empty() || !inbox_->arrived.empty() ||
+                                           inbox_->looked || inbox_->stop_now;
+                                });
+        last = stop.stop_requested();
+        inbox_->stop_now = inbox_->stop_now || last;
+        done = schedule();
+        inbox_->over = last;
+        inbox_->due.notifyAll();
+    }
+}
+
+std::vector<PendingToolCalls::FollowedPtr> PendingToolCalls::schedule() {
+    Inbox& inbox = *inbox_;
+    for (auto& [id, followed] : inbox.arrived) followed_.emplace(id, std::move(followed));
+    inbox.arrived.clear();
+    const bool stop_now = std::exchange(inbox.stop_now, false);
+    inbox.stopping = inbox.stopping || stop_now;
+    inbox.looked = false;
+    std::vector<FollowedPtr> done;
+    const TimePoint now = clock_.now();
+    for (auto it = followed_.begin(); it != followed_.end();) {
+        const auto at = it++;
+        Followed& one = *at->second;
+        const bool news = stop_now || inbox.dirty.contains(at->first);
+        if (one.done) {
+            done.push_back(std::move(at->second));
+            followed_.erase(at);
+        } else if (one.at_work) {
+            one.again = one.again || news;
+        } else if (news || now >= one.progress_at ||
+                   (one.call.pending.until && now >= *one.call.pending.until)) {
+            one.at_work = true;
+            inbox.line.push(one.call.tenant, at->second);
+        }
+    }
+    inbox.dirty.clear();
+    return done;
+}
+
+void PendingToolCalls::lookLoop() {
+    Inbox& inbox = *inbox_;
+    UniqueMutexLock lock(inbox.mutex);
     while (true) {
-        std::vector<std::uint64_t> dirty;
-        bool stopping = false;
-        {
-            const MutexLock lock(inbox_->mutex);
-            inbox_->changed.waitFor(
-                inbox_->mutex, stop, untilNext(), [this]() HEARTH_REQUIRES(inbox_->mutex) {
-                    return !inbox_->dirty.empty() || !inbox_->arrived.empty() || inbox_->stopping;
-                });
-            stopping = stop.stop_requested() || inbox_->stopping;
-            dirty.swap(inbox_->dirty);
-            for (auto& [id, followed] : inbox_->arrived) followed_.emplace(id, std::move(followed));
-            inbox_->arrived.clear();
-            inbox_->stopping = false;
+        std::optional<FollowedPtr> one;
+        inbox.due.wait(inbox.mutex, [&]() HEARTH_REQUIRES(inbox.mutex) {
+            one = inbox.line.pop();
+            return one || (inbox.over && inbox.line.size() == 0);
+        });
+        if (!one) return;
+        Followed& followed = **one;
+        const bool stopping = inbox.stopping;
+        lock.unlock();
+        const bool goes_on = lookSafely(followed, stopping);
+        lock.lock();
+        inbox.line.done(followed.call.tenant);
+        followed.done = !goes_on;
+        if (goes_on && std::exchange(followed.again, false)) {
+            inbox.line.push(followed.call.tenant, *one);
+        } else {
+            followed.at_work = false;
         }
-        const TimePoint now = clock_.now();
-        for (auto it = followed_.begin(); it != followed_.end();) {
-            Followed& one = *it->second;
-            const PendingCall& pending = one.call.pending;
-            const bool timer = now >= one.progress_at || (pending.until && now >= *pending.until);
-            const bool news = std::find(dirty.begin(), dirty.end(), it->first) != dirty.end();
-            if ((news || timer || stopping) && !lookSafely(one, stopping)) {
-                it = followed_.erase(it);
-            } else {
-                ++it;
-            }
-        }
-        if (stop.stop_requested()) return;
+        inbox.looked = true;
+        inbox.changed.notifyOne();
+        inbox.due.notifyAll();  // its tenant may have its next turn
     }
 }
 
@@ -180,6 +233,7 @@ std::chrono::nanoseconds PendingToolCalls::untilNext() const {
     std::chrono::nanoseconds least = kLongest;
     const TimePoint now = clock_.now();
     for (const auto& [id, one] : followed_) {
+        if (one->at_work) continue;  // `looked` says when it is not
         least = std::min<std::chrono::nanoseconds>(least, one->progress_at - now);
         if (const auto& until = one->call.pending.until) {
             least = std::min<std::chrono::nanoseconds>(least, *until - now);

@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "api/http/Handler.h"
@@ -15,13 +17,15 @@
 #include "api/mcp/http/MessageSink.h"
 #include "api/mcp/server/PendingToolCall.h"
 #include "base/Mutex.h"
+#include "controller/queue/WorkLine.h"
 #include "metrics/Log.h"
 
 namespace hearth::mcp {
 
-/// Finishes slow tool calls on SSE streams: one thread for all of them, woken by their work, by
-/// cancellation and by timers. Sends notifications/progress to callers that gave a token.
-/// Thread-safe.
+/// Finishes slow tool calls on SSE streams. One thread schedules them, woken by their work, by
+/// cancellation and by timers; a few threads, for which tenants take turns, make their messages,
+/// because answers may be long and be read from the disk. Sends notifications/progress to callers
+/// that gave a token. Thread-safe.
 ///
 /// When a client hangs up, the protocol revision decides: its calls are cancelled, or only no
 /// longer followed. When the server stops, each call is answered with its state, and its execution
@@ -29,6 +33,7 @@ namespace hearth::mcp {
 class PendingToolCalls {
 public:
     PendingToolCalls(const Clock& clock, metrics::Log& log);
+    ~PendingToolCalls();
     PendingToolCalls(const PendingToolCalls&) = delete;
     PendingToolCalls& operator=(const PendingToolCalls&) = delete;
 
@@ -45,35 +50,47 @@ public:
     static constexpr std::chrono::seconds kProgressLeast{1};
 
 private:
+    struct Followed;
+    using FollowedPtr = std::shared_ptr<Followed>;
+    static constexpr controller::LaneRules kAnswers{"answers", 4, 3};
+
     /// The part that callbacks of foreign threads reach: it outlives this object for as long as
     /// they need it.
     struct Inbox {
         Mutex mutex;
-        StoppableCondition changed;
-        std::vector<std::uint64_t> dirty HEARTH_GUARDED_BY(mutex);
-        std::vector<std::pair<std::uint64_t, std::shared_ptr<struct Followed>>> arrived
-            HEARTH_GUARDED_BY(mutex);
-        bool stopping HEARTH_GUARDED_BY(mutex) = false;
+        StoppableCondition changed;  ///< there is something to schedule
+        Condition due;               ///< there is something to look at, or all is over
+        std::set<std::uint64_t> dirty HEARTH_GUARDED_BY(mutex);
+        std::vector<std::pair<std::uint64_t, FollowedPtr>> arrived HEARTH_GUARDED_BY(mutex);
+        controller::WorkLine<FollowedPtr> line HEARTH_GUARDED_BY(mutex){kAnswers};
+        bool looked HEARTH_GUARDED_BY(mutex) = false;    ///< somewhere since the last schedule()
+        bool stop_now HEARTH_GUARDED_BY(mutex) = false;  ///< the server began to stop
+        bool stopping HEARTH_GUARDED_BY(mutex) = false;  ///< and each call was told
+        bool over HEARTH_GUARDED_BY(mutex) = false;      ///< nothing is put in line any more
 
         void mark(std::uint64_t id);
     };
 
-    void loop(const std::stop_token& stop);
-    /// Answers, reports or leaves the call; false when it is done with.
+    void scheduleLoop(const std::stop_token& stop);
+    /// Puts in line what is to be looked at. Gives what is done with, to end without the lock.
+    std::vector<FollowedPtr> schedule() HEARTH_REQUIRES(inbox_->mutex);
+    void lookLoop();
+    /// Answers, reports or leaves the call; false when it is done with. By one thread at a time.
     bool look(Followed& followed, bool stopping);
     /// Sends the call's new output as log messages, if its client wants them.
     static void sendOutput(Followed& followed);
     /// Calls look(); false if it fails: an exception of one call must not affect the others.
     bool lookSafely(Followed& followed, bool stopping);
-    std::chrono::nanoseconds untilNext() const;
+    std::chrono::nanoseconds untilNext() const HEARTH_REQUIRES(inbox_->mutex);
 
     const Clock& clock_;
     metrics::Log& log_;
-    std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
-    std::map<std::uint64_t, std::shared_ptr<Followed>> followed_;  ///< of the thread only
+    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    std::map<std::uint64_t, FollowedPtr> followed_ HEARTH_GUARDED_BY(inbox_->mutex);
     std::atomic<std::uint64_t> next_id_{1};
     CallCanceller canceller_;  ///< takes back what nobody wants any more
-    std::jthread thread_;
+    std::jthread scheduler_;
+    std::vector<std::jthread> lookers_;
 };
 
 }  // namespace hearth::mcp

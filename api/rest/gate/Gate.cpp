@@ -142,16 +142,20 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
                          const api::RouteParams& path) {
     const std::shared_ptr<metrics::AuditEntry> entry = audit(operation, request, path);
     controller::Principal who;
+    std::string share_of;
     if (!operation.open) {
         who = authenticator_.authenticate(request);
+        share_of = who.tenant;
     } else if (operation.speaks_for) {
         who = operation.speaks_for(path);
-        request.actsFor(who.tenant, who.token_id, {});
+        // Anybody may hold a link, so links have shares of their own. No tenant's name has a '/'.
+        share_of = who.tenant + "/links";
+        request.actsFor(share_of, who.token_id, {});
     } else {
         return handle(operation, request, path, {});
     }
     auth::sayWho(entry, who);
-    auth::require(limits_, request, who.tenant);
+    auth::require(limits_, request, share_of);
     if (!operation.open && !who.atLeast(operation.role)) {
         throw Error(ErrorCode::Forbidden, std::string("this needs the role ") +
                                               controller::kRoles.of(operation.role) + ", not " +
@@ -160,7 +164,7 @@ api::Response Gate::pass(const Operation& operation, api::Request& request,
     }
     const bool work = operation.open || operation.role == controller::Role::User;
     return shares_.answer(
-        request, who.tenant,
+        request, share_of,
         [this, &operation, &request, path, who] { return handle(operation, request, path, who); },
         work ? auth::WorkerShares::Kind::Work : auth::WorkerShares::Kind::Operators);
 }

@@ -9,11 +9,11 @@
 #include "api/http/Problem.h"
 #include "api/rest/streams/Sse.h"
 #include "base/Error.h"
+#include "base/ScopeExit.h"
 
 namespace hearth::rest {
 namespace {
 
-constexpr int kRunners = 4;
 constexpr std::chrono::seconds kLookAgain{1};
 
 Json progressJson(const controller::ClaimWait::Progress& progress) {
@@ -43,6 +43,14 @@ struct ClaimStreams::Waiting {
     }
 };
 
+std::shared_ptr<ClaimStreams::Waiting> ClaimStreams::Inbox::next(std::shared_ptr<void>& place) {
+    const auto one = to_run.popIf([&](const std::string& tenant) {
+        place = places.take(tenant);
+        return place != nullptr;
+    });
+    return one.value_or(nullptr);
+}
+
 void ClaimStreams::Inbox::mark() {
     const MutexLock lock(mutex);
     news = true;
@@ -52,7 +60,7 @@ void ClaimStreams::Inbox::mark() {
 ClaimStreams::ClaimStreams(const Clock& clock) : clock_(clock) {
     threads_.emplace_back([this](const std::stop_token& stop) { lookLoop(stop); });
     ::pthread_setname_np(threads_.back().native_handle(), "claim-streams");
-    for (int i = 0; i < kRunners; ++i) {
+    for (std::size_t i = 0; i < kRunners; ++i) {
         threads_.emplace_back([this](const std::stop_token& stop) { runLoop(stop); });
         ::pthread_setname_np(threads_.back().native_handle(), "claim-run");
     }
@@ -128,15 +136,21 @@ bool ClaimStreams::look(const std::shared_ptr<Waiting>& one) {
 void ClaimStreams::runLoop(const std::stop_token& stop) {
     while (true) {
         std::shared_ptr<Waiting> one;
+        std::shared_ptr<void> place;
         {
             const MutexLock lock(inbox_->mutex);
-            if (!inbox_->due.wait(inbox_->mutex, stop, [this]() HEARTH_REQUIRES(inbox_->mutex) {
-                    return !inbox_->to_run.empty();
-                }))
-                return;
-            if (stop.stop_requested()) return;
-            one = inbox_->to_run.pop();
+            inbox_->due.wait(inbox_->mutex, stop, [&]() HEARTH_REQUIRES(inbox_->mutex) {
+                one = inbox_->next(place);
+                return one != nullptr;
+            });
+            if (stop.stop_requested() || !one) return;
         }
+        // Whoever waits for a place of this tenant looks again once it is free.
+        const ScopeExit freed([this, &place] {
+            const MutexLock lock(inbox_->mutex);
+            place.reset();
+            inbox_->due.notifyOne();
+        });
         if (one->stream->closed()) continue;
         // The top of this thread: a failure is reported on its own stream.
         try {

@@ -10,15 +10,16 @@
 #include "base/Clock.h"
 #include "base/Mutex.h"
 #include "base/tenants/FairLine.h"
+#include "base/tenants/TenantPlaces.h"
 #include "controller/claims/ClaimWait.h"
 #include "controller/contract/ClaimPatience.h"
 
 namespace hearth::rest {
 
 /// Answers that stream while their claim waits in line: `waiting` reports its place, and the
-/// claim's last run sends the rest. One thread serves all streams and a few threads run claims; a
-/// waiting claim holds none. A client that hangs up leaves the line. Thread-safe; must outlive the
-/// front.
+/// claim's last run sends the rest. One thread serves all streams and a few threads run claims, of
+/// which one tenant never has all; a waiting claim holds none. A client that hangs up leaves the
+/// line. Thread-safe; must outlive the front.
 class ClaimStreams {
 public:
     explicit ClaimStreams(const Clock& clock);
@@ -36,6 +37,8 @@ public:
                          std::shared_ptr<controller::ClaimWait> wait, Run run);
 
 private:
+    static constexpr std::size_t kRunners = 4;
+
     struct Waiting;
     using Line = FairLine<std::shared_ptr<Waiting>>;
     /// The part that foreign callbacks reach; it outlives this object for as long as they need it.
@@ -46,8 +49,11 @@ private:
         bool news HEARTH_GUARDED_BY(mutex) = false;
         std::vector<std::shared_ptr<Waiting>> waiting HEARTH_GUARDED_BY(mutex);
         Line to_run HEARTH_GUARDED_BY(mutex);
+        TenantPlaces places{kRunners, kRunners - 1};  ///< taken while the mutex is held
 
         void mark();
+        /// The next claim to run whose tenant may have a thread, and its place.
+        std::shared_ptr<Waiting> next(std::shared_ptr<void>& place) HEARTH_REQUIRES(mutex);
     };
 
     void lookLoop(const std::stop_token& stop);

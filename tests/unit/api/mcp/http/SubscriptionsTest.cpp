@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <future>
 
 #include "tests/unit/api/mcp/Scene.h"
 
@@ -46,6 +47,28 @@ Json honoured(Scene& scene, const std::vector<std::string>& uris) {
 }
 
 }  // namespace
+
+TEST_CASE("a slow look at the history does not hold up who ends a session", "[unit][mcp]") {
+    std::promise<void> over;
+    std::promise<void> found;
+    Scene scene;
+    scene.open();
+    const std::shared_ptr<FakeStream> stream = started(scene.send("GET", ""));
+    REQUIRE(subscribe(scene, "pool://python").contains("result"));
+    scene.house.executions.at_find = [&, until = over.get_future().share()] {
+        found.set_value();
+        until.wait();
+    };
+    scene.house.events.happen(
+        {.type = "execution.finished", .resource = test::kExecution, .tenant = "default"});
+    REQUIRE(found.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+    // As the front's thread does when the client goes.
+    const auto ended =
+        std::async(std::launch::async, [&] { return scene.send("DELETE", "").status; });
+    const bool at_once = ended.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+    over.set_value();
+    CHECK(at_once);
+}
 
 TEST_CASE("a one shot tells nobody that there are other resources", "[unit][mcp]") {
     Scene scene;

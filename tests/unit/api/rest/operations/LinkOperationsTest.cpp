@@ -60,6 +60,29 @@ TEST_CASE("a link works without a token and until its time only", "[unit][rest]"
     CHECK(refusal(house, path) == ErrorCode::Gone);
 }
 
+TEST_CASE("whoever has a link uses none of its tenant's share", "[unit][rest]") {
+    House house;
+    const std::string path = made(house);
+    const auto get = [&](const std::string& what) {
+        FakeRequest request("GET", what);
+        return house.rest.handle(request).status;
+    };
+    std::vector<std::shared_ptr<void>> held;
+    const auto fill = [&](const std::string& share) {
+        try {
+            while (true) held.push_back(house.shares.take(share));
+        } catch (const Error& e) {
+            CHECK(e.code() == ErrorCode::RateLimited);
+        }
+    };
+    fill("default/links");
+    CHECK(refusal(house, path) == ErrorCode::RateLimited);
+    CHECK(get(kWorkspacePath) == 200);
+    held.clear();
+    fill("default");
+    CHECK(get(path) == 200);
+}
+
 TEST_CASE("a link that was changed or signed with another key opens nothing", "[unit][rest]") {
     House house;
     const std::string path = made(house);

@@ -1,0 +1,40 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "api/serve/Capabilities.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace std::chrono_literals;
+
+TEST_CASE("a runtime is asked about itself four times a second at most", "[unit][serve]") {
+    ManualClock clock;
+    std::atomic<int> asked = 0;
+    bool fails = false;
+    program::FreshFacts facts(
+        [&] {
+            ++asked;
+            if (fails) throw std::runtime_error("not now");
+            pool::RuntimeFacts told;
+            told.name = "fake";
+            return told;
+        },
+        clock);
+    {
+        std::vector<std::jthread> callers;
+        for (int i = 0; i < 8; ++i) callers.emplace_back([&] { facts.get(); });
+    }
+    CHECK(asked == 1);
+    clock.advance(program::FreshFacts::kFresh);
+    CHECK(facts.get().name == "fake");
+    CHECK(asked == 2);
+    clock.advance(program::FreshFacts::kFresh);
+    fails = true;
+    CHECK_THROWS_WITH(facts.get(), "not now");
+    fails = false;
+    CHECK(facts.get().name == "fake");
+    CHECK(asked == 4);
+}
