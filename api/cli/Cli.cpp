@@ -43,7 +43,7 @@ std::string overview(const std::vector<Command>& commands) {
 
 /// Words of other programs.
 std::string ourWordFor(const std::string& word) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 26> kMeant = {{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 29> kMeant = {{
         {"top", "ps"},
         {"stats", "ps"},
         {"status", "ps"},
@@ -67,6 +67,9 @@ std::string ourWordFor(const std::string& word) {
         {"bash", "shell"},
         {"ssh", "shell"},
         {"edit", "apply"},
+        {"diff", "apply --dry-run -f FILE"},
+        {"wait", "logs -f EXECUTION"},
+        {"history", "get events"},
         {"login", "token"},
         {"install", "packages install"},
         {"info", "get capabilities"},
@@ -139,7 +142,7 @@ int dispatch(const std::vector<std::string>& given, const Console& console,
         console.err << overview(commands);
         return kUsage;
     }
-    if (name == "--version")
+    if (name == "--version" || name == "-v" || name == "-V")
         return perform(findCommand(commands, "version"), {}, console, environment);
     if (name == "help" || name == "--help" || name == "-h") {
         if (arguments.size() > 1 && arguments[1] != "help" && arguments[1][0] != '-') {

@@ -257,7 +257,13 @@ void WorkspaceService::removeFile(const Principal& who, const std::string& id,
                                   const std::string& path, bool recursive) {
     const std::shared_ptr<Workspace> workspace = access_.require(who, id);
     const Busy busy(*workspace, history_.clock);
-    access_.ask(workspace, path, [&] { workspace->agent()->remove(path, recursive); });
+    try {
+        access_.ask(workspace, path, [&] { workspace->agent()->remove(path, recursive); });
+    } catch (const Error& e) {
+        if (recursive || e.code() != ErrorCode::Conflict) throw;
+        throw Error(ErrorCode::Conflict, "the directory " + path + " is not empty")
+            .hint("delete what is in it first, or all of it: recursive=true, hearth rm -r");
+    }
     of_files_.notify(id);
 }
 

@@ -113,20 +113,24 @@ int followEvents(const Invocation& call, const Kind& kind) {
     return kOk;
 }
 
-/// Words of other programs for what there is to get.
+/// Words of other programs for what there is to get, and what has a command of its own.
 std::string ownWord(const std::string& word) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeant = {{
-        {"pod", "sandboxes"},
-        {"pods", "sandboxes"},
-        {"container", "sandboxes"},
-        {"containers", "sandboxes"},
-        {"run", "executions"},
-        {"runs", "executions"},
-        {"ps", "executions"},
-        {"info", "capabilities"},
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kMeant = {{
+        {"pod", "get sandboxes"},
+        {"pods", "get sandboxes"},
+        {"container", "get sandboxes"},
+        {"containers", "get sandboxes"},
+        {"run", "get executions"},
+        {"runs", "get executions"},
+        {"ps", "get executions"},
+        {"info", "get capabilities"},
+        {"image", "image list"},
+        {"images", "image list"},
+        {"token", "token list"},
+        {"tokens", "token list"},
     }};
     for (const auto& [other, ours] : kMeant) {
-        if (word == other) return "type `hearth get " + std::string(ours) + "`";
+        if (word == other) return "type `hearth " + std::string(ours) + "`";
     }
     return {};
 }

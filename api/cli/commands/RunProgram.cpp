@@ -43,7 +43,8 @@ void save(const Invocation& call, Remote& remote, const Json& execution) {
 int runOnTerminal(const Invocation& call, Remote& remote, RunRequest request) {
     if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
         throw UsageError("there is no terminal here",
-                         "for scripts: hearth run --stdin -- PROGRAM, or --command LINE");
+                         "leave -it out; a program that reads standard input: hearth run --stdin -- "
+                         "PROGRAM");
     }
     TerminalMode terminal(STDIN_FILENO);
     const TerminalSize size = terminal.size();

@@ -13,8 +13,7 @@ std::string workspaceTarget(const RemotePath& path) {
 
 std::optional<RemotePath> RemotePath::parse(const std::string& word) {
     const std::size_t colon = word.find(':');
-    // One letter before it is more likely a drive than a workspace's name.
-    if (colon == std::string::npos || colon < 2 || word.front() == '-' || word.front() == '.' ||
+    if (colon == std::string::npos || colon == 0 || word.front() == '-' || word.front() == '.' ||
         word.substr(0, colon).find('/') != std::string::npos) {
         return std::nullopt;
     }

@@ -102,11 +102,14 @@ void scriptWithArguments(const Options& options, const std::string& script,
     giveFile(name, bytes, request);
 }
 
-/// A program of the image is often typed where a script is expected.
-void mustExist(const std::string& script) {
+/// A program of the image is often typed where a script is expected, also before one.
+void mustExist(const std::string& script, const std::vector<std::string>& arguments) {
     if (script == "-" || std::filesystem::exists(script)) return;
+    const bool before_script = !arguments.empty() && std::filesystem::exists(arguments.front());
     throw UsageError("there is no file " + script,
-                     "for a program of the image: hearth run -- " + nameOfFile(script));
+                     before_script
+                         ? "for the script: hearth run " + arguments.front()
+                         : "for a program of the image: hearth run -- " + nameOfFile(script));
 }
 
 void whatToRun(const Options& options, RunRequest& request) {
@@ -117,6 +120,7 @@ void whatToRun(const Options& options, RunRequest& request) {
     std::vector<std::string> arguments;
     if (script) arguments.assign(options.positional().begin() + 1, options.positional().end());
     arguments.insert(arguments.end(), options.rest().begin(), options.rest().end());
+    if (script) mustExist(options.positional()[0], arguments);
     const int given = (code ? 1 : 0) + (command ? 1 : 0) + (script ? 1 : 0) + (vector ? 1 : 0);
     if (given != 1) {
         throw UsageError(given == 0 ? "nothing to run" : "more than one thing to run",
@@ -126,7 +130,6 @@ void whatToRun(const Options& options, RunRequest& request) {
     if (options.get("language") && !code && !script) {
         throw UsageError("--language goes with code", "give -c CODE or a SCRIPT");
     }
-    if (script) mustExist(options.positional()[0]);
     Json& body = request.body;
     if (command) {
         body["command"] = *command;

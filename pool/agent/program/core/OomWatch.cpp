@@ -18,6 +18,7 @@ constexpr const char* kOwn = "/proc/self/oom_score_adj";
 constexpr int kLeastOfTenants = 950;  // a zygote's
 constexpr std::string_view kTenantScore = "1000";
 constexpr std::int64_t kEveryNs = 1'000'000'000;
+constexpr std::int64_t kFirstAfterNs = 50'000'000;
 
 bool writeTo(const char* path, std::string_view text) {
     const Fd fd(open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
@@ -69,6 +70,10 @@ std::int64_t OomWatch::nextTickNs(bool on) const noexcept {
 
 void OomWatch::tick(std::int64_t now_ns, bool on) {
     if (now_ns < nextTickNs(on)) return;
+    if (next_ns_ == 0) {
+        next_ns_ = now_ns + kFirstAfterNs;
+        return;
+    }
     raiseOomScores(settings_, "/proc");
     next_ns_ = now_ns + kEveryNs;
 }

@@ -17,7 +17,8 @@ bool sinkOomScore(std::string& own);
 /// /proc.
 int raiseOomScores(const Settings& settings, const std::string& proc);
 
-/// Does that once a second while `on`, where the kernel keeps no floor. On the loop's thread.
+/// Does that once a second while `on`, where the kernel keeps no floor. On the loop's thread. Not
+/// at once: the answer to a claim should not compete with it for the processor.
 class OomWatch {
 public:
     explicit OomWatch(const Settings& settings) : settings_(settings) {}

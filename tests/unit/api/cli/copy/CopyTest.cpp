@@ -79,7 +79,8 @@ TEST_CASE("a word is a path in a workspace only if it says so", "[unit][cli][cop
     CHECK_FALSE(RemotePath::parse("file"));
     CHECK_FALSE(RemotePath::parse("./ws_1:file"));
     CHECK_FALSE(RemotePath::parse("dir/ws_1:file"));
-    CHECK_FALSE(RemotePath::parse("C:file"));
+    CHECK_FALSE(RemotePath::parse(":file"));
+    CHECK(RemotePath::parse("c:file")->workspace == "c");
     CHECK_FALSE(RemotePath::parse("-:file"));
     CHECK(RemotePath::parse("mine:a/b")->workspace == "mine");
     CHECK(RemotePath::parse("ws_1:a/b")->workspace == "ws_1");
