@@ -37,9 +37,15 @@ public:
     std::stop_token token() const { return stop_.get_token(); }
     const std::shared_ptr<controller::ClaimWait>& claim() const { return claim_; }
 
-    /// In the thread, once.
-    void become(ToolOutcome outcome) { settle(std::move(outcome), nullptr); }
-    void fail(std::exception_ptr failure) { settle(std::nullopt, std::move(failure)); }
+    /// In the thread, once: until there is nothing that could have to be ended again.
+    void run(const std::function<ToolOutcome()>& handler) {
+        try {
+            settle(handler(), nullptr);
+        } catch (...) {
+            settle(std::nullopt, std::current_exception());
+        }
+        undoUnlessTold();
+    }
 
     bool finished() const {
         {
@@ -79,6 +85,7 @@ public:
                     .hint("try again when it was started again");
             }
             told_ = true;
+            known_.notifyAll();
             if (failure_) std::rethrow_exception(failure_);
             if (auto* result = std::get_if<ToolResult>(&*outcome_)) return std::move(*result);
             rest = std::get<PendingCall>(*outcome_).finish;
@@ -101,20 +108,46 @@ public:
                 settled_ = true;
             }
         }
-        stop_.request_stop();
-        subscribers_.notify();
+        leave();
         if (made) undo(*made);
     }
 
-    /// The caller is gone. An execution continues, because the client can find it again.
-    void abandon() noexcept {
-        try {
-            if (!running()) takeBack();
-        } catch (const std::exception&) {  // what it had made has ended by itself
+    /// The caller is gone. An execution continues, because the client can find it again; anything
+    /// else that was made is ended by the thread, because the caller of this may be everybody's.
+    void abandon() {
+        {
+            const MutexLock lock(mutex_);
+            const bool begun = outcome_ && std::holds_alternative<PendingCall>(*outcome_);
+            if (taken_back_ || told_ || begun) return;
+            taken_back_ = true;
+            settled_ = true;
         }
+        leave();
     }
 
 private:
+    void leave() {
+        stop_.request_stop();
+        subscribers_.notify();
+        known_.notifyAll();
+    }
+
+    void undoUnlessTold() {
+        std::optional<ToolOutcome> made;
+        {
+            const MutexLock lock(mutex_);
+            const auto* result = outcome_ ? std::get_if<ToolResult>(&*outcome_) : nullptr;
+            if (result == nullptr || !result->take_back) return;
+            known_.wait(mutex_,
+                        [this]() HEARTH_REQUIRES(mutex_) { return told_ || taken_back_; });
+            if (taken_back_) made.swap(outcome_);  // empty if its canceller was first
+        }
+        try {
+            if (made) undo(*made);
+        } catch (const std::exception&) {  // it has ended by itself
+        }
+    }
+
     static void undo(const ToolOutcome& made) {
         if (const auto* pending = std::get_if<PendingCall>(&made)) pending->cancel();
         const auto* result = std::get_if<ToolResult>(&made);
@@ -153,6 +186,7 @@ private:
     mutable Mutex mutex_;
     TimePoint since_ HEARTH_GUARDED_BY(mutex_);       ///< it does what it does
     bool settled_ HEARTH_GUARDED_BY(mutex_) = false;  ///< there is nothing to wait for
+    Condition known_;                                 ///< whether it is told or taken back
     bool told_ HEARTH_GUARDED_BY(mutex_) = false;     ///< its end is known to the caller
     bool taken_back_ HEARTH_GUARDED_BY(mutex_) = false;
     std::optional<ToolOutcome> outcome_ HEARTH_GUARDED_BY(mutex_);
@@ -237,11 +271,7 @@ PendingCall ClaimWaiters::begin(const CallContext& context, const Handler& handl
     try {
         running_.push_back({std::move(place), wait, done,
                             std::jthread([wait, done, patient = std::move(patient), handler] {
-                                try {
-                                    wait->become(handler(patient));
-                                } catch (...) {
-                                    wait->fail(std::current_exception());
-                                }
+                                wait->run([&] { return handler(patient); });
                                 *done = true;
                             })});
     } catch (const std::system_error&) {  // the machine has no more threads for us

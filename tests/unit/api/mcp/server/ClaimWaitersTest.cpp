@@ -1,5 +1,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 
 #include "api/mcp/seeds/NamedLocks.h"
 #include "api/mcp/seeds/http/PlainTools.h"
@@ -367,7 +368,31 @@ TEST_CASE("what was made for a call and was never told is ended, once", "[unit][
         scene.stock.free();
         REQUIRE(eventually([&] { return forgotten.work->finished(); }));
     }
-    CHECK(scene.ended == 2);
+    CHECK(eventually([&] { return scene.ended == 2; }));
+}
+
+TEST_CASE("who hangs up does not wait for the end of what was made for it", "[unit][mcp]") {
+    Claimants scene;
+    std::promise<void> answer;  // of a sandbox
+    CallContext context;
+    context.who.tenant = "a";
+    std::atomic<bool> ended{false};
+    {
+        const ToolOutcome outcome = scene.calls.call(context, [&](const CallContext& given) {
+            scene.stock.take(given.patience);
+            ToolResult result = textResult("made");
+            result.take_back = [&] {
+                answer.get_future().wait();
+                ended = true;
+            };
+            return result;
+        });
+        scene.stock.free();
+        REQUIRE(eventually([&] { return std::get<PendingCall>(outcome).work->finished(); }));
+    }
+    CHECK_FALSE(ended);
+    answer.set_value();
+    CHECK(eventually([&] { return ended.load(); }));
 }
 
 TEST_CASE("a call is either told or ended, however its cancelling falls", "[unit][mcp]") {
