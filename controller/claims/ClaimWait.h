@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/Clock.h"
@@ -77,12 +78,17 @@ public:
 
     /// The claim is answered: what comes next is another one.
     void forget() {
+        in_flight.reset();
+        chooseAgain();
+        without.clear();
+        claim_id.clear();
+    }
+    /// The pool that was chosen will not do.
+    void chooseAgain() {
         waitFor(nullptr);
         quota.reset();
-        in_flight.reset();
         pool.reset();
         image = {};
-        claim_id.clear();
         asked.reset();
         attempt = 1;
     }
@@ -91,6 +97,7 @@ public:
     std::shared_ptr<void> in_flight;             ///< its Idempotency-Key
     PoolPtr pool;                                ///< the one that was chosen
     pool::ImageStages image;                     ///< what it took to have its image
+    std::set<std::string> without;               ///< pools that turned out to lack its language
     std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
     std::optional<TimePoint> asked;              ///< for the sandbox that it waits for
     std::uint32_t attempt = 1;

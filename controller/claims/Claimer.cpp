@@ -249,7 +249,7 @@ void Claimer::requireLanguage(const WorkspaceRequest& request, const pool::Membe
     const std::vector<std::string>& known = member.agent->hello().languages;
     if (!pool::languageAmong(*request.language, known).empty()) return;
     supply_.claims.giveBack(member);
-    throw noLanguage("pool " + member.pool + " has", *request.language,
+    throw NoLanguage("pool " + member.pool + " has", *request.language,
                      {known.begin(), known.end()});
 }
 

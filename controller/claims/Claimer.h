@@ -65,10 +65,10 @@ private:
     };
     /// Throws Error(PayloadTooLarge) if the claim is too large for any sandbox.
     Binding prepare(const Wanted& wanted, const Network& network) const;
+    /// Throws NoLanguage, and gives the member back: none was in the pool before to ask.
+    void requireLanguage(const WorkspaceRequest& request, const pool::Member& member);
     /// Null where this sandbox failed and another may do. The member is never left claimed by
     /// nobody, whatever is thrown.
-    /// Throws as noLanguage(), and gives the member back: none was in the pool before to ask.
-    void requireLanguage(const WorkspaceRequest& request, const pool::Member& member);
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const Binding& binding,
                                     const pool::Member& member, std::uint32_t attempt,
                                     WorkspaceTable::Place& place);

@@ -7,17 +7,15 @@
 
 namespace hearth::controller {
 
-Error noLanguage(const std::string& who, const std::string& language,
-                 const std::set<std::string>& known) {
+NoLanguage::NoLanguage(const std::string& who, const std::string& language,
+                       const std::set<std::string>& known)
+    : Error(ErrorCode::InvalidSpec, who + " no language " + language) {
     std::string names;
     for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-    Error error(ErrorCode::InvalidSpec, who + " no language " + language);
-    error
-        .field("/language", names.empty() ? "the image has none: use command or argv"
-                                          : "is not in the image; one of " + names)
+    this->field("/language", names.empty() ? "the image has none: use command or argv"
+                                           : "is not in the image; one of " + names)
         .hint(names.empty() ? "the image has no language: run its programs by command or argv"
                             : "there is: " + names);
-    return error;
 }
 
 PoolChooser::PoolChooser(SpecStore& specs, const pool::WarmPool& warm, pool::ImageRuntime& runtime,
@@ -48,10 +46,11 @@ void PoolChooser::requireDefaultPool(const std::vector<PoolPtr>& pools) const {
                                   "another with hearth serve --default-pool");
 }
 
-OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRequest& request) {
-    // A pool with unknown languages may have it; the claim then finds out.
+OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRequest& request,
+                                         const std::set<std::string>& without) {
     const auto speaks = [&](const Pool& pool) {
         if (!request.language) return true;
+        if (without.contains(pool.name)) return false;
         const auto known = warm_.languages(pool.name);
         return !known || !pool::languageAmong(*request.language, *known).empty();
     };
@@ -85,7 +84,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
                 .field("/image", "is not the image of the pool");
         }
         if (!speaks(*pool)) {
-            throw noLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
+            throw NoLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
         }
         if (!roomy(*pool)) throw tooSmall(pool->name, pool->spec.limits, request.limits);
         return {std::move(pool), {}};
@@ -114,7 +113,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
         }
     }
     if (!small.empty()) throw allTooSmall(small, request.limits);
-    if (!imaged.empty()) throw noLanguage("the pools have", *request.language, languagesOf(imaged));
+    if (!imaged.empty()) throw NoLanguage("the pools have", *request.language, languagesOf(imaged));
     if (offline) {
         throw Error(ErrorCode::InvalidSpec, std::string("no pool offers network ") +
                                                 broker::kNetworkModes.of(*request.network))
@@ -127,7 +126,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     }
     OnDemandPools::Found found = on_demand_.poolFor(who.tenant, *request.image, request.patience);
     if (!speaks(*found.pool)) {
-        throw noLanguage("image " + *request.image + " has", *request.language,
+        throw NoLanguage("image " + *request.image + " has", *request.language,
                          languagesOf({found.pool}));
     }
     if (!roomy(*found.pool)) throw allTooSmall({found.pool}, request.limits);

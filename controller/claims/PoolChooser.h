@@ -15,10 +15,13 @@
 
 namespace hearth::controller {
 
-/// Error(InvalidSpec) of a claim for a language that `who` lacks ("pool p has"). `known`: what
-/// there is instead.
-Error noLanguage(const std::string& who, const std::string& language,
-                 const std::set<std::string>& known);
+/// Error(InvalidSpec) of a claim for a language that `who` lacks ("pool p has").
+class NoLanguage final : public Error {
+public:
+    /// `known`: what there is instead.
+    NoLanguage(const std::string& who, const std::string& language,
+               const std::set<std::string>& known);
+};
 
 /// Finds the pool that a claim is for: the named one, or the first that has its image, language,
 /// network and limits. Thread-safe.
@@ -28,8 +31,11 @@ public:
     PoolChooser(SpecStore& specs, const pool::WarmPool& warm, pool::ImageRuntime& runtime,
                 const WorkspaceTable& table, OnDemandPools& on_demand, std::string default_pool);
 
-    /// Errors: NotFound, InvalidSpec, and what OnDemandPools::poolFor() throws.
-    OnDemandPools::Found choose(const Principal& who, const WorkspaceRequest& request);
+    /// A pool whose languages are not known yet may have the wanted one, unless it is in
+    /// `without`: the claim finds out. Errors: NotFound, InvalidSpec (NoLanguage where that is
+    /// why), and what OnDemandPools::poolFor() throws.
+    OnDemandPools::Found choose(const Principal& who, const WorkspaceRequest& request,
+                                const std::set<std::string>& without = {});
 
 private:
     /// Where one is configured, it is meant: another in its place would be a guess.

@@ -22,8 +22,22 @@ WorkspaceOpener::WorkspaceOpener(WorkspaceAccess& access, WorkspaceTable& table,
 
 Claimer::Claimed WorkspaceOpener::claimAs(const Principal& who, const WorkspaceRequest& request,
                                           ClaimWait& kept, bool one_shot) {
+    while (true) {
+        try {
+            return claimOnce(who, request, kept, one_shot);
+        } catch (const NoLanguage&) {
+            // Nobody knew it of the pool that was chosen. The request may do with another.
+            if (request.pool || !kept.pool) throw;
+            kept.without.insert(kept.pool->name);
+            kept.chooseAgain();
+        }
+    }
+}
+
+Claimer::Claimed WorkspaceOpener::claimOnce(const Principal& who, const WorkspaceRequest& request,
+                                            ClaimWait& kept, bool one_shot) {
     if (!kept.pool) {
-        OnDemandPools::Found chosen = chooser_.choose(who, request);
+        OnDemandPools::Found chosen = chooser_.choose(who, request, kept.without);
         kept.pool = std::move(chosen.pool);
         kept.image = chosen.stages;
     }

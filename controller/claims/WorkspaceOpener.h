@@ -35,8 +35,11 @@ public:
 private:
     Claimer::Claimed openOnce(const Principal& who, const WorkspaceRequest& request,
                               ClaimWait& kept, bool one_shot, bool& replayed);
+    /// In one pool after the other, until one has the wanted language.
     Claimer::Claimed claimAs(const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
                              bool one_shot);
+    Claimer::Claimed claimOnce(const Principal& who, const WorkspaceRequest& request,
+                               ClaimWait& kept, bool one_shot);
 
     WorkspaceAccess& access_;
     WorkspaceTable& table_;

@@ -105,7 +105,8 @@ void scriptWithArguments(const Options& options, const std::string& script,
 /// A program of the image is often typed where a script is expected, also before one.
 void mustExist(const std::string& script, const std::vector<std::string>& arguments) {
     if (script == "-" || std::filesystem::exists(script)) return;
-    const bool before_script = !arguments.empty() && std::filesystem::exists(arguments.front());
+    const bool before_script =
+        !arguments.empty() && std::filesystem::is_regular_file(arguments.front());
     throw UsageError("there is no file " + script,
                      before_script
                          ? "for the script: hearth run " + arguments.front()

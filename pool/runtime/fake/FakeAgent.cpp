@@ -34,8 +34,11 @@ int signalNumber(const std::string& name) {
 
 }  // namespace
 
-FakeAgent::FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity)
-    : clock_(clock), sandbox_(std::move(sandbox)), files_(clock, capacity) {
+FakeAgent::FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity, bool plain)
+    : clock_(clock),
+      sandbox_(std::move(sandbox)),
+      languages_(plain ? std::set<std::string>{"bash"} : std::set<std::string>{"bash", "python"}),
+      files_(clock, capacity) {
     deadlines_.touch(now());
 }
 
@@ -243,10 +246,12 @@ Json FakeAgent::hello(FakePeer& peer, const Json& json) {
                  {"note", parseJson(holder->note)},
                  {"boundAtNs", holder->bound_at_ns}};
     }
+    Json languages = Json::object();
+    for (const std::string& language : languages_) languages[language] = Json::object();
     return {{"protocol", agent::kProtocolVersion},
             {"agent", "fake"},
             {"sandbox", sandbox_},
-            {"languages", {{"python", Json::object()}, {"bash", Json::object()}}},
+            {"languages", std::move(languages)},
             {"nowNs", now()},
             {"highestEpoch", lock_.highestEpoch()},
             {"bound", bound},
@@ -299,7 +304,7 @@ Json FakeAgent::prewarm(const Json& json) const {
     Json ready = Json::array();
     Json failed = Json::object();
     for (const auto& [language, wanted] : json.at("languages").items()) {
-        if (language != "python" && language != "bash") {
+        if (!languages_.contains(language)) {
             failed[language] = "the image has no such language";
             continue;
         }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,8 @@ namespace hearth::pool {
 /// under the mutex of the FakeLoop.
 class FakeAgent {
 public:
-    FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity);
+    /// `plain`: of an image without python.
+    FakeAgent(const Clock& clock, std::string sandbox, std::uint64_t capacity, bool plain);
 
     /// False if the frame breaks the protocol.
     bool frame(FakePeer& peer, const agent::FrameHeader& header, std::string_view payload);
@@ -74,6 +76,7 @@ private:
 
     const Clock& clock_;
     const std::string sandbox_;
+    const std::set<std::string> languages_;
     bool alive_ = true;
     bool hangs_ = false;
     agent::BindLock lock_;

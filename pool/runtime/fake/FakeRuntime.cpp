@@ -30,7 +30,8 @@ ContainerRuntime::Started FakeRuntime::create(const SandboxId& id, const Sandbox
         slow = slow_;
     }
     if (slow.count() > 0) std::this_thread::sleep_for(slow);
-    auto agent = std::make_shared<FakeAgent>(clock_, id, spec.limits.workspace_bytes);
+    auto agent = std::make_shared<FakeAgent>(clock_, id, spec.limits.workspace_bytes,
+                                             spec.image.starts_with("plain"));
     const MutexLock lock(mutex_);
     if (!agents_.emplace(id, std::move(agent)).second) {
         throw std::runtime_error("the sandbox " + id + " exists");

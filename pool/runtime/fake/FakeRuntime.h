@@ -28,7 +28,8 @@ class FakeLoop;
 /// held in memory. Layers are known by their digests alone. The agents do not end themselves at
 /// their deadlines: with a ManualClock that would race with the server under test. Images whose
 /// name begins with "missing" are not there, those that begin with "far" only once they were
-/// fetched, and those that begin with "packed" must be unpacked once ("packed-broken" cannot be).
+/// fetched, and those that begin with "packed" must be unpacked once ("packed-broken" cannot be);
+/// those that begin with "plain" lack python.
 /// Faults are asked for by the methods below. Thread-safe.
 class FakeRuntime final : public ContainerRuntime {
 public:

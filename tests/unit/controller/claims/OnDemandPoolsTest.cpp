@@ -123,6 +123,41 @@ TEST_CASE("a request without an image never gets a pool that was made for claims
     endAll(house);
 }
 
+TEST_CASE("a claim goes on to the next pool when the one that it waited for lacks its language",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec plain = smallSpec(0);
+    plain.image = "plain";
+    plain.warm_max = 2;
+    house.declare("p", plain);  // the default one, of which nobody knows the languages yet
+    house.declare("q", smallSpec(1));
+    REQUIRE(house.filled("q", 1));
+    const auto open = [&](const std::string& language, const std::string& image) {
+        WorkspaceRequest request = image.empty() ? House::request() : wanting(house, image);
+        request.language = language;
+        std::string pool;
+        std::exception_ptr failure;
+        std::atomic<bool> done{false};
+        std::jthread client([&] {
+            try {
+                pool = house.workspaces.create(house.who, request).pool;
+            } catch (const Error&) {
+                failure = std::current_exception();
+            }
+            done = true;
+        });
+        REQUIRE(house.settleUntil([&] { return done.load(); }));
+        if (failure) std::rethrow_exception(failure);
+        return pool;
+    };
+    CHECK(open("python", "") == "q");
+    CHECK(open("bash", "") == "p");
+    CHECK(codeOf([&] { open("klingon", ""); }) == ErrorCode::InvalidSpec);
+    CHECK(codeOf([&] { open("python", "plain"); }) == ErrorCode::InvalidSpec);
+    CHECK(house.table.all().size() == 2);
+}
+
 TEST_CASE("an image that is not here is fetched once for all who want it at once",
           "[unit][controller]") {
     Ground ground;
