@@ -138,8 +138,7 @@ private:
             const MutexLock lock(mutex_);
             const auto* result = outcome_ ? std::get_if<ToolResult>(&*outcome_) : nullptr;
             if (result == nullptr || !result->take_back) return;
-            known_.wait(mutex_,
-                        [this]() HEARTH_REQUIRES(mutex_) { return told_ || taken_back_; });
+            known_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return told_ || taken_back_; });
             if (taken_back_) made.swap(outcome_);  // empty if its canceller was first
         }
         try {
