@@ -1,7 +1,6 @@
 #include "api/serve/Capabilities.h"
 
 #include "api/mcp/protocol/Era.h"
-#include "base/ScopeExit.h"
 
 namespace hearth::program {
 namespace {
@@ -41,25 +40,6 @@ Json revisions() {
 }
 
 }  // namespace
-
-pool::RuntimeFacts FreshFacts::get() {
-    UniqueMutexLock lock(mutex_);
-    answered_.wait(mutex_, [this]() HEARTH_REQUIRES(mutex_) { return !asking_; });
-    if (at_ && clock_.now() - *at_ < kFresh) return facts_;
-    asking_ = true;
-    lock.unlock();
-    // Also after a failure: then the next caller asks.
-    const ScopeExit asked([this] {
-        const MutexLock again(mutex_);
-        asking_ = false;
-        answered_.notifyAll();
-    });
-    pool::RuntimeFacts facts = ask_();
-    const MutexLock again(mutex_);
-    facts_ = facts;
-    at_ = clock_.now();
-    return facts;
-}
 
 Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& facts,
                   const controller::SpecStore& specs, const pool::WarmPool& warm,

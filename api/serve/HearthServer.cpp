@@ -16,6 +16,7 @@
 #include "api/http/front/OperationsServer.h"
 #include "api/serve/Capabilities.h"
 #include "api/serve/Endpoints.h"
+#include "api/serve/FreshFacts.h"
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
 #include "api/serve/SignalThread.h"

@@ -1,10 +1,12 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
-#include "api/serve/Capabilities.h"
+#include "api/serve/FreshFacts.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
@@ -37,4 +39,25 @@ TEST_CASE("a runtime is asked about itself four times a second at most", "[unit]
     fails = false;
     CHECK(facts.get().name == "fake");
     CHECK(asked == 4);
+}
+
+TEST_CASE("who asks about a runtime that hangs hears what it said before", "[unit][serve]") {
+    ManualClock clock;
+    std::promise<void> answer;
+    std::atomic<int> asked = 0;
+    program::FreshFacts facts(
+        [&] {
+            if (++asked == 2) answer.get_future().wait();
+            pool::RuntimeFacts told;
+            told.name = std::to_string(asked);
+            return told;
+        },
+        clock, 1ms);
+    CHECK(facts.get().name == "1");
+    clock.advance(program::FreshFacts::kFresh);
+    CHECK(facts.get().name == "1");
+    CHECK(facts.get().name == "1");
+    CHECK(asked == 2);
+    answer.set_value();
+    CHECK(test::eventually([&] { return facts.get().name == "2"; }));
 }
