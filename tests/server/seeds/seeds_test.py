@@ -446,7 +446,7 @@ def s0_local_paths():
 # --- S2 ---------------------------------------------------------------------------------------------------------------
 
 def s2_readme():
-    """S2: initialize, execute, stop without an id; no network; without a sandbox it says to initialize first"""
+    """S2: initialize, execute, stop without an id; without a sandbox it says to initialize first"""
     with packaged as s:
         assert "initialize_sandbox first" in tool(s, "s2", "execute_code", 409, code="print(1)")["detail"]
         made = keys(tool(s, "s2", "initialize_sandbox", image="alpine:latest"), "status", "container_id")
@@ -462,11 +462,36 @@ def s2_readme():
         wrong = keys(tool(s, "s2", "execute_code", code="print('a'); raise SystemExit(3)"), "status", "error_type", "message", "output", "exit_code")
         assert wrong["status"] == "error" and wrong["exit_code"] == 3 and wrong["output"] == "a\n", wrong
         assert "python" in json.dumps(tool(s, "s2", "execute_code", 400, code="x", language="cobol"))
-        away = "import socket\ntry:\n  socket.create_connection(('1.1.1.1', 80), 3)\nexcept OSError as e: print('no')"
-        assert tool(s, "s2", "execute_code", code=away)["output"] == "no\n"
         keys(tool(s, "s2", "stop_sandbox"), "status", "message")
         assert tool(s, "s2", "stop_sandbox", 409)["errorCode"] == "CONFLICT"
         assert s.get(f"/v1/workspaces/{made['container_id']}").status == 410
+
+
+AWAY = """
+import socket
+def reached(call):
+    try:
+        call()
+    except OSError:
+        return False
+    return True
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+places = [("1.1.1.1", 80), ("169.254.169.254", 80), ("127.0.0.1", PORT)]
+print([name for _, name in socket.if_nameindex()], [reached(lambda: socket.create_connection(place, 3)) for place in places],
+      reached(lambda: udp.sendto(b"x", ("8.8.8.8", 53))), reached(lambda: socket.getaddrinfo("example.com", 80)))
+"""
+
+
+def no_network():
+    """S0, S2: without a network there is none: no interface but a loopback of its own, no host, metadata, name or server is reached"""
+    with offline as s:
+        code = AWAY.replace("PORT", str(s.port))
+        container = tool(s, "s0", "sandbox_initialize")["container_id"]
+        tool(s, "s0", "write_file_sandbox", container_id=container, file_name="away.py", file_contents=code)
+        tool(s, "s2", "initialize_sandbox")
+        for said in (tool(s, "s0", "sandbox_exec", container_id=container, commands=["python3 away.py"])["results"][0]["stdout"],
+                     tool(s, "s2", "execute_code", code=code)["output"]):
+            assert said == "['lo'] [False, False, False] False False\n", said
 
 
 # --- S3 ---------------------------------------------------------------------------------------------------------------
@@ -601,14 +626,15 @@ def foreign():
 def paths():
     """traps: neither .. nor a link nor a host's path leads out, an empty id means nothing, and EOL is a line like others"""
     with offline as s:
-        container = tool(s, "s0", "sandbox_initialize")["container_id"]
+        container = tool(s, "s1", "create_sandbox", name="paths")["sandbox_id"]
         s.run(container, "ln -s /etc/passwd link; ln -s / root")
         for fields in ({"file_name": "../../etc/x"}, {"file_name": "x", "dest_dir": "../.."}, {"file_name": "root/etc/x"},
                        {"file_name": "/etc/x"}, {"file_name": "x", "dest_dir": "/etc"}):
             answer = s.post("/compat/s0/tools/write_file_sandbox", dict(fields, container_id=container, file_contents="x"))
             assert answer.status in (400, 403), (fields, answer)
         for path in ("../etc/passwd", "/etc/passwd", "link", "root/etc/passwd", "/app/results/../../etc/passwd", "/app/resultsx"):
-            assert s.get(f"/sandbox/file?sandbox_id={container}&file_path={path}").status in (400, 403, 404), path
+            for named in (f"sandbox_id={container}", "sandbox_name=paths"):
+                assert s.get(f"/sandbox/file?{named}&file_path={path}").status in (400, 403, 404), (named, path)
             answer = s.post("/compat/s0/tools/copy_file_from_sandbox", {"container_id": container, "container_src_path": path})
             assert answer.status in (400, 403, 404), (path, answer)
         before = tool(s, "s1", "list_sandboxes")
@@ -673,7 +699,7 @@ def ends():
     packaged.end()
 
 
-TESTS = [s1_readme, s1_tools, s1_errors, s1_reset, s0_readme, s0_dependencies, s0_apart, s0_exec, s0_images, s0_local_paths, s2_readme, s3_readme,
+TESTS = [s1_readme, s1_tools, s1_errors, s1_reset, s0_readme, no_network, s0_dependencies, s0_apart, s0_exec, s0_images, s0_local_paths, s2_readme, s3_readme,
          s3_results, s3_asynchronous, foreign, paths, loads, compat_root, ends]
 if os.environ.get("HEARTH_TEST_PACKAGES") == "all":
     TESTS.insert(0, s0_tensorflow)
