@@ -73,7 +73,8 @@ TEST_CASE("slow sources of one tenant do not delay another's answer", "[unit][re
     bool came = false;
     {
         rest::StreamedJson carrier;
-        for (int i = 0; i < 8; ++i) carrier.send(std::make_shared<FakeStream>("slow"), held(until));
+        Streams streams;
+        for (int i = 0; i < 8; ++i) carrier.send(streams.of("slow"), held(until));
         carrier.send(other, [](std::string& out) {
             out.append("all");
             return false;
