@@ -43,7 +43,7 @@ std::string overview(const std::vector<Command>& commands) {
 
 /// Words of other programs.
 std::string ourWordFor(const std::string& word) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 29> kMeant = {{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 31> kMeant = {{
         {"top", "ps"},
         {"stats", "ps"},
         {"status", "ps"},
@@ -73,6 +73,8 @@ std::string ourWordFor(const std::string& word) {
         {"login", "token"},
         {"install", "packages install"},
         {"info", "get capabilities"},
+        {"images", "get images"},
+        {"tokens", "get tokens"},
     }};
     for (const auto& [other, ours] : kMeant) {
         if (word == other) return std::string(ours);

@@ -108,6 +108,9 @@ UsageError unknownFlag(const CommandSpec& spec, const std::string& written,
     std::vector<std::string> names{"help"};
     for (const Flag& known : spec.flags) names.push_back(known.name);
     const std::string message = "unknown flag " + written;
+    for (const auto& [other, instead] : spec.others) {
+        if (written == other) return UsageError(message, instead);
+    }
     if (const std::string meant = commonName(written); findFlag(spec, meant) != nullptr) {
         return UsageError(message, "write --" + meant);
     }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/command/ExitStatus.h"
@@ -64,6 +65,8 @@ struct CommandSpec {
     /// it: "word|word", or "@file", "@dir", "@workspace", "@pool", "@execution", "@image",
     /// "@command", "@remote" (a workspace's path or a file); "" if unknown.
     std::vector<std::string> operands = {};
+    /// Flags that other programs have here, and what to do instead, as a hint.
+    std::vector<std::pair<std::string, std::string>> others = {};
     /// A program of its own, not a command of `hearth`.
     bool program = false;
 

@@ -239,7 +239,9 @@ def mistakes():
                     ("run gone.py", 2, ["no file gone.py"]), ("run ls", 2, ["hearth run -- ls"]), ("run ls /tmp", 2, ["hearth run -- ls"]),
                     ("run --memory 1gb -c 1", 2, ["1gb", "256Mi"]), ("run --memory 1Ti -c true", 1, ["128Mi", "shell"]),
                     ("run --time-out 3 -c 1", 2, ["did you mean --timeout"]), ("cp note.txt mine", 2, ["WORKSPACE:PATH"]),
-                    ("delete mine", 2, ["workspace"]), ("mcp-config claud", 2, ["did you mean claude"])):
+                    ("delete mine", 2, ["workspace"]), ("delete ws nosuch", 3, ["no workspace nosuch"]), ("images", 2, ["hearth get images"]),
+                    ("ls --watch", 2, ["hearth get workspaces --watch"]), ("ps -w", 2, ["hearth get executions --watch"]),
+                    ("logs --tail 3 x", 2, ["tail -n"]), ("run --rm --command true", 2, ["leave it out"]), ("run -v .:/x -c 1", 2, ["--file", "--out"]), ("mcp-config claud", 2, ["did you mean claude"])):
                 ran = hearth(s, *typed.split(), cwd=here)
                 assert ran.returncode == status and ran.stdout == "", (typed, ran)
                 assert all(word in ran.stderr for word in words), (typed, words, ran.stderr)

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "api/cli/commands/Commands.h"
+#include "api/cli/remote/Kinds.h"
 #include "api/cli/remote/References.h"
 #include "api/cli/remote/Remote.h"
 #include "base/http/Url.h"
@@ -9,7 +10,8 @@ namespace hearth::cli {
 namespace {
 
 int removeObjects(const Invocation& call) {
-    const std::string& kind = call.options.positional()[0];
+    const Kind* known = findKind(call.options.positional()[0]);
+    const std::string kind = known != nullptr ? known->one : call.options.positional()[0];
     const std::vector<std::pair<std::string, std::string>> targets = {
         {"pool", "/v1/pools/"},
         {"workspace", "/v1/workspaces/"},

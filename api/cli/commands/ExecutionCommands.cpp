@@ -178,7 +178,8 @@ Command makeLogs() {
                                             .environment = false}}),
              .least = 1,
              .most = 1,
-             .operands = {"@execution"}},
+             .operands = {"@execution"},
+             .others = {{"--tail", "hearth logs EXECUTION | tail -n LINES"}}},
             logs};
 }
 
@@ -211,7 +212,9 @@ Command makePs() {
              .name = "all", .letter = 'a', .help = "What has ended, too", .environment = false}})),
          .least = 0,
          .most = 1000,
-         .operands = {"@workspace"}},
+         .operands = {"@workspace"},
+         .others = {{"--watch", "hearth get executions --watch"},
+                    {"-w", "hearth get executions --watch"}}},
         ps};
 }
 

@@ -67,6 +67,11 @@ CommandSpec runSpec() {
         .most = 1000,
         .rest = true,
         .operands = {"@file"},
+        .others = {{"--rm", "leave it out: without --workspace nothing stays"},
+                   {"-v", "nothing of this machine is mounted: --file FILE goes in, --out DIR out"},
+                   {"--volume",
+                    "nothing of this machine is mounted: --file FILE goes in, --out DIR out"},
+                   {"--gpus", "no pool has GPUs yet"}},
     };
 }
 

@@ -182,7 +182,11 @@ Command makeList() {
                                                           .environment = false}})),
              .least = 0,
              .most = 1,
-             .operands = {"@remote"}},
+             .operands = {"@remote"},
+             .others = {{"--watch", "hearth get workspaces --watch"},
+                        {"-w", "hearth get workspaces --watch"},
+                        {"-a", "hearth get events tells of those that have ended"},
+                        {"--all", "hearth get events tells of those that have ended"}}},
             ls};
 }
 

@@ -331,7 +331,7 @@ TEST_CASE("wrong calls exit with 2, say why and suggest", "[unit][cli]") {
     CHECK(call({"xyzzy"}).err.find("`hearth help`") != std::string::npos);
     CHECK(call({"get", "workspcaes"}).err.find("did you mean workspaces?") != std::string::npos);
     CHECK(call({"get", "executions"}).err.find("--workspace") != std::string::npos);
-    CHECK(call({"delete", "pools", "x"}).status == kUsage);
+    CHECK(call({"delete", "files", "x"}).status == kUsage);
     CHECK(call({}).status == kUsage);
 }
 
