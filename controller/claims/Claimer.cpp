@@ -161,6 +161,8 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     facts.name = request.name.value_or("");
     facts.max_lifetime = wanted.pool->spec.max_lifetime;
     facts.one_shot = wanted.one_shot;
+    facts.count_running_work = wanted.pool->spec.count_running_work;
+    facts.warn_before = wanted.pool->spec.warn_before;
     facts.network = network.mode;
     facts.allow = network.allow;
     facts.keyring = network.keyring;

@@ -91,7 +91,7 @@ void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
     const std::shared_ptr<Workspace>& workspace = execution->workspace();
     const WorkspaceFacts& facts = workspace->facts();
     if (live_.find(execution->id())) workspace->resultPending();
-    workspace->workEnded(history_.clock.now());
+    workspace->workEnded(Activity::Execution, history_.clock.now());
     if (const std::string context = execution->context(); !context.empty()) {
         workspace->contexts().end(context, execution->id());
         if (execution->tookContext() && workspace->contexts().eraseWith(context, execution->id())) {

@@ -113,7 +113,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
 
     WorkspaceAccess::requireAnswers(*workspace);
     const TimePoint written_until = workspace->lastWrite(history_.clock.now());
-    if (!workspace->workBegan(history_.clock.now())) {
+    if (!workspace->workBegan(Activity::Execution, history_.clock.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
     }
     if (!request.collect.empty()) facts.collect = request.collect;
@@ -122,11 +122,11 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     try {
         added = live_.add(execution);
     } catch (const Error&) {
-        workspace->workEnded(history_.clock.now());
+        workspace->workEnded(Activity::Execution, history_.clock.now());
         throw;
     }
     if (!added) {  // the same key at the same time: the other one runs it
-        workspace->workEnded(history_.clock.now());
+        workspace->workEnded(Activity::Execution, history_.clock.now());
         if (std::shared_ptr<LiveExecution> first = live_.find(id)) {
             return std::make_shared<ReplayedExecution>(std::move(first));
         }
@@ -187,9 +187,10 @@ void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
     facts.adopted = true;
     facts.requested = known.started_at;
     facts.output_limit = kAdoptedOutputLimit;
-    workspace->workBegan(history_.clock.now());
+    workspace->workBegan(Activity::Execution, known.started_at);
     const std::shared_ptr<LiveExecution> execution = make(std::move(facts), workspace);
-    if (!live_.adopt(execution)) return workspace->workEnded(history_.clock.now());
+    if (!live_.adopt(execution))
+        return workspace->workEnded(Activity::Execution, history_.clock.now());
     // Whether it wants any is in its note, which the agent tells before all else.
     collectAtEnd(*execution, known.started_at);
     try {

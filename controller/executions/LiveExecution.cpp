@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 
 #include "base/Error.h"
+#include "controller/executions/Attendance.h"
 #include "controller/executions/ExecutionPackages.h"
 #include "controller/workspaces/AgentErrors.h"
 
@@ -219,6 +221,8 @@ bool LiveExecution::finished() const {
 
 bool LiveExecution::wait(std::chrono::milliseconds timeout) {
     if (finished()) return true;
+    std::optional<Attendance> attendance;
+    if (!workspace_->facts().count_running_work) attendance.emplace(workspace_, clock_);
     using Steady = std::chrono::steady_clock;
     const auto until = Steady::now() + timeout;
     const auto over = [this] {
@@ -298,7 +302,9 @@ bool LiveExecution::readsDisk() const {
 }
 
 std::shared_ptr<void> LiveExecution::subscribe(std::function<void()> changed) {
-    return subscribers_.add(std::move(changed));
+    std::shared_ptr<void> subscription = subscribers_.add(std::move(changed));
+    if (workspace_->facts().count_running_work) return subscription;
+    return std::make_shared<Attendance>(workspace_, clock_, std::move(subscription));
 }
 
 std::shared_ptr<void> LiveExecution::reading() {

@@ -30,13 +30,13 @@ EndReason endedBy(const Principal& who, const std::string& tenant) {
 class WorkspaceService::Busy {
 public:
     Busy(Workspace& workspace, const Clock& clock) : workspace_(workspace), clock_(clock) {
-        if (!workspace_.workBegan(clock_.now())) {
+        if (!workspace_.workBegan(Activity::Transfer, clock_.now())) {
             throw Error(ErrorCode::Gone, "the workspace has just ended");
         }
     }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
-    ~Busy() { workspace_.workEnded(clock_.now()); }
+    ~Busy() { workspace_.workEnded(Activity::Transfer, clock_.now()); }
 
 private:
     Workspace& workspace_;

@@ -274,7 +274,8 @@ void readSpec(FieldReader spec, PoolSpec& out) {
         lifecycle.complain("silenceTimeout", "must be at least 10s, or 0 for no limit");
     }
     lifecycle.onlyDefault("onIdle", "Reclaim", "pausing");
-    lifecycle.onlyDefault("countRunningWork", true, "ignoring running work");
+    lifecycle.flag("countRunningWork", out.count_running_work);
+    lifecycle.duration("warnBefore", out.warn_before);
     lifecycle.finish();
     FieldReader limits = spec.object("limits");
     limits.number("members", out.max_members, kMostMembers);
@@ -410,7 +411,8 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                 {"maxLifetime", formatDuration(spec.max_lifetime)},
                 {"silenceTimeout", formatDuration(spec.silence_timeout)},
                 {"onIdle", "Reclaim"},
-                {"countRunningWork", true}}},
+                {"countRunningWork", spec.count_running_work},
+                {"warnBefore", formatDuration(spec.warn_before)}}},
               {"limits", {{"members", spec.max_members}, {"perTenant", spec.per_tenant}}}}}};
 }
 

@@ -48,6 +48,11 @@ struct PoolSpec {
     std::chrono::milliseconds max_lifetime = std::chrono::hours(4);
     /// How long a sandbox with a workspace may live and not answer; zero: as long as it lives.
     std::chrono::milliseconds silence_timeout = std::chrono::minutes(5);
+    /// False: an execution counts as activity when it begins and ends, and while a client follows
+    /// it, but not because it runs.
+    bool count_running_work = true;
+    /// How long before a workspace ends by itself its owner is warned; zero: not at all.
+    std::chrono::milliseconds warn_before = std::chrono::seconds(30);
     // limits
     std::uint32_t max_members = 100;
     std::uint32_t per_tenant = 10;

@@ -38,6 +38,9 @@ TimePoint Reclaimer::sweep() {
         if (const std::optional<EndReason> reason = workspace->due(now)) {
             endings_.reclaim(workspace, *reason, now);
         } else {
+            if (const std::optional<NearEnd> end = workspace->warning(now)) {
+                endings_.warn(*workspace, *end, now);
+            }
             next = std::min(next, workspace->nextDue());
         }
     }

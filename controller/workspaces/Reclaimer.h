@@ -8,7 +8,7 @@
 
 namespace hearth::controller {
 
-/// Ends workspaces whose idle time or lifetime has passed. (The place for schedules too.)
+/// Ends workspaces whose idle time or lifetime has passed, and warns of such ends.
 class Reclaimer {
 public:
     Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, const Clock& clock);

@@ -93,24 +93,36 @@ bool Workspace::touch(TimePoint now) {
     return true;
 }
 
-bool Workspace::workBegan(TimePoint now) {
+bool Workspace::workBegan(Activity what, TimePoint now) {
     const MutexLock lock(mutex_);
     if (ending_) return false;
-    ++running_;
+    ++countOf(what);
     last_active_ = std::max(last_active_, now);
     return true;
 }
 
 unsigned Workspace::running() const {
     const MutexLock lock(mutex_);
-    return running_;
+    return executions_ + transfers_;
 }
 
-void Workspace::workEnded(TimePoint now) {
+void Workspace::workEnded(Activity what, TimePoint now) {
     const MutexLock lock(mutex_);
-    if (running_ > 0) --running_;
+    if (countOf(what) > 0) --countOf(what);
     last_active_ = std::max(last_active_, now);
     last_write_ = std::max(last_write_, now);
+}
+
+void Workspace::attended(TimePoint now) {
+    const MutexLock lock(mutex_);
+    ++attended_;
+    last_active_ = std::max(last_active_, now);
+}
+
+void Workspace::left(TimePoint now) {
+    const MutexLock lock(mutex_);
+    if (attended_ > 0) --attended_;
+    last_active_ = std::max(last_active_, now);
 }
 
 void Workspace::wrote(TimePoint now) {
@@ -120,7 +132,7 @@ void Workspace::wrote(TimePoint now) {
 
 TimePoint Workspace::lastWrite(TimePoint now) const {
     const MutexLock lock(mutex_);
-    return running_ > 0 ? now : last_write_;
+    return executions_ + transfers_ > 0 ? now : last_write_;
 }
 
 void Workspace::deadlines(TimePoint expires_at, std::chrono::milliseconds idle_timeout) {
@@ -143,8 +155,13 @@ void Workspace::relabel(const std::map<std::string, std::optional<std::string>>&
     labels_ = std::move(labels);
 }
 
+bool Workspace::busy() const {
+    if (transfers_ > 0) return true;
+    return executions_ > 0 && (facts_.count_running_work || attended_ > 0);
+}
+
 TimePoint Workspace::idleAt() const {
-    if (running_ > 0 || idle_timeout_.count() == 0) return TimePoint::max();
+    if (busy() || idle_timeout_.count() == 0) return TimePoint::max();
     return last_active_ + idle_timeout_;
 }
 
@@ -177,6 +194,21 @@ std::optional<EndReason> Workspace::due(TimePoint now) const {
     if (expires_at_ != TimePoint{} && now >= expires_at_) return EndReason::Lifetime;
     if (now >= idleDue()) return EndReason::Idle;
     return std::nullopt;
+}
+
+std::optional<NearEnd> Workspace::warning(TimePoint now) {
+    const MutexLock lock(mutex_);
+    if (ending_ || facts_.one_shot) return std::nullopt;
+    const TimePoint idle = idleDue();
+    const TimePoint latest = expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_;
+    const TimePoint at = std::min(idle, latest);
+    if (at == TimePoint::max() || at == warned_of_ || now >= at) return std::nullopt;
+    const std::chrono::nanoseconds had = idle < latest ? idle_timeout_ : at - facts_.created_at;
+    if (now < at - std::min<std::chrono::nanoseconds>(facts_.warn_before, had / 2)) {
+        return std::nullopt;
+    }
+    warned_of_ = at;
+    return NearEnd{idle < latest ? EndReason::Idle : EndReason::Lifetime, at};
 }
 
 TimePoint Workspace::nextDue() const {

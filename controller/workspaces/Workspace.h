@@ -35,6 +35,8 @@ struct WorkspaceFacts {
     TimePoint created_at{};
     std::chrono::milliseconds max_lifetime{0};  ///< of the pool: deadlines may not pass it; 0: none
     bool one_shot = false;
+    bool count_running_work = true;            ///< of the pool (PoolSpec)
+    std::chrono::milliseconds warn_before{0};  ///< of the pool
     broker::NetworkMode network = broker::NetworkMode::None;
     /// Each list must allow a destination: the pool's, and the claim's if it brought one.
     std::vector<std::vector<std::string>> allow;
@@ -52,6 +54,15 @@ public:
     virtual void rejoin(const std::shared_ptr<agent::AgentClient>& agent) = 0;
     /// Its workspace has ended; as lost, or otherwise.
     virtual void giveUp(bool lost) = 0;
+};
+
+/// What keeps a workspace from being idle while it lasts.
+enum class Activity : std::uint8_t { Execution, Transfer };
+
+/// The end of a workspace that comes by itself, if nothing happens before.
+struct NearEnd {
+    EndReason reason;
+    TimePoint at;
 };
 
 /// The network of the workspace.
@@ -89,9 +100,13 @@ public:
 
     /// Counts as activity. False once the end has begun.
     bool touch(TimePoint now);
-    /// An execution or a file transfer begins: the workspace is not idle until workEnded().
-    bool workBegan(TimePoint now);
-    void workEnded(TimePoint now);
+    /// Work begins: the workspace is not idle until workEnded(), unless it is an execution and the
+    /// pool does not count running ones. False once the end has begun.
+    bool workBegan(Activity what, TimePoint now);
+    void workEnded(Activity what, TimePoint now);
+    /// A client waits for an execution or follows it, until left().
+    void attended(TimePoint now);
+    void left(TimePoint now);
     /// An execution has ended, and its result is not on disk yet: the workspace does not end for
     /// idleness until resultKept().
     void resultPending();
@@ -111,6 +126,9 @@ public:
 
     /// Why it must end now; nullopt if it need not.
     std::optional<EndReason> due(TimePoint now) const;
+    /// The end of which its owner is to be warned now, once for each: it is nearer than the pool's
+    /// warnBefore, or than half of the time it had.
+    std::optional<NearEnd> warning(TimePoint now);
     /// When due() may next say something else; TimePoint::max() for never.
     TimePoint nextDue() const;
     /// Begins the end; true for the first caller. With `only_if_due`, only if it is still due: an
@@ -128,6 +146,12 @@ public:
     WorkspaceView view() const;
 
 private:
+    /// The count that this kind of work is in.
+    unsigned& countOf(Activity what) HEARTH_REQUIRES(mutex_) {
+        return what == Activity::Execution ? executions_ : transfers_;
+    }
+    /// While it is so, the workspace is not idle.
+    bool busy() const HEARTH_REQUIRES(mutex_);
     TimePoint idleAt() const HEARTH_REQUIRES(mutex_);  // max() when not idle-able
     TimePoint idleDue() const
         HEARTH_REQUIRES(mutex_);  // the same, but not while results are pending
@@ -144,7 +168,10 @@ private:
     std::chrono::milliseconds idle_timeout_ HEARTH_GUARDED_BY(mutex_){0};  // zero: never
     TimePoint last_active_ HEARTH_GUARDED_BY(mutex_){};
     TimePoint last_write_ HEARTH_GUARDED_BY(mutex_){};
-    unsigned running_ HEARTH_GUARDED_BY(mutex_) = 0;
+    unsigned executions_ HEARTH_GUARDED_BY(mutex_) = 0;
+    unsigned transfers_ HEARTH_GUARDED_BY(mutex_) = 0;
+    unsigned attended_ HEARTH_GUARDED_BY(mutex_) = 0;
+    TimePoint warned_of_ HEARTH_GUARDED_BY(mutex_){};
     unsigned results_pending_ HEARTH_GUARDED_BY(mutex_) = 0;
     Condition results_kept_;
     bool ending_ HEARTH_GUARDED_BY(mutex_) = false;

@@ -27,6 +27,25 @@ bool WorkspaceTerminator::reclaim(const std::shared_ptr<Workspace>& workspace, E
     return true;
 }
 
+void WorkspaceTerminator::warn(const Workspace& workspace, const NearEnd& end, TimePoint now) {
+    const WorkspaceFacts& facts = workspace.facts();
+    const auto left = std::chrono::ceil<std::chrono::seconds>(end.at - now).count();
+    const char* const why = end.reason == EndReason::Idle
+                                ? "because it is idle, unless it is used or touched"
+                                : "because its lifetime is over, unless that is extended";
+    history_.events.publish(
+        {.type = "workspace.expiring",
+         .resource = facts.id,
+         .pool = facts.pool,
+         .tenant = facts.tenant,
+         .reason = kEndReasons.of(end.reason),
+         .message = "the workspace ends in " + std::to_string(left) + " s, " + why});
+    history_.log.debug("workspace.expiring", {{"workspace", facts.id},
+                                              {"pool", facts.pool},
+                                              {"reason", kEndReasons.of(end.reason)},
+                                              {"seconds", left}});
+}
+
 void WorkspaceTerminator::lost(const pool::SandboxId& sandbox, const std::string& why) {
     const std::optional<pool::Member> member = warm_.find(sandbox);
     const bool first = member && warm_.fail(sandbox);

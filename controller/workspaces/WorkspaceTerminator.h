@@ -26,6 +26,8 @@ public:
              const std::string& trace_id = {});
     /// Only if it is still due: the reclaimer's way.
     bool reclaim(const std::shared_ptr<Workspace>& workspace, EndReason reason, TimePoint now);
+    /// Tells its owner, by an event, that it ends soon by itself.
+    void warn(const Workspace& workspace, const NearEnd& end, TimePoint now);
     /// A sandbox's container has ended, its agent broke the protocol, or it was silent for too
     /// long: it is never used again. A workspace that names it ends as lost, whatever phase the
     /// sandbox is in.

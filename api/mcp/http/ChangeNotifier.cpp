@@ -1,6 +1,7 @@
 #include "api/mcp/http/ChangeNotifier.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <utility>
 
@@ -16,6 +17,9 @@ constexpr std::chrono::milliseconds kLookEvery{50};
 /// Between two notifications of a stream.
 constexpr std::chrono::seconds kTellEvery{1};
 constexpr std::size_t kEventsAtOnce = 1'000;
+/// Warnings that a stream has still to be sent; a client that does not read loses the oldest.
+constexpr std::size_t kMostWarnings = 100;
+constexpr const char* kWarning = "warning";
 
 controller::Principal everybody() {
     return {"", controller::Role::Operator, ""};
@@ -32,6 +36,7 @@ struct ChangeNotifier::Followed {
     bool prompts = false;
     bool resources = false;
     std::set<std::string> uris;
+    std::deque<std::string> warnings;
     TimePoint told_at{};
     std::unique_ptr<StopCallback> on_stop;
 
@@ -53,8 +58,9 @@ void ChangeNotifier::Bell::ring() {
     rung.notifyOne();
 }
 
-ChangeNotifier::ChangeNotifier(const controller::Services& services)
+ChangeNotifier::ChangeNotifier(const controller::Services& services, const LogLevels& levels)
     : services_(services),
+      levels_(levels),
       files_(services, [this](const std::string& tenant,
                               const std::string& uri) { fileChanged(tenant, uri); }),
       thread_([this](const std::stop_token& stop) { loop(stop); }) {}
@@ -260,6 +266,9 @@ void ChangeNotifier::take(const controller::Event& event) {
         // A one shot's workspace is in no list, so no list has changed.
         mark(event.tenant, false, !event.one_shot, "workspace://" + event.resource);
         files_.look(event.resource);
+    } else if (event.type == "workspace.expiring") {
+        mark(event.tenant, false, false, "workspace://" + event.resource);
+        warn(event.tenant, event.resource + ": " + event.message);
     } else if (event.type == "execution.finished" && wantsLogs(event.tenant)) {
         try {
             // May read the disk, so without the lock: the front's thread takes it too.
@@ -308,11 +317,26 @@ void ChangeNotifier::mark(const std::string& tenant, bool tools, bool resources,
     }
 }
 
+void ChangeNotifier::warn(const std::string& tenant, const std::string& text) {
+    const MutexLock lock(mutex_);
+    for (const auto& one : followed_) {
+        const Listener& listener = one->listener;
+        if (listener.who.tenant != tenant || listener.session.empty()) continue;
+        const std::optional<int> least = levels_.of(listener.session);
+        if (!least || logSeverity(kWarning) < *least) continue;
+        one->warnings.push_back(text);
+        if (one->warnings.size() > kMostWarnings) one->warnings.pop_front();
+    }
+}
+
 bool ChangeNotifier::tell() {
     const TimePoint now = services_.clock.now();
     bool waiting = false;
     for (const auto& one : followed_) {
-        if (!one->tools && !one->prompts && !one->resources && one->uris.empty()) continue;
+        if (!one->tools && !one->prompts && !one->resources && one->uris.empty() &&
+            one->warnings.empty()) {
+            continue;
+        }
         // A client that does not read gets one notification later, for all changes.
         if (now - one->told_at < kTellEvery || one->stream->pending() > api::Stream::kLowWater) {
             waiting = true;
@@ -330,6 +354,10 @@ bool ChangeNotifier::tell() {
         }
         for (const std::string& uri : std::exchange(one->uris, {})) {
             one->send("notifications/resources/updated", {{"uri", uri}});
+        }
+        for (const std::string& text : std::exchange(one->warnings, {})) {
+            one->send("notifications/message",
+                      {{"level", kWarning}, {"logger", "workspaces"}, {"data", text}});
         }
     }
     return waiting;

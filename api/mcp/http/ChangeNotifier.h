@@ -12,6 +12,7 @@
 
 #include "api/http/Handler.h"
 #include "api/mcp/http/FileWatch.h"
+#include "api/mcp/http/LogLevels.h"
 #include "api/mcp/protocol/JsonRpc.h"
 #include "api/mcp/server/Catalog.h"
 #include "base/Mutex.h"
@@ -36,10 +37,11 @@ struct Interest {
 /// The streams that clients keep open to hear of changes: GET of a session, HTTP+SSE, and
 /// subscriptions/listen. One thread for all of them turns the server's events into notifications,
 /// at most one of a kind each second and stream, and only for what its tenant may see. Files of
-/// workspaces are compared (FileWatch). No stream, no work. Thread-safe.
+/// workspaces are compared (FileWatch). Sessions that want log messages are warned of workspaces
+/// that end soon. No stream, no work. Thread-safe.
 class ChangeNotifier {
 public:
-    explicit ChangeNotifier(const controller::Services& services);
+    ChangeNotifier(const controller::Services& services, const LogLevels& levels);
     ChangeNotifier(const ChangeNotifier&) = delete;
     ChangeNotifier& operator=(const ChangeNotifier&) = delete;
 
@@ -98,6 +100,8 @@ private:
     /// Marks the changes to send on the tenant's streams (empty: on all streams).
     void mark(const std::string& tenant, bool tools, bool resources, const std::string& uri)
         HEARTH_REQUIRES(mutex_);
+    /// A log message for the sessions of the tenant that want warnings.
+    void warn(const std::string& tenant, const std::string& text);
     /// Sends what is due; true if something has to wait for its second.
     bool tell() HEARTH_REQUIRES(mutex_);
     /// A watched file has changed.
@@ -105,6 +109,7 @@ private:
     bool wants(const Followed& followed, const std::string& uri) const HEARTH_REQUIRES(mutex_);
 
     const controller::Services& services_;
+    const LogLevels& levels_;
     const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
     Mutex mutex_;  ///< the front's thread waits for it: held for work in memory only
     std::list<std::shared_ptr<Followed>> followed_ HEARTH_GUARDED_BY(mutex_);

@@ -39,7 +39,7 @@ struct McpContext {
           call_places(chosen.calls_of_tenant),
           sessions(all.secret_key, all.clock),
           replays(all.clock),
-          notices(all),
+          notices(all, log_levels),
           waiting_calls(all.clock),
           slow_calls(std::make_shared<PendingToolCalls>(all.clock, all.log)),
           live_calls(std::make_shared<InteractiveCalls>()) {}

@@ -66,7 +66,7 @@ Json poolExample() {
                 "sizing":{"mode":"Static"},
                 "onEmpty":{"action":"Queue","maxWait":"20s","maxQueue":64},
                 "lifecycle":{"idleTimeout":"10m","maxLifetime":"2h","silenceTimeout":"5m",
-                             "onIdle":"Reclaim","countRunningWork":true},
+                             "onIdle":"Reclaim","countRunningWork":true,"warnBefore":"30s"},
                 "limits":{"members":60,"perTenant":50}},
         "status":{"observedGeneration":1,"ready":2,"claimed":1,"creating":0,"draining":0,
                   "failed":0,"desired":2,"waiting":0,

@@ -61,7 +61,9 @@ Schema lifecycleSchema() {
         .optional("maxLifetime", bounded("\"2h\""))
         .optional("silenceTimeout", bounded("How long an agent may be silent"))
         .optional("onIdle", Schema::oneOf({"Reclaim"}))
-        .optional("countRunningWork", Schema::boolean())
+        .optional("countRunningWork",
+                  Schema::boolean().describe("False: running executions do not keep a workspace"))
+        .optional("warnBefore", bounded("How long before its end a workspace's owner is warned"))
         .named("PoolLifecycle");
 }
 

@@ -37,7 +37,7 @@ TEST_CASE("a one shot ends though a file of its workspace is being transferred",
     declare(house);
     const auto shot = house.executions.startOneShot(house.who, House::request(), command("echo 1"));
     const std::shared_ptr<Workspace> workspace = house.table.all().at(0);
-    REQUIRE(workspace->workBegan(ground.clock.now()));  // as a download does
+    REQUIRE(workspace->workBegan(Activity::Execution, ground.clock.now()));  // as a download does
     CHECK(gone(house));
     CHECK(house.executions.find(house.who, shot->id())->view().stdout_bytes == "1\n");
 }

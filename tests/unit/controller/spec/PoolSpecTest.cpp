@@ -193,6 +193,21 @@ TEST_CASE("how long a sandbox may be silent has a least", "[unit][controller]") 
     CHECK(refusedWith("/spec/lifecycle/silenceTimeout", 5, ErrorCode::InvalidSpec));
 }
 
+TEST_CASE("a lifecycle says what keeps a workspace and when its end is told",
+          "[unit][controller]") {
+    Json document = manifest();
+    CHECK(parsePool(document).spec.count_running_work);
+    CHECK(parsePool(document).spec.warn_before == std::chrono::seconds(30));
+    document["spec"]["lifecycle"]["countRunningWork"] = false;
+    document["spec"]["lifecycle"]["warnBefore"] = "0s";
+    const Pool pool = parsePool(document);
+    CHECK_FALSE(pool.spec.count_running_work);
+    CHECK(pool.spec.warn_before.count() == 0);
+    CHECK(parsePool(poolDocument("p", pool.spec)).spec == pool.spec);
+    CHECK(refusedWith("/spec/lifecycle/countRunningWork", "no", ErrorCode::InvalidSpec));
+    CHECK(refusedWith("/spec/lifecycle/warnBefore", 30, ErrorCode::InvalidSpec));
+}
+
 TEST_CASE("features of later versions are taken at their default only", "[unit][controller]") {
     const auto unsupported = ErrorCode::Unsupported;
     CHECK(refusedWith("/spec/template/gpu/count", 1, unsupported));

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <barrier>
 #include <csignal>
+#include <functional>
 
 #include "controller/executions/LiveExecution.h"
 #include "controller/workspaces/Workspace.h"
@@ -15,10 +16,12 @@ namespace {
 const TimePoint kStart{1h};
 
 std::shared_ptr<Workspace> workspace(std::chrono::milliseconds idle,
-                                     std::chrono::milliseconds lifetime = 0ms) {
+                                     std::chrono::milliseconds lifetime = 0ms,
+                                     const std::function<void(WorkspaceFacts&)>& change = {}) {
     WorkspaceFacts facts;
     facts.id = "ws_1";
     facts.created_at = kStart;
+    if (change) change(facts);
     agent::Deadlines deadlines;
     deadlines.idle_timeout = idle;
     if (lifetime.count() > 0) deadlines.expires_at = kStart + lifetime;
@@ -41,15 +44,71 @@ TEST_CASE("a workspace is due when it has been idle for its timeout", "[unit][co
 
 TEST_CASE("running work keeps a workspace from being idle", "[unit][controller]") {
     const auto ws = workspace(10s);
-    REQUIRE(ws->workBegan(kStart));
-    REQUIRE(ws->workBegan(kStart + 1s));
+    REQUIRE(ws->workBegan(Activity::Execution, kStart));
+    REQUIRE(ws->workBegan(Activity::Execution, kStart + 1s));
     CHECK_FALSE(ws->due(kStart + 1h));
     CHECK(ws->nextDue() == TimePoint::max());
     CHECK_FALSE(ws->view().idle_expires_at);
-    ws->workEnded(kStart + 1h);
+    ws->workEnded(Activity::Execution, kStart + 1h);
     CHECK_FALSE(ws->due(kStart + 2h));
-    ws->workEnded(kStart + 2h);
+    ws->workEnded(Activity::Execution, kStart + 2h);
     CHECK(ws->due(kStart + 2h + 10s) == EndReason::Idle);
+}
+
+TEST_CASE(
+    "where running work does not count, an execution keeps a workspace only while a client "
+    "attends to it",
+    "[unit][controller]") {
+    const auto ws =
+        workspace(10s, 0ms, [](WorkspaceFacts& facts) { facts.count_running_work = false; });
+    REQUIRE(ws->workBegan(Activity::Execution, kStart + 1s));
+    CHECK(ws->nextDue() == kStart + 11s);  // its begin was activity
+    ws->attended(kStart + 5s);
+    CHECK(ws->nextDue() == TimePoint::max());
+    ws->left(kStart + 30s);
+    CHECK(ws->nextDue() == kStart + 40s);
+    CHECK(ws->due(kStart + 40s) == EndReason::Idle);
+    CHECK(ws->touch(kStart + 35s));  // the lease of work that goes on
+    CHECK_FALSE(ws->due(kStart + 44s));
+    REQUIRE(ws->workBegan(Activity::Transfer, kStart + 40s));
+    CHECK_FALSE(ws->due(kStart + 1h));
+    ws->workEnded(Activity::Transfer, kStart + 1h);
+    CHECK(ws->due(kStart + 1h + 10s) == EndReason::Idle);
+    ws->workEnded(Activity::Execution, kStart + 1h + 5s);
+    CHECK(ws->nextDue() == kStart + 1h + 15s);
+}
+
+TEST_CASE("a workspace is warned of each end once, in time", "[unit][controller]") {
+    const auto warned = [](WorkspaceFacts& facts) { facts.warn_before = 30s; };
+    const auto ws = workspace(100s, 250s, warned);
+    CHECK_FALSE(ws->warning(kStart + 69s));
+    const std::optional<NearEnd> idle = ws->warning(kStart + 70s);
+    REQUIRE(idle);
+    CHECK(idle->reason == EndReason::Idle);
+    CHECK(idle->at == kStart + 100s);
+    CHECK_FALSE(ws->warning(kStart + 71s));
+    CHECK(ws->touch(kStart + 80s));
+    CHECK_FALSE(ws->warning(kStart + 149s));
+    CHECK(ws->warning(kStart + 150s)->at == kStart + 180s);
+    CHECK(ws->touch(kStart + 160s));  // idle at 260 s, after the lifetime
+    const std::optional<NearEnd> last = ws->warning(kStart + 220s);
+    REQUIRE(last);
+    CHECK(last->reason == EndReason::Lifetime);
+    CHECK(last->at == kStart + 250s);
+    ws->deadlines(kStart + 400s, 100s);
+    CHECK(ws->warning(kStart + 240s)->reason == EndReason::Idle);
+
+    // A short time is halved, not used up by its warning.
+    CHECK_FALSE(workspace(10s, 0ms, warned)->warning(kStart + 4s));
+    CHECK(workspace(10s, 0ms, warned)->warning(kStart + 5s));
+    CHECK_FALSE(workspace(10s)->warning(kStart + 9s));
+    CHECK_FALSE(workspace(10s, 0ms, [](WorkspaceFacts& facts) {
+                    facts.warn_before = 30s;
+                    facts.one_shot = true;
+                })->warning(kStart + 9s));
+    const auto busy = workspace(100s, 0ms, warned);
+    REQUIRE(busy->workBegan(Activity::Execution, kStart));
+    CHECK_FALSE(busy->warning(kStart + 99s));
 }
 
 TEST_CASE("the end for idleness is never shown behind the latest end", "[unit][controller]") {
@@ -62,7 +121,7 @@ TEST_CASE("the end for idleness is never shown behind the latest end", "[unit][c
 TEST_CASE("a lifetime ends a workspace whatever runs in it", "[unit][controller]") {
     const auto ws = workspace(0ms, 60s);
     CHECK(ws->nextDue() == kStart + 60s);
-    ws->workBegan(kStart);
+    ws->workBegan(Activity::Execution, kStart);
     CHECK_FALSE(ws->due(kStart + 59s));
     CHECK(ws->due(kStart + 60s) == EndReason::Lifetime);
     ws->deadlines(kStart + 90s, 5s);
@@ -84,7 +143,7 @@ TEST_CASE("only the first end begins, and nothing is accepted after it", "[unit]
     CHECK_FALSE(ws->beginEnd(EndReason::Deleted));
     CHECK_FALSE(ws->active());
     CHECK_FALSE(ws->touch(kStart + 1s));
-    CHECK_FALSE(ws->workBegan(kStart + 1s));
+    CHECK_FALSE(ws->workBegan(Activity::Execution, kStart + 1s));
     CHECK_FALSE(ws->due(kStart + 1h));
     CHECK(ws->nextDue() == TimePoint::max());
     CHECK(ws->view().phase == WorkspacePhase::Reclaiming);

@@ -93,6 +93,41 @@ TEST_CASE("a one shot tells nobody that there are other resources", "[unit][mcp]
     CHECK(second->until("list_changed").find("resources/list_changed") != std::string::npos);
 }
 
+TEST_CASE("a session that wants warnings hears of a workspace that ends soon", "[unit][mcp]") {
+    const auto expiring = [](Scene& scene, const std::string& tenant) {
+        scene.house.events.happen({.type = "workspace.expiring",
+                                   .resource = test::kWorkspace,
+                                   .tenant = tenant,
+                                   .reason = "idle",
+                                   .message = "the workspace ends in 30 s"});
+    };
+    Scene scene;
+    scene.open();
+    const std::shared_ptr<FakeStream> stream = started(scene.send("GET", ""));
+    REQUIRE(
+        scene.postJson(message("logging/setLevel", 1, {{"level", "warning"}})).contains("result"));
+    expiring(scene, "someone else");
+    expiring(scene, "default");
+    const std::string told = stream->until("notifications/message");
+    CHECK(told.find(std::string(test::kWorkspace) + ": the workspace ends in 30 s") !=
+          std::string::npos);
+    CHECK(told.find("notifications/message") == told.rfind("notifications/message"));
+
+    // One that asked for graver messages only, or for none, hears of its subscription alone.
+    Scene other;
+    other.open();
+    const std::shared_ptr<FakeStream> second = started(other.send("GET", ""));
+    REQUIRE(
+        other.postJson(message("logging/setLevel", 1, {{"level", "error"}})).contains("result"));
+    const std::string workspace = workspaceOf(other);
+    REQUIRE(subscribe(other, "workspace://" + workspace).contains("result"));
+    other.house.events.happen(
+        {.type = "workspace.expiring", .resource = workspace, .tenant = "default"});
+    const std::string updated = second->until("resources/updated");
+    CHECK(updated.find(workspace) != std::string::npos);
+    CHECK(updated.find("notifications/message") == std::string::npos);
+}
+
 TEST_CASE("an endpoint without such capabilities tells of no change and takes no subscription",
           "[unit][mcp]") {
     Scene scene;
