@@ -42,14 +42,14 @@ TEST_CASE("an idle workspace's owner is warned, and then it ends", "[unit][contr
     Fading fading;
     const std::string id = fading.house.workspaces.create(kTenant, House::request()).id;
     fading.sweepAfter(69s);
-    CHECK(fading.events(id) == std::vector<std::string>{"workspace.created "});
+    CHECK(fading.events(id) == std::vector<std::string>{"workspace.created claimed"});
     fading.sweepAfter(2s);
     fading.sweepAfter(1s);
     CHECK(fading.events(id) ==
-          std::vector<std::string>{"workspace.created ", "workspace.expiring idle"});
+          std::vector<std::string>{"workspace.created claimed", "workspace.expiring idle"});
     CHECK(fading.house.events.list({"blue", Role::User, ""}, {0, "", id}).empty());
     fading.sweepAfter(29s);
-    CHECK(fading.events(id) == std::vector<std::string>{"workspace.created ",
+    CHECK(fading.events(id) == std::vector<std::string>{"workspace.created claimed",
                                                         "workspace.expiring idle",
                                                         "workspace.reclaimed idle"});
 }
@@ -79,7 +79,7 @@ TEST_CASE("whoever follows an execution keeps its workspace", "[unit][controller
     const std::shared_ptr<Execution> execution = fading.house.executions.start(kTenant, id, run);
     std::shared_ptr<void> followed = execution->subscribe([] {});
     fading.sweepAfter(200s);
-    CHECK(fading.events(id).back() == "workspace.created ");
+    CHECK(fading.events(id).back() == "workspace.created claimed");
     followed.reset();
     fading.sweepAfter(99s);
     CHECK(fading.events(id).back() == "workspace.expiring idle");
