@@ -1,6 +1,7 @@
 #include "controller/reconcile/PoolReconciler.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/Ids.h"
 #include "controller/reconcile/sizing/Sizing.h"
@@ -21,6 +22,15 @@ constexpr auto kDiskAgain = std::chrono::milliseconds(500);
 constexpr auto kDiskLook = std::chrono::seconds(5);
 /// How long a warm sandbox above the floor is kept, so that a burst's refill is not undone at once.
 constexpr auto kSurplusKept = std::chrono::seconds(60);
+/// Sandboxes that were made together do not grow old together: each takes up to a tenth off the
+/// pool's maxAge.
+constexpr int kJitterParts = 10;
+
+/// The age at which this sandbox is renewed. Follows from its id, so it is the same at each look.
+std::chrono::nanoseconds ageLimit(const std::string& id, std::chrono::nanoseconds max_age) {
+    const std::size_t draw = std::hash<std::string>{}(id) % 1'000;
+    return max_age - max_age / kJitterParts * static_cast<int>(draw) / 1'000;
+}
 
 }  // namespace
 
@@ -149,8 +159,9 @@ void PoolReconciler::forget(const std::string& name) {
 
 bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const {
     const bool stale = stock.ready > stock.fresh_ready;
-    const bool old = spec.max_age.count() > 0 && stock.oldest &&
-                     history_.clock.now() - *stock.oldest > spec.max_age;
+    const bool old =
+        spec.max_age.count() > 0 && stock.oldest &&
+        history_.clock.now() - *stock.oldest > spec.max_age - spec.max_age / kJitterParts;
     return stale || old || stock.ready > desired(spec);
 }
 
@@ -167,14 +178,15 @@ void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted) {
     std::size_t left = ready.size();
     for (const Member& member : ready) {
         const bool stale = member.template_hash != wanted;
-        const bool old =
-            pool.spec.max_age.count() > 0 && now - member.created_at > pool.spec.max_age;
+        const bool old = pool.spec.max_age.count() > 0 &&
+                         now - member.created_at > ageLimit(member.id, pool.spec.max_age);
         if (stale) {
             // Replaced as the new ones arrive; a claim may still take it meanwhile.
             if ((fresh >= floor || left > floor) && endings_.retire(member, EndReason::Replaced))
                 --left;
         } else if (old) {
-            if (endings_.retire(member, EndReason::Age)) --left, --fresh;
+            // One at a time below the floor: the next goes when its replacement is ready.
+            if (left >= floor && endings_.retire(member, EndReason::Age)) --left, --fresh;
         } else if (left > floor && now - member.created_at > kSurplusKept &&
                    supply_.claims.waiting(pool.name) == 0) {
             if (endings_.retire(member, EndReason::Shrink)) --left, --fresh;

@@ -156,6 +156,37 @@ TEST_CASE("warm sandboxes are renewed at their age", "[unit][controller]") {
     CHECK(ground.runtime.list().size() == 2);
 }
 
+TEST_CASE("sandboxes of one age are renewed one after the other", "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec spec = smallSpec(8);
+    spec.max_age = 10h;
+    house.declare("p", spec);
+    REQUIRE(house.filled("p", 8));
+    ground.manual.advance(8h + 59min);
+    house.loop.settle();
+    CHECK(ground.runtime.created() == 8);  // a tenth is the most that is taken off
+    std::set<std::size_t> created{8};
+    while (ground.runtime.created() < 16) {
+        ground.manual.advance(1min);
+        house.loop.settle();
+        CHECK(house.warm.counts("p").ready >= 7);
+        created.insert(ground.runtime.created());
+    }
+    CHECK(created.size() > 3);  // at more than two moments
+
+    // All at once too old, as after a suspend: still never two below the floor.
+    ground.manual.advance(11h);
+    for (int i = 0; i < 1'000 && ground.runtime.created() < 24; ++i) {
+        house.pool_reconciler.reconcile("p");
+        const pool::PoolCounts counts = house.warm.counts("p");
+        REQUIRE(counts.ready + 1 >= 8);
+        house.loop.settle();
+    }
+    CHECK(house.filled("p", 8));
+    CHECK(ground.runtime.created() == 24);
+}
+
 TEST_CASE("a deleted pool loses its warm sandboxes and goes when the last claimed one ends",
           "[unit][controller]") {
     Ground ground;
