@@ -73,7 +73,7 @@ std::string ourWordFor(const std::string& word) {
         {"login", "token"},
         {"install", "packages install"},
         {"info", "get capabilities"},
-        {"images", "get images"},
+        {"images", "image list"},
         {"tokens", "get tokens"},
     }};
     for (const auto& [other, ours] : kMeant) {

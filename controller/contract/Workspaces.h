@@ -118,6 +118,8 @@ template <typename T>
 struct Page {
     std::vector<T> items;
     std::string next_cursor;  ///< empty at the end
+    /// Not among the items: workspaces whose sandboxes have not answered since the server's start.
+    std::size_t unanswered = 0;
 };
 
 struct WorkspaceUsage {

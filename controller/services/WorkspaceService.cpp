@@ -93,6 +93,9 @@ Page<WorkspaceView> WorkspaceService::list(const Principal& who, const ListQuery
         }
         page.items.push_back(std::move(view));
     }
+    page.unanswered = table_.countExpected([&](const WorkspaceTable::Expected& one) {
+        return one.tenant.empty() || one.tenant == who.tenant || who.atLeast(Role::Operator);
+    });
     return page;
 }
 

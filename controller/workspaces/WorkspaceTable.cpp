@@ -112,6 +112,14 @@ bool WorkspaceTable::expectsOf(const std::string& tenant) const {
         [&](const Expected& one) { return one.tenant.empty() || one.tenant == tenant; });
 }
 
+std::size_t WorkspaceTable::countExpected(
+    const std::function<bool(const Expected&)>& counts) const {
+    const MutexLock lock(mutex_);
+    return static_cast<std::size_t>(
+        std::count_if(expected_.begin(), expected_.end(),
+                      [&](const auto& entry) { return counts(entry.second); }));
+}
+
 bool WorkspaceTable::expectsUnknown() const {
     return anyExpected([](const Expected& one) { return one.workspace.empty(); });
 }

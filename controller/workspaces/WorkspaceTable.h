@@ -68,6 +68,8 @@ public:
     bool expectsClaim(const std::string& claim_id) const;
     /// Any of the tenant's, or one with an unknown owner.
     bool expectsOf(const std::string& tenant) const;
+    /// How many of them `counts` is true of.
+    std::size_t countExpected(const std::function<bool(const Expected&)>& counts) const;
     /// Any without history: it may hold any claim.
     bool expectsUnknown() const;
 

@@ -197,7 +197,7 @@ def pools_change():
         assert s.get("/v1/pools/shell").json["spec"]["warm"]["min"] == 1
         assert "/warm/min: 1 -> 2\n" in says(s, "apply", "-f", "-", stdin=changed)
         assert says(s, "scale", "shell", "0", "3") == "pool shell scaled: min 0, max 3\n"
-        assert says(s, "scale", "shell", "4") == "pool shell scaled: min 4, max 4\n"
+        assert says(s, "scale", "shell", "4") == "pool shell scaled: min 4, max 4, raised from 3\n"
         assert hearth(s, "scale", "shell", "many").returncode == 2 and hearth(s, "scale", "nosuch", "1").returncode == 3
 
 
@@ -239,7 +239,7 @@ def mistakes():
                     ("run gone.py", 2, ["no file gone.py"]), ("run ls", 2, ["hearth run -- ls"]), ("run ls /tmp", 2, ["hearth run -- ls"]),
                     ("run --memory 1gb -c 1", 2, ["1gb", "256Mi"]), ("run --memory 1Ti -c true", 1, ["128Mi", "shell"]),
                     ("run --time-out 3 -c 1", 2, ["did you mean --timeout"]), ("cp note.txt mine", 2, ["WORKSPACE:PATH"]),
-                    ("delete mine", 2, ["workspace"]), ("delete ws nosuch", 3, ["no workspace nosuch"]), ("images", 2, ["hearth get images"]),
+                    ("delete mine", 2, ["workspace"]), ("delete ws nosuch", 3, ["no workspace nosuch"]), ("images", 2, ["hearth image list"]), ("get ws -l foo", 2, ["foo", "K=V"]),
                     ("ls --watch", 2, ["hearth get workspaces --watch"]), ("ps -w", 2, ["hearth get executions --watch"]),
                     ("logs --tail 3 x", 2, ["tail -n"]), ("run --rm --command true", 2, ["leave it out"]), ("run -v .:/x -c 1", 2, ["--file", "--out"]), ("mcp-config claud", 2, ["did you mean claude"])):
                 ran = hearth(s, *typed.split(), cwd=here)

@@ -128,6 +128,17 @@ bool endsByItself(Remote& remote, const std::string& id, std::chrono::millisecon
     return ended;
 }
 
+/// A word of `stop` that does not begin as an execution's id.
+std::string workspaceToStop(Remote& remote, const std::string& word) {
+    try {
+        return workspaceId(remote, word);
+    } catch (const Error& e) {
+        if (e.code() != ErrorCode::NotFound) throw;
+        throw Error(ErrorCode::NotFound, "no execution or workspace " + word)
+            .hint("`hearth ps` lists what runs");
+    }
+}
+
 int stop(const Invocation& call) {
     const auto patience = call.options.duration("time").value_or(std::chrono::seconds(10));
     Remote remote(call.options);
@@ -138,7 +149,8 @@ int stop(const Invocation& call) {
             if (word.starts_with("ex_")) {
                 ids.push_back(executionId(remote, word));
             } else {
-                for (const Json& one : executionsOf(remote, {workspaceId(remote, word)}, false)) {
+                for (const Json& one :
+                     executionsOf(remote, {workspaceToStop(remote, word)}, false)) {
                     if (isRunning(one)) ids.push_back(nameOf(one));
                 }
                 if (ids.empty()) call.console.note("nothing runs in " + word);
@@ -214,7 +226,7 @@ Command makePs() {
          .most = 1000,
          .operands = {"@workspace"},
          .others = {{"--watch", "hearth get executions --watch"},
-                    {"-w", "hearth get executions --watch"}}},
+                    {"-w", "hearth ps WORKSPACE, or hearth get executions --watch"}}},
         ps};
 }
 

@@ -168,7 +168,7 @@ int get(const Invocation& call) {
     listFormat(call.options);
     if (call.options.on("watch")) return watch(call, *kind);
     Remote remote(call.options);
-    showItems(call, *kind, itemsOf(remote, *kind, call.options));
+    showList(call, *kind, remote);
     return kOk;
 }
 

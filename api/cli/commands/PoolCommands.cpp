@@ -87,13 +87,14 @@ int scale(const Invocation& call) {
     Remote remote(call.options);
     const std::string target = "/v1/pools/" + percentEncode(words[0]);
     Json warm{{"min", least}};
-    if (bounded || remote.get(target).at("spec").at("warm").value("max", 0) < least) {
-        warm["max"] = most;
-    }
+    const int before = remote.get(target).at("spec").at("warm").value("max", 0);
+    if (bounded || before < least) warm["max"] = most;
     const Json pool = remote.send("PATCH", target, {{"spec", {{"warm", warm}}}}).body;
     const Json& now = pool.at("spec").at("warm");
     call.console.out << "pool " << printable(words[0]) << " scaled: min " << now.at("min")
-                     << ", max " << now.at("max") << '\n';
+                     << ", max " << now.at("max");
+    if (!bounded && before < least) call.console.out << ", raised from " << before;
+    call.console.out << '\n';
     return kOk;
 }
 

@@ -42,10 +42,8 @@ void save(const Invocation& call, Remote& remote, const Json& execution) {
 
 int runOnTerminal(const Invocation& call, Remote& remote, RunRequest request) {
     if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
-        throw UsageError(
-            "there is no terminal here",
-            "leave -it out; a program that reads standard input: hearth run --stdin -- "
-            "PROGRAM");
+        throw UsageError("there is no terminal here",
+                         "leave -it out; with --stdin the program reads standard input");
     }
     TerminalMode terminal(STDIN_FILENO);
     const TerminalSize size = terminal.size();

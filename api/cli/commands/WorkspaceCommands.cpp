@@ -24,7 +24,7 @@ int ls(const Invocation& call) {
     Remote remote(call.options);
     if (call.options.positional().empty()) {
         const Kind& workspaces = *findKind("workspaces");
-        showItems(call, workspaces, itemsOf(remote, workspaces, call.options));
+        showList(call, workspaces, remote);
         return kOk;
     }
     for (const char* flag : {"label", "pool"}) {

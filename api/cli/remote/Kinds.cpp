@@ -72,6 +72,9 @@ std::string listTarget(Remote& remote, const Kind& kind, const Options& options)
     }
     std::string target = "/v1/" + many;
     for (const std::string& label : options.all("label")) {
+        if (label.find('=') == std::string::npos || label.front() == '=') {
+            throw UsageError("\"" + label + "\" is no label", "write --label K=V");
+        }
         target +=
             (target.find('?') == std::string::npos ? "?label=" : "&label=") + percentEncode(label);
     }
@@ -179,6 +182,13 @@ void showItems(const Invocation& call, const Kind& kind, const std::vector<Json>
     if (items.empty()) return call.console.note("no " + std::string(kind.many));
     const bool wide = listFormat(call.options) == OutputFormat::Wide;
     out << (wide ? kind.wide : kind.table)(items, SystemClock().wall());
+}
+
+void showList(const Invocation& call, const Kind& kind, Remote& remote) {
+    showItems(call, kind, itemsOf(remote, kind, call.options));
+    if (kind.many != std::string_view("workspaces") || remote.unanswered() == 0) return;
+    call.console.note(std::to_string(remote.unanswered()) +
+                      " more do not answer yet, after a restart of the server");
 }
 
 void showItem(const Invocation& call, const Json& item) {

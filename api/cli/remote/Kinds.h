@@ -41,6 +41,8 @@ std::vector<Json> itemsOf(Remote& remote, const Kind& kind, const Options& optio
 std::string nameOf(const Json& item);
 /// Prints items in the format that the call wants; says so where there are none.
 void showItems(const Invocation& call, const Kind& kind, const std::vector<Json>& items);
+/// Prints what the filters choose, and notes what the list lacks.
+void showList(const Invocation& call, const Kind& kind, Remote& remote);
 /// Prints one object; `hearth get KIND NAME`.
 void showItem(const Invocation& call, const Json& item);
 

@@ -169,6 +169,10 @@ std::vector<Json> Remote::list(const std::string& target) {
         }
         for (const Json& item : answer["items"]) items.push_back(item);
         cursor = textAt(answer, "nextCursor");
+        const auto lacking = answer.find("unanswered");
+        unanswered_ = lacking != answer.end() && lacking->is_number_unsigned()
+                          ? lacking->get<std::uint64_t>()
+                          : 0;
     } while (!cursor.empty());
     return items;
 }

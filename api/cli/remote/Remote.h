@@ -64,6 +64,8 @@ public:
     Json get(const std::string& target);
     /// All items of a paged list.
     std::vector<Json> list(const std::string& target);
+    /// How many items the last list lacked, because their sandboxes do not answer.
+    std::uint64_t unanswered() const { return unanswered_; }
     /// `body` null: none is sent.
     Answer send(const std::string& method, const std::string& target, const Json& body = nullptr,
                 http::ClientHeaders headers = {});
@@ -88,6 +90,7 @@ public:
 private:
     http::ClientOptions options_;
     http::HttpClient client_;
+    std::uint64_t unanswered_ = 0;
 };
 
 }  // namespace hearth::cli

@@ -2,6 +2,17 @@
 
 namespace hearth::api {
 
+namespace {
+
+/// A browser says so of a request that could change something. Those of today send Origin as well.
+bool sentByForeignPage(const RequestHead& head) {
+    if (head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS") return false;
+    const auto* site = head.find("Sec-Fetch-Site");
+    return site != nullptr && site->value != "same-origin" && site->value != "none";
+}
+
+}  // namespace
+
 HostRules::HostRules(bool enabled, const std::vector<std::string>& hosts,
                      const std::vector<std::string>& origins)
     : enabled_(enabled) {
@@ -13,7 +24,7 @@ HostRules::Verdict HostRules::check(const RequestHead& head) const {
     if (!enabled_) return Verdict::Allowed;
     if (!hostAllowed(head.host)) return Verdict::BadHost;
     const std::size_t origins = head.count("Origin");
-    if (origins == 0) return Verdict::Allowed;
+    if (origins == 0) return sentByForeignPage(head) ? Verdict::BadOrigin : Verdict::Allowed;
     if (origins > 1 || !originAllowed(head.find("Origin")->value, head.find("Host")->value))
         return Verdict::BadOrigin;
     return Verdict::Allowed;

@@ -130,6 +130,10 @@ ToolOutcome workspaceList(const Services& services, const CallContext& call,
                 view.created_at + "  " + deadlines(view) + "\n";
     }
     if (text.empty()) text = "No open workspace. workspace_open makes one.\n";
+    if (page.unanswered > 0) {
+        text += std::to_string(page.unanswered) +
+                " more do not answer yet, after a restart of the server; ask again in a while.\n";
+    }
     if (!page.next_cursor.empty()) text += "More: workspace_list cursor=" + page.next_cursor + "\n";
     text.pop_back();
     return textResult(text);

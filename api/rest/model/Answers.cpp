@@ -394,4 +394,11 @@ Schema listSchema(Schema item, std::string name) {
         .named(std::move(name));
 }
 
+Schema workspaceListSchema() {
+    return listSchema(workspaceSchema(), "WorkspaceList")
+        .required("unanswered",
+                  Schema::integer().describe("How many are left out, because their sandboxes have "
+                                             "not answered since the server's start"));
+}
+
 }  // namespace hearth::rest

@@ -28,5 +28,6 @@ Schema problemSchema();
 Schema endedSchema();
 /// A page of `item`, standing in the document as `name`.
 Schema listSchema(Schema item, std::string name);
+Schema workspaceListSchema();
 
 }  // namespace hearth::rest

@@ -86,14 +86,15 @@ Operations workspaceOperations(const Services& services) {
     list.parameters.push_back(
         queryParameter("label", Schema::array(Schema::string(kLabelSelector)).sizes(0, 16),
                        "key=value; may stand several times, all must fit"));
-    list.answers = {
-        {200, "A page of workspaces", listSchema(workspaceSchema(), "WorkspaceList"), {}}};
+    list.answers = {{200, "A page of workspaces", workspaceListSchema(), {}}};
     list.problems = {};
     list.handle = [&services](Call& call) {
         const auto page = services.workspaces.list(call.who, listQuery(call));
         Json items = Json::array();
         for (const auto& view : page.items) items.push_back(workspaceJson(view));
-        return jsonResponse(listJson(std::move(items), page.next_cursor));
+        Json answer = listJson(std::move(items), page.next_cursor);
+        answer["unanswered"] = page.unanswered;
+        return jsonResponse(std::move(answer));
     };
     all.push_back(std::move(list));
     all.push_back(createWorkspaceOperation(services));

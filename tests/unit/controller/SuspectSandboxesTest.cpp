@@ -101,6 +101,9 @@ TEST_CASE("a sandbox that is stopped over a restart keeps its workspace", "[unit
     const auto code = [&](const auto& call) { return codeOf(call); };
     CHECK(code([&] { house.workspaces.get(house.who, left.workspace.id); }) ==
           ErrorCode::Unavailable);
+    CHECK(house.workspaces.list(house.who, {}).items.empty());
+    CHECK(house.workspaces.list(house.who, {}).unanswered == 1);
+    CHECK(house.workspaces.list({"other", Role::User, ""}, {}).unanswered == 0);
     CHECK(code([&] { house.workspaces.create(house.who, House::request("key")); }) ==
           ErrorCode::Unavailable);
     CHECK(code([&] { house.executions.find(house.who, left.running); }) == ErrorCode::Unavailable);
@@ -115,6 +118,7 @@ TEST_CASE("a sandbox that is stopped over a restart keeps its workspace", "[unit
           std::string::npos);
     CHECK(house.workspaces.get(house.who, left.workspace.id).sandbox_id ==
           left.workspace.sandbox_id);
+    CHECK(house.workspaces.list(house.who, {}).unanswered == 0);
     CHECK(house.workspaces.stat(house.who, left.workspace.id, "kept").type ==
           agent::FileType::Directory);
     CHECK(house.workspaces.create(house.who, House::request("key")).replayed);
