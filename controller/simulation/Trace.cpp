@@ -98,8 +98,4 @@ Trace readTrace(std::string_view text, const std::string& source) {
     return trace;
 }
 
-std::string traceLine(WallTime arrival) {
-    return formatRfc3339(arrival) + "\n";
-}
-
 }  // namespace hearth::controller

@@ -24,7 +24,4 @@ WallTime traceEpoch();
 /// `source`, the line and the value.
 Trace readTrace(std::string_view text, const std::string& source);
 
-/// One line of a recorded trace, with its line feed.
-std::string traceLine(WallTime arrival);
-
 }  // namespace hearth::controller

@@ -1,3 +1,4 @@
+#include "controller/forecast/TraceRecorder.h"
 #include "controller/simulation/Trace.h"
 #include "tests/support/Support.h"
 
