@@ -28,7 +28,8 @@ Forecasts::News Forecasts::look(const std::string& pool, const Moment& at,
 
 void Forecasts::started(const std::string& pool, std::chrono::nanoseconds took) {
     const MutexLock lock(mutex_);
-    pools_[pool].forecast.started(took);
+    const auto found = pools_.find(pool);
+    if (found != pools_.end()) found->second.forecast.started(took);
 }
 
 void Forecasts::forget(const std::string& pool) {

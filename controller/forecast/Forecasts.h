@@ -29,6 +29,7 @@ public:
     };
     News look(const std::string& pool, const Moment& at, const Objective& objective,
               const Seen& seen);
+    /// Of a pool that is looked at; a start may end after its pool was forgotten.
     void started(const std::string& pool, std::chrono::nanoseconds took);
     void forget(const std::string& pool);
 

@@ -18,5 +18,10 @@ TEST_CASE("a pool's claims are counted once and recorded, and its idle time is s
     CHECK(news.recorded);
     CHECK(test::readText(dir.file("p.trace")) ==
           "2026-01-05T00:00:00.000Z\n2026-01-05T00:00:00.000Z\n");
+    forecasts.started("p", 2s);
+    CHECK(forecasts.look("p", at, {}, {2, 1, 0}).outlook.lead_seconds == Approx(2));
+    forecasts.forget("p");
+    forecasts.started("p", 2s);
+    CHECK(forecasts.look("p", at, {}, {}).outlook.lead_seconds == 0);
     CHECK_FALSE(Forecasts(dir.file("none")).look("p", at, {}, {1, 0, 0}).recorded);
 }
