@@ -24,6 +24,7 @@
 #include "controller/executions/ExecutionSettler.h"
 #include "controller/executions/ExecutionStarter.h"
 #include "controller/executions/LiveExecutions.h"
+#include "controller/forecast/Forecasts.h"
 #include "controller/journal/DiskReserve.h"
 #include "controller/layers/LayerBuilder.h"
 #include "controller/layers/Layers.h"
@@ -74,6 +75,7 @@ struct PlaneOptions {
     std::string default_pool;  ///< of claims that name none; empty: there is none
     std::string marks;         ///< file of claim marks
     std::string layers;        ///< folder of layers' locks
+    std::string traces = {};   ///< folder of recorded arrivals; empty: none are recorded
     std::string artifacts;     ///< folder of kept copies
     OnDemandRules on_demand = {};
     std::vector<std::string> insecure_registries = {};
@@ -113,6 +115,7 @@ struct ControlPlane {
     WorkQueue work;
     CircuitBreaker breaker;
     ClaimQueue queue;
+    Forecasts forecasts;
     const Supply supply;
     WorkspaceTable table;
     broker::EgressGateway broker;

@@ -85,6 +85,14 @@ Metrics::Metrics()
     : pool_sandboxes_(HEARTH_FAMILY(BuildGauge, "pool_sandboxes", "Sandboxes by state")),
       pool_desired_(
           HEARTH_FAMILY(BuildGauge, "pool_desired_sandboxes", "Warm sandboxes asked for")),
+      pool_forecast_(HEARTH_FAMILY(BuildGauge, "pool_forecast_claims_per_second",
+                                   "Claims that the pool's forecast expects")),
+      pool_forecast_target_(HEARTH_FAMILY(BuildGauge, "pool_forecast_sandboxes",
+                                          "Warm sandboxes that the forecast needs")),
+      pool_miss_ratio_(HEARTH_FAMILY(BuildGauge, "pool_miss_ratio",
+                                     "Share of recent claims that found no ready sandbox")),
+      pool_idle_(HEARTH_FAMILY(BuildCounter, "pool_idle_sandbox_seconds_total",
+                               "Time that ready sandboxes waited for claims")),
       pool_degraded_(HEARTH_FAMILY(BuildGauge, "pool_degraded",
                                    "1 while the pool cannot make sandboxes, else 0")),
       claims_(HEARTH_FAMILY(BuildCounter, "claims_total",
@@ -217,6 +225,10 @@ void Metrics::bornPool(const std::string& pool) {
         claim_stage_.Add({{"pool", pool}, {"stage", stage}}, kClaimBuckets);
     }
     pool_desired_.Add({{"pool", pool}});
+    pool_forecast_.Add({{"pool", pool}});
+    pool_forecast_target_.Add({{"pool", pool}});
+    pool_miss_ratio_.Add({{"pool", pool}});
+    pool_idle_.Add({{"pool", pool}});
     claim_queue_depth_.Add({{"pool", pool}});
     claim_queue_.Add({{"pool", pool}}, kClaimBuckets);
     pool_exhausted_.Add({{"pool", pool}});
@@ -249,6 +261,10 @@ void Metrics::bornReconcile(std::string_view kind) {
 void Metrics::forgetPool(const std::string& pool) {
     removePool(pool_sandboxes_, pool);
     removePool(pool_desired_, pool);
+    removePool(pool_forecast_, pool);
+    removePool(pool_forecast_target_, pool);
+    removePool(pool_miss_ratio_, pool);
+    removePool(pool_idle_, pool);
     removePool(pool_degraded_, pool);
     removePool(claims_, pool);
     removePool(claim_duration_, pool);
@@ -308,6 +324,17 @@ void Metrics::poolSandboxes(const std::string& pool, std::string_view state, dou
 
 void Metrics::poolDesired(const std::string& pool, double count) {
     pool_desired_.Add({{"pool", pool}}).Set(count);
+}
+
+void Metrics::poolForecast(const std::string& pool, double per_second, double target,
+                           double missed) {
+    pool_forecast_.Add({{"pool", pool}}).Set(per_second);
+    pool_forecast_target_.Add({{"pool", pool}}).Set(target);
+    pool_miss_ratio_.Add({{"pool", pool}}).Set(missed);
+}
+
+void Metrics::poolIdle(const std::string& pool, double sandbox_seconds) {
+    pool_idle_.Add({{"pool", pool}}).Increment(sandbox_seconds);
 }
 
 void Metrics::poolDegraded(const std::string& pool, bool degraded) {

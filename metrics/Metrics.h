@@ -46,6 +46,11 @@ public:
     void poolExhausted(const std::string& pool);
     void poolSandboxes(const std::string& pool, std::string_view state, double count);
     void poolDesired(const std::string& pool, double count);
+    /// Claims expected, the warm sandboxes that they need, and the share of claims that were
+    /// missed.
+    void poolForecast(const std::string& pool, double per_second, double target, double missed);
+    /// Time that ready sandboxes waited for claims.
+    void poolIdle(const std::string& pool, double sandbox_seconds);
     void poolDegraded(const std::string& pool, bool degraded);
     void workspaces(const std::string& pool, double count);
     void sandboxStart(const std::string& pool, double seconds);
@@ -109,6 +114,10 @@ private:
     prometheus::Registry registry_{prometheus::Registry::InsertBehavior::Throw};
     Family<prometheus::Gauge>& pool_sandboxes_;
     Family<prometheus::Gauge>& pool_desired_;
+    Family<prometheus::Gauge>& pool_forecast_;
+    Family<prometheus::Gauge>& pool_forecast_target_;
+    Family<prometheus::Gauge>& pool_miss_ratio_;
+    Family<prometheus::Counter>& pool_idle_;
     Family<prometheus::Gauge>& pool_degraded_;
     Family<prometheus::Counter>& claims_;
     Family<prometheus::Histogram>& claim_duration_;

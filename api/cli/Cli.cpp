@@ -272,12 +272,12 @@ int runProgram(int argc, char** argv, const Command& command) {
 }
 
 std::vector<Command> allCommands() {
-    return {makeRun(),        makeExec(),      makeShell(),    makeOpen(),   makeList(),
-            makeRemove(),     makeCopy(),      makePs(),       makeLogs(),   makeAttach(),
-            makeStop(),       makeGet(),       makeDescribe(), makeApply(),  makeScale(),
-            makeDelete(),     makeDrain(),     makeImage(),    makeToken(),  makeMcp(),
-            makePackages(),   makeMcpConfig(), makeServe(),    makeConfig(), makeDoctor(),
-            makeCompletion(), makeVersion()};
+    return {makeRun(),      makeExec(),       makeShell(),    makeOpen(),  makeList(),
+            makeRemove(),   makeCopy(),       makePs(),       makeLogs(),  makeAttach(),
+            makeStop(),     makeGet(),        makeDescribe(), makeApply(), makeScale(),
+            makeDelete(),   makeDrain(),      makeImage(),    makeToken(), makeMcp(),
+            makePackages(), makeMcpConfig(),  makeSimulate(), makeServe(), makeConfig(),
+            makeDoctor(),   makeCompletion(), makeVersion()};
 }
 
 }  // namespace hearth::cli

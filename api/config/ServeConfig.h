@@ -91,7 +91,8 @@ struct ServeConfig {
     Setting<std::uint32_t> event_streams;  ///< a tenant has four times as many
     Setting<std::uint32_t> disk_overcommit;
     Setting<std::string> state_reserve;
-    Setting<std::string> audit_log;  ///< empty: none
+    Setting<std::string> audit_log;      ///< empty: none
+    Setting<std::string> record_traces;  ///< empty: none
     Setting<bool> open_loopback;
     Setting<bool> conformance;
 };

@@ -137,6 +137,7 @@ private:
                 .default_pool = *config_.default_pool,
                 .marks = ground_.instance.run_dir + "/marks/claimed",
                 .layers = data + "/state/layers",
+                .traces = *config_.record_traces,
                 .artifacts = data + "/state/artifacts",
                 .on_demand = onDemandRules(config_),
                 .insecure_registries = *config_.insecure_registries,

@@ -89,9 +89,10 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
             refuseClosed();
             if (patience.stop.stop_requested()) throw takenBack();
             // Claims in line come first; while there is a line, nothing is ready.
-            const auto line = lines_.find(pool.name);
-            if (line == lines_.end() || line->second.waiters.empty()) {
+            Line& line = lines_[pool.name];
+            if (line.waiters.empty()) {
                 if (auto member = warm_.claim(pool.name, claimant.workspace, claimant.tenant)) {
+                    ++line.arrivals.claims;
                     return *std::move(member);
                 }
             }
@@ -125,13 +126,16 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
     std::vector<WaiterPtr> served;
     {
         const MutexLock lock(mutex_);
-        FairLine<WaiterPtr>& line = lines_[pool.name].waiters;
+        Line& of_pool = lines_[pool.name];
+        FairLine<WaiterPtr>& line = of_pool.waiters;
         const bool full = line.size() >= pool.spec.max_queue;
         const bool fails = pool.spec.on_empty == OnEmpty::Fail;
         const bool hopeless = degraded(pool) && (full || fails || !mayComeFree(pool));
         if (!patience.waits && !patience.wait && !hopeless && !fails && !full) {
             throw MustWait("a sandbox of pool " + pool.name);
         }
+        ++of_pool.arrivals.claims;
+        ++of_pool.arrivals.missed;
         metrics_.poolExhausted(pool.name);
         if (hopeless) refuseDegraded(pool, claimant);
         if (fails) refuse(pool, line.size());
@@ -354,6 +358,12 @@ std::size_t ClaimQueue::waiting(const std::string& pool) const {
     const MutexLock lock(mutex_);
     const auto found = lines_.find(pool);
     return found == lines_.end() ? 0 : found->second.waiters.size();
+}
+
+ClaimQueue::Arrivals ClaimQueue::arrivals(const std::string& pool) const {
+    const MutexLock lock(mutex_);
+    const auto found = lines_.find(pool);
+    return found == lines_.end() ? Arrivals{} : found->second.arrivals;
 }
 
 void ClaimQueue::refuse(const Pool& pool, std::size_t waiting, bool displaced) const {

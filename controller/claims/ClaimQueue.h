@@ -62,6 +62,13 @@ public:
     void close(const Error& why);
     std::size_t waiting(const std::string& pool) const;
 
+    /// Claims that came to a pool since it was there, and those that found no ready sandbox.
+    struct Arrivals {
+        std::uint64_t claims = 0;
+        std::uint64_t missed = 0;
+    };
+    Arrivals arrivals(const std::string& pool) const;
+
 private:
     struct Waiter;
     using WaiterPtr = std::shared_ptr<Waiter>;
@@ -70,6 +77,7 @@ private:
         FairLine<WaiterPtr> waiters;
         TimePoint served_at{};               ///< the last one, while others waited
         std::optional<double> every_secs{};  ///< moving average of the time between two
+        Arrivals arrivals{};
     };
 
     /// A place in the pool's line, or the refusal.

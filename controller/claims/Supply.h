@@ -1,6 +1,7 @@
 #pragma once
 
 #include "controller/claims/ClaimQueue.h"
+#include "controller/forecast/Forecasts.h"
 #include "controller/queue/CircuitBreaker.h"
 #include "controller/queue/WorkQueue.h"
 #include "pool/warm/WarmPool.h"
@@ -8,12 +9,13 @@
 namespace hearth::controller {
 
 /// Everything that decides how many sandboxes are made: existing ones, waiting claims, recent
-/// failures, and the work that makes them. All of it outlives this struct's holders.
+/// failures, forecasts, and the work that makes them. All of it outlives this struct's holders.
 struct Supply {
     pool::WarmPool& warm;
     ClaimQueue& claims;
     CircuitBreaker& breaker;
     WorkQueue& work;
+    Forecasts& forecasts;
 };
 
 }  // namespace hearth::controller

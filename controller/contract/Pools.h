@@ -39,6 +39,14 @@ struct PoolPackages {
     std::vector<LockedPackage> installed;
 };
 
+/// What a pool's claims say about its next ones; made for every pool, used with sizing Predictive.
+struct PoolForecast {
+    double claims_per_second = 0;
+    double start_seconds = 0;  ///< the mean
+    double miss_rate = 0;      ///< share of recent claims that found no ready sandbox
+    std::uint32_t target = 0;  ///< warm sandboxes that the objective needs
+};
+
 /// The reconciler's last observation.
 struct PoolStatus {
     std::int64_t observed_generation = 0;
@@ -49,6 +57,7 @@ struct PoolStatus {
     std::uint32_t failed = 0;
     std::uint32_t desired = 0;
     std::uint32_t waiting = 0;
+    PoolForecast forecast = {};
     std::vector<PoolCondition> conditions;
     std::optional<PoolPackages> packages = {};  ///< of a pool that names some, when they are there
 };

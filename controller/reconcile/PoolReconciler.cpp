@@ -20,8 +20,8 @@ constexpr auto kRoomAgain = std::chrono::milliseconds(200);
 /// that waits and without.
 constexpr auto kDiskAgain = std::chrono::milliseconds(500);
 constexpr auto kDiskLook = std::chrono::seconds(5);
-/// How long a warm sandbox above the floor is kept, so that a burst's refill is not undone at once.
-constexpr auto kSurplusKept = std::chrono::seconds(60);
+/// How often a forecast is looked at in silence.
+constexpr auto kForecastAgain = std::chrono::seconds(10);
 /// Sandboxes that were made together do not grow old together: each takes up to a tenth off the
 /// pool's maxAge.
 constexpr int kJitterParts = 10;
@@ -45,8 +45,18 @@ PoolReconciler::PoolReconciler(SpecStore& specs, const Supply& supply, Workspace
       statuses_(statuses),
       history_(history) {}
 
-std::size_t PoolReconciler::desired(const PoolSpec& spec) const {
-    return desiredWarm({spec, history_.clock.wall()});
+PoolStatuses::Sized PoolReconciler::size(const Pool& pool) {
+    const Moment now{history_.clock.now(), history_.clock.wall()};
+    const ClaimQueue::Arrivals arrivals = supply_.claims.arrivals(pool.name);
+    const Forecasts::News news = supply_.forecasts.look(
+        pool.name, now, objectiveOf(pool.spec),
+        {arrivals.claims, arrivals.missed, supply_.warm.counts(pool.name).ready});
+    history_.metrics.poolIdle(pool.name, news.idle_seconds);
+    if (!news.recorded && !trace_failed_.exchange(true)) {
+        history_.log.warn("trace.failed", {{"pool", pool.name},
+                                           {"hint", "can the server write to --record-traces?"}});
+    }
+    return {desiredWarm({pool.spec, now.wall, news.outlook}), news.outlook};
 }
 
 ReconcileResult PoolReconciler::reconcile(const std::string& name) {
@@ -60,7 +70,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     }
     if (pool->deleting) return endDeleted(*pool);
     if (!refill_ || !pool->refused.empty()) {
-        publish(*pool, refill_ ? desired(pool->spec) : 0);
+        publish(*pool, refill_ ? size(*pool) : PoolStatuses::Sized{});
         return ReconcileResult::settled();
     }
 
@@ -70,13 +80,14 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     if (no_layer) supply_.claims.tellHopeless(name);
     if (!layer.good()) {
         // Nothing can be made yet; existing sandboxes serve and are replaced afterwards.
-        publish(*pool, desired(pool->spec));
+        publish(*pool, size(*pool));
         return ReconcileResult::after(kRecheck);
     }
     const std::string wanted = templateHash(pool->spec, layer.digest);
     const pool::WarmStock stock = supply_.warm.stock(name, wanted);
     // Each waiting claim needs a sandbox, in addition to the floor.
-    const std::size_t floor = desired(pool->spec);
+    const PoolStatuses::Sized sized = size(*pool);
+    const std::size_t floor = sized.desired;
     const std::size_t target = std::min<std::size_t>(floor + supply_.claims.waiting(name),
                                                      std::max<std::size_t>(pool->spec.warm_max, 1));
     std::optional<std::chrono::nanoseconds> again;
@@ -109,9 +120,10 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     } else {
         supply_.breaker.room(name, "");
     }
-    if (mayRetire(pool->spec, stock)) retireStale(*pool, wanted);
-    publish(*pool, floor);
-    return ReconcileResult::after(again.value_or(kRecheck));
+    if (mayRetire(pool->spec, stock, floor)) retireStale(*pool, wanted, floor);
+    publish(*pool, sized);
+    const bool forecasts = pool->spec.sizing == SizingMode::Predictive;
+    return ReconcileResult::after(again.value_or(forecasts ? kForecastAgain : kRecheck));
 }
 
 std::size_t PoolReconciler::roomFor(const Pool& pool) {
@@ -141,7 +153,7 @@ ReconcileResult PoolReconciler::endDeleted(const Pool& pool) {
         if (isWarm(member.phase)) endings_.retire(member, EndReason::Replaced);
     }
     if (left) {
-        publish(pool, 0);
+        publish(pool, {});
         return ReconcileResult::settled();
     }
     specs_.erase(pool.name);
@@ -153,24 +165,25 @@ ReconcileResult PoolReconciler::endDeleted(const Pool& pool) {
 void PoolReconciler::forget(const std::string& name) {
     supply_.breaker.forget(name);
     supply_.claims.forget(name);
+    supply_.forecasts.forget(name);
     history_.metrics.forgetPool(name);
     statuses_.forget(name);
 }
 
-bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const {
+bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stock,
+                               std::size_t floor) const {
     const bool stale = stock.ready > stock.fresh_ready;
     const bool old =
         spec.max_age.count() > 0 && stock.oldest &&
         history_.clock.now() - *stock.oldest > spec.max_age - spec.max_age / kJitterParts;
-    return stale || old || stock.ready > desired(spec);
+    return stale || old || stock.ready > floor;
 }
 
-void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted) {
+void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted, std::size_t floor) {
     std::vector<Member> ready = supply_.warm.members(pool.name);
     std::erase_if(ready, [](const Member& member) { return member.phase != Phase::Ready; });
     std::sort(ready.begin(), ready.end(),
               [](const Member& a, const Member& b) { return a.created_at < b.created_at; });
-    const std::size_t floor = desired(pool.spec);
     auto fresh = static_cast<std::size_t>(
         std::count_if(ready.begin(), ready.end(),
                       [&](const Member& member) { return member.template_hash == wanted; }));
@@ -226,8 +239,8 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
     return true;
 }
 
-void PoolReconciler::publish(const Pool& pool, std::size_t desired) {
-    statuses_.publish(pool, desired, refill_);
+void PoolReconciler::publish(const Pool& pool, const PoolStatuses::Sized& sized) {
+    statuses_.publish(pool, sized, refill_);
     publishDisk();
 }
 

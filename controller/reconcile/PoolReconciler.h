@@ -32,21 +32,21 @@ public:
     bool drained() const { return !refill_; }
 
 private:
-    /// How many warm sandboxes the pool should have now.
-    std::size_t desired(const PoolSpec& spec) const;
+    /// How many warm sandboxes the pool should have now. Feeds and reads its forecast.
+    PoolStatuses::Sized size(const Pool& pool);
     ReconcileResult endDeleted(const Pool& pool);
     /// Nothing of a pool that has gone stays: names come and go with the images of claims.
     void forget(const std::string& name);
     /// Whether retireStale(), which looks at every member, can find any.
-    bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock) const;
-    void retireStale(const Pool& pool, const std::string& wanted);
+    bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock, std::size_t floor) const;
+    void retireStale(const Pool& pool, const std::string& wanted, std::size_t floor);
     /// False where the disk has no room for all of them.
     bool create(const Pool& pool, const std::string& wanted, std::size_t count);
     void publishDisk();
     /// How many more members the pool may have. On-demand pools together may not have more than
     /// each alone; with none left, members that no claim waits for are given up.
     std::size_t roomFor(const Pool& pool);
-    void publish(const Pool& pool, std::size_t desired);
+    void publish(const Pool& pool, const PoolStatuses::Sized& sized);
 
     SpecStore& specs_;
     const Supply supply_;
@@ -56,6 +56,7 @@ private:
     PoolStatuses& statuses_;
     const History history_;
     std::atomic<bool> refill_{true};
+    std::atomic<bool> trace_failed_{false};  ///< and was told
     Mutex on_demand_mutex_;  ///< held while members of such pools are counted and added
 };
 

@@ -10,12 +10,16 @@ PoolStatuses::PoolStatuses(const Supply& supply, const WorkspaceTable& table, La
                            const PoolDependencies& outside, const History& history)
     : supply_(supply), table_(table), layers_(layers), outside_(outside), history_(history) {}
 
-void PoolStatuses::publish(const Pool& pool, std::size_t desired, bool refill) {
+void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
+    const std::size_t desired = sized.desired;
+    const Outlook& outlook = sized.outlook;
     const pool::PoolCounts counts = supply_.warm.counts(pool.name);
     const CircuitBreaker::State breaker = supply_.breaker.state(pool.name);
     PoolStatus next = of(pool.name);
     next.observed_generation = pool.generation;
     next.desired = static_cast<std::uint32_t>(desired);
+    next.forecast = {outlook.per_second, outlook.lead_seconds, outlook.missed,
+                     static_cast<std::uint32_t>(outlook.target)};
     const bool was_degraded = std::any_of(
         next.conditions.begin(), next.conditions.end(),
         [](const PoolCondition& c) { return c.type == ConditionType::Degraded && c.status; });
@@ -54,6 +58,8 @@ void PoolStatuses::publish(const Pool& pool, std::size_t desired, bool refill) {
 
     history_.metrics.poolDegraded(pool.name, degraded);
     history_.metrics.poolDesired(pool.name, static_cast<double>(desired));
+    history_.metrics.poolForecast(pool.name, outlook.per_second,
+                                  static_cast<double>(outlook.target), outlook.missed);
     history_.metrics.poolSandboxes(pool.name, "creating", static_cast<double>(counts.creating));
     history_.metrics.poolSandboxes(pool.name, "warming", static_cast<double>(counts.warming));
     history_.metrics.poolSandboxes(pool.name, "ready", static_cast<double>(counts.ready));

@@ -6,6 +6,7 @@
 #include "base/Mutex.h"
 #include "controller/claims/Supply.h"
 #include "controller/contract/Pools.h"
+#include "controller/forecast/Forecast.h"
 #include "controller/layers/Layers.h"
 #include "controller/reconcile/PoolDependencies.h"
 #include "controller/store/History.h"
@@ -20,8 +21,13 @@ public:
     PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
                  const PoolDependencies& outside, const History& history);
 
-    /// Looks at the pool now. `desired`: warm sandboxes; `refill`: whether it is filled at all.
-    void publish(const Pool& pool, std::size_t desired, bool refill);
+    /// How many warm sandboxes a pool should have, and what its forecast says.
+    struct Sized {
+        std::size_t desired = 0;
+        Outlook outlook = {};
+    };
+    /// Looks at the pool now. `refill`: whether it is filled at all.
+    void publish(const Pool& pool, const Sized& sized, bool refill);
     /// As published last, with counts of this moment.
     PoolStatus of(const std::string& name) const;
     /// The same of a pool that was just declared, with what can be said at once.

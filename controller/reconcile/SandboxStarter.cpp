@@ -228,6 +228,7 @@ void SandboxStarter::ready(const pool::Member& member,
     }
     bearExecutions(member.pool, agent->hello().languages);
     supply_.breaker.succeeded(member.pool, history_.clock.now() - since);
+    supply_.forecasts.started(member.pool, history_.clock.now() - since);
     const double seconds = toSeconds(history_.clock.now() - since);
     history_.metrics.sandboxStart(member.pool, seconds);
     history_.log.debug("sandbox.ready",

@@ -63,6 +63,16 @@ public:
         out = *parsed;
     }
 
+    void share(const char* key, double& out, double least, double most) {
+        const Json* value = find(key);
+        if (value == nullptr) return;
+        if (!value->is_number() || value->get<double>() < least || value->get<double>() > most) {
+            return complain(key, "must be a number from " + Json(least).dump() + " to " +
+                                     Json(most).dump() + ", such as 0.001");
+        }
+        out = value->get<double>();
+    }
+
     void duration(const char* key, std::chrono::milliseconds& out) {
         const Json* value = find(key);
         if (value == nullptr) return;
@@ -104,6 +114,9 @@ constexpr Texts<OnEmpty, 3> kOnEmpty{{"Queue", "Create", "Fail"}};
 constexpr Texts<pool::Storage, 2> kStorage{{"Disk", "Memory"}};
 /// A shorter silence is one of a busy machine.
 constexpr auto kLeastSilence = std::chrono::seconds(10);
+/// Of all claims, those that may find no ready sandbox.
+constexpr double kLeastMissRate = 0.0001;
+constexpr double kMostMissRate = 0.5;
 constexpr std::size_t kMostAllowed = 256;
 constexpr std::size_t kMostCredentials = 32;
 
@@ -256,8 +269,8 @@ void readSpec(FieldReader spec, PoolSpec& out) {
     if (out.parallel_creates == 0) warm.complain("parallelCreates", "must be at least 1");
     warm.finish();
     FieldReader sizing = spec.object("sizing");
-    sizing.onlyDefault("mode", "Static", "predictive sizing");
-    sizing.find("missRate");
+    sizing.choice("mode", out.sizing, kSizingModes);
+    sizing.share("missRate", out.miss_rate, kLeastMissRate, kMostMissRate);
     sizing.finish();
     spec.onlyDefault("schedules", Json::array(), "schedules");
     FieldReader empty = spec.object("onEmpty");
@@ -401,7 +414,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                 {"max", spec.warm_max},
                 {"parallelCreates", spec.parallel_creates},
                 {"maxAge", formatDuration(spec.max_age)}}},
-              {"sizing", {{"mode", "Static"}}},
+              {"sizing", {{"mode", kSizingModes.of(spec.sizing)}, {"missRate", spec.miss_rate}}},
               {"onEmpty",
                {{"action", kOnEmpty.of(spec.on_empty)},
                 {"maxWait", formatDuration(spec.max_wait)},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/Json.h"
+#include "base/Texts.h"
 #include "controller/egress/policy/Credential.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "pool/spec/SandboxSpec.h"
@@ -16,6 +17,10 @@
 namespace hearth::controller {
 
 enum class OnEmpty { Queue, Create, Fail };
+
+/// How the number of warm sandboxes is found: `warm.min`, or what a forecast of claims needs.
+enum class SizingMode : std::uint8_t { Static, Predictive };
+inline constexpr Texts<SizingMode, 2> kSizingModes{{"Static", "Predictive"}};
 
 /// A validated manifest (docs/operating.md), with its defaults filled in.
 struct PoolSpec {
@@ -39,6 +44,9 @@ struct PoolSpec {
     std::uint32_t warm_max = 20;
     std::uint32_t parallel_creates = 2;
     std::chrono::milliseconds max_age = std::chrono::hours(24);
+    // sizing
+    SizingMode sizing = SizingMode::Static;
+    double miss_rate = 0.001;  ///< with Predictive: the share of claims that may find none ready
     // onEmpty
     OnEmpty on_empty = OnEmpty::Queue;
     std::chrono::milliseconds max_wait = std::chrono::seconds(30);
@@ -86,7 +94,7 @@ using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that are planned and this
-/// version cannot honour (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are
+/// version cannot honour (gpu, schedules, onIdle Pause, runtimeClass) are
 /// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 

@@ -29,5 +29,6 @@ Command makeImage();
 Command makeToken();
 Command makePackages();
 Command makeMcpConfig();
+Command makeSimulate();
 
 }  // namespace hearth::cli

@@ -54,6 +54,15 @@ Schema limitsSchema() {
         .named("Limits");
 }
 
+Schema forecastSchema() {
+    return Schema::object()
+        .required("claimsPerSecond", Schema::number().describe("Expected"))
+        .required("startSeconds", Schema::number().describe("The mean time of a start"))
+        .required("target",
+                  Schema::integer().describe("Warm sandboxes that spec.sizing.missRate needs"))
+        .named("PoolForecast");
+}
+
 Schema poolPackagesSchema() {
     Schema installed = Schema::object();
     installed.open().describe("Version by name");
@@ -245,6 +254,10 @@ Schema poolSchema() {
                                 .required("failed", count)
                                 .required("desired", count)
                                 .required("waiting", count)
+                                .optional("missRate", Schema::number().describe(
+                                                          "Of recent claims, the share that found "
+                                                          "no ready sandbox"))
+                                .optional("forecast", forecastSchema())
                                 .required("conditions", Schema::array(conditionSchema()))
                                 .optional("packages", poolPackagesSchema()))
         .example(poolExample())

@@ -78,8 +78,12 @@ Schema poolSpecSchema() {
                               .optional("parallelCreates", Schema::integer())
                               .optional("maxAge", bounded("\"24h\""))
                               .named("PoolWarm"))
-        .optional("sizing",
-                  Schema::object().optional("mode", Schema::oneOf({"Static"})).named("PoolSizing"))
+        .optional("sizing", Schema::object()
+                                .optional("mode", Schema::oneOf(controller::kSizingModes.all()))
+                                .optional("missRate", Schema::number().describe(
+                                                          "With mode Predictive: the share of "
+                                                          "claims that may find none ready"))
+                                .named("PoolSizing"))
         .optional("onEmpty", Schema::object()
                                  .optional("action", Schema::oneOf({"Queue", "Create", "Fail"}))
                                  .optional("maxWait", bounded("\"20s\""))

@@ -159,6 +159,11 @@ Json poolJson(const controller::PoolView& view) {
                      {"failed", status.failed},
                      {"desired", status.desired},
                      {"waiting", status.waiting},
+                     {"missRate", status.forecast.miss_rate},
+                     {"forecast",
+                      {{"claimsPerSecond", status.forecast.claims_per_second},
+                       {"startSeconds", status.forecast.start_seconds},
+                       {"target", status.forecast.target}}},
                      {"conditions", std::move(conditions)}};
     if (status.packages) {
         Json installed = Json::object();

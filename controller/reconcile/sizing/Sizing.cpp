@@ -8,6 +8,7 @@ namespace {
 
 constexpr auto kRules = std::to_array<SizingRule>({
     staticFloor,
+    predictive,
 });
 
 }  // namespace

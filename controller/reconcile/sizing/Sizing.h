@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "base/Clock.h"
+#include "controller/forecast/Forecast.h"
 #include "controller/spec/PoolSpec.h"
 
 namespace hearth::controller {
@@ -11,7 +12,15 @@ namespace hearth::controller {
 struct SizingInput {
     const PoolSpec& spec;
     WallTime now;
+    Outlook outlook = {};  ///< with sizing Predictive: what the forecast says now
 };
+
+/// What the pool's forecast is to reach.
+Objective objectiveOf(const PoolSpec& spec);
+
+/// How long a warm sandbox above the wanted number is kept, so that a burst's refill is not undone
+/// at once.
+inline constexpr auto kSurplusKept = std::chrono::seconds(60);
 
 /// How many warm sandboxes one rule wants now; 0 if it has no opinion. Pure. A new rule is a file
 /// beside this one, its declaration below and its name in the list of Sizing.cpp.
@@ -19,6 +28,9 @@ using SizingRule = std::size_t (*)(const SizingInput&);
 
 /// `warm.min` of the pool.
 std::size_t staticFloor(const SizingInput& input);
+
+/// With sizing Predictive: what the forecast needs.
+std::size_t predictive(const SizingInput& input);
 
 /// How many warm sandboxes the pool should have now: the most that any rule wants, at most
 /// `warm.max`.

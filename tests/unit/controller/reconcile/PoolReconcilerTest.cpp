@@ -343,3 +343,37 @@ TEST_CASE("adopted sandboxes are counted in what the disk is promised", "[unit][
     house.recover();
     CHECK(house.warm.promisedDisk() == 3 * each);
 }
+
+TEST_CASE("a predictive pool follows its claims between floor and ceiling, and says so",
+          "[unit][controller]") {
+    Ground ground;
+    House house(ground);
+    PoolSpec spec = smallSpec(1);
+    spec.sizing = SizingMode::Predictive;
+    spec.warm_max = 6;
+    house.declare("p", spec);
+    REQUIRE(house.filled("p", 1));
+    for (int i = 0; i < 100; ++i) house.forecasts.started("p", 3s);
+    std::size_t most = 0;
+    for (int i = 0; i < 40; ++i) {
+        const Pool& pool = *house.specs.find("p");
+        const pool::Member member = house.queue.acquire(pool, {"ws", "t"});
+        REQUIRE(house.warm.drain(member.id));
+        house.warm.remove(member.id);
+        house.work.add({WorkKind::Pool, "p"});
+        house.loop.settle();
+        most = std::max<std::size_t>(most, house.statuses.of("p").desired);
+        ground.manual.advance(500ms);
+    }
+    CHECK(most > 1);
+    CHECK(most <= 6);
+    const PoolStatus busy = house.statuses.of("p");
+    CHECK(busy.forecast.claims_per_second > 0.2);
+    CHECK(busy.forecast.start_seconds > 1);
+    for (int i = 0; i < 400; ++i) {
+        ground.manual.advance(600s);
+        house.loop.settle();
+    }
+    CHECK(house.statuses.of("p").desired == 1);
+    CHECK(house.warm.counts("p").ready == 1);
+}

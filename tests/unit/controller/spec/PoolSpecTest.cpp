@@ -212,7 +212,6 @@ TEST_CASE("features of later versions are taken at their default only", "[unit][
     const auto unsupported = ErrorCode::Unsupported;
     CHECK(refusedWith("/spec/template/gpu/count", 1, unsupported));
     CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", unsupported));
-    CHECK(refusedWith("/spec/sizing/mode", "Predictive", unsupported));
     CHECK(refusedWith("/spec/schedules", Json::array({"x"}), unsupported));
     CHECK(refusedWith("/spec/lifecycle/onIdle", "Pause", unsupported));
     Json document = manifest();
@@ -223,6 +222,20 @@ TEST_CASE("features of later versions are taken at their default only", "[unit][
     document["spec"]["template"]["gpu"]["count"] = 2;
     document["spec"]["warm"] = {{"min", "x"}};
     CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/count"));
+}
+
+TEST_CASE("a pool may be sized by a forecast, with a share of misses in its bounds",
+          "[unit][controller]") {
+    Json document = manifest();
+    document["spec"]["sizing"] = {{"mode", "Predictive"}, {"missRate", 0.01}};
+    const PoolSpec spec = parsePool(document).spec;
+    CHECK(spec.sizing == SizingMode::Predictive);
+    CHECK(spec.miss_rate == 0.01);
+    CHECK(poolDocument("p", spec)["spec"]["sizing"] == document["spec"]["sizing"]);
+    for (const Json& wrong : {Json(0), Json(0.9), Json(-0.1), Json("0.1")}) {
+        CHECK(refusedWith("/spec/sizing/missRate", wrong, ErrorCode::InvalidSpec));
+    }
+    CHECK(refusedWith("/spec/sizing/mode", "Clever", ErrorCode::InvalidSpec));
 }
 
 TEST_CASE("a tag is an image only where the pool allows it", "[unit][controller]") {

@@ -14,3 +14,18 @@ TEST_CASE("a pool should have its floor, and never more than its most", "[unit][
     spec.warm_min = 0;
     CHECK(desiredWarm({spec, WallTime{}}) == 0);
 }
+
+TEST_CASE("a forecast raises a predictive pool between its floor and its most",
+          "[unit][controller]") {
+    PoolSpec spec;
+    spec.warm_min = 3;
+    spec.warm_max = 10;
+    const auto with = [&](std::size_t target) {
+        return desiredWarm({spec, WallTime{}, {.target = target}});
+    };
+    CHECK(with(7) == 3);  // Static
+    spec.sizing = SizingMode::Predictive;
+    CHECK(with(1) == 3);
+    CHECK(with(7) == 7);
+    CHECK(with(70) == 10);
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+
+namespace hearth::controller {
+
+/// How long the last starts of a pool's sandboxes took. Not thread-safe.
+class LeadTimes {
+public:
+    void add(std::chrono::nanoseconds took);
+    bool empty() const { return count_ == 0; }
+    /// In seconds; 0 while empty.
+    double mean() const;
+    /// The variance, of the mean's square; 0 while empty.
+    double dispersion() const;
+
+private:
+    static constexpr std::size_t kKept = 128;
+
+    std::array<double, kKept> seconds_{};
+    std::size_t count_ = 0;  ///< at most kKept
+    std::size_t next_ = 0;
+    double sum_ = 0;
+    double squares_ = 0;
+};
+
+}  // namespace hearth::controller
