@@ -39,6 +39,16 @@ struct PoolPackages {
     std::vector<LockedPackage> installed;
 };
 
+/// Which of a pool's schedules is in force, and when that changes.
+struct PoolScheduleStatus {
+    std::string entry;  ///< empty: the pool's own numbers hold
+    std::uint32_t min = 0;
+    std::uint32_t max = 0;
+    std::string since;        ///< RFC 3339; empty: always
+    std::string next_change;  ///< RFC 3339; empty: none is near
+    std::string next_entry;   ///< empty: the pool's own numbers
+};
+
 /// The reconciler's last observation.
 struct PoolStatus {
     std::int64_t observed_generation = 0;
@@ -50,6 +60,7 @@ struct PoolStatus {
     std::uint32_t desired = 0;
     std::uint32_t waiting = 0;
     std::vector<PoolCondition> conditions;
+    std::optional<PoolScheduleStatus> schedule = {};  ///< of a pool that has schedules
     std::optional<PoolPackages> packages = {};  ///< of a pool that names some, when they are there
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/Ids.h"
 #include "controller/reconcile/sizing/Sizing.h"
+#include "controller/schedule/Schedule.h"
 #include "controller/spec/TemplateHash.h"
 
 namespace hearth::controller {
@@ -21,6 +22,12 @@ constexpr auto kDiskAgain = std::chrono::milliseconds(500);
 constexpr auto kDiskLook = std::chrono::seconds(5);
 /// How long a warm sandbox above the floor is kept, so that a burst's refill is not undone at once.
 constexpr auto kSurplusKept = std::chrono::seconds(60);
+
+/// Clocks differ a little: the moment has certainly come when a pool is looked at again.
+constexpr auto kMomentPassed = std::chrono::milliseconds(2);
+/// What goes this soon after a schedule's window goes because of it.
+constexpr auto kWindowJustEnded = std::chrono::minutes(5);
+constexpr auto kClockAhead = std::chrono::hours(24);
 
 }  // namespace
 
@@ -67,8 +74,9 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     const pool::WarmStock stock = supply_.warm.stock(name, wanted);
     // Each waiting claim needs a sandbox, in addition to the floor.
     const std::size_t floor = desired(pool->spec);
-    const std::size_t target = std::min<std::size_t>(floor + supply_.claims.waiting(name),
-                                                     std::max<std::size_t>(pool->spec.warm_max, 1));
+    const std::size_t target = std::min<std::size_t>(
+        floor + supply_.claims.waiting(name),
+        std::max<std::size_t>(rangeNow({pool->spec, history_.clock.wall()}).max, 1));
     std::optional<std::chrono::nanoseconds> again;
     if (stock.fresh < target) {
         const CircuitBreaker::State breaker = supply_.breaker.state(name);
@@ -101,7 +109,37 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     }
     if (mayRetire(pool->spec, stock)) retireStale(*pool, wanted);
     publish(*pool, floor);
-    return ReconcileResult::after(again.value_or(kRecheck));
+    return ReconcileResult::after(std::min(again.value_or(kRecheck), untilMoment(pool->spec)));
+}
+
+/// Until the next moment of the schedules. Waits are on another clock than they are: a jump of the
+/// wall clock is seen with the next look, which is never far.
+std::chrono::nanoseconds PoolReconciler::untilMoment(const PoolSpec& spec) const {
+    const WallTime now = history_.clock.wall();
+    const std::optional<WallTime> next = nextMoment(spec.schedules, now);
+    if (!next || *next - now > kRecheck) return kRecheck;
+    return *next - now + kMomentPassed;
+}
+
+std::optional<TimePoint> PoolReconciler::sweepLine(const Pool& pool) {
+    const WallTime wall = history_.clock.wall();
+    const std::optional<Sweep> due = sweepDue(pool.spec.schedules, wall);
+    if (!due) return std::nullopt;
+    const MutexLock lock(swept_mutex_);
+    Swept& known = swept_[pool.name];
+    // The clock was far ahead for a while: what was noted then says nothing.
+    if (known.firing > wall + kClockAhead) known = {};
+    if (due->at > known.firing) known = {due->at, history_.clock.now() - (wall - due->at)};
+    if (due->at < known.firing) return std::nullopt;
+    return known.line;
+}
+
+EndReason PoolReconciler::shrinkReason(const PoolSpec& spec) const {
+    if (spec.schedules.empty()) return EndReason::Shrink;
+    const WallTime now = history_.clock.wall();
+    const InForce current = inForce(spec.schedules, now);
+    const bool schedule = current.entry || current.since > now - kWindowJustEnded;
+    return schedule ? EndReason::Schedule : EndReason::Shrink;
 }
 
 std::size_t PoolReconciler::roomFor(const Pool& pool) {
@@ -142,6 +180,10 @@ ReconcileResult PoolReconciler::endDeleted(const Pool& pool) {
 
 void PoolReconciler::forget(const std::string& name) {
     supply_.breaker.forget(name);
+    {
+        const MutexLock lock(swept_mutex_);
+        swept_.erase(name);
+    }
     supply_.claims.forget(name);
     history_.metrics.forgetPool(name);
     statuses_.forget(name);
@@ -151,7 +193,8 @@ bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stoc
     const bool stale = stock.ready > stock.fresh_ready;
     const bool old = spec.max_age.count() > 0 && stock.oldest &&
                      history_.clock.now() - *stock.oldest > spec.max_age;
-    return stale || old || stock.ready > desired(spec);
+    return stale || old || stock.ready > desired(spec) ||
+           sweepDue(spec.schedules, history_.clock.wall());
 }
 
 void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted) {
@@ -164,6 +207,11 @@ void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted) {
         std::count_if(ready.begin(), ready.end(),
                       [&](const Member& member) { return member.template_hash == wanted; }));
     const TimePoint now = history_.clock.now();
+    const WarmRange range = rangeNow({pool.spec, history_.clock.wall()});
+    const bool scheduled = inForce(pool.spec.schedules, history_.clock.wall()).entry.has_value();
+    const EndReason shrink = shrinkReason(pool.spec);
+    const std::optional<TimePoint> line = sweepLine(pool);
+    std::size_t swept = 0;
     std::size_t left = ready.size();
     for (const Member& member : ready) {
         const bool stale = member.template_hash != wanted;
@@ -175,10 +223,21 @@ void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted) {
                 --left;
         } else if (old) {
             if (endings_.retire(member, EndReason::Age)) --left, --fresh;
-        } else if (left > floor && now - member.created_at > kSurplusKept &&
-                   supply_.claims.waiting(pool.name) == 0) {
-            if (endings_.retire(member, EndReason::Shrink)) --left, --fresh;
+        } else if (line && member.created_at < *line) {
+            if (endings_.retire(member, EndReason::Schedule)) --left, --fresh, ++swept;
+        } else if (left > floor && supply_.claims.waiting(pool.name) == 0 &&
+                   (now - member.created_at > kSurplusKept || (scheduled && left > range.max))) {
+            if (endings_.retire(member, shrink)) --left, --fresh;
         }
+    }
+    if (swept > 0) {
+        history_.events.publish({.type = "pool.swept",
+                                 .resource = pool.name,
+                                 .pool = pool.name,
+                                 .reason = kEndReasons.of(EndReason::Schedule),
+                                 .message = "a schedule has retired " + std::to_string(swept) +
+                                            " warm sandboxes, which are replaced"});
+        supply_.work.add({WorkKind::Pool, pool.name});
     }
 }
 

@@ -11,6 +11,7 @@
 #include "base/Json.h"
 #include "controller/egress/policy/Credential.h"
 #include "controller/egress/policy/NetworkPolicy.h"
+#include "controller/schedule/Schedule.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::controller {
@@ -39,6 +40,7 @@ struct PoolSpec {
     std::uint32_t warm_max = 20;
     std::uint32_t parallel_creates = 2;
     std::chrono::milliseconds max_age = std::chrono::hours(24);
+    Schedules schedules;  ///< their names are unique
     // onEmpty
     OnEmpty on_empty = OnEmpty::Queue;
     std::chrono::milliseconds max_wait = std::chrono::seconds(30);
@@ -81,7 +83,7 @@ using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that are planned and this
-/// version cannot honour (gpu, schedules, sizing Predictive, onIdle Pause, runtimeClass) are
+/// version cannot honour (gpu, sizing Predictive, onIdle Pause, runtimeClass) are
 /// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 
@@ -93,6 +95,11 @@ Pool storedPool(const Json& document);
 /// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,
 /// 20,000 values with aliases counted where they stand. `source` is the file's name in messages.
 std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source);
+
+/// The pool's own range of warm sandboxes, without its schedules.
+inline WarmRange ownRange(const PoolSpec& spec) {
+    return {spec.warm_min, spec.warm_max};
+}
 
 /// The manifest of a pool, `{apiVersion, kind, metadata, spec}`, with every default written out.
 Json poolDocument(const std::string& name, const PoolSpec& spec);
