@@ -76,7 +76,7 @@ TEST_CASE("a pool follows its schedules up, down and to nothing", "[unit][contro
     CHECK(eventsOf(house, "sandbox.retired", "shrink") == 0);
 }
 
-TEST_CASE("an empty pool still serves a claim that waits", "[unit][controller]") {
+TEST_CASE("an entry that fired before its pool was declared is in force", "[unit][controller]") {
     Ground ground;
     House house(ground);
     PoolSpec spec = smallSpec(2);
