@@ -174,6 +174,8 @@ int statusOf(const Error& error) {
             return kNotFound;
         case ErrorCode::Unavailable:
             return kUnreachable;
+        case ErrorCode::InvalidSpec:  // a manifest that was read here
+            return kUsage;
         default:
             return kFailure;
     }
@@ -272,12 +274,12 @@ int runProgram(int argc, char** argv, const Command& command) {
 }
 
 std::vector<Command> allCommands() {
-    return {makeRun(),      makeExec(),       makeShell(),    makeOpen(),  makeList(),
-            makeRemove(),   makeCopy(),       makePs(),       makeLogs(),  makeAttach(),
-            makeStop(),     makeGet(),        makeDescribe(), makeApply(), makeScale(),
-            makeDelete(),   makeDrain(),      makeImage(),    makeToken(), makeMcp(),
-            makePackages(), makeMcpConfig(),  makeSimulate(), makeServe(), makeConfig(),
-            makeDoctor(),   makeCompletion(), makeVersion()};
+    return {makeRun(),      makeExec(),     makeShell(),      makeOpen(),     makeList(),
+            makeRemove(),   makeCopy(),     makePs(),         makeLogs(),     makeAttach(),
+            makeStop(),     makeGet(),      makeDescribe(),   makeApply(),    makeScale(),
+            makeSchedule(), makeDelete(),   makeDrain(),      makeImage(),    makeToken(),
+            makeMcp(),      makePackages(), makeMcpConfig(),  makeSimulate(), makeServe(),
+            makeConfig(),   makeDoctor(),   makeCompletion(), makeVersion()};
 }
 
 }  // namespace hearth::cli

@@ -292,8 +292,9 @@ private:
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
             for (const controller::PoolPtr& pool : plane_.specs.all()) {
                 if (!pool->refused.empty()) continue;
-                if (plane_.warm.counts(pool->name).total() < pool->spec.warm_min ||
-                    plane_.statuses.of(pool->name).observed_generation == 0 ||
+                const controller::PoolStatus status = plane_.statuses.of(pool->name);
+                if (status.observed_generation == 0 ||
+                    plane_.warm.counts(pool->name).total() < status.desired ||
                     plane_.warm.counts(pool->name).creating +
                             plane_.warm.counts(pool->name).warming >
                         0) {

@@ -47,6 +47,16 @@ struct PoolForecast {
     std::uint32_t target = 0;  ///< warm sandboxes that the objective needs
 };
 
+/// Which of a pool's schedules is in force, and when that changes.
+struct PoolScheduleStatus {
+    std::string entry;  ///< empty: the pool's own numbers hold
+    std::uint32_t min = 0;
+    std::uint32_t max = 0;
+    std::string since;        ///< RFC 3339; empty: always
+    std::string next_change;  ///< RFC 3339; empty: none is near
+    std::string next_entry;   ///< empty: the pool's own numbers
+};
+
 /// The reconciler's last observation.
 struct PoolStatus {
     std::int64_t observed_generation = 0;
@@ -59,6 +69,7 @@ struct PoolStatus {
     std::uint32_t waiting = 0;
     PoolForecast forecast = {};
     std::vector<PoolCondition> conditions;
+    std::optional<PoolScheduleStatus> schedule = {};  ///< of a pool that has schedules
     std::optional<PoolPackages> packages = {};  ///< of a pool that names some, when they are there
 };
 

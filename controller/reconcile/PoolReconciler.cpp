@@ -5,6 +5,7 @@
 
 #include "base/Ids.h"
 #include "controller/reconcile/sizing/Sizing.h"
+#include "controller/schedule/Schedule.h"
 #include "controller/spec/TemplateHash.h"
 
 namespace hearth::controller {
@@ -32,6 +33,12 @@ std::chrono::nanoseconds ageLimit(const std::string& id, std::chrono::nanosecond
     return max_age - max_age / kJitterParts * static_cast<int>(draw) / 1'000;
 }
 
+/// Clocks differ a little: the moment has certainly come when a pool is looked at again.
+constexpr auto kMomentPassed = std::chrono::milliseconds(2);
+/// What goes this soon after a schedule's window goes because of it.
+constexpr auto kWindowJustEnded = std::chrono::minutes(5);
+constexpr auto kClockAhead = std::chrono::hours(24);
+
 }  // namespace
 
 PoolReconciler::PoolReconciler(SpecStore& specs, const Supply& supply, WorkspaceTerminator& endings,
@@ -48,8 +55,10 @@ PoolReconciler::PoolReconciler(SpecStore& specs, const Supply& supply, Workspace
 PoolStatuses::Sized PoolReconciler::size(const Pool& pool) {
     const Moment now{history_.clock.now(), history_.clock.wall()};
     const ClaimQueue::Arrivals arrivals = supply_.claims.arrivals(pool.name);
+    Objective objective = objectiveOf(pool.spec);
+    objective.most = rangeNow({pool.spec, now.wall}).max;
     const Forecasts::News news = supply_.forecasts.look(
-        pool.name, now, objectiveOf(pool.spec),
+        pool.name, now, objective,
         {arrivals.claims, arrivals.missed, supply_.warm.counts(pool.name).ready});
     history_.metrics.poolIdle(pool.name, news.idle_seconds);
     if (!news.recorded && !trace_failed_.exchange(true)) {
@@ -88,8 +97,9 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     // Each waiting claim needs a sandbox, in addition to the floor.
     const PoolStatuses::Sized sized = size(*pool);
     const std::size_t floor = sized.desired;
-    const std::size_t target = std::min<std::size_t>(floor + supply_.claims.waiting(name),
-                                                     std::max<std::size_t>(pool->spec.warm_max, 1));
+    const std::size_t target = std::min<std::size_t>(
+        floor + supply_.claims.waiting(name),
+        std::max<std::size_t>(rangeNow({pool->spec, history_.clock.wall()}).max, 1));
     std::optional<std::chrono::nanoseconds> again;
     if (stock.fresh < target) {
         const CircuitBreaker::State breaker = supply_.breaker.state(name);
@@ -123,7 +133,38 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     if (mayRetire(pool->spec, stock, floor)) retireStale(*pool, wanted, floor);
     publish(*pool, sized);
     const bool forecasts = pool->spec.sizing == SizingMode::Predictive;
-    return ReconcileResult::after(again.value_or(forecasts ? kForecastAgain : kRecheck));
+    return ReconcileResult::after(std::min<std::chrono::nanoseconds>(
+        again.value_or(forecasts ? kForecastAgain : kRecheck), untilMoment(pool->spec)));
+}
+
+/// Until the next moment of the schedules. Waits are on another clock than they are: a jump of the
+/// wall clock is seen with the next look, which is never far.
+std::chrono::nanoseconds PoolReconciler::untilMoment(const PoolSpec& spec) const {
+    const WallTime now = history_.clock.wall();
+    const std::optional<WallTime> next = nextMoment(spec.schedules, now);
+    if (!next || *next - now > kRecheck) return kRecheck;
+    return *next - now + kMomentPassed;
+}
+
+std::optional<TimePoint> PoolReconciler::sweepLine(const Pool& pool) {
+    const WallTime wall = history_.clock.wall();
+    const std::optional<Sweep> due = sweepDue(pool.spec.schedules, wall);
+    if (!due) return std::nullopt;
+    const MutexLock lock(swept_mutex_);
+    Swept& known = swept_[pool.name];
+    // The clock was far ahead for a while: what was noted then says nothing.
+    if (known.firing > wall + kClockAhead) known = {};
+    if (due->at > known.firing) known = {due->at, history_.clock.now() - (wall - due->at)};
+    if (due->at < known.firing) return std::nullopt;
+    return known.line;
+}
+
+EndReason PoolReconciler::shrinkReason(const PoolSpec& spec) const {
+    if (spec.schedules.empty()) return EndReason::Shrink;
+    const WallTime now = history_.clock.wall();
+    const InForce current = inForce(spec.schedules, now);
+    const bool schedule = current.entry || current.since > now - kWindowJustEnded;
+    return schedule ? EndReason::Schedule : EndReason::Shrink;
 }
 
 std::size_t PoolReconciler::roomFor(const Pool& pool) {
@@ -164,6 +205,10 @@ ReconcileResult PoolReconciler::endDeleted(const Pool& pool) {
 
 void PoolReconciler::forget(const std::string& name) {
     supply_.breaker.forget(name);
+    {
+        const MutexLock lock(swept_mutex_);
+        swept_.erase(name);
+    }
     supply_.claims.forget(name);
     supply_.forecasts.forget(name);
     history_.metrics.forgetPool(name);
@@ -176,7 +221,7 @@ bool PoolReconciler::mayRetire(const PoolSpec& spec, const pool::WarmStock& stoc
     const bool old =
         spec.max_age.count() > 0 && stock.oldest &&
         history_.clock.now() - *stock.oldest > spec.max_age - spec.max_age / kJitterParts;
-    return stale || old || stock.ready > floor;
+    return stale || old || stock.ready > floor || sweepDue(spec.schedules, history_.clock.wall());
 }
 
 void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted, std::size_t floor) {
@@ -188,6 +233,11 @@ void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted, st
         std::count_if(ready.begin(), ready.end(),
                       [&](const Member& member) { return member.template_hash == wanted; }));
     const TimePoint now = history_.clock.now();
+    const WarmRange range = rangeNow({pool.spec, history_.clock.wall()});
+    const bool scheduled = inForce(pool.spec.schedules, history_.clock.wall()).entry.has_value();
+    const EndReason shrink = shrinkReason(pool.spec);
+    const std::optional<TimePoint> line = sweepLine(pool);
+    std::size_t swept = 0;
     std::size_t left = ready.size();
     for (const Member& member : ready) {
         const bool stale = member.template_hash != wanted;
@@ -200,10 +250,21 @@ void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted, st
         } else if (old) {
             // One at a time below the floor: the next goes when its replacement is ready.
             if (left >= floor && endings_.retire(member, EndReason::Age)) --left, --fresh;
-        } else if (left > floor && now - member.created_at > kSurplusKept &&
-                   supply_.claims.waiting(pool.name) == 0) {
-            if (endings_.retire(member, EndReason::Shrink)) --left, --fresh;
+        } else if (line && member.created_at < *line) {
+            if (endings_.retire(member, EndReason::Schedule)) --left, --fresh, ++swept;
+        } else if (left > floor && supply_.claims.waiting(pool.name) == 0 &&
+                   (now - member.created_at > kSurplusKept || (scheduled && left > range.max))) {
+            if (endings_.retire(member, shrink)) --left, --fresh;
         }
+    }
+    if (swept > 0) {
+        history_.events.publish({.type = "pool.swept",
+                                 .resource = pool.name,
+                                 .pool = pool.name,
+                                 .reason = kEndReasons.of(EndReason::Schedule),
+                                 .message = "a schedule has retired " + std::to_string(swept) +
+                                            " warm sandboxes, which are replaced"});
+        supply_.work.add({WorkKind::Pool, pool.name});
     }
 }
 

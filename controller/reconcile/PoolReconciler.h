@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "base/Mutex.h"
@@ -40,6 +42,12 @@ private:
     /// Whether retireStale(), which looks at every member, can find any.
     bool mayRetire(const PoolSpec& spec, const pool::WarmStock& stock, std::size_t floor) const;
     void retireStale(const Pool& pool, const std::string& wanted, std::size_t floor);
+    std::chrono::nanoseconds untilMoment(const PoolSpec& spec) const;
+    /// The reason of what is above the floor now.
+    EndReason shrinkReason(const PoolSpec& spec) const;
+    /// Where a sweep is due: warm sandboxes from before this are replaced. One firing gives one
+    /// line, so that a jump of the clock sweeps nothing twice.
+    std::optional<TimePoint> sweepLine(const Pool& pool);
     /// False where the disk has no room for all of them.
     bool create(const Pool& pool, const std::string& wanted, std::size_t count);
     void publishDisk();
@@ -56,7 +64,13 @@ private:
     PoolStatuses& statuses_;
     const History history_;
     std::atomic<bool> refill_{true};
-    std::atomic<bool> trace_failed_{false};  ///< and was told
+    struct Swept {
+        WallTime firing = WallTime::min();
+        TimePoint line{};
+    };
+    Mutex swept_mutex_;
+    std::map<std::string, Swept> swept_ HEARTH_GUARDED_BY(swept_mutex_);  // by pool
+    std::atomic<bool> trace_failed_{false};                               ///< and was told
     Mutex on_demand_mutex_;  ///< held while members of such pools are counted and added
 };
 

@@ -6,6 +6,26 @@
 
 namespace hearth::controller {
 
+namespace {
+
+std::optional<PoolScheduleStatus> scheduleStatus(const PoolSpec& spec, WallTime now) {
+    if (spec.schedules.empty()) return std::nullopt;
+    const auto nameOf = [&spec](std::optional<std::size_t> entry) {
+        return entry ? spec.schedules[*entry].name : std::string();
+    };
+    const InForce current = inForce(spec.schedules, now);
+    const WarmRange range = warmRange(spec.schedules, ownRange(spec), now);
+    PoolScheduleStatus status{nameOf(current.entry), range.min, range.max, {}, {}, {}};
+    if (current.since > WallTime::min()) status.since = formatRfc3339(current.since);
+    if (const std::optional<WallTime> next = nextChange(spec.schedules, now)) {
+        status.next_change = formatRfc3339(*next);
+        status.next_entry = nameOf(inForce(spec.schedules, *next).entry);
+    }
+    return status;
+}
+
+}  // namespace
+
 PoolStatuses::PoolStatuses(const Supply& supply, const WorkspaceTable& table, Layers& layers,
                            const PoolDependencies& outside, const History& history)
     : supply_(supply), table_(table), layers_(layers), outside_(outside), history_(history) {}
@@ -45,6 +65,7 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     setCondition(next, history_.clock, ConditionType::Degraded, degraded, reason,
                  degraded ? why : "");
     publishPrewarm(pool, breaker, next);
+    publishSchedule(pool, next);
     const PoolStatus before = next;
     outside_.tell(pool.spec, next);
     outside_.logNews(pool.name, before, next);
@@ -69,6 +90,27 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     history_.metrics.workspaces(pool.name, static_cast<double>(table_.countOf(pool.name)));
     const MutexLock lock(mutex_);
     status_[pool.name] = std::move(next);
+}
+
+void PoolStatuses::publishSchedule(const Pool& pool, PoolStatus& status) {
+    const std::optional<PoolScheduleStatus> before = std::move(status.schedule);
+    status.schedule = scheduleStatus(pool.spec, history_.clock.wall());
+    // What was in force before a start is not known: only a change that was seen is an event.
+    if (!before || !status.schedule || before->entry == status.schedule->entry) return;
+    const PoolScheduleStatus& now = *status.schedule;
+    const bool began = !now.entry.empty();
+    const std::string range =
+        std::to_string(now.min) + " to " + std::to_string(now.max) + " warm sandboxes";
+    history_.events.publish(
+        {.type = began ? "pool.schedule_began" : "pool.schedule_ended",
+         .resource = pool.name,
+         .pool = pool.name,
+         .reason = began ? now.entry : before->entry,
+         .message = began ? "the schedule " + now.entry + " sets " + range
+                          : "the schedule " + before->entry + " is over: " + range});
+    history_.log.info(
+        "pool.schedule",
+        {{"pool", pool.name}, {"schedule", now.entry}, {"min", now.min}, {"max", now.max}});
 }
 
 void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State& breaker,
@@ -114,6 +156,7 @@ PoolStatus PoolStatuses::of(const std::string& name) const {
 PoolStatus PoolStatuses::first(const Pool& pool) const {
     PoolStatus known = of(pool.name);
     outside_.tell(pool.spec, known);
+    known.schedule = scheduleStatus(pool.spec, history_.clock.wall());
     return known;
 }
 

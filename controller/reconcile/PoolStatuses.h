@@ -36,6 +36,8 @@ public:
 
 private:
     void count(const std::string& name, PoolStatus& status) const;
+    /// Which schedule is in force; an event when that has changed.
+    void publishSchedule(const Pool& pool, PoolStatus& status);
     /// The condition of its prewarm, if it has any.
     void publishPrewarm(const Pool& pool, const CircuitBreaker::State& breaker, PoolStatus& status);
 

@@ -119,6 +119,8 @@ constexpr double kLeastMissRate = 0.0001;
 constexpr double kMostMissRate = 0.5;
 constexpr std::size_t kMostAllowed = 256;
 constexpr std::size_t kMostCredentials = 32;
+constexpr std::size_t kMostSchedules = 32;
+constexpr auto kLongestWindow = std::chrono::hours(24 * 366);
 
 /// A name in the store is what the operator imported, and a digest fixes the bytes; a tag can
 /// change its meaning in the registry (SECURITY T34).
@@ -258,6 +260,66 @@ void readTemplate(FieldReader spec, PoolSpec& out) {
     spec.finish();
 }
 
+/// A cron line or a zone is told with its value and what is allowed instead.
+Schedule readSchedule(FieldReader fields) {
+    Schedule one;
+    fields.text("name", one.name);
+    if (!isPoolName(one.name)) fields.complain("name", kPoolNameRule);
+    std::string text;
+    fields.text("cron", text);
+    try {
+        one.cron = Cron(text);
+    } catch (const Error& e) {
+        fields.complain("cron", e.what());
+    }
+    std::string zone = one.zone.name();
+    fields.text("timeZone", zone);
+    if (const std::optional<TimeZone> found = TimeZone::find(zone)) {
+        one.zone = *found;
+    } else {
+        fields.complain("timeZone", "\"" + zone +
+                                        "\" is no time zone: allowed are the names of the IANA "
+                                        "database, such as \"UTC\" or \"Asia/Shanghai\"");
+    }
+    fields.duration("duration", one.duration);
+    if (one.duration > kLongestWindow) fields.complain("duration", "at most 366d");
+    fields.flag("sweep", one.sweep);
+    if (fields.find("warm") != nullptr) {
+        one.warm.emplace();
+        const auto number = [](FieldReader& warm, const char* key) {
+            std::optional<std::uint32_t> out;
+            std::uint32_t value = UINT32_MAX;
+            warm.number(key, value, kMostMembers);
+            if (value != UINT32_MAX) out = value;
+            return out;
+        };
+        FieldReader warm = fields.object("warm");
+        one.warm->min = number(warm, "min");
+        one.warm->max = number(warm, "max");
+        if (one.warm->min && one.warm->max && *one.warm->min > *one.warm->max) {
+            warm.complain("min", "must not be above max");
+        }
+        warm.finish();
+    } else {
+        if (!one.sweep) fields.complain("", "needs warm, or sweep: true");
+        if (one.duration.count() > 0) fields.complain("duration", "needs warm");
+    }
+    fields.finish();
+    return one;
+}
+
+void readSchedules(FieldReader& spec, PoolSpec& out) {
+    const Fields::Wrong wrong = [&spec](FieldError error) { spec.tell(std::move(error)); };
+    spec.items("schedules", kMostSchedules, [&](const Json& json, const std::string& at) {
+        if (!json.is_object()) return spec.tell({at, "must be an object"});
+        Schedule one = readSchedule(FieldReader(json, at, wrong));
+        for (const Schedule& other : out.schedules) {
+            if (other.name == one.name) spec.tell({at + "/name", "another schedule has it"});
+        }
+        out.schedules.push_back(std::move(one));
+    });
+}
+
 void readSpec(FieldReader spec, PoolSpec& out) {
     readTemplate(spec.object("template"), out);
     FieldReader warm = spec.object("warm");
@@ -272,7 +334,7 @@ void readSpec(FieldReader spec, PoolSpec& out) {
     sizing.choice("mode", out.sizing, kSizingModes);
     sizing.share("missRate", out.miss_rate, kLeastMissRate, kMostMissRate);
     sizing.finish();
-    spec.onlyDefault("schedules", Json::array(), "schedules");
+    readSchedules(spec, out);
     FieldReader empty = spec.object("onEmpty");
     empty.choice("action", out.on_empty, kOnEmpty);
     empty.duration("maxWait", out.max_wait);
@@ -380,11 +442,29 @@ Json storedDocument(const Pool& pool) {
     return document;
 }
 
+namespace {
+
+Json scheduleJson(const Schedule& one) {
+    Json json{{"name", one.name}, {"cron", one.cron.text()}, {"timeZone", one.zone.name()}};
+    if (one.duration.count() > 0) json["duration"] = formatDuration(one.duration);
+    if (one.warm) {
+        Json& warm = json["warm"] = Json::object();
+        if (one.warm->min) warm["min"] = *one.warm->min;
+        if (one.warm->max) warm["max"] = *one.warm->max;
+    }
+    json["sweep"] = one.sweep;
+    return json;
+}
+
+}  // namespace
+
 Json poolDocument(const std::string& name, const PoolSpec& spec) {
     Json credentials = Json::array();
     for (const broker::Credential& credential : spec.network_credentials) {
         credentials.push_back(broker::credentialJson(credential));
     }
+    Json schedules = Json::array();
+    for (const Schedule& one : spec.schedules) schedules.push_back(scheduleJson(one));
     return {{"apiVersion", kApiVersion},
             {"kind", kKind},
             {"metadata", {{"name", name}}},
@@ -415,6 +495,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                 {"parallelCreates", spec.parallel_creates},
                 {"maxAge", formatDuration(spec.max_age)}}},
               {"sizing", {{"mode", kSizingModes.of(spec.sizing)}, {"missRate", spec.miss_rate}}},
+              {"schedules", std::move(schedules)},
               {"onEmpty",
                {{"action", kOnEmpty.of(spec.on_empty)},
                 {"maxWait", formatDuration(spec.max_wait)},

@@ -12,6 +12,7 @@
 #include "base/Texts.h"
 #include "controller/egress/policy/Credential.h"
 #include "controller/egress/policy/NetworkPolicy.h"
+#include "controller/schedule/Schedule.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::controller {
@@ -47,6 +48,7 @@ struct PoolSpec {
     // sizing
     SizingMode sizing = SizingMode::Static;
     double miss_rate = 0.001;  ///< with Predictive: the share of claims that may find none ready
+    Schedules schedules;       ///< their names are unique
     // onEmpty
     OnEmpty on_empty = OnEmpty::Queue;
     std::chrono::milliseconds max_wait = std::chrono::seconds(30);
@@ -94,7 +96,7 @@ using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that are planned and this
-/// version cannot honour (gpu, schedules, onIdle Pause, runtimeClass) are
+/// version cannot honour (gpu, onIdle Pause, runtimeClass) are
 /// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 
@@ -106,6 +108,11 @@ Pool storedPool(const Json& document);
 /// Reads a YAML file of one or several documents; errors name the line. Bounded: 1 MiB, depth 32,
 /// 20,000 values with aliases counted where they stand. `source` is the file's name in messages.
 std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source);
+
+/// The pool's own range of warm sandboxes, without its schedules.
+inline WarmRange ownRange(const PoolSpec& spec) {
+    return {spec.warm_min, spec.warm_max};
+}
 
 /// The manifest of a pool, `{apiVersion, kind, metadata, spec}`, with every default written out.
 Json poolDocument(const std::string& name, const PoolSpec& spec);

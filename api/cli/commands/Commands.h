@@ -20,6 +20,7 @@ Command makeList();
 Command makeRemove();
 Command makeDescribe();
 Command makeScale();
+Command makeSchedule();
 Command makeVersion();
 Command makeGet();
 Command makeApply();

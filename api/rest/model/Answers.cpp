@@ -63,6 +63,18 @@ Schema forecastSchema() {
         .named("PoolForecast");
 }
 
+Schema poolScheduleSchema() {
+    return Schema::object()
+        .required("entry", textOrNull().describe("In force now; null: the pool's own numbers"))
+        .required("min", Schema::integer())
+        .required("max", Schema::integer())
+        .required("since", textOrNull())
+        .required("nextChange", textOrNull().describe("null: none is near"))
+        .required("nextEntry", textOrNull().describe("null: the pool's own numbers"))
+        .describe("Of a pool that has schedules")
+        .named("PoolScheduleStatus");
+}
+
 Schema poolPackagesSchema() {
     Schema installed = Schema::object();
     installed.open().describe("Version by name");
@@ -259,6 +271,7 @@ Schema poolSchema() {
                                                           "no ready sandbox"))
                                 .optional("forecast", forecastSchema())
                                 .required("conditions", Schema::array(conditionSchema()))
+                                .optional("schedule", poolScheduleSchema())
                                 .optional("packages", poolPackagesSchema()))
         .example(poolExample())
         .named("Pool");

@@ -55,6 +55,22 @@ Schema templateSchema() {
         .named("PoolTemplate");
 }
 
+Schema scheduleSchema() {
+    return Schema::object()
+        .required("name", bounded("Unique in the pool"))
+        .required("cron", bounded("\"0 20 * * mon-fri\", or a name such as \"@daily\""))
+        .optional("timeZone", bounded("A name of the IANA database; without it UTC"))
+        .optional("duration", bounded("A window; without it, until the next entry without one"))
+        .optional("warm", Schema::object()
+                              .optional("min", Schema::integer())
+                              .optional("max", Schema::integer())
+                              .describe("Instead of the pool's own numbers while it is in force")
+                              .named("PoolScheduleWarm"))
+        .optional("sweep",
+                  Schema::boolean().describe("Each firing replaces the warm sandboxes of before"))
+        .named("PoolSchedule");
+}
+
 Schema lifecycleSchema() {
     return Schema::object()
         .optional("idleTimeout", bounded("\"10m\""))
@@ -84,6 +100,7 @@ Schema poolSpecSchema() {
                                                           "With mode Predictive: the share of "
                                                           "claims that may find none ready"))
                                 .named("PoolSizing"))
+        .optional("schedules", Schema::array(scheduleSchema()))
         .optional("onEmpty", Schema::object()
                                  .optional("action", Schema::oneOf({"Queue", "Create", "Fail"}))
                                  .optional("maxWait", bounded("\"20s\""))

@@ -165,6 +165,15 @@ Json poolJson(const controller::PoolView& view) {
                        {"startSeconds", status.forecast.start_seconds},
                        {"target", status.forecast.target}}},
                      {"conditions", std::move(conditions)}};
+    if (status.schedule) {
+        const controller::PoolScheduleStatus& schedule = *status.schedule;
+        out["status"]["schedule"] = {{"entry", orNull(schedule.entry)},
+                                     {"min", schedule.min},
+                                     {"max", schedule.max},
+                                     {"since", orNull(schedule.since)},
+                                     {"nextChange", orNull(schedule.next_change)},
+                                     {"nextEntry", orNull(schedule.next_entry)}};
+    }
     if (status.packages) {
         Json installed = Json::object();
         for (const controller::LockedPackage& package : status.packages->installed) {

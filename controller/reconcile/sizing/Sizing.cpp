@@ -16,7 +16,7 @@ constexpr auto kRules = std::to_array<SizingRule>({
 std::size_t desiredWarm(const SizingInput& input) {
     std::size_t wanted = 0;
     for (const SizingRule rule : kRules) wanted = std::max(wanted, rule(input));
-    return std::min<std::size_t>(wanted, input.spec.warm_max);
+    return std::min<std::size_t>(wanted, rangeNow(input).max);
 }
 
 }  // namespace hearth::controller

@@ -4,6 +4,7 @@
 
 #include "base/Clock.h"
 #include "controller/forecast/Forecast.h"
+#include "controller/schedule/Schedule.h"
 #include "controller/spec/PoolSpec.h"
 
 namespace hearth::controller {
@@ -26,14 +27,17 @@ inline constexpr auto kSurplusKept = std::chrono::seconds(60);
 /// beside this one, its declaration below and its name in the list of Sizing.cpp.
 using SizingRule = std::size_t (*)(const SizingInput&);
 
-/// `warm.min` of the pool.
+/// The pool's range, or that of its schedule in force (ScheduledRange.cpp).
+WarmRange rangeNow(const SizingInput& input);
+
+/// `warm.min` of the pool, or of its schedule in force.
 std::size_t staticFloor(const SizingInput& input);
 
 /// With sizing Predictive: what the forecast needs.
 std::size_t predictive(const SizingInput& input);
 
 /// How many warm sandboxes the pool should have now: the most that any rule wants, at most
-/// `warm.max`.
+/// `warm.max` of the same.
 std::size_t desiredWarm(const SizingInput& input);
 
 }  // namespace hearth::controller

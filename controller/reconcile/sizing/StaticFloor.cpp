@@ -3,7 +3,7 @@
 namespace hearth::controller {
 
 std::size_t staticFloor(const SizingInput& input) {
-    return input.spec.warm_min;
+    return rangeNow(input).min;
 }
 
 }  // namespace hearth::controller

@@ -208,11 +208,54 @@ TEST_CASE("a lifecycle says what keeps a workspace and when its end is told",
     CHECK(refusedWith("/spec/lifecycle/warnBefore", 30, ErrorCode::InvalidSpec));
 }
 
+TEST_CASE("schedules are read whole, and each mistake in them has its place",
+          "[unit][controller]") {
+    Json document = manifest();
+    document["spec"]["schedules"] = Json::parse(R"([
+        {"name": "night", "cron": "0 20 * * *", "timeZone": "Asia/Shanghai", "warm": {"min": 0, "max": 2}},
+        {"name": "peak", "cron": "0 9 * * mon-fri", "duration": "2h", "warm": {"min": 8}},
+        {"name": "own", "cron": "@daily", "warm": {}},
+        {"name": "sweep", "cron": "0 4 * * *", "sweep": true}])");
+    const Pool pool = parsePool(document);
+    REQUIRE(pool.spec.schedules.size() == 4);
+    CHECK(pool.spec.schedules[0].zone.name() == "Asia/Shanghai");
+    CHECK(pool.spec.schedules[1].duration == std::chrono::hours(2));
+    CHECK(parsePool(poolDocument(pool.name, pool.spec)).spec == pool.spec);
+
+    const auto wrong = [&](const char* entry, const std::string& pointer, const char* reason) {
+        INFO(entry);
+        document["spec"]["schedules"] = Json::array({Json::parse(entry)});
+        const Error error = errorOf([&] { parsePool(document); });
+        CHECK(error.code() == ErrorCode::InvalidSpec);
+        REQUIRE_FALSE(error.fields().empty());
+        CHECK(error.fields()[0].pointer == "/spec/schedules/0" + pointer);
+        CHECK_THAT(error.fields()[0].reason, Catch::Contains(reason));
+    };
+    wrong(R"("x")", "", "must be an object");
+    wrong(R"({"cron": "0 0 * * *", "warm": {}})", "/name", "");
+    wrong(R"({"name": "a", "warm": {}})", "/cron", "it has 0 fields");
+    wrong(R"({"name": "a", "cron": "0 25 * * *", "warm": {}})", "/cron", "0 to 23");
+    wrong(R"({"name": "a", "cron": "@daily", "timeZone": "Mars/Base", "warm": {}})", "/timeZone",
+          "\"Mars/Base\" is no time zone");
+    wrong(R"({"name": "a", "cron": "@daily", "duration": "400d", "warm": {}})", "/duration",
+          "366d");
+    wrong(R"({"name": "a", "cron": "@daily", "duration": "soon", "warm": {}})", "/duration", "10m");
+    wrong(R"({"name": "a", "cron": "@daily"})", "", "needs warm, or sweep: true");
+    wrong(R"({"name": "a", "cron": "@daily", "duration": "1h", "sweep": true})", "/duration",
+          "needs warm");
+    wrong(R"({"name": "a", "cron": "@daily", "warm": {"min": 3, "max": 2}})", "/warm/min", "above");
+    wrong(R"({"name": "a", "cron": "@daily", "warm": {"most": 3}})", "/warm/most", "unknown field");
+    wrong(R"({"name": "a", "cron": "@daily", "warm": {"max": 5000}})", "/warm/max", "1000");
+    wrong(R"({"name": "a", "cron": "@daily", "warm": {}, "zone": "UTC"})", "/zone", "timeZone");
+    const Json one = Json::parse(R"({"name": "a", "cron": "@daily", "warm": {}})");
+    document["spec"]["schedules"] = {one, one};
+    CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer == "/spec/schedules/1/name");
+}
+
 TEST_CASE("features of later versions are taken at their default only", "[unit][controller]") {
     const auto unsupported = ErrorCode::Unsupported;
     CHECK(refusedWith("/spec/template/gpu/count", 1, unsupported));
     CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", unsupported));
-    CHECK(refusedWith("/spec/schedules", Json::array({"x"}), unsupported));
     CHECK(refusedWith("/spec/lifecycle/onIdle", "Pause", unsupported));
     Json document = manifest();
     document["spec"]["template"]["gpu"] = {{"count", 0}};
