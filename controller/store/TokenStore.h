@@ -54,7 +54,7 @@ private:
 
     bool live(const Entry& entry) const;
     bool openNow() const HEARTH_REQUIRES(mutex_);
-    /// Throws if the caller, who may have waited for the changes of others, is an admin no longer.
+    /// Throws if the caller is no longer an admin, after it waited for the changes of others.
     void requireStillAdmin(const Principal& who) const HEARTH_REQUIRES(change_mutex_);
     /// Throws for an id that may not be removed.
     void checkRemovable(const std::string& id) const;

@@ -33,7 +33,7 @@ PoolSpec plainPool() {
     return spec;
 }
 
-PoolSpec poolOf(const Options& options) {
+PoolSpec simulatedPool(const Options& options) {
     const auto path = options.get("pool");
     if (!path) return plainPool();
     constexpr std::size_t kMostPoolBytes = 1U << 20U;
@@ -121,7 +121,7 @@ void writeChart(const std::string& path, const std::vector<Comparison>& rows) {
 int simulate(const Invocation& call) {
     const Options& options = call.options;
     const bool json = wantsJson(options);
-    PoolSpec spec = poolOf(options);
+    PoolSpec spec = simulatedPool(options);
     StartModel starts;
     if (const auto median = options.duration("start")) {
         starts.median_seconds = static_cast<double>(median->count()) / 1000;

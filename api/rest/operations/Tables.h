@@ -12,7 +12,8 @@ namespace hearth::rest {
 
 Operations poolOperations(const controller::Services& services);
 Operations workspaceOperations(const controller::Services& services);
-/// `answers` send long answers, `claims` stream waiting ones; they must outlive the handlers too.
+/// `answers` sends long answers, `claims` streams requests that wait for a sandbox. Both must
+/// outlive the handlers too.
 Operations executionOperations(const controller::Services& services, StreamedJson& answers,
                                ClaimStreams& claims);
 /// GET /v1/executions: what runs now.

@@ -37,7 +37,8 @@ public:
         Directory directory(std::move(fd));
         if (!directory) return true;
         std::map<std::string, std::string> names;  // shown -> real, the smallest that can matter
-        // One more than fit, to see whether there are more, and the directory that holds `after`.
+        // Two more than fit: one shows that there are more, one is the directory that holds
+        // `after`.
         const std::size_t room = limit_ + 2 - items.items().size();
         while (const char* name = directory.next()) {
             if (!budget_.spend()) break;
