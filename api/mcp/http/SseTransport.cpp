@@ -63,12 +63,12 @@ api::Response SseTransport::open(api::Request& request) {
             auto session = std::make_shared<Session>();
             session->who = who;
             session->id = newId("");
-            stream->send("event: endpoint\ndata: " + path + "?sessionId=" + session->id + "\n\n");
             session->outlet = std::make_shared<StreamSink>(stream);
-            {
+            {  // First: a client may post as soon as it reads the endpoint.
                 const MutexLock lock(table->mutex);
                 table->sessions[session->id] = session;
             }
+            stream->send("event: endpoint\ndata: " + path + "?sessionId=" + session->id + "\n\n");
             hub.notices.follow(stream, {who, interest, session->id}, stop);
             const auto forget = [weak = std::weak_ptr<Table>(table), &notices = hub.notices,
                                  id = session->id] {
