@@ -49,6 +49,22 @@ std::optional<Number> parseNumber(const std::string& text) {
     return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
 }
 
+/// Puts the sandboxes of all tenants in turn, so that one tenant's silent agents do not use up the
+/// time in which the others are asked. Those without a workspace are one more tenant.
+void takeTurns(std::vector<pool::SandboxInfo>& found,
+               const std::map<pool::SandboxId, WorkspaceRecord>& open) {
+    std::map<std::string, std::size_t> asked;
+    std::map<pool::SandboxId, std::size_t> turns;
+    for (const pool::SandboxInfo& info : found) {
+        const auto record = open.find(info.id);
+        turns[info.id] = asked[record == open.end() ? "" : record->second.tenant]++;
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const pool::SandboxInfo& a, const pool::SandboxInfo& b) {
+                         return turns.at(a.id) < turns.at(b.id);
+                     });
+}
+
 }  // namespace
 
 Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& specs,
@@ -66,7 +82,14 @@ Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
     const TimePoint begin = history_.clock.now();
     agents_.epoch().set(1 + storedEpoch());
 
+    std::map<pool::SandboxId, WorkspaceRecord> open;
+    try {
+        open = openWorkspaces();
+    } catch (const std::exception& e) {  // the marks tell which are claimed
+        history_.log.error("recovery.history_unknown", {{"error", e.what()}});
+    }
     std::vector<pool::SandboxInfo> found = fleet_.runtime.list();
+    takeTurns(found, open);
     auto answers = askAll(found, patience);
     // Above every epoch that any agent has seen, so that a lost data file never fences us out.
     std::uint64_t highest = agents_.epoch().get();
@@ -94,12 +117,6 @@ Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
                          return attempt(a) > attempt(b);
                      });
 
-    std::map<pool::SandboxId, WorkspaceRecord> open;
-    try {
-        open = openWorkspaces();
-    } catch (const std::exception& e) {  // the marks tell which are claimed
-        history_.log.error("recovery.history_unknown", {{"error", e.what()}});
-    }
     Outcome outcome;
     for (const pool::SandboxInfo& info : found) {
         const auto answer = answers.find(info.id);

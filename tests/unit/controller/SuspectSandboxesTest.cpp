@@ -129,6 +129,36 @@ TEST_CASE("a sandbox that is stopped over a restart keeps its workspace", "[unit
     CHECK(running->view().status == ExecutionStatus::Killed);
 }
 
+TEST_CASE("one tenant's silent sandboxes leave time at a start for another's",
+          "[unit][controller]") {
+    constexpr std::uint32_t kSilent = 100;  // three times as many as there is time for
+    const Principal other{"other", Role::User, ""};
+    Ground ground;
+    constexpr std::uint32_t kOthers = 4;
+    std::vector<std::string> others;
+    {
+        House house(ground);
+        PoolSpec spec = smallSpec(kSilent + kOthers);
+        spec.warm_max = kSilent + kOthers;
+        spec.max_members = kSilent + kOthers;
+        spec.per_tenant = kSilent;
+        spec.parallel_creates = 16;
+        house.declare("p", spec);
+        REQUIRE(house.filled("p", kSilent + kOthers));
+        for (std::uint32_t i = 0; i < kSilent; ++i) {
+            ground.runtime.hang(house.workspaces.create(house.who, House::request()).sandbox_id);
+        }
+        for (std::uint32_t i = 0; i < kOthers; ++i) {
+            others.push_back(house.workspaces.create(other, House::request()).id);
+        }
+        house.journal.flush(5s);
+    }
+    House house(ground);
+    house.patience = kShort;
+    CHECK(house.recover().silent.size() >= kSilent);
+    for (const std::string& id : others) CHECK(house.table.find(id));
+}
+
 TEST_CASE("while a sandbox may hold any claim, a new key is in flight", "[unit][controller]") {
     Ground ground;
     const Left left(ground);
