@@ -1,4 +1,4 @@
-# suite: seconds=80 needs=hearth-bench
+# suite: seconds=80 needs=hearth-bench,hearth-scale
 """`hearth-bench` against a real server: what its report holds, and that it leaves nothing behind."""
 
 import json
@@ -122,7 +122,16 @@ def beside_docker():
         d.close()
 
 
-TESTS = [every_series, clients_and_sizes, stopped, refused, beside_docker]
+def scale():
+    """hearth-scale adopts all its sandboxes after a crash, and refuses what open files do not allow"""
+    program = os.path.join(BUILD, "hearth-scale")
+    done = subprocess.run([program, "--pools", "3", "--warm", "5", "--claims", "10"], capture_output=True, text=True, timeout=60 * SLOWER)
+    assert done.returncode == 0 and "adopting 15 sandboxes" in done.stderr and "claim, 3 pools of 5" in done.stdout, done
+    done = subprocess.run(["prlimit", "--nofile=600", program, "--pools", "3"], capture_output=True, text=True, timeout=60 * SLOWER)
+    assert done.returncode == 4 and "open files is too low" in done.stderr and "ulimit -Hn" in done.stderr, done
+
+
+TESTS = [scale, every_series, clients_and_sizes, stopped, refused, beside_docker]
 for test in TESTS:
     test.only = "oci"
 

@@ -71,6 +71,7 @@ Fd FakeLoop::connect(const std::shared_ptr<FakeAgent>& agent) {
     if (!agent->alive()) throwErrno(ECONNREFUSED, "connect");
     peer->id = next_id_++;
     watch(*peer, agent->hangs() ? EPOLLONESHOT : EPOLLIN, EPOLL_CTL_ADD);
+    ids_[agent.get()].insert(peer->id);
     peers_.emplace(peer->id, std::move(peer));
     return client;
 }
@@ -78,24 +79,21 @@ Fd FakeLoop::connect(const std::shared_ptr<FakeAgent>& agent) {
 void FakeLoop::kill(FakeAgent& agent) {
     const MutexLock lock(mutex_);
     agent.die();
-    std::erase_if(peers_, [&](const auto& entry) { return entry.second->agent.get() == &agent; });
+    for (FakePeer* peer : peersOf(agent)) drop(*peer);
     std::erase_if(busy_, [&](const auto& entry) { return entry.get() == &agent; });
 }
 
 void FakeLoop::hang(FakeAgent& agent) {
     const MutexLock lock(mutex_);
     agent.hang();
-    for (const auto& [id, peer] : peers_) {
-        if (peer->agent.get() == &agent) watch(*peer, EPOLLONESHOT, EPOLL_CTL_MOD);
-    }
+    for (FakePeer* peer : peersOf(agent)) watch(*peer, EPOLLONESHOT, EPOLL_CTL_MOD);
     std::erase_if(busy_, [&](const auto& entry) { return entry.get() == &agent; });
 }
 
 void FakeLoop::resume(FakeAgent& agent) {
     const MutexLock lock(mutex_);
     agent.resume();
-    for (const auto& [id, peer] : peers_) {
-        if (peer->agent.get() != &agent) continue;
+    for (FakePeer* peer : peersOf(agent)) {
         peer->writing = false;
         watch(*peer, EPOLLIN, EPOLL_CTL_MOD);
         if (agent.running() > 0) busy_.insert(peer->agent);
@@ -104,11 +102,26 @@ void FakeLoop::resume(FakeAgent& agent) {
 
 void FakeLoop::sever(FakeAgent& agent) {
     const MutexLock lock(mutex_);
-    std::erase_if(peers_, [&](const auto& entry) {
-        if (entry.second->agent.get() != &agent) return false;
-        agent.closed(*entry.second);
-        return true;
-    });
+    for (FakePeer* peer : peersOf(agent)) {
+        agent.closed(*peer);
+        drop(*peer);
+    }
+}
+
+std::vector<FakePeer*> FakeLoop::peersOf(const FakeAgent& agent) const {
+    std::vector<FakePeer*> peers;
+    const auto found = ids_.find(&agent);
+    if (found == ids_.end()) return peers;
+    for (const std::uint64_t id : found->second) peers.push_back(peers_.at(id).get());
+    return peers;
+}
+
+void FakeLoop::drop(const FakePeer& peer) {
+    const std::uint64_t id = peer.id;
+    const auto found = ids_.find(peer.agent.get());
+    found->second.erase(id);
+    if (found->second.empty()) ids_.erase(found);
+    peers_.erase(id);
 }
 
 void FakeLoop::run(const std::stop_token& stop) {
@@ -143,7 +156,7 @@ void FakeLoop::serve(std::uint64_t id, std::uint32_t events) {
     if (peer.agent->running() > 0) busy_.insert(peer.agent);
     // A new control connection ends the one before it.
     const bool took_over = new_here && peer.kind == FakePeer::Kind::Control;
-    if (peer.ended || took_over || !peer.agent->alive()) some_ended_ = true;
+    if (peer.ended || took_over || !peer.agent->alive()) some_ended_.insert(peer.agent);
 }
 
 bool FakeLoop::receive(FakePeer& peer) {
@@ -188,29 +201,24 @@ void FakeLoop::flush(FakePeer& peer) {
 }
 
 void FakeLoop::work() {
-    if (busy_.empty()) return;
-    for (const auto& agent : busy_) agent->work();
-    some_ended_ = true;  // perhaps
-    for (const auto& [id, peer] : peers_) {
-        if (!busy_.contains(peer->agent)) continue;
-        peer->agent->pump(*peer);
-        flush(*peer);
+    for (const auto& agent : busy_) {
+        agent->work();
+        for (FakePeer* peer : peersOf(*agent)) {
+            agent->pump(*peer);
+            flush(*peer);
+        }
+        some_ended_.insert(agent);  // perhaps
     }
     std::erase_if(busy_, [](const auto& agent) { return agent->running() == 0; });
 }
 
 void FakeLoop::closeEnded() {
-    if (!std::exchange(some_ended_, false)) return;
-    for (auto it = peers_.begin(); it != peers_.end();) {
-        FakePeer& peer = *it->second;
-        const bool gone = !peer.agent->alive() && peer.out.empty();
-        if (!gone && !(peer.ended && peer.out.empty())) {
-            ++it;
-            continue;
+    for (const auto& agent : std::exchange(some_ended_, {})) {
+        for (FakePeer* peer : peersOf(*agent)) {
+            if ((agent->alive() && !peer->ended) || !peer->out.empty()) continue;
+            agent->closed(*peer);
+            drop(*peer);
         }
-        const auto agent = peer.agent;
-        agent->closed(peer);
-        it = peers_.erase(it);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/Fd.h"
 #include "base/Json.h"
@@ -87,6 +88,8 @@ private:
     void flush(FakePeer& peer) HEARTH_REQUIRES(mutex_);
     void work() HEARTH_REQUIRES(mutex_);
     void closeEnded() HEARTH_REQUIRES(mutex_);
+    std::vector<FakePeer*> peersOf(const FakeAgent& agent) const HEARTH_REQUIRES(mutex_);
+    void drop(const FakePeer& peer) HEARTH_REQUIRES(mutex_);
     void watch(FakePeer& peer, std::uint32_t events, int operation) HEARTH_REQUIRES(mutex_);
 
     Fd epoll_;
@@ -95,10 +98,11 @@ private:
     // With all that hangs on it:
     std::uint64_t next_id_ HEARTH_GUARDED_BY(mutex_) = 1;
     std::map<std::uint64_t, std::unique_ptr<FakePeer>> peers_ HEARTH_GUARDED_BY(mutex_);
+    std::map<const FakeAgent*, std::set<std::uint64_t>> ids_ HEARTH_GUARDED_BY(mutex_);
     /// With executions that go on by themselves.
     std::set<std::shared_ptr<FakeAgent>> busy_ HEARTH_GUARDED_BY(mutex_);
-    /// Perhaps: closeEnded() has to look at all of them.
-    bool some_ended_ HEARTH_GUARDED_BY(mutex_) = false;
+    /// Their connections have ended, perhaps.
+    std::set<std::shared_ptr<FakeAgent>> some_ended_ HEARTH_GUARDED_BY(mutex_);
     std::jthread thread_;
 };
 

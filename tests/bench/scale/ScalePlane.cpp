@@ -1,0 +1,123 @@
+#include "tests/bench/scale/ScalePlane.h"
+
+#include <malloc.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "pool/agent/client/AgentClient.h"
+
+namespace hearth::bench {
+namespace {
+
+constexpr auto kPatience = std::chrono::minutes(5);
+constexpr auto kLook = std::chrono::milliseconds(2);
+constexpr auto kFar = std::chrono::hours(24);
+constexpr auto kConnect = std::chrono::seconds(30);
+constexpr unsigned kParallelCreates = 16;
+
+double secondsSince(TimePoint since) {
+    return std::chrono::duration<double>(SystemClock().now() - since).count();
+}
+
+std::string poolName(unsigned number) {
+    return "pool-" + std::to_string(number);
+}
+
+}  // namespace
+
+ScalePlane::ScalePlane(Size size) : size_(size) {
+    begin(true);
+}
+
+ScalePlane::~ScalePlane() = default;
+
+void ScalePlane::begin(bool first) {
+    began_ = clock_.now();
+    house_ = std::make_unique<controller::test::House>(ground_);
+    if (first) {
+        controller::PoolSpec spec;
+        spec.image = "python";
+        spec.warm_min = spec.warm_max = spec.max_members = size_.of_pool;
+        spec.per_tenant = size_.of_pool;
+        spec.parallel_creates = kParallelCreates;
+        spec.max_age = std::chrono::milliseconds(0);
+        for (unsigned i = 0; i < size_.pools; ++i) house_->declare(poolName(i), spec);
+    }
+    static_cast<void>(house_->recover());
+    house_->begin();
+    // Workspaces that do not exist: what such a key is about is looked up when it is due.
+    for (unsigned i = 0; i < size_.delayed; ++i) {
+        house_->work.addAfter({controller::WorkKind::Sandbox, "sb_" + std::to_string(i)}, kFar);
+    }
+    house_->loop.start();
+}
+
+bool ScalePlane::full() const {
+    for (unsigned i = 0; i < size_.pools; ++i) {
+        if (house_->warm.counts(poolName(i)).ready < size_.of_pool) return false;
+    }
+    return true;
+}
+
+double ScalePlane::fill() {
+    while (!full()) {
+        if (clock_.now() - began_ > kPatience) throw std::runtime_error("the pools do not fill");
+        std::this_thread::sleep_for(kLook);
+    }
+    return secondsSince(began_);
+}
+
+double ScalePlane::claim() {
+    auto request = controller::test::House::request();
+    request.pool = poolName(next_++ % size_.pools);
+    const TimePoint before = clock_.now();
+    const std::string id = house_->workspaces.create(house_->who, request).id;
+    const double took = secondsSince(before);
+    house_->workspaces.close(house_->who, id);
+    return took * 1e3;
+}
+
+std::vector<double> ScalePlane::reconcile(unsigned rounds) {
+    house_->loop.stop();
+    std::vector<double> took;
+    for (unsigned round = 0; round < rounds; ++round) {
+        for (unsigned i = 0; i < size_.pools; ++i) {
+            const TimePoint before = clock_.now();
+            house_->pool_reconciler.reconcile(poolName(i));
+            took.push_back(secondsSince(before) * 1e6);
+        }
+    }
+    house_->loop.start();
+    return took;
+}
+
+double ScalePlane::restart() {
+    house_.reset();
+    begin(false);
+    return fill();
+}
+
+double heapBytes() {
+    const struct mallinfo2 info = ::mallinfo2();
+    return static_cast<double>(info.uordblks) + static_cast<double>(info.hblkhd);
+}
+
+double connectionBytes(unsigned sandboxes) {
+    const SystemClock clock;
+    agent::Poller poller;
+    pool::FakeRuntime runtime(clock);
+    const double before = heapBytes();
+    std::vector<std::unique_ptr<agent::AgentClient>> clients;
+    for (unsigned i = 0; i < sandboxes; ++i) {
+        const pool::SandboxId id = "sb_" + std::to_string(i);
+        runtime.create(id, pool::SandboxSpec{});
+        clients.push_back(std::make_unique<agent::AgentClient>(
+            poller, [&runtime, id] { return runtime.connect(id); }, 1, kConnect,
+            [](const auto&) {}));
+    }
+    return (heapBytes() - before) / sandboxes;
+}
+
+}  // namespace hearth::bench
