@@ -61,6 +61,17 @@ def comparisons():
         bad.flush()
         refused = simulate("--trace", bad.name)
         assert refused.returncode == 2 and f'{bad.name} line 3: "soon" is no time' in refused.stderr, refused.stderr
+    printed = simulate("--shape", "rare", "--claims", "50", "--print-trace")
+    assert printed.returncode == 0 and len(printed.stdout.splitlines()) == 51, printed.stderr
+    with tempfile.NamedTemporaryFile("w", suffix=".trace") as made:
+        made.write(printed.stdout)
+        made.flush()
+        again = json.loads(simulate("--trace", made.name, "-o", "json").stdout)["items"][0]
+        first = json.loads(simulate("--shape", "rare", "--claims", "50", "-o", "json").stdout)["items"][0]
+        for key in ("claims", "misses", "sandboxes"):
+            assert again["predictive"][key] == first["predictive"][key], (again, first)
+    many = simulate("--shape", "rare", "--seeds", "2", "--print-trace")
+    assert many.returncode == 2 and "--print-trace would print 2 traces" in many.stderr, many.stderr
 
 
 for test in (forecasts, comparisons):

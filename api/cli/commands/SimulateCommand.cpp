@@ -118,8 +118,22 @@ void writeChart(const std::string& path, const std::vector<Comparison>& rows) {
     if (!file) throw UsageError("--svg " + path + " cannot be written", "name a file");
 }
 
+void printTrace(const std::vector<Case>& cases, std::ostream& out) {
+    if (cases.size() != 1) {
+        throw UsageError("--print-trace would print " + std::to_string(cases.size()) + " traces",
+                         "give one --shape and one --seed");
+    }
+    const Trace& trace = cases.front().trace;
+    out << "# " << trace.name << "\n" << std::fixed << std::setprecision(3);
+    for (const double at : trace.at) out << at << '\n';
+}
+
 int simulate(const Invocation& call) {
     const Options& options = call.options;
+    if (options.on("print-trace")) {
+        printTrace(casesOf(options), call.console.out);
+        return kOk;
+    }
     const bool json = wantsJson(options);
     PoolSpec spec = simulatedPool(options);
     StartModel starts;
@@ -189,6 +203,7 @@ Command makeSimulate() {
               ownFlag("claims", 0, "N", "Claims of a made trace; 100000 or more by default"),
               ownFlag("start", 0, "DURATION",
                       "How long half of the starts take at most; 3s by default"),
+              ownFlag("print-trace", 0, "", "Print the trace and compare nothing"),
               ownFlag("svg", 0, "FILE", "Also draw the idle time")})},
         simulate};
 }
