@@ -111,18 +111,17 @@ void PendingToolCalls::scheduleLoop(const std::stop_token& stop) {
 }
 
 std::vector<PendingToolCalls::FollowedPtr> PendingToolCalls::schedule() {
-    Inbox& inbox = *inbox_;
-    for (auto& [id, followed] : inbox.arrived) followed_.emplace(id, std::move(followed));
-    inbox.arrived.clear();
-    const bool stop_now = std::exchange(inbox.stop_now, false);
-    inbox.stopping = inbox.stopping || stop_now;
-    inbox.looked = false;
+    for (auto& [id, followed] : inbox_->arrived) followed_.emplace(id, std::move(followed));
+    inbox_->arrived.clear();
+    const bool stop_now = std::exchange(inbox_->stop_now, false);
+    inbox_->stopping = inbox_->stopping || stop_now;
+    inbox_->looked = false;
     std::vector<FollowedPtr> done;
     const TimePoint now = clock_.now();
     for (auto it = followed_.begin(); it != followed_.end();) {
         const auto at = it++;
         Followed& one = *at->second;
-        const bool news = stop_now || inbox.dirty.contains(at->first);
+        const bool news = stop_now || inbox_->dirty.contains(at->first);
         if (one.done) {
             done.push_back(std::move(at->second));
             followed_.erase(at);
@@ -131,10 +130,10 @@ std::vector<PendingToolCalls::FollowedPtr> PendingToolCalls::schedule() {
         } else if (news || now >= one.progress_at ||
                    (one.call.pending.until && now >= *one.call.pending.until)) {
             one.at_work = true;
-            inbox.line.push(one.call.tenant, at->second);
+            inbox_->line.push(one.call.tenant, at->second);
         }
     }
-    inbox.dirty.clear();
+    inbox_->dirty.clear();
     return done;
 }
 
