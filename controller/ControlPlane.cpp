@@ -42,7 +42,8 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
                 history),
       chooser(specs, warm, on.runtime, table, on_demand, options.default_pool),
       ids(options.secret_key),
-      access(table, endings, on.runtime, history),
+      pauser(table, endings, on.runtime, work, history),
+      access(table, endings, on.runtime, pauser, history),
       opener(access, table, chooser, claims, endings, ids, history),
       workspaces(access, opener, table, endings, epoch, broker, history),
       artifact_store(options.artifacts, table, on.journal, on.log, on.clock,
@@ -54,12 +55,13 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       one_shots(live, table, endings, on.journal),
       contexts(access, table, ids, history),
       recovery(fleet, agents, specs, table, execution_starter, history, broker),
-      suspects(recovery, on.runtime, table, specs, endings, history),
+      suspects(recovery, on.runtime, table, specs, endings, pauser, history),
       orphans(fleet, work, history),
       packages(executions, workspaces, broker.mirrored()),
-      pools(specs, pool_reconciler, supply, table, endings, history, on.runtime.facts().name),
+      pools(specs, pool_reconciler, supply, table, endings, history,
+            {on.runtime.facts().name, on.runtime.freezes()}),
       loop(work, on.metrics, on.log, on.clock),
-      reclaimer(table, endings, on.clock) {
+      reclaimer(table, endings, pauser, on.clock) {
     handleWork();
 }
 
@@ -80,6 +82,7 @@ void ControlPlane::handleWork() {
     loop.handle(WorkKind::Unpack, [this](const Name& image) { return unpacking.unpack(image); });
     loop.handle(WorkKind::Lost, [this](const Name& id) { return sandboxes.lose(id); });
     loop.handle(WorkKind::Weight, [this](const Name& id) { return sandboxes.weigh(id); });
+    loop.handle(WorkKind::Pause, [this](const Name& id) { return pauser.pause(id); });
     loop.handle(WorkKind::Suspect,
                 [this](const Name& id) { return suspects.reconcile(id, patience); });
     loop.handle(WorkKind::Layer, [this](const Name& pool) { return layers.make(pool); });

@@ -48,6 +48,7 @@
 #include "controller/store/EventLog.h"
 #include "controller/store/History.h"
 #include "controller/store/SpecStore.h"
+#include "controller/workspaces/Pauser.h"
 #include "controller/workspaces/Reclaimer.h"
 #include "controller/workspaces/WorkspaceAccess.h"
 #include "controller/workspaces/WorkspaceTable.h"
@@ -135,6 +136,7 @@ struct ControlPlane {
     OnDemandPools on_demand;
     PoolChooser chooser;
     const KeyedIds ids;
+    Pauser pauser;
     WorkspaceAccess access;
     WorkspaceOpener opener;
     WorkspaceService workspaces;

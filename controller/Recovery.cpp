@@ -221,6 +221,10 @@ Recovery::Answer Recovery::askOnce(const pool::SandboxId& id, std::chrono::milli
 
 std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id,
                                                   std::chrono::milliseconds patience) {
+    // One that was paused when the server ended cannot answer.
+    if (!fleet_.runtime.thaw(id)) {
+        history_.log.warn("recovery.not_thawed", {{"sandbox", id}});
+    }
     // Twice: a stored epoch that is too low is learnt from the first refusal.
     for (bool again = false;; again = true) {
         try {

@@ -71,6 +71,7 @@ std::optional<SuspectSandboxes::Silence> SuspectSandboxes::silenceOf(const pool:
 void SuspectSandboxes::ask(const pool::SandboxInfo& info, const Silence& silence,
                            std::chrono::milliseconds patience) {
     if (const std::shared_ptr<Workspace> workspace = table_.bySandbox(info.id)) {
+        const Awake held = pauser_.awake(workspace);
         recovery_.rejoin(workspace, patience, silence.asked);
         return;
     }

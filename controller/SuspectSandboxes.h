@@ -8,6 +8,7 @@
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/store/History.h"
 #include "controller/store/SpecStore.h"
+#include "controller/workspaces/Pauser.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "pool/runtime/SandboxRuntime.h"
 
@@ -19,12 +20,14 @@ namespace hearth::controller {
 class SuspectSandboxes {
 public:
     SuspectSandboxes(Recovery& recovery, pool::SandboxRuntime& runtime, WorkspaceTable& table,
-                     const SpecStore& specs, WorkspaceTerminator& endings, const History& history)
+                     const SpecStore& specs, WorkspaceTerminator& endings, Pauser& pauser,
+                     const History& history)
         : recovery_(recovery),
           runtime_(runtime),
           table_(table),
           specs_(specs),
           endings_(endings),
+          pauser_(pauser),
           history_(history) {}
 
     /// Work of kind "suspect", named by the sandbox. `patience`: with this one question.
@@ -53,6 +56,7 @@ private:
     WorkspaceTable& table_;
     const SpecStore& specs_;
     WorkspaceTerminator& endings_;
+    Pauser& pauser_;
     const History history_;
     Mutex mutex_;
     std::map<pool::SandboxId, Silence> silent_ HEARTH_GUARDED_BY(mutex_);

@@ -119,7 +119,11 @@ Metrics::Metrics()
       reclaims_(HEARTH_FAMILY(BuildCounter, "reclaims_total", "Ended sandboxes by reason")),
       reclaim_lag_(HEARTH_FAMILY(BuildHistogram, "reclaim_lag_seconds",
                                  "Time from the deadline of a workspace to its end")),
-      workspaces_(HEARTH_FAMILY(BuildGauge, "workspaces", "Active workspaces")),
+      workspaces_(HEARTH_FAMILY(BuildGauge, "workspaces", "Active and paused workspaces")),
+      paused_workspaces_(HEARTH_FAMILY(BuildGauge, "paused_workspaces", "Paused workspaces")),
+      pauses_(HEARTH_FAMILY(BuildCounter, "pauses_total", "Idle workspaces that were paused")),
+      resumes_(HEARTH_FAMILY(BuildHistogram, "resume_seconds",
+                             "From a call to a paused workspace until its processes run")),
       executions_(HEARTH_FAMILY(BuildCounter, "executions_total", "Executions by status")),
       execution_duration_(
           HEARTH_FAMILY(BuildHistogram, "execution_duration_seconds", "Time the work ran")),
@@ -233,6 +237,9 @@ void Metrics::bornPool(const std::string& pool) {
     claim_queue_.Add({{"pool", pool}}, kClaimBuckets);
     pool_exhausted_.Add({{"pool", pool}});
     workspaces_.Add({{"pool", pool}});
+    paused_workspaces_.Add({{"pool", pool}});
+    pauses_.Add({{"pool", pool}});
+    resumes_.Add({{"pool", pool}}, kWorkBuckets);
     contexts_.Add({{"pool", pool}});
     for (const char* reason : {"deleted", "died", "workspace"}) {
         context_ends_.Add({{"pool", pool}, {"reason", reason}});
@@ -278,6 +285,9 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(reclaims_, pool);
     removePool(reclaim_lag_, pool);
     removePool(workspaces_, pool);
+    removePool(paused_workspaces_, pool);
+    removePool(pauses_, pool);
+    removePool(resumes_, pool);
     removePool(contexts_, pool);
     removePool(context_ends_, pool);
     removePool(executions_, pool);
@@ -343,6 +353,18 @@ void Metrics::poolDegraded(const std::string& pool, bool degraded) {
 
 void Metrics::workspaces(const std::string& pool, double count) {
     workspaces_.Add({{"pool", pool}}).Set(count);
+}
+
+void Metrics::pausedWorkspaces(const std::string& pool, double count) {
+    paused_workspaces_.Add({{"pool", pool}}).Set(count);
+}
+
+void Metrics::paused(const std::string& pool) {
+    pauses_.Add({{"pool", pool}}).Increment();
+}
+
+void Metrics::resumed(const std::string& pool, double seconds) {
+    resumes_.Add({{"pool", pool}}, kWorkBuckets).Observe(seconds);
 }
 
 void Metrics::sandboxStart(const std::string& pool, double seconds) {

@@ -53,6 +53,9 @@ public:
     void poolIdle(const std::string& pool, double sandbox_seconds);
     void poolDegraded(const std::string& pool, bool degraded);
     void workspaces(const std::string& pool, double count);
+    void pausedWorkspaces(const std::string& pool, double count);
+    void paused(const std::string& pool);
+    void resumed(const std::string& pool, double seconds);
     void sandboxStart(const std::string& pool, double seconds);
     /// Sandboxes that hold a workspace, live and do not answer.
     void suspectSandboxes(const std::string& pool, double count);
@@ -132,6 +135,9 @@ private:
     Family<prometheus::Counter>& reclaims_;
     Family<prometheus::Histogram>& reclaim_lag_;
     Family<prometheus::Gauge>& workspaces_;
+    Family<prometheus::Gauge>& paused_workspaces_;
+    Family<prometheus::Counter>& pauses_;
+    Family<prometheus::Histogram>& resumes_;
     Family<prometheus::Counter>& executions_;
     Family<prometheus::Histogram>& execution_duration_;
     Family<prometheus::Histogram>& execution_overhead_;

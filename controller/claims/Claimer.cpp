@@ -163,6 +163,7 @@ Claimer::Binding Claimer::prepare(const Wanted& wanted, const Network& network) 
     facts.one_shot = wanted.one_shot;
     facts.count_running_work = wanted.pool->spec.count_running_work;
     facts.warn_before = wanted.pool->spec.warn_before;
+    facts.pause_when_idle = wanted.pool->spec.on_idle == OnIdle::Pause && !wanted.one_shot;
     facts.network = network.mode;
     facts.allow = network.allow;
     facts.keyring = network.keyring;
@@ -304,6 +305,10 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
     agent::BindRequest bind = binding.told;
     bind.epoch = epoch_.get();
     bind.attempt = attempt;
+    // An agent of an earlier version would end its sandbox when it is thawed.
+    facts.pause_when_idle =
+        facts.pause_when_idle && member.agent->hello().deadlines.idle_ends.has_value();
+    if (facts.pause_when_idle) bind.deadlines.idle_ends = false;
     bind.note = bindNote(facts);
     const auto lifetime = bounded(request.max_lifetime, spec.max_lifetime, spec.max_lifetime);
     if (lifetime.count() > 0) bind.deadlines.expires_at = facts.created_at + lifetime;

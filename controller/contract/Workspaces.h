@@ -76,9 +76,13 @@ struct ClaimLedger {
 Json ledgerJson(const ClaimLedger& ledger);
 ClaimLedger ledgerFrom(const Json& json);
 
-enum class WorkspacePhase : std::uint8_t { Pending, Active, Reclaiming, Gone };
-inline constexpr Texts<WorkspacePhase, 4> kWorkspacePhases{
-    {"Pending", "Active", "Reclaiming", "Gone"}};
+/// Paused: idle and frozen until the next call; in every other way it is as an active one.
+enum class WorkspacePhase : std::uint8_t { Pending, Active, Paused, Reclaiming, Gone };
+inline constexpr Texts<WorkspacePhase, 5> kWorkspacePhases{
+    {"Pending", "Active", "Paused", "Reclaiming", "Gone"}};
+inline bool isOpen(WorkspacePhase phase) {
+    return phase == WorkspacePhase::Active || phase == WorkspacePhase::Paused;
+}
 
 struct WorkspaceView {
     std::string id;
@@ -91,7 +95,7 @@ struct WorkspaceView {
     std::string root = "/workspace";
     std::string created_at;
     std::string last_active_at;
-    std::optional<std::string> idle_expires_at;  ///< none while something runs
+    std::optional<std::string> idle_expires_at;  ///< none while something runs, or if it pauses
     std::optional<std::string> expires_at;
     broker::NetworkMode network = broker::NetworkMode::None;
     std::vector<Json> credentials;  ///< what requests to the outside carry, without values

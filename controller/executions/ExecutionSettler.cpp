@@ -4,6 +4,7 @@
 
 #include "base/CrashPoint.h"
 #include "controller/executions/StoredExecution.h"
+#include "controller/workspaces/Pauser.h"
 
 namespace hearth::controller {
 namespace {
@@ -189,7 +190,11 @@ ReconcileResult ExecutionSettler::forget(const std::string& name) {
     const std::size_t slash = name.find('/');
     const std::shared_ptr<Workspace> workspace = table_.find(name.substr(0, slash));
     if (!workspace) return ReconcileResult::settled();
-    if (workspace->silentSince()) return ReconcileResult::after(kForgetLater);
+    // A paused one is not resumed for this.
+    if (workspace->silentSince() || !workspace->gate().holdIfAwake()) {
+        return ReconcileResult::after(kForgetLater);
+    }
+    const Awake held(workspace);
     try {
         workspace->agent()->forget(name.substr(slash + 1));
     } catch (const agent::AgentError&) {

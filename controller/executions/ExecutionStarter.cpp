@@ -111,7 +111,7 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
     if (request.timeout.count() > 0)
         facts.overdue_at = history_.clock.now() + request.timeout + kAgentGrace;
 
-    WorkspaceAccess::requireAnswers(*workspace);
+    const Awake held = access_.awake(workspace);
     const TimePoint written_until = workspace->lastWrite(history_.clock.now());
     if (!workspace->workBegan(Activity::Execution, history_.clock.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");

@@ -32,7 +32,7 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"layer", Lane::Images},      {"layers", Lane::Images},   {"artifacts", Lane::Images},
      {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
      {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks},
-     {"result", Lane::Results}}};
+     {"pause", Lane::Asks},        {"result", Lane::Results}}};
 
 }  // namespace
 

@@ -53,9 +53,10 @@ enum class WorkKind : std::uint8_t {
     Suspect,         ///< a sandbox that does not answer
     Orphans,         ///< sandboxes that nobody knows
     Measure,         ///< gauges that no event sets: disks, images, the launcher
+    Pause,           ///< a workspace that is idle
     Result,          ///< results of an execution that wait to be read
 };
-inline constexpr std::size_t kWorkKinds = 22;
+inline constexpr std::size_t kWorkKinds = 23;
 
 /// As in logs and metrics.
 std::string_view nameOf(WorkKind kind);

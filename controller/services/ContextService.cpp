@@ -31,10 +31,10 @@ ContextService::ContextService(WorkspaceAccess& access, WorkspaceTable& table, c
 
 template <typename Call>
 auto ContextService::ask(const std::shared_ptr<Workspace>& workspace, Call call) {
+    const Awake held = access_.awake(workspace);
     if (!workspace->touch(history_.clock.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
     }
-    WorkspaceAccess::requireAnswers(*workspace);
     try {
         const std::shared_ptr<agent::AgentClient> agent = workspace->agent();
         auto answer = call(*agent);

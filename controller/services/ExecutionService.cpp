@@ -190,7 +190,7 @@ std::shared_ptr<LiveExecution> ExecutionService::running(const Principal& who,
 
 template <typename Call>
 void ExecutionService::ask(const LiveExecution& execution, Call call) {
-    WorkspaceAccess::requireAnswers(*execution.workspace());
+    const Awake held = access_.awake(execution.workspace());
     try {
         call(*execution.workspace()->agent());
     } catch (const agent::AgentError& e) {

@@ -22,7 +22,7 @@ void require(const Principal& who, Role least) {
 
 PoolService::PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
                          WorkspaceTable& table, WorkspaceTerminator& endings,
-                         const History& history, std::string runtime)
+                         const History& history, RuntimeTraits runtime)
     : specs_(specs),
       reconciler_(reconciler),
       supply_(supply),
@@ -74,6 +74,12 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
                     "names of pools that begin with \"ondemand-\" are the server's")
             .field("/metadata/name", "may not begin with ondemand-")
             .hint("declare a pool of another name with image " + pool.spec.image);
+    }
+    if (pool.spec.on_idle == OnIdle::Pause && !runtime_.freezes) {
+        throw Error(ErrorCode::InvalidSpec,
+                    "the " + runtime_.name + " runtime cannot pause workspaces on this machine")
+            .field("/spec/lifecycle/onIdle", "must be Reclaim here")
+            .hint("pausing needs a control group freezer");
     }
     const PoolPtr before = specs_.find(pool.name);
     PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
@@ -218,7 +224,7 @@ SandboxView PoolService::view(const pool::Member& member) const {
     view.created_at = formatRfc3339(member.created);
     if (member.ready) view.ready_at = formatRfc3339(*member.ready);
     view.image = member.image;
-    view.runtime = runtime_;
+    view.runtime = runtime_.name;
     return view;
 }
 

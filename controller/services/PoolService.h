@@ -11,9 +11,15 @@ namespace hearth::controller {
 /// The Pools that the protocol surfaces see. Thread-safe.
 class PoolService final : public Pools {
 public:
+    /// What of a runtime decides whether a pool can be had.
+    struct RuntimeTraits {
+        std::string name;
+        bool freezes = false;  ///< it can pause sandboxes on this machine
+    };
+
     PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,
                 WorkspaceTable& table, WorkspaceTerminator& endings, const History& history,
-                std::string runtime);
+                RuntimeTraits runtime);
 
     std::vector<PoolView> list(const Principal& who) override;
     PoolView get(const Principal& who, const std::string& name) override;
@@ -55,7 +61,7 @@ private:
     WorkspaceTable& table_;
     WorkspaceTerminator& endings_;
     const History history_;
-    const std::string runtime_;  ///< its name
+    const RuntimeTraits runtime_;
 };
 
 }  // namespace hearth::controller

@@ -348,8 +348,12 @@ void readSpec(FieldReader spec, PoolSpec& out) {
     if (out.silence_timeout.count() > 0 && out.silence_timeout < kLeastSilence) {
         lifecycle.complain("silenceTimeout", "must be at least 10s, or 0 for no limit");
     }
-    lifecycle.onlyDefault("onIdle", "Reclaim", "pausing");
+    lifecycle.choice("onIdle", out.on_idle, kOnIdle);
     lifecycle.flag("countRunningWork", out.count_running_work);
+    if (out.on_idle == OnIdle::Pause && !out.count_running_work) {
+        lifecycle.complain("countRunningWork",
+                           "must be true with onIdle Pause, which would freeze running work");
+    }
     lifecycle.duration("warnBefore", out.warn_before);
     lifecycle.finish();
     FieldReader limits = spec.object("limits");
@@ -504,7 +508,7 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                {{"idleTimeout", formatDuration(spec.idle_timeout)},
                 {"maxLifetime", formatDuration(spec.max_lifetime)},
                 {"silenceTimeout", formatDuration(spec.silence_timeout)},
-                {"onIdle", "Reclaim"},
+                {"onIdle", kOnIdle.of(spec.on_idle)},
                 {"countRunningWork", spec.count_running_work},
                 {"warnBefore", formatDuration(spec.warn_before)}}},
               {"limits", {{"members", spec.max_members}, {"perTenant", spec.per_tenant}}}}}};

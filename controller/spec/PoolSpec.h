@@ -23,6 +23,10 @@ enum class OnEmpty { Queue, Create, Fail };
 enum class SizingMode : std::uint8_t { Static, Predictive };
 inline constexpr Texts<SizingMode, 2> kSizingModes{{"Static", "Predictive"}};
 
+/// What becomes of an idle workspace: it ends, or it is frozen until the next call.
+enum class OnIdle : std::uint8_t { Reclaim, Pause };
+inline constexpr Texts<OnIdle, 2> kOnIdle{{"Reclaim", "Pause"}};
+
 /// A validated manifest (docs/operating.md), with its defaults filled in.
 struct PoolSpec {
     // template
@@ -58,6 +62,7 @@ struct PoolSpec {
     std::chrono::milliseconds max_lifetime = std::chrono::hours(4);
     /// How long a sandbox with a workspace may live and not answer; zero: as long as it lives.
     std::chrono::milliseconds silence_timeout = std::chrono::minutes(5);
+    OnIdle on_idle = OnIdle::Reclaim;
     /// False: an execution counts as activity when it begins and ends, and while a client follows
     /// it, but not because it runs.
     bool count_running_work = true;
@@ -96,7 +101,7 @@ using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that are planned and this
-/// version cannot honour (gpu, onIdle Pause, runtimeClass) are
+/// version cannot honour (gpu, runtimeClass) are
 /// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 

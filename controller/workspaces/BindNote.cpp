@@ -17,6 +17,7 @@ Json bindNote(const WorkspaceFacts& facts) {
               {"oneShot", facts.one_shot},
               {"countRunningWork", facts.count_running_work},
               {"warnBeforeMs", facts.warn_before.count()},
+              {"pauseWhenIdle", facts.pause_when_idle},
               {"milliCpu", facts.limits.milli_cpu},
               {"memory", facts.limits.memory_bytes},
               {"pids", facts.limits.pids},
@@ -42,9 +43,10 @@ WorkspaceFacts factsFrom(const agent::Binding& binding, const pool::SandboxId& s
         facts.max_lifetime =
             std::chrono::milliseconds(note.at("maxLifetimeMs").get<std::int64_t>());
         facts.one_shot = note.at("oneShot").get<bool>();
-        // A claim of an earlier version has neither.
+        // A claim of an earlier version has none of these.
         facts.count_running_work = note.value("countRunningWork", true);
         facts.warn_before = std::chrono::milliseconds(note.value("warnBeforeMs", std::int64_t{0}));
+        facts.pause_when_idle = note.value("pauseWhenIdle", false);
         facts.limits = {
             note.at("milliCpu").get<std::uint32_t>(), note.at("memory").get<std::uint64_t>(),
             note.at("pids").get<std::uint32_t>(), note.at("workspace").get<std::uint64_t>(),

@@ -11,8 +11,9 @@ constexpr auto kLongestSleep = std::chrono::milliseconds(250);
 
 }  // namespace
 
-Reclaimer::Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, const Clock& clock)
-    : table_(table), endings_(endings), clock_(clock) {}
+Reclaimer::Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, Pauser& pauser,
+                     const Clock& clock)
+    : table_(table), endings_(endings), pauser_(pauser), clock_(clock) {}
 
 Reclaimer::~Reclaimer() {
     thread_.request_stop();
@@ -34,8 +35,13 @@ void Reclaimer::start() {
 TimePoint Reclaimer::sweep() {
     const TimePoint now = clock_.now();
     TimePoint next = now + kLongestSleep;
+    std::map<std::string, std::size_t> paused;
     for (const std::shared_ptr<Workspace>& workspace : table_.all()) {
-        if (const std::optional<EndReason> reason = workspace->due(now)) {
+        if (workspace->paused()) ++paused[workspace->facts().pool];
+        const std::optional<EndReason> reason = workspace->due(now);
+        if (reason == EndReason::Idle && workspace->facts().pause_when_idle) {
+            pauser_.soon(*workspace);
+        } else if (reason) {
             endings_.reclaim(workspace, *reason, now);
         } else {
             if (const std::optional<NearEnd> end = workspace->warning(now)) {
@@ -44,6 +50,7 @@ TimePoint Reclaimer::sweep() {
             next = std::min(next, workspace->nextDue());
         }
     }
+    pauser_.publish(paused);
     return next;
 }
 

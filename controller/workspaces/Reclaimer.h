@@ -3,15 +3,18 @@
 #include <thread>
 
 #include "base/Mutex.h"
+#include "controller/workspaces/Pauser.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
 
 namespace hearth::controller {
 
-/// Ends workspaces whose idle time or lifetime has passed, and warns of such ends.
+/// Ends workspaces whose idle time or lifetime has passed, and warns of such ends; has those paused
+/// whose pools ask for that.
 class Reclaimer {
 public:
-    Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, const Clock& clock);
+    Reclaimer(WorkspaceTable& table, WorkspaceTerminator& endings, Pauser& pauser,
+              const Clock& clock);
     ~Reclaimer();
     Reclaimer(const Reclaimer&) = delete;
     Reclaimer& operator=(const Reclaimer&) = delete;
@@ -23,6 +26,7 @@ public:
 private:
     WorkspaceTable& table_;
     WorkspaceTerminator& endings_;
+    Pauser& pauser_;
     const Clock& clock_;
     Mutex mutex_;
     StoppableCondition wake_;

@@ -161,7 +161,7 @@ bool Workspace::busy() const {
 }
 
 TimePoint Workspace::idleAt() const {
-    if (busy() || idle_timeout_.count() == 0) return TimePoint::max();
+    if (busy() || idle_timeout_.count() == 0 || paused()) return TimePoint::max();
     return last_active_ + idle_timeout_;
 }
 
@@ -199,7 +199,7 @@ std::optional<EndReason> Workspace::due(TimePoint now) const {
 std::optional<NearEnd> Workspace::warning(TimePoint now) {
     const MutexLock lock(mutex_);
     if (ending_ || facts_.one_shot) return std::nullopt;
-    const TimePoint idle = idleDue();
+    const TimePoint idle = facts_.pause_when_idle ? TimePoint::max() : idleDue();
     const TimePoint latest = expires_at_ == TimePoint{} ? TimePoint::max() : expires_at_;
     const TimePoint at = std::min(idle, latest);
     if (at == TimePoint::max() || at == warned_of_ || now >= at) return std::nullopt;
@@ -274,10 +274,12 @@ WorkspaceView Workspace::view() const {
                                                   at - facts_.created_at));
     };
     const MutexLock lock(mutex_);
-    view.phase = ending_ ? WorkspacePhase::Reclaiming : WorkspacePhase::Active;
+    view.phase = ending_    ? WorkspacePhase::Reclaiming
+                 : paused() ? WorkspacePhase::Paused
+                            : WorkspacePhase::Active;
     view.labels = labels_;
     view.last_active_at = shown(last_active_);
-    if (const TimePoint idle = idleAt(); idle != TimePoint::max()) {
+    if (const TimePoint idle = idleAt(); idle != TimePoint::max() && !facts_.pause_when_idle) {
         // It cannot end behind its latest end, however long it may be idle.
         view.idle_expires_at =
             shown(expires_at_ == TimePoint{} ? idle : std::min(idle, expires_at_));

@@ -14,6 +14,7 @@
 #include "controller/egress/credentials/Keyring.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "controller/workspaces/ContextSet.h"
+#include "controller/workspaces/PauseGate.h"
 #include "metrics/EndReason.h"
 #include "pool/agent/client/AgentClient.h"
 #include "pool/spec/SandboxSpec.h"
@@ -37,6 +38,7 @@ struct WorkspaceFacts {
     bool one_shot = false;
     bool count_running_work = true;            ///< of the pool (PoolSpec)
     std::chrono::milliseconds warn_before{0};  ///< of the pool
+    bool pause_when_idle = false;              ///< of the pool, where the agent leaves that to us
     broker::NetworkMode network = broker::NetworkMode::None;
     /// Each list must allow a destination: the pool's, and the claim's if it brought one.
     std::vector<std::vector<std::string>> allow;
@@ -95,6 +97,9 @@ public:
     void giveUpDetached();
     /// It has ended as lost.
     bool endedLost() const;
+    /// Whether its sandbox's processes run; of one that never pauses it is only held and let go.
+    PauseGate& gate() { return gate_; }
+    bool paused() const { return gate_.paused(); }
     ContextSet& contexts() { return contexts_; }
     const ContextSet& contexts() const { return contexts_; }
 
@@ -124,7 +129,7 @@ public:
     /// All of it or nothing: throws Error(InvalidArgument) for more labels than there may be.
     void relabel(const std::map<std::string, std::optional<std::string>>& changes);
 
-    /// Why it must end now; nullopt if it need not.
+    /// Why it must end now, or be paused if that is what idleness means to it; nullopt if neither.
     std::optional<EndReason> due(TimePoint now) const;
     /// The end of which its owner is to be warned now, once for each: it is nearer than the pool's
     /// warnBefore, or than half of the time it had.
@@ -152,12 +157,13 @@ private:
     }
     /// While it is so, the workspace is not idle.
     bool busy() const HEARTH_REQUIRES(mutex_);
-    TimePoint idleAt() const HEARTH_REQUIRES(mutex_);  // max() when not idle-able
+    TimePoint idleAt() const HEARTH_REQUIRES(mutex_);  // max() when not idle-able, or paused
     TimePoint idleDue() const
         HEARTH_REQUIRES(mutex_);  // the same, but not while results are pending
 
     const WorkspaceFacts facts_;
     ContextSet contexts_;
+    PauseGate gate_;
     mutable Mutex mutex_;
     std::shared_ptr<agent::AgentClient> agent_ HEARTH_GUARDED_BY(mutex_);
     std::optional<TimePoint> silent_since_ HEARTH_GUARDED_BY(mutex_);

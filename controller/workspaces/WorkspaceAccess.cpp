@@ -3,8 +3,9 @@
 namespace hearth::controller {
 
 WorkspaceAccess::WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
-                                 pool::SandboxRuntime& runtime, const History& history)
-    : table_(table), endings_(endings), runtime_(runtime), history_(history) {}
+                                 pool::SandboxRuntime& runtime, Pauser& pauser,
+                                 const History& history)
+    : table_(table), endings_(endings), runtime_(runtime), pauser_(pauser), history_(history) {}
 
 bool WorkspaceAccess::sees(const Principal& who, const std::string& tenant) {
     return tenant == who.tenant || who.atLeast(Role::Operator);
@@ -50,8 +51,10 @@ void WorkspaceAccess::explainMissingContext(const std::string& tenant, const std
         .hint("make a new one in its workspace");
 }
 
-void WorkspaceAccess::requireAnswers(const Workspace& workspace) {
-    if (workspace.silentSince()) throw silentError(workspace.facts().id);
+Awake WorkspaceAccess::awake(const std::shared_ptr<Workspace>& workspace) {
+    Awake held = pauser_.awake(workspace);
+    if (workspace->silentSince()) throw silentError(workspace->facts().id);
+    return held;
 }
 
 void WorkspaceAccess::throwUnanswered(const Workspace& workspace, const agent::AgentLost& loss) {

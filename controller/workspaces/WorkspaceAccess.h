@@ -8,6 +8,7 @@
 #include "controller/contract/Principal.h"
 #include "controller/store/History.h"
 #include "controller/workspaces/AgentErrors.h"
+#include "controller/workspaces/Pauser.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
 #include "pool/runtime/SandboxRuntime.h"
@@ -19,7 +20,7 @@ namespace hearth::controller {
 class WorkspaceAccess {
 public:
     WorkspaceAccess(WorkspaceTable& table, WorkspaceTerminator& endings,
-                    pool::SandboxRuntime& runtime, const History& history);
+                    pool::SandboxRuntime& runtime, Pauser& pauser, const History& history);
 
     /// May know of a tenant's workspace and end it.
     static bool sees(const Principal& who, const std::string& tenant);
@@ -33,8 +34,9 @@ public:
     [[noreturn]] void explainMissing(const Principal& who, const std::string& id);
     /// The error for a context that no workspace of the tenant has: Error(Gone) or NotFound.
     [[noreturn]] void explainMissingContext(const std::string& tenant, const std::string& id);
-    /// Error(Unavailable) if the workspace's agent is known to be silent at the moment.
-    static void requireAnswers(const Workspace& workspace);
+    /// Before its agent is asked anything: it is resumed if it is paused, and stays awake until the
+    /// result goes. Error(Unavailable) if its agent is known to be silent at the moment.
+    Awake awake(const std::shared_ptr<Workspace>& workspace);
     /// After a call without an answer: Error(SandboxLost) where the sandbox has ended, Deadline
     /// where only this call was late, else Unavailable, for it may answer yet.
     [[noreturn]] void throwUnanswered(const Workspace& workspace, const agent::AgentLost& loss);
@@ -49,13 +51,14 @@ private:
     WorkspaceTable& table_;
     WorkspaceTerminator& endings_;
     pool::SandboxRuntime& runtime_;
+    Pauser& pauser_;
     const History history_;
 };
 
 template <typename Call>
 auto WorkspaceAccess::ask(const std::shared_ptr<Workspace>& workspace, const std::string& path,
                           Call call) {
-    requireAnswers(*workspace);
+    const Awake held = awake(workspace);
     try {
         return call();
     } catch (const agent::AgentError& e) {

@@ -16,6 +16,7 @@
 #include "pool/launcher/OciBundle.h"
 #include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
+#include "pool/sys/Freezer.h"
 #include "pool/sys/GroupLimits.h"
 #include "pool/sys/LoopDevice.h"
 #include "pool/sys/Namespaces.h"
@@ -143,6 +144,7 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
                                spec.limits.memory_bytes / kSocketShare);
         // The server weighs it by itself: an operation of ours would cost more than it gains.
         sys::CpuWeightFile(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
+        sys::Freezer(cgroups_, names_.cgroup(id)).handTo(options_.server_uid);
         runtime_.start(id);
         if (!runtime_.alive(id)) throw std::runtime_error("the agent ended at once");
     } catch (...) {
@@ -156,13 +158,16 @@ void SandboxOperations::killAll(const SandboxId& id, const ClaimPatience& patien
     // The first process first: the kernel then ends all others of its pid namespace and lets no
     // new one begin, so that not even a fork bomb outruns it.
     const std::optional<OciCommand::State> state = runtime_.state(id);
+    const sys::Freezer freezer(cgroups_, names_.cgroup(id));
     if (state && state->pid > 0) {
         const std::optional<sys::Process> init = sys::Process::open(state->pid);
         if (init && sys::processStartTime(state->pid) == state->start_time) {
             init->kill();
+            freezer.thaw();  // in v1 a frozen process does not die; the signal waits for it
             if (!init->waitEnd(patience.init)) throw std::runtime_error("a sandbox does not end");
         }
     }
+    freezer.thaw();
     if (!cgroups_.killAll(names_.cgroup(id), patience.processes)) {
         throw std::runtime_error("processes of a sandbox do not end");
     }

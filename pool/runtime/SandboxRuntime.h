@@ -18,6 +18,7 @@ struct SandboxInfo {
     SandboxId id;
     bool alive = false;     ///< its first process (the agent) runs, or will: it is being started
     bool listening = true;  ///< its agent can be connected to
+    bool frozen = false;    ///< freeze() stopped it, perhaps in an earlier life of the server
     std::map<std::string, std::string> labels;
     std::int64_t created_unix_ms = 0;
 };
@@ -74,6 +75,20 @@ public:
     /// or without this sandbox, does nothing.
     virtual bool goFirst(const SandboxId& id, bool first) {
         static_cast<void>(id), static_cast<void>(first);
+        return true;
+    }
+    /// Whether freeze() can work on this machine.
+    virtual bool freezes() { return false; }
+    /// Stops every process of the sandbox, which keeps its memory; false if that did not succeed in
+    /// time: then they run. Blocks for milliseconds, and for seconds where a runtime is slow.
+    virtual bool freeze(const SandboxId& id) {
+        static_cast<void>(id);
+        return false;
+    }
+    /// Lets them go on; a sandbox that is not frozen, or has gone, is fine. False if it cannot be
+    /// done. Cheap, so that it may be called before the first question to any sandbox.
+    virtual bool thaw(const SandboxId& id) {
+        static_cast<void>(id);
         return true;
     }
     /// Lowers a sandbox's cpu, memory and processes to `limits`; the kernel enforces them before

@@ -83,7 +83,7 @@ std::optional<Parts> partsOf(const std::string& uri) {
 
 /// A one shot's ends with its run: a client that lists it finds it gone.
 bool listed(const controller::WorkspaceView& view) {
-    return view.phase == controller::WorkspacePhase::Active && !view.one_shot;
+    return controller::isOpen(view.phase) && !view.one_shot;
 }
 
 std::string tail(const std::string& bytes) {

@@ -50,7 +50,7 @@ ToolOutcome listSandboxes(const Services& services, const CallContext& call) {
         out.push_back({{"sandbox_id", view.id},
                        {"sandbox_short_id", shortId(view.id)},
                        {"name", view.name.value_or(view.id)},
-                       {"status", view.phase == controller::WorkspacePhase::Active
+                       {"status", controller::isOpen(view.phase)
                                       ? "running"
                                       : toLower(controller::kWorkspacePhases.of(view.phase))},
                        {"image", images[view.pool]},

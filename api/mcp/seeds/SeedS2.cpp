@@ -29,8 +29,7 @@ std::optional<WorkspaceView> current(const Services& services, const CallContext
     controller::ListQuery query;
     query.labels = {{kCurrent, keyOf(call)}};
     for (const WorkspaceView& view : services.workspaces.list(call.who, query).items) {
-        if (view.tenant == call.who.tenant && view.phase == controller::WorkspacePhase::Active)
-            return view;
+        if (view.tenant == call.who.tenant && controller::isOpen(view.phase)) return view;
     }
     return std::nullopt;
 }

@@ -76,7 +76,8 @@ Schema lifecycleSchema() {
         .optional("idleTimeout", bounded("\"10m\""))
         .optional("maxLifetime", bounded("\"2h\""))
         .optional("silenceTimeout", bounded("How long an agent may be silent"))
-        .optional("onIdle", Schema::oneOf({"Reclaim"}))
+        .optional("onIdle", Schema::oneOf(controller::kOnIdle.all())
+                                .describe("Pause: an idle workspace is frozen until the next call"))
         .optional("countRunningWork",
                   Schema::boolean().describe("False: running executions do not keep a workspace"))
         .optional("warnBefore", bounded("How long before its end a workspace's owner is warned"))

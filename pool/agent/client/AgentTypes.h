@@ -58,6 +58,9 @@ inline namespace client {
 struct Deadlines {
     TimePoint expires_at{};                     ///< zero: never
     std::chrono::milliseconds idle_timeout{0};  ///< zero: never
+    /// False: the agent leaves what idleness means to the server. Of an answer, nullopt is an agent
+    /// of an earlier version, which cannot.
+    std::optional<bool> idle_ends;
     TimePoint idle_at{};  ///< when it will be idle if nothing happens; zero: running or never
 };
 

@@ -268,6 +268,7 @@ JsonValue Agent::deadlines() const {
     JsonValue v = JsonValue::object();
     v.set("expiresAtNs", deadlines_.expiresAtNs());
     v.set("idleTimeoutMs", deadlines_.idleTimeoutMs()).set("idleAtNs", deadlines_.idleAtNs());
+    v.set("idleEnds", deadlines_.idleEnds());
     return v;
 }
 
@@ -376,6 +377,9 @@ void Agent::bind(Connection& connection, std::uint32_t stream, const JsonValue& 
             executions_.environment().narrowTo(body["cpus"].integer());
             deadlines_.setExpiresAt(body["deadlines"]["expiresAtNs"].integer());
             deadlines_.setIdleTimeout(body["deadlines"]["idleTimeoutMs"].integer());
+            if (body["deadlines"]["idleEnds"].kind() == JsonValue::Kind::Bool) {
+                deadlines_.setIdleEnds(body["deadlines"]["idleEnds"].boolean());
+            }
             deadlines_.touch(now);
             break;
         case BindOutcome::Repeated:

@@ -20,6 +20,9 @@ public:
         idle_timeout_ms_ = std::clamp<std::int64_t>(ms, 0, kMaxIdleMs);
     }
 
+    /// False: idleness is told, but the server alone acts on it.
+    void setIdleEnds(bool ends) noexcept { idle_ends_ = ends; }
+
     void touch(std::int64_t now_ns) noexcept {
         last_activity_ns_ = std::max(last_activity_ns_, now_ns);
     }
@@ -35,6 +38,7 @@ public:
     std::int64_t expiresAtNs() const noexcept { return expires_at_ns_; }
     std::int64_t idleTimeoutMs() const noexcept { return idle_timeout_ms_; }
     std::int64_t lastActivityNs() const noexcept { return last_activity_ns_; }
+    bool idleEnds() const noexcept { return idle_ends_; }
     int running() const noexcept { return running_; }
 
     /// When it will have been idle for the timeout, if nothing happens before; 0 while something
@@ -46,7 +50,7 @@ public:
 
     /// When the agent ends the sandbox itself; 0 for never.
     std::int64_t endsAtNs() const noexcept {
-        const std::int64_t idle = idleAtNs();
+        const std::int64_t idle = idle_ends_ ? idleAtNs() : 0;
         std::int64_t first = expires_at_ns_;
         if (idle != 0 && (first == 0 || idle < first)) first = idle;
         return first == 0 || first > INT64_MAX - kGraceNs ? 0 : first + kGraceNs;
@@ -58,6 +62,7 @@ private:
     std::int64_t expires_at_ns_ = 0;
     std::int64_t idle_timeout_ms_ = 0;
     std::int64_t last_activity_ns_ = 0;
+    bool idle_ends_ = true;
     int running_ = 0;
 };
 

@@ -36,6 +36,7 @@ constexpr unsigned kClaims = 4;
 // A client may be waiting for these; the others belong to the reconciler.
 constexpr auto kLook = std::chrono::seconds(5);
 constexpr auto kNarrow = std::chrono::seconds(10);
+constexpr auto kFreezeBy = std::chrono::seconds(5);
 constexpr auto kMake = std::chrono::seconds(60);
 constexpr auto kEnd = std::chrono::seconds(30);
 constexpr auto kAgent = std::chrono::seconds(15);
@@ -51,11 +52,18 @@ void requireId(const SandboxId& id) {
     if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
 }
 
+/// A container's status, in the Engine's words; a frozen one lives.
+constexpr const char* kFrozen = "paused";
+bool runs(const std::string& status) {
+    return status == "running" || status == kFrozen;
+}
+
 /// Reads the labels of a container of ours.
-SandboxInfo infoFrom(const Json& labels, bool alive) {
+SandboxInfo infoFrom(const Json& labels, const std::string& status) {
     SandboxInfo info;
     info.id = text(labels, docker::kSandboxLabel);
-    info.alive = alive;
+    info.alive = runs(status);
+    info.frozen = status == kFrozen;
     const std::string created = text(labels, docker::kCreatedLabel);
     std::from_chars(created.data(), created.data() + created.size(), info.created_unix_ms);
     const std::string own = docker::kOwnLabel;
@@ -192,7 +200,7 @@ std::string DockerRuntime::describeEnd(const SandboxId& id, TimePoint until) {
     if (!found) return "its container has gone";
     const Json& state = child(*found, "State");
     const std::string status = text(state, "Status");
-    if (status == "running" || status == "created") return "";
+    if (runs(status) || status == "created") return "";
     return status + ", code " + std::to_string(count(state, "ExitCode")) + " " +
            text(state, "Error").substr(0, 300);
 }
@@ -247,7 +255,7 @@ std::vector<DockerRuntime::Container> DockerRuntime::containers(TimePoint until)
     for (const Json& item : answer) {
         const Json& labels = child(item, "Labels");
         Container container;
-        container.info = infoFrom(labels, text(item, "State") == "running");
+        container.info = infoFrom(labels, text(item, "State"));
         if (!isId(container.info.id, "sb_")) continue;
         container.inside = text(labels, docker::kInsideLabel);
         found.push_back(std::move(container));
@@ -279,8 +287,8 @@ std::optional<SandboxInfo> DockerRuntime::find(const SandboxId& id) {
     requireId(id);
     const auto found = engine_.find("/containers/" + names_.container(id) + "/json", in(kLook));
     if (found) {
-        const bool runs = text(child(*found, "State"), "Status") == "running";
-        SandboxInfo info = infoFrom(child(child(*found, "Config"), "Labels"), runs);
+        SandboxInfo info = infoFrom(child(child(*found, "Config"), "Labels"),
+                                    text(child(*found, "State"), "Status"));
         if (info.id == id) return info;
     }
     // As in a list, also what is only in pieces.
@@ -322,6 +330,33 @@ std::optional<LimitInUse> DockerRuntime::narrow(const SandboxId& id, const Sandb
     const TimePoint until = in(kNarrow);
     const Gate::Place place = claims_.enter(until);
     return use_.narrow(names_.container(id), limits, until);
+}
+
+bool DockerRuntime::freeze(const SandboxId& id) {
+    requireId(id);
+    try {
+        engine_.post("/containers/" + names_.container(id) + "/pause", nullptr, in(kFreezeBy));
+        return true;
+    } catch (const std::exception&) {
+        // It may be paused all the same: an answer that came too late says nothing.
+        static_cast<void>(thaw(id));
+        return false;
+    }
+}
+
+bool DockerRuntime::thaw(const SandboxId& id) {
+    requireId(id);
+    try {
+        engine_.post("/containers/" + names_.container(id) + "/unpause", nullptr, in(kFreezeBy));
+        return true;
+    } catch (const std::exception&) {
+        try {
+            const std::optional<SandboxInfo> info = find(id);
+            return !info || !info->frozen;
+        } catch (const std::exception&) {
+            return false;
+        }
+    }
 }
 
 std::optional<std::string> DockerRuntime::readyImage(const std::string& name) {

@@ -51,6 +51,9 @@ public:
     /// By the Engine's update, one of the at most four calls; without the control groups in sight
     /// it is not seen whether the kernel killed for it.
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
+    bool freezes() override { return true; }
+    bool freeze(const SandboxId& id) override;
+    bool thaw(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
     std::optional<std::string> readyImage(const std::string& name) override;
     bool sameImage(const std::string& image, const std::string& wanted) override;

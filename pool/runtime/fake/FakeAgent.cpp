@@ -258,7 +258,8 @@ Json FakeAgent::hello(FakePeer& peer, const Json& json) {
             {"deadlines",
              {{"expiresAtNs", deadlines_.expiresAtNs()},
               {"idleTimeoutMs", deadlines_.idleTimeoutMs()},
-              {"idleAtNs", deadlines_.idleAtNs()}}},
+              {"idleAtNs", deadlines_.idleAtNs()},
+              {"idleEnds", deadlines_.idleEnds()}}},
             {"lastActivityNs", deadlines_.lastActivityNs()},
             {"running", running()},
             {"executions", executions},
@@ -385,6 +386,7 @@ Json FakeAgent::bind(const Json& json) {
         case BindOutcome::Bound:
             deadlines_.setExpiresAt(expires);
             deadlines_.setIdleTimeout(idle);
+            deadlines_.setIdleEnds(limits.value("idleEnds", true));
             deadlines_.touch(bound_at);
             break;
         case BindOutcome::Repeated:
@@ -405,7 +407,8 @@ Json FakeAgent::deadlines(const Json& json) {
         deadlines_.setIdleTimeout(json["idleTimeoutMs"].get<std::int64_t>());
     return {{"expiresAtNs", deadlines_.expiresAtNs()},
             {"idleTimeoutMs", deadlines_.idleTimeoutMs()},
-            {"idleAtNs", deadlines_.idleAtNs()}};
+            {"idleAtNs", deadlines_.idleAtNs()},
+            {"idleEnds", deadlines_.idleEnds()}};
 }
 
 void FakeAgent::execute(FakePeer& peer, std::uint32_t stream, const Json& json) {

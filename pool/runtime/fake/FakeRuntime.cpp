@@ -59,6 +59,7 @@ void FakeRuntime::destroy(const SandboxId& id) {
         if (born_) born_->erase(id);
         infos_.erase(id);
         first_.erase(id);
+        frozen_.erase(id);
         limits_.erase(id);
     }
     if (agent) loop_->kill(*agent);
@@ -71,6 +72,7 @@ std::vector<SandboxInfo> FakeRuntime::list() {
         for (const auto& [id, info] : infos_) {
             all.push_back(info);
             all.back().alive = agents_.at(id)->alive();
+            all.back().frozen = frozen_.contains(id);
         }
     });
     return all;
@@ -172,6 +174,29 @@ bool FakeRuntime::goFirst(const SandboxId& id, bool first) {
         first_.erase(id);
     }
     return true;
+}
+
+bool FakeRuntime::freeze(const SandboxId& id) {
+    const auto agent = findAgent(id);
+    if (!agent || cannot_freeze_) return false;
+    loop_->hang(*agent);
+    const MutexLock lock(mutex_);
+    frozen_.insert(id);
+    return true;
+}
+
+bool FakeRuntime::thaw(const SandboxId& id) {
+    {
+        const MutexLock lock(mutex_);
+        if (frozen_.erase(id) == 0) return true;
+    }
+    resume(id);
+    return true;
+}
+
+std::set<SandboxId> FakeRuntime::frozen() const {
+    const MutexLock lock(mutex_);
+    return frozen_;
 }
 
 std::set<SandboxId> FakeRuntime::first() const {

@@ -44,6 +44,9 @@ public:
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     bool goFirst(const SandboxId& id, bool first) override;
+    bool freezes() override { return !cannot_freeze_; }
+    bool freeze(const SandboxId& id) override;
+    bool thaw(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
     std::optional<std::string> readyImage(const std::string& name) override;
     std::optional<KnownImage> knownImage(const std::string& wanted) override;
@@ -67,6 +70,10 @@ public:
     void oomKills(std::uint64_t kills) { oom_kills_ = kills; }
     /// narrow() finds this much memory in use from now on; else the value of usage().
     void useMemory(std::uint64_t bytes);
+    /// freeze() fails from now on, and a plane that begins after this knows it.
+    void failFreezes() { cannot_freeze_ = true; }
+    /// Those that are frozen.
+    std::set<SandboxId> frozen() const;
     /// The limits of the sandbox; nullopt if it does not exist.
     std::optional<SandboxLimits> limitsOf(const SandboxId& id) const;
     /// create() only accepts sandboxes from now on; they listen when letListen() is called.
@@ -109,6 +116,8 @@ private:
     std::map<SandboxId, std::shared_ptr<FakeAgent>> agents_ HEARTH_GUARDED_BY(mutex_);
     std::map<SandboxId, SandboxInfo> infos_ HEARTH_GUARDED_BY(mutex_);
     std::set<SandboxId> first_ HEARTH_GUARDED_BY(mutex_);
+    std::set<SandboxId> frozen_ HEARTH_GUARDED_BY(mutex_);
+    std::atomic<bool> cannot_freeze_ = false;
     std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> oom_kills_ = 0;
     std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: as usage()

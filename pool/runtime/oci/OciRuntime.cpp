@@ -9,19 +9,16 @@
 #include "pool/runtime/AgentSocket.h"
 #include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
+#include "pool/sys/Freezer.h"
 
 namespace hearth::pool {
 namespace {
 
+/// The reclaimer waits for it, so the others' ends would come late after that.
+constexpr auto kFreeze = std::chrono::milliseconds(100);
+
 void requireId(const SandboxId& id) {
     if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
-}
-
-SandboxInfo infoOf(LauncherClient::Found found) {
-    return {.id = std::move(found.id),
-            .alive = found.alive,
-            .labels = std::move(found.labels),
-            .created_unix_ms = found.created_unix_ms};
 }
 
 KnownImage known(const image::Image& image) {
@@ -56,6 +53,15 @@ ContainerRuntime::Started OciRuntime::create(const SandboxId& id, const SandboxS
 void OciRuntime::destroy(const SandboxId& id) {
     requireId(id);
     launcher_.destroy(id);
+}
+
+SandboxInfo OciRuntime::infoOf(LauncherClient::Found found) const {
+    const bool frozen = sys::Freezer(cgroups_, names_.cgroup(found.id)).frozen();
+    return {.id = std::move(found.id),
+            .alive = found.alive,
+            .frozen = frozen,
+            .labels = std::move(found.labels),
+            .created_unix_ms = found.created_unix_ms};
 }
 
 std::vector<SandboxInfo> OciRuntime::list() {
@@ -95,6 +101,20 @@ bool OciRuntime::goFirst(const SandboxId& id, bool first) {
     requireId(id);
     return sys::CpuWeightFile(cgroups_, names_.cgroup(id))
         .set(first ? sys::CpuWeight::First : sys::CpuWeight::Ordinary);
+}
+
+bool OciRuntime::freezes() {
+    return sys::Freezer::exists(cgroups_);
+}
+
+bool OciRuntime::freeze(const SandboxId& id) {
+    requireId(id);
+    return sys::Freezer(cgroups_, names_.cgroup(id)).freeze(kFreeze);
+}
+
+bool OciRuntime::thaw(const SandboxId& id) {
+    requireId(id);
+    return sys::Freezer(cgroups_, names_.cgroup(id)).thaw();
 }
 
 /// Remembers what the image is called; gives its digest if it is unpacked.

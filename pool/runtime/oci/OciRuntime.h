@@ -28,6 +28,9 @@ public:
     std::optional<SandboxUsage> usage(const SandboxId& id) override;
     std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
     bool goFirst(const SandboxId& id, bool first) override;
+    bool freezes() override;
+    bool freeze(const SandboxId& id) override;
+    bool thaw(const SandboxId& id) override;
     std::string resolveImage(const std::string& name) override;
     std::optional<std::string> readyImage(const std::string& name) override;
     bool sameImage(const std::string& image, const std::string& wanted) override;
@@ -45,6 +48,7 @@ public:
 
 private:
     std::optional<std::string> keep(const std::string& name, image::Image image);
+    SandboxInfo infoOf(LauncherClient::Found found) const;
 
     launcher::SandboxPaths names_;
     LauncherClient& launcher_;

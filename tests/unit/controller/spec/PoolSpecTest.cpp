@@ -256,7 +256,6 @@ TEST_CASE("features of later versions are taken at their default only", "[unit][
     const auto unsupported = ErrorCode::Unsupported;
     CHECK(refusedWith("/spec/template/gpu/count", 1, unsupported));
     CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", unsupported));
-    CHECK(refusedWith("/spec/lifecycle/onIdle", "Pause", unsupported));
     Json document = manifest();
     document["spec"]["template"]["gpu"] = {{"count", 0}};
     document["spec"]["sizing"] = {{"mode", "Static"}};
@@ -265,6 +264,18 @@ TEST_CASE("features of later versions are taken at their default only", "[unit][
     document["spec"]["template"]["gpu"]["count"] = 2;
     document["spec"]["warm"] = {{"min", "x"}};
     CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/count"));
+}
+
+TEST_CASE("idle workspaces are paused only in pools that count running work",
+          "[unit][controller]") {
+    Json document = manifest();
+    document["spec"]["lifecycle"] = {{"onIdle", "Pause"}};
+    const PoolSpec spec = parsePool(document).spec;
+    CHECK(spec.on_idle == OnIdle::Pause);
+    CHECK(poolDocument("p", spec)["spec"]["lifecycle"]["onIdle"] == "Pause");
+    CHECK(refusedWith("/spec/lifecycle/onIdle", "Sleep", ErrorCode::InvalidSpec));
+    document["spec"]["lifecycle"]["countRunningWork"] = false;
+    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/lifecycle/countRunningWork"));
 }
 
 TEST_CASE("a pool may be sized by a forecast, with a share of misses in its bounds",

@@ -12,6 +12,7 @@
 #include "pool/sys/Cgroups.h"
 #include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
+#include "pool/sys/Freezer.h"
 #include "pool/sys/Process.h"
 
 namespace hearth::sys {
@@ -223,6 +224,46 @@ TEST_CASE("a group's weight is set in either version, and what cannot be is told
     CHECK(v1.set(CpuWeight::First));  // the group has gone
     CHECK(v2.set(CpuWeight::First));
     CHECK(CpuWeightFile(tree("cgroup", "rw,memory"), "g").set(CpuWeight::First));
+}
+
+TEST_CASE("a group is frozen and thawed in either version", "[unit][sys]") {
+    const Scratch scratch;
+    fs::create_directories(scratch / "g");
+    const auto tree = [&](const std::string& type, const std::string& options) {
+        return Cgroups::parse("33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type +
+                              " " + options + "\n");
+    };
+    const auto told = [&](const char* file) { return readFile(scratch / file).value_or(""); };
+    constexpr auto kSoon = std::chrono::milliseconds(20);
+    CHECK_FALSE(Freezer::exists(tree("cgroup", "rw,memory")));
+    CHECK_FALSE(Freezer(tree("cgroup", "rw,memory"), "g").freeze(kSoon));
+    CHECK(Freezer(tree("cgroup", "rw,memory"), "g").thaw());
+
+    writeFile(scratch / "g/freezer.state", "THAWED", 0600);
+    const Freezer v1(tree("cgroup", "rw,freezer"), "g");
+    v1.handTo(::getuid());
+    CHECK_FALSE(v1.frozen());
+    CHECK(v1.freeze(kSoon));
+    CHECK(told("g/freezer.state") == "FROZEN");
+    CHECK(v1.frozen());
+    CHECK(v1.thaw());
+    CHECK(told("g/freezer.state") == "THAWED");
+
+    // A kernel that has not stopped all of them yet says so in a file of its own.
+    writeFile(scratch / "g/cgroup.freeze", "0", 0600);
+    writeFile(scratch / "g/cgroup.events", "populated 1\nfrozen 0\n", 0600);
+    const Freezer v2(tree("cgroup2", "rw"), "g");
+    CHECK(Freezer::exists(tree("cgroup2", "rw")));
+    CHECK_FALSE(v2.freeze(kSoon));
+    CHECK(told("g/cgroup.freeze") == "0");
+    writeFile(scratch / "g/cgroup.events", "populated 1\nfrozen 1\n", 0600);
+    CHECK(v2.freeze(kSoon));
+    CHECK(told("g/cgroup.freeze") == "1");
+    CHECK(v2.thaw());
+    CHECK(told("g/cgroup.freeze") == "0");
+    fs::remove_all(scratch / "g");
+    CHECK_FALSE(v1.freeze(kSoon));
+    CHECK(v1.thaw());
 }
 
 }  // namespace hearth::sys

@@ -473,6 +473,26 @@ TEST_CASE("the lifetime and idleness end the agent two seconds later", "[unit][a
     CHECK(idle.agent.waitForEnd(std::chrono::seconds(6)) == 0);
 }
 
+TEST_CASE("an agent that leaves idleness to the server tells it and does not end",
+          "[unit][agent][program]") {
+    AgentProcess agent;
+    Client client(agent.socket());
+    Outcome greeted = client.ask(hello());
+    CHECK(greeted.body["deadlines"]["idleEnds"] == true);
+    Json bind = bindRequest();
+    bind["deadlines"] = {{"expiresAtNs", 0}, {"idleTimeoutMs", 1}, {"idleEnds", false}};
+    REQUIRE(client.ask(bind).ok);
+    const Outcome set = client.ask({{"op", "deadlines"}, {"epoch", 1}, {"idleTimeoutMs", 2}});
+    CHECK(set.body["idleEnds"] == false);
+    CHECK(set.body["idleTimeoutMs"] == 2);
+    // Its end by the lifetime shows that its deadlines are in force.
+    const auto now = client.ask({{"op", "touch"}}).body["lastActivityNs"].get<std::int64_t>();
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(client.ask({{"op", "deadlines"}, {"epoch", 1}, {"expiresAtNs", now + 1'000'000'000}}).ok);
+    CHECK(agent.waitForEnd(std::chrono::seconds(8)) == 0);
+    CHECK(std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(2500));
+}
+
 TEST_CASE("an agent that nobody binds ends alone, and drain ends one at once",
           "[unit][agent][program]") {
     AgentProcess agent({"HEARTH_AGENT_ORPHAN_MS=100"});

@@ -49,6 +49,17 @@ TEST_CASE("the lifetime holds even while something runs, and the earlier deadlin
     CHECK(d.endsAtNs() == 0);
 }
 
+TEST_CASE("idleness that the server acts on ends no sandbox, the lifetime does", "[unit][agent]") {
+    Deadlines d;
+    d.setIdleTimeout(10'000);
+    d.setIdleEnds(false);
+    d.touch(kSecond);
+    CHECK(d.idleAtNs() == 11 * kSecond);
+    CHECK(d.endsAtNs() == 0);
+    d.setExpiresAt(20 * kSecond);
+    CHECK(d.endsAtNs() == 22 * kSecond);
+}
+
 TEST_CASE("absurd deadlines do not overflow", "[unit][agent]") {
     Deadlines d;
     d.setExpiresAt(INT64_MAX);
