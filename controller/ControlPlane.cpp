@@ -23,6 +23,8 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       queue(warm, work, breaker, on.metrics, on.clock),
       forecasts(options.traces),
       supply{warm, queue, breaker, work, forecasts},
+      quotas(on.clock),
+      table(quotas),
       broker(options.egress, on.log, on.metrics, on.clock),
       endings(table, warm, on.runtime, work, history, broker),
       layer_builder(on.runtime, on.poller, broker, epoch, options.layers, on.log, on.clock),
@@ -49,6 +51,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       artifact_store(options.artifacts, table, on.journal, on.log, on.clock,
                      {.reserve = options.reserve}),
       artifacts(artifact_store, on.log, options.secret_key, on.clock),
+      live(quotas),
       settler(live, table, endings, on.runtime, work, history),
       execution_starter(live, settler, access, endings, artifacts, broker.mirrored(), history),
       executions(access, opener, live, execution_starter, artifact_store, ids, history),
@@ -60,6 +63,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       packages(executions, workspaces, broker.mirrored()),
       pools(specs, pool_reconciler, supply, table, endings, history,
             {on.runtime.facts().name, on.runtime.freezes()}),
+      quota_service(quotas, on.journal, history, options.quotas),
       loop(work, on.metrics, on.log, on.clock),
       reclaimer(table, endings, pauser, on.clock) {
     handleWork();

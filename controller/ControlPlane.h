@@ -43,6 +43,7 @@
 #include "controller/services/OneShots.h"
 #include "controller/services/PackageService.h"
 #include "controller/services/PoolService.h"
+#include "controller/services/QuotaService.h"
 #include "controller/services/WorkspaceService.h"
 #include "controller/store/Epoch.h"
 #include "controller/store/EventLog.h"
@@ -78,6 +79,7 @@ struct PlaneOptions {
     std::string layers;        ///< folder of layers' locks
     std::string traces = {};   ///< folder of recorded arrivals; empty: none are recorded
     std::string artifacts;     ///< folder of kept copies
+    std::map<std::string, TenantQuota> quotas = {};  ///< declared in the configuration
     OnDemandRules on_demand = {};
     std::vector<std::string> insecure_registries = {};
     broker::EgressOptions egress = {};
@@ -118,6 +120,7 @@ struct ControlPlane {
     ClaimQueue queue;
     Forecasts forecasts;
     const Supply supply;
+    QuotaLedger quotas;
     WorkspaceTable table;
     broker::EgressGateway broker;
     WorkspaceTerminator endings;
@@ -153,6 +156,7 @@ struct ControlPlane {
     OrphanSweep orphans;
     PackageService packages;
     PoolService pools;
+    QuotaService quota_service;
     ReconcileLoop loop;
     Reclaimer reclaimer;
     /// With an agent that may be silent, at the start and later.

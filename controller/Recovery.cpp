@@ -277,6 +277,7 @@ bool Recovery::expect(const pool::SandboxInfo& info,
     if (pool && pool->spec.storage == pool::Storage::Disk) {
         member.disk_bytes = pool->spec.limits.workspace_bytes;
     }
+    if (pool) expected.limits = pool->spec.limits;
     member.unasked = true;
     member.phase = pool::Phase::Claimed;
     member.workspace = expected.workspace;

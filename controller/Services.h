@@ -9,6 +9,7 @@
 #include "controller/contract/Events.h"
 #include "controller/contract/Executions.h"
 #include "controller/contract/Pools.h"
+#include "controller/contract/Quotas.h"
 #include "controller/contract/Tokens.h"
 #include "controller/contract/Workspaces.h"
 #include "controller/executions/SignedLink.h"
@@ -29,6 +30,7 @@ struct Services {
     PackageService& packages;
     Events& events;
     Tokens& tokens;
+    Quotas& quotas;
     metrics::Metrics& metrics;
     metrics::Log& log;
     const Clock& clock;

@@ -132,6 +132,19 @@ SettingType tokens() {
     return type;
 }
 
+SettingType quotas() {
+    SettingType type{.shape = Shape::Quotas};
+    type.show = [](const Config& config) -> Setting<Json> {
+        Json all = Json::array();
+        for (const QuotaConfig& each : *config.quotas) {
+            all.push_back({{"tenant", each.tenant}});
+            all.back().update(controller::quotaJson(each.quota));
+        }
+        return {std::move(all), config.quotas.source, config.quotas.origin};
+    };
+    return type;
+}
+
 /// Every text must be `right`, else it is no `what`.
 Check each(const char* what, const char* hint, bool (*right)(const std::string&)) {
     return [what, hint, right](const Texts& texts) {
@@ -226,6 +239,8 @@ const std::vector<SettingRow>& settings() {
         {"default-pool", "NAME", "defaultPool", plain(&C::default_pool, Shape::Text), "",
          "The pool for requests that name none; default: the oldest"},
         {"", "TOKEN", "tokens", tokens(), "", "Tokens that are valid while the file lists them"},
+        {"", "QUOTA", "quotas", quotas(), "",
+         "What a tenant may have at most; tenant \"*\": each of those without a quota"},
         {"allowed-hosts", "HOST", "allowedHosts", plain(&C::allowed_hosts, Shape::List), "",
          "An additional Host that requests may name"},
         {"allowed-origins", "ORIGIN", "allowedOrigins", plain(&C::allowed_origins, Shape::List), "",
@@ -377,6 +392,8 @@ images:
 tokens:                             # in the file only
 - {name: ci, tenant: default, role: user, tokenFile: /run/secrets/ci}
 - {name: ops, role: admin, sha256: 64 hex digits of the token's SHA-256}
+quotas:                             # likewise
+- {tenant: ci, workspaces: 20, cpu: 16, memory: 32Gi, executions: 50, claimsPerSecond: 10}
 ```
 
 A dot in a key stands for a nested mapping. A flag with a list is repeated; its variable separates

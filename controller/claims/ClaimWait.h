@@ -82,6 +82,7 @@ public:
         chooseAgain();
         without.clear();
         claim_id.clear();
+        counted = false;
     }
     /// The pool that was chosen will not do.
     void chooseAgain() {
@@ -101,6 +102,7 @@ public:
     std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
     std::optional<TimePoint> asked;              ///< for the sandbox that it waits for
     std::uint32_t attempt = 1;
+    bool counted = false;  ///< in its tenant's rate of claims
 
 private:
     mutable Mutex mutex_;

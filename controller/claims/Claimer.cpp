@@ -204,11 +204,15 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
     // The state that a claim without a thread keeps until it runs again.
     ClaimWait own;
     ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
+    if (!kept.counted) table_.quotas().claim(wanted.tenant);
+    kept.counted = true;
+    const pool::SandboxLimits limits = wanted.request->limits.of(wanted.pool->spec.limits);
     std::optional<WorkspaceTable::Place>& place = kept.quota;
     for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
         // A workspace that took the place over and was lost at once has released it.
         if (!place || !place->held()) {
-            place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant));
+            place.emplace(
+                table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant, limits));
         }
         if (!kept.asked) kept.asked = history_.clock.now();
         const pool::Member member = supply_.claims.acquire(

@@ -214,6 +214,11 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     return view;
 }
 
+void LiveExecution::countAs(std::shared_ptr<void> counted) {
+    const MutexLock lock(mutex_);
+    counted_.swap(counted);  // the one before ends with the argument, without the lock
+}
+
 bool LiveExecution::finished() const {
     const MutexLock lock(mutex_);
     return finished_;

@@ -74,6 +74,8 @@ public:
     void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
     void handle(std::shared_ptr<agent::ExecHandle> handle);
     std::shared_ptr<agent::ExecHandle> handle() const;
+    /// What counts it in its tenant's quota, until this is called with null or it goes.
+    void countAs(std::shared_ptr<void> counted);
     const Facts& facts() const { return facts_; }
     const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
     /// The kernel counts its memory kills and names no process, so the count is read when one of
@@ -147,6 +149,7 @@ private:
     std::weak_ptr<LiveExecution> self_;
     LiveResults results_;
     mutable Mutex mutex_;
+    std::shared_ptr<void> counted_ HEARTH_GUARDED_BY(mutex_);  // in its tenant's quota
     agent::OutputLog log_ HEARTH_GUARDED_BY(mutex_);
     bool rejoined_ HEARTH_GUARDED_BY(mutex_) = false;
     std::shared_ptr<Execution> stored_ HEARTH_GUARDED_BY(mutex_);  // has output and results then

@@ -9,6 +9,7 @@
 #include "base/Mutex.h"
 #include "base/tenants/TenantBytes.h"
 #include "controller/executions/LiveExecution.h"
+#include "controller/workspaces/QuotaLedger.h"
 
 namespace hearth::controller {
 
@@ -19,7 +20,9 @@ class LiveExecutions {
 public:
     static constexpr std::uint64_t kMostOfTenant = 512U << 20U;
 
-    /// False if there is one of this id. Throws as requireRoom().
+    explicit LiveExecutions(QuotaLedger& quotas) : quotas_(quotas) {}
+
+    /// False if there is one of this id. Throws as requireRoom() and QuotaLedger::execution().
     bool add(const std::shared_ptr<LiveExecution>& execution);
     /// The same of one that ran before this server did, which nothing refuses.
     bool adopt(const std::shared_ptr<LiveExecution>& execution);
@@ -41,6 +44,7 @@ private:
 
     std::shared_ptr<void> room(const std::string& tenant, std::uint64_t bytes) const;
 
+    QuotaLedger& quotas_;
     const TenantBytes kept_{kMostOfTenant};
     mutable Mutex mutex_;
     std::map<std::string, Entry> live_ HEARTH_GUARDED_BY(mutex_);

@@ -13,10 +13,11 @@ std::string WorkspaceTable::quotaKey(const std::string& tenant, const std::strin
 }
 
 WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const std::string& pool,
-                                              std::size_t most) {
+                                              std::size_t most, const pool::SandboxLimits& limits) {
     std::string key = quotaKey(tenant, pool);
     const MutexLock lock(mutex_);
-    std::size_t& held = held_[key];
+    const auto known = held_.find(key);
+    const std::size_t held = known == held_.end() ? 0 : known->second;
     if (held >= most) {
         throw Error(ErrorCode::QuotaExceeded, "tenant " + tenant + " holds " +
                                                   std::to_string(held) + " workspaces of pool " +
@@ -24,8 +25,9 @@ WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const s
             .hint("close a workspace that is no longer needed")
             .retryAfter(std::chrono::seconds(1));
     }
-    ++held;
-    return {*this, std::move(key)};
+    QuotaLedger::Counted counted = quotas_.workspace(tenant, limits);
+    ++held_[key];
+    return {*this, std::move(key), std::move(counted)};
 }
 
 void WorkspaceTable::giveBack(const std::string& key) {
@@ -51,8 +53,10 @@ void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) 
     }
     if (place != nullptr && place->held()) {
         place->table_ = nullptr;
+        counted_[facts.sandbox] = std::move(place->counted_);
     } else {
         ++held_[quotaKey(facts.tenant, facts.pool)];
+        counted_[facts.sandbox] = quotas_.workspaceAnyway(facts.tenant, facts.limits);
     }
     ++of_pool_[facts.pool];
     by_claim_[facts.claim_id] = workspace;
@@ -64,6 +68,7 @@ void WorkspaceTable::expect(const Expected& expected) {
     const MutexLock lock(mutex_);
     if (!expected_.emplace(expected.sandbox, expected).second || expected.tenant.empty()) return;
     ++held_[quotaKey(expected.tenant, expected.pool)];
+    counted_[expected.sandbox] = quotas_.workspaceAnyway(expected.tenant, expected.limits);
 }
 
 void WorkspaceTable::unreserve(const Expected& expected) {
@@ -78,6 +83,8 @@ std::optional<WorkspaceTable::Expected> WorkspaceTable::forgetExpected(
     Expected expected = std::move(found->second);
     expected_.erase(found);
     unreserve(expected);
+    // Its workspace counts by itself, if it is there.
+    if (!by_sandbox_.contains(sandbox)) counted_.erase(sandbox);
     return expected;
 }
 
@@ -133,6 +140,7 @@ void WorkspaceTable::erase(const Workspace& workspace) {
         if (found == by_sandbox_.end()) return;
         last = std::move(found->second);
         by_sandbox_.erase(found);
+        counted_.erase(facts.sandbox);
         const auto forget = [&](auto& map, const std::string& key) {
             const auto entry = map.find(key);
             if (entry != map.end() && entry->second == last) map.erase(entry);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/Mutex.h"
+#include "controller/workspaces/QuotaLedger.h"
 #include "controller/workspaces/Workspace.h"
 
 namespace hearth::controller {
@@ -16,12 +17,17 @@ namespace hearth::controller {
 /// Thread-safe.
 class WorkspaceTable {
 public:
+    explicit WorkspaceTable(QuotaLedger& quotas) : quotas_(quotas) {}
+
     /// A place in a tenant's quota, given back unless it became a workspace.
     class [[nodiscard]] Place {
     public:
-        Place(WorkspaceTable& table, std::string key) : table_(&table), key_(std::move(key)) {}
+        Place(WorkspaceTable& table, std::string key, QuotaLedger::Counted counted)
+            : table_(&table), key_(std::move(key)), counted_(std::move(counted)) {}
         Place(Place&& other) noexcept
-            : table_(std::exchange(other.table_, nullptr)), key_(std::move(other.key_)) {}
+            : table_(std::exchange(other.table_, nullptr)),
+              key_(std::move(other.key_)),
+              counted_(std::move(other.counted_)) {}
         Place& operator=(Place&&) = delete;
         /// False once a workspace has taken it over.
         bool held() const { return table_ != nullptr; }
@@ -34,10 +40,14 @@ public:
 
         WorkspaceTable* table_;
         std::string key_;
+        QuotaLedger::Counted counted_;
     };
 
-    /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already.
-    Place reserve(const std::string& tenant, const std::string& pool, std::size_t most);
+    /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already, and as
+    /// QuotaLedger::workspace().
+    Place reserve(const std::string& tenant, const std::string& pool, std::size_t most,
+                  const pool::SandboxLimits& limits = {});
+    QuotaLedger& quotas() { return quotas_; }
     /// With a `place` of the same tenant and pool the workspace takes it over, so that it never
     /// counts twice; without one (recovery) it counts in addition. Throws Error(Conflict) if a live
     /// workspace has its id, claim or sandbox.
@@ -58,6 +68,7 @@ public:
         std::string workspace = {};
         std::string tenant = {};
         std::string claim_id = {};
+        pool::SandboxLimits limits = {};  ///< of its pool
     };
     /// Counts in its tenant's quota until it is forgotten: when its workspace is there with all its
     /// executions, or has ended.
@@ -83,7 +94,10 @@ private:
     void unreserve(const Expected& expected) HEARTH_REQUIRES(mutex_);
     bool anyExpected(const std::function<bool(const Expected&)>& matches) const;
 
+    QuotaLedger& quotas_;
     mutable Mutex mutex_;
+    /// By sandbox, of workspaces and of those that are expected.
+    std::map<pool::SandboxId, QuotaLedger::Counted> counted_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::shared_ptr<Workspace>> by_id_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::shared_ptr<Workspace>> by_claim_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::shared_ptr<Workspace>> by_sandbox_ HEARTH_GUARDED_BY(mutex_);

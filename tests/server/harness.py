@@ -284,6 +284,7 @@ class Server:
         self.write_pools(pools if pools is not None else pool_yaml())
         self.log_path = os.path.join(self.data, "server.log")
         self.process = None
+        self.token = None  # of calls that bring none, those of this harness too
         self.serves_from = self.data  # what it is given; another where that is what is tested
         self.wrapper = []  # words before the program's, of what becomes it
         if self.own_data:
@@ -350,6 +351,8 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout * SLOWER)
         try:
             headers = dict(headers or {})
+            if self.token:
+                headers.setdefault("Authorization", f"Bearer {self.token}")
             data = raw
             if body is not None:
                 data = json.dumps(body).encode()

@@ -9,6 +9,7 @@
 #include "tests/support/FakeEvents.h"
 #include "tests/support/FakeExecutions.h"
 #include "tests/support/FakePools.h"
+#include "tests/support/FakeQuotas.h"
 #include "tests/support/FakeStock.h"
 #include "tests/support/FakeTokens.h"
 #include "tests/support/FakeWorkspaces.h"
@@ -31,6 +32,7 @@ struct FakeServices {
     FakeContexts contexts;
     FakeEvents events;
     FakeTokens tokens;
+    FakeQuotas quotas;
     metrics::Metrics metrics;
     metrics::Log log{-1};
     std::string secret = std::string(32, 'k');
@@ -38,17 +40,9 @@ struct FakeServices {
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
     controller::PackageService packages{executions, workspaces, {"pypi", "npm"}};
-    controller::Services services{pools,
-                                  workspaces,
-                                  executions,
-                                  contexts,
-                                  packages,
-                                  events,
-                                  tokens,
-                                  metrics,
-                                  log,
-                                  clock,
-                                  [this] { return capabilities; },
+    controller::Services services{pools,    workspaces, executions, contexts,
+                                  packages, events,     tokens,     quotas,
+                                  metrics,  log,        clock,      [this] { return capabilities; },
                                   secret};
 };
 

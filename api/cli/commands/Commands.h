@@ -27,6 +27,7 @@ Command makeApply();
 Command makeDelete();
 Command makeDrain();
 Command makeImage();
+Command makeQuota();
 Command makeToken();
 Command makePackages();
 Command makeMcpConfig();

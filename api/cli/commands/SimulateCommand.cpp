@@ -18,7 +18,6 @@ using controller::PolicyResult;
 using controller::PoolSpec;
 using controller::StartModel;
 using controller::Trace;
-using controller::TraceShape;
 
 constexpr std::size_t kMostTraceBytes = 512U << 20U;
 constexpr std::int64_t kMostClaims = 10'000'000;

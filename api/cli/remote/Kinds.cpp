@@ -92,6 +92,7 @@ const std::vector<Kind>& kinds() {
         {"context", "contexts", "cx", contextTable, contextTable},
         {"file", "files", "fi", fileTable, fileTable},
         {"event", "events", "ev", eventTable, eventTable},
+        {"quota", "quotas", "qu", quotaTable, quotaTable},
     };
     return kKinds;
 }
@@ -161,7 +162,10 @@ std::string nameOf(const Json& item) {
         metadata != item.end() && metadata->is_object()) {
         return textAt(*metadata, "name");
     }
-    return textAt(item, item.contains("id") ? "id" : "path");
+    for (const char* key : {"id", "path"}) {
+        if (item.contains(key)) return textAt(item, key);
+    }
+    return textAt(item, "tenant");  // of a quota
 }
 
 void showItems(const Invocation& call, const Kind& kind, const std::vector<Json>& items) {

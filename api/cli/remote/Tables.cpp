@@ -210,6 +210,22 @@ std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
     return table.text();
 }
 
+std::string quotaTable(const std::vector<Json>& items, WallTime /*now*/) {
+    using Align = Table::Align;
+    Table table({"TENANT", "WORKSPACES", "CPU", "MEMORY", "EXECUTIONS", "CLAIMS/S", "FROM"});
+    table.align(
+        {Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right});
+    for (const Json& q : items) {
+        const auto beside = [&](const char* key) {
+            const std::string most = at(q, {"quota", key});
+            return at(q, {"used", key}) + (most.empty() ? "" : "/" + most);
+        };
+        table.add({at(q, {"tenant"}), beside("workspaces"), beside("cpu"), beside("memory"),
+                   beside("executions"), at(q, {"quota", "claimsPerSecond"}), at(q, {"source"})});
+    }
+    return table.text();
+}
+
 std::string contextTable(const std::vector<Json>& items, WallTime now) {
     Table table({"ID", "LANGUAGE", "NAME", "RUNS", "CREATED"});
     for (const Json& c : items) {

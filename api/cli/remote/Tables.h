@@ -20,6 +20,7 @@ std::string sandboxTable(const std::vector<Json>& items, WallTime now);
 std::string executionTable(const std::vector<Json>& items, WallTime now);
 /// With workspace, processor time and memory.
 std::string wideExecutionTable(const std::vector<Json>& items, WallTime now);
+std::string quotaTable(const std::vector<Json>& items, WallTime now);
 std::string contextTable(const std::vector<Json>& items, WallTime now);
 std::string fileTable(const std::vector<Json>& items, WallTime now);
 std::string eventTable(const std::vector<Json>& items, WallTime now);

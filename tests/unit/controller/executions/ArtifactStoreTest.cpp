@@ -60,7 +60,8 @@ struct Shelf {
     ManualClock clock;
     metrics::Log log{-1};
     Journal journal{dir.file("hearth.db"), clock, log};
-    WorkspaceTable table;
+    QuotaLedger quotas{clock};
+    WorkspaceTable table{quotas};
     ArtifactStore::Limits limits;
     std::unique_ptr<ArtifactStore> made;
 };
