@@ -194,8 +194,7 @@ std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
                 if (!found[at].alive) continue;
                 // The server opens however many are silent; the rest are asked after that.
                 Answer answer{nullptr, true};
-                if (std::chrono::steady_clock::now() < until)
-                    answer = askOnce(found[at].id, patience);
+                if (std::chrono::steady_clock::now() < until) answer = askOnce(found[at], patience);
                 const MutexLock lock(mutex);
                 answers.emplace(found[at].id, std::move(answer));
             }
@@ -205,9 +204,11 @@ std::map<pool::SandboxId, Recovery::Answer> Recovery::askAll(
     return answers;
 }
 
-Recovery::Answer Recovery::askOnce(const pool::SandboxId& id, std::chrono::milliseconds patience) {
+Recovery::Answer Recovery::askOnce(const pool::SandboxInfo& info,
+                                   std::chrono::milliseconds patience) {
+    const pool::SandboxId& id = info.id;
     try {
-        return {ask(id, patience), false};
+        return {ask(info, patience), false};
     } catch (const agent::AgentError& e) {
         history_.log.warn("recovery.refused", {{"sandbox", id}, {"code", e.code()}});
     } catch (const agent::AgentLost& e) {
@@ -219,16 +220,16 @@ Recovery::Answer Recovery::askOnce(const pool::SandboxId& id, std::chrono::milli
     return {nullptr, true};
 }
 
-std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxId& id,
+std::shared_ptr<agent::AgentClient> Recovery::ask(const pool::SandboxInfo& info,
                                                   std::chrono::milliseconds patience) {
     // One that was paused when the server ended cannot answer.
-    if (!fleet_.runtime.thaw(id)) {
-        history_.log.warn("recovery.not_thawed", {{"sandbox", id}});
+    if (info.frozen && !fleet_.runtime.thaw(info.id)) {
+        history_.log.warn("recovery.not_thawed", {{"sandbox", info.id}});
     }
     // Twice: a stored epoch that is too low is learnt from the first refusal.
     for (bool again = false;; again = true) {
         try {
-            return agents_.connect(id, patience);
+            return agents_.connect(info.id, patience);
         } catch (const agent::AgentError& e) {
             const auto highest = e.details().find("highestEpoch");
             if (again || e.code() != "STALE_EPOCH" || highest == e.details().end() ||

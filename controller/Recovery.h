@@ -37,7 +37,7 @@ public:
 
     /// Connects, learning of a higher epoch where there was one. Throws agent::AgentLost,
     /// agent::AgentError.
-    std::shared_ptr<agent::AgentClient> ask(const pool::SandboxId& id,
+    std::shared_ptr<agent::AgentClient> ask(const pool::SandboxInfo& info,
                                             std::chrono::milliseconds patience);
     /// Makes of a sandbox what its agent says it is; Swept where nothing is to be made of it.
     Verdict place(const pool::SandboxInfo& info, const std::shared_ptr<agent::AgentClient>& agent);
@@ -56,7 +56,7 @@ private:
 
     std::map<pool::SandboxId, Answer> askAll(const std::vector<pool::SandboxInfo>& found,
                                              std::chrono::milliseconds patience);
-    Answer askOnce(const pool::SandboxId& id, std::chrono::milliseconds patience);
+    Answer askOnce(const pool::SandboxInfo& info, std::chrono::milliseconds patience);
     pool::Member memberOf(const pool::SandboxInfo& info) const;
     /// Keeps it if it may hold a workspace.
     bool expect(const pool::SandboxInfo& info,

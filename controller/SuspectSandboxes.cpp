@@ -75,7 +75,7 @@ void SuspectSandboxes::ask(const pool::SandboxInfo& info, const Silence& silence
         recovery_.rejoin(workspace, patience, silence.asked);
         return;
     }
-    if (recovery_.place(info, recovery_.ask(info.id, patience)) == Recovery::Verdict::Swept) {
+    if (recovery_.place(info, recovery_.ask(info, patience)) == Recovery::Verdict::Swept) {
         throw agent::AgentLost("it is not the expected sandbox", agent::Loss::Broken);
     }
 }
