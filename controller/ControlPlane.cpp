@@ -20,10 +20,9 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       fleet{on.runtime, warm, marks},
       work(on.clock, on.metrics),
       breaker(on.clock),
-      queue(warm, work, breaker, on.metrics, on.clock),
+      queue(warm, work, breaker, on.metrics, on.clock, ClaimQueue::Bounds(), quotas),
       forecasts(options.traces),
       supply{warm, queue, breaker, work, forecasts},
-      quotas(on.clock),
       table(quotas),
       broker(options.egress, on.log, on.metrics, on.clock),
       endings(table, warm, on.runtime, work, history, broker),
@@ -51,7 +50,6 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       artifact_store(options.artifacts, table, on.journal, on.log, on.clock,
                      {.reserve = options.reserve}),
       artifacts(artifact_store, on.log, options.secret_key, on.clock),
-      live(quotas),
       settler(live, table, endings, on.runtime, work, history),
       execution_starter(live, settler, access, endings, artifacts, broker.mirrored(), history),
       executions(access, opener, live, execution_starter, artifact_store, ids, history),
@@ -63,7 +61,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       packages(executions, workspaces, broker.mirrored()),
       pools(specs, pool_reconciler, supply, table, endings, history,
             {on.runtime.facts().name, on.runtime.freezes()}),
-      quota_service(quotas, on.journal, history, options.quotas),
+      quota_service(quotas, specs, supply, history),
       loop(work, on.metrics, on.log, on.clock),
       reclaimer(table, endings, pauser, on.clock) {
     handleWork();
@@ -105,6 +103,7 @@ void ControlPlane::handleWork() {
     loop.handle(WorkKind::Orphans, [this](const Name&) { return orphans.orphans(); });
     loop.handle(WorkKind::Measure, [this](const Name&) {
         options.measure();
+        quota_service.measure();
         return ReconcileResult::after(kMeasureEvery);
     });
     loop.handle(WorkKind::Sweep, [this](const Name&) { return orphans.sweep(); });

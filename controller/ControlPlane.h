@@ -31,6 +31,7 @@
 #include "controller/queue/CircuitBreaker.h"
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/queue/WorkQueue.h"
+#include "controller/quota/QuotaLedger.h"
 #include "controller/reconcile/AgentConnector.h"
 #include "controller/reconcile/OrphanSweep.h"
 #include "controller/reconcile/PoolDependencies.h"
@@ -79,7 +80,6 @@ struct PlaneOptions {
     std::string layers;        ///< folder of layers' locks
     std::string traces = {};   ///< folder of recorded arrivals; empty: none are recorded
     std::string artifacts;     ///< folder of kept copies
-    std::map<std::string, TenantQuota> quotas = {};  ///< declared in the configuration
     OnDemandRules on_demand = {};
     std::vector<std::string> insecure_registries = {};
     broker::EgressOptions egress = {};
@@ -117,10 +117,10 @@ struct ControlPlane {
     const pool::Fleet fleet;
     WorkQueue work;
     CircuitBreaker breaker;
+    QuotaLedger quotas;
     ClaimQueue queue;
     Forecasts forecasts;
     const Supply supply;
-    QuotaLedger quotas;
     WorkspaceTable table;
     broker::EgressGateway broker;
     WorkspaceTerminator endings;

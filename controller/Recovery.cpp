@@ -275,10 +275,11 @@ bool Recovery::expect(const pool::SandboxInfo& info,
         expected.claim_id = known->second.claim_id;
     }
     const PoolPtr pool = specs_.find(member.pool);
+    // What the claim was narrowed to is known once its agent answers.
+    if (pool) expected.use = demandOf(pool->spec.limits);
     if (pool && pool->spec.storage == pool::Storage::Disk) {
         member.disk_bytes = pool->spec.limits.workspace_bytes;
     }
-    if (pool) expected.limits = pool->spec.limits;
     member.unasked = true;
     member.phase = pool::Phase::Claimed;
     member.workspace = expected.workspace;

@@ -102,6 +102,10 @@ Metrics::Metrics()
                                     "Time from the request to the bound workspace")),
       claim_stage_(HEARTH_FAMILY(BuildHistogram, "claim_stage_seconds", "Time of each stage")),
       claim_queue_depth_(HEARTH_FAMILY(BuildGauge, "claim_queue_depth", "Claims that wait")),
+      quota_use_(HEARTH_FAMILY(BuildGauge, "tenant_quota_use",
+                               "What a tenant with a quota of its own holds")),
+      quota_limit_(HEARTH_FAMILY(BuildGauge, "tenant_quota_limit",
+                                 "What it may hold; absent without a limit")),
       claim_queue_(HEARTH_FAMILY(BuildHistogram, "claim_queue_seconds",
                                  "Time in line of claims that got a sandbox")),
       pool_exhausted_(
@@ -322,6 +326,27 @@ void Metrics::claimQueued(const std::string& pool, double seconds) {
 
 void Metrics::claimQueueDepth(const std::string& pool, double depth) {
     claim_queue_depth_.Add({{"pool", pool}}).Set(depth);
+}
+
+void Metrics::quotas(const std::vector<QuotaGauge>& all) {
+    const MutexLock lock(quota_mutex_);
+    std::set<prometheus::Gauge*> now;
+    const auto set = [&](Family<prometheus::Gauge>& family, const QuotaGauge& each, double value) {
+        prometheus::Gauge& gauge =
+            family.Add({{"tenant", each.tenant}, {"resource", each.resource}});
+        gauge.Set(value);
+        now.insert(&gauge);
+    };
+    for (const QuotaGauge& each : all) {
+        set(quota_use_, each, each.use);
+        if (each.limit) set(quota_limit_, each, *each.limit);
+    }
+    for (prometheus::Gauge* before : quota_gauges_) {
+        if (now.contains(before)) continue;
+        quota_use_.Remove(before);
+        quota_limit_.Remove(before);
+    }
+    quota_gauges_ = std::move(now);
 }
 
 void Metrics::poolExhausted(const std::string& pool) {

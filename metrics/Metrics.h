@@ -8,13 +8,24 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/Error.h"
+#include "base/Mutex.h"
 #include "metrics/EndReason.h"
 
 namespace hearth::metrics {
+
+/// One resource of a tenant's quota.
+struct QuotaGauge {
+    std::string tenant;
+    std::string resource;
+    double use = 0;
+    std::optional<double> limit;
+};
 
 /// Every series that the program exports, in one place. Labels are bounded:
 /// never an id. Thread-safe.
@@ -44,6 +55,8 @@ public:
     void claimQueued(const std::string& pool, double seconds);
     void claimQueueDepth(const std::string& pool, double depth);
     void poolExhausted(const std::string& pool);
+    /// Use and limit of these; what an earlier call set and this one does not have is removed.
+    void quotas(const std::vector<QuotaGauge>& all);
     void poolSandboxes(const std::string& pool, std::string_view state, double count);
     void poolDesired(const std::string& pool, double count);
     /// Claims expected, the warm sandboxes that they need, and the share of claims that were
@@ -126,6 +139,10 @@ private:
     Family<prometheus::Histogram>& claim_duration_;
     Family<prometheus::Histogram>& claim_stage_;
     Family<prometheus::Gauge>& claim_queue_depth_;
+    Family<prometheus::Gauge>& quota_use_;
+    Family<prometheus::Gauge>& quota_limit_;
+    Mutex quota_mutex_;
+    std::set<prometheus::Gauge*> quota_gauges_ HEARTH_GUARDED_BY(quota_mutex_);
     Family<prometheus::Histogram>& claim_queue_;
     Family<prometheus::Counter>& pool_exhausted_;
     Family<prometheus::Histogram>& sandbox_start_;

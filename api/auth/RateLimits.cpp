@@ -1,7 +1,6 @@
 #include "api/auth/RateLimits.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/Error.h"
 
@@ -11,10 +10,6 @@ namespace {
 /// Full buckets are thrown away when there are so many.
 constexpr std::size_t kSweepAt = 1024;
 
-std::chrono::seconds wholeSeconds(double seconds) {
-    return std::chrono::seconds(static_cast<std::int64_t>(std::ceil(seconds - 1e-9)));
-}
-
 }  // namespace
 
 std::optional<RateLimits::Verdict> RateLimits::take(const std::string& tenant) const {
@@ -22,26 +17,19 @@ std::optional<RateLimits::Verdict> RateLimits::take(const std::string& tenant) c
     const double rate = per_second_;
     const double full = burst_;
     const TimePoint now = clock_.now();
-    /// The bucket's content at this time.
-    const auto tokensOf = [&](const Bucket& bucket) {
-        const double passed = std::chrono::duration<double>(now - bucket.filled_at).count();
-        return std::min(full, bucket.tokens + std::max(passed, 0.0) * rate);
-    };
     const MutexLock lock(mutex_);
     if (buckets_.size() >= kSweepAt) {
-        std::erase_if(buckets_, [&](const auto& item) { return tokensOf(item.second) >= full; });
+        std::erase_if(buckets_,
+                      [&](const auto& item) { return item.second.level(rate, full, now) >= full; });
     }
-    Bucket& bucket = buckets_.try_emplace(tenant, Bucket{full, now}).first->second;
-    bucket = {tokensOf(bucket), now};
+    TokenBucket& bucket = buckets_.try_emplace(tenant, full, now).first->second;
     Verdict verdict;
-    verdict.allowed = bucket.tokens >= 1.0;
-    if (verdict.allowed) bucket.tokens -= 1.0;
+    verdict.allowed = bucket.take(1, rate, full, now);
     verdict.limit = burst_;
-    verdict.remaining = static_cast<std::uint32_t>(bucket.tokens);
-    verdict.reset = wholeSeconds((full - bucket.tokens) / rate);
+    verdict.remaining = static_cast<std::uint32_t>(bucket.level(rate, full, now));
+    verdict.reset = bucket.until(full, rate);
     if (!verdict.allowed) {
-        verdict.retry_after =
-            std::max(wholeSeconds((1.0 - bucket.tokens) / rate), std::chrono::seconds(1));
+        verdict.retry_after = std::max(bucket.until(1, rate), std::chrono::seconds(1));
     }
     return verdict;
 }

@@ -9,6 +9,7 @@
 #include "api/http/Handler.h"
 #include "base/Clock.h"
 #include "base/Mutex.h"
+#include "base/tenants/TokenBucket.h"
 
 namespace hearth::auth {
 
@@ -33,15 +34,11 @@ public:
     std::optional<Verdict> take(const std::string& tenant) const;
 
 private:
-    struct Bucket {
-        double tokens = 0;
-        TimePoint filled_at;
-    };
     const std::uint32_t per_second_;
     const std::uint32_t burst_;
     const Clock& clock_;
     mutable Mutex mutex_;
-    mutable std::map<std::string, Bucket> buckets_
+    mutable std::map<std::string, TokenBucket> buckets_
         HEARTH_GUARDED_BY(mutex_);  ///< without full ones
 };
 

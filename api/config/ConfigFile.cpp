@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "api/config/Settings.h"
@@ -26,9 +25,9 @@ public:
     ConfigReader(std::string name, std::string directory, Layers& layers)
         : name_(std::move(name)), directory_(std::move(directory)), layers_(layers) {}
 
-    FileLists read(const YAML::Node& root) {
+    Setting<std::vector<TokenConfig>> read(const YAML::Node& root) {
         if (!root.IsNull()) readMap(root, "", "the file");
-        return std::move(lists_);
+        return std::move(tokens_);
     }
 
 private:
@@ -44,7 +43,6 @@ private:
             const auto row = std::ranges::find(settings(), prefix + key, &SettingRow::key);
             if (row == settings().end()) return readMap(node, prefix + key + ".", key);
             if (row->type.shape == SettingType::Shape::Tokens) return tokens(node, key);
-            if (row->type.shape == SettingType::Shape::Quotas) return quotas(node, key);
             layers_.put(row->name(), {texts(row->type, node, key), Source::File, at(node)});
         });
     }
@@ -114,7 +112,7 @@ private:
                 fail(item, "a second token named \"" + all.back().name + "\"", "rename it");
             }
         }
-        lists_.tokens = {std::move(all), Source::File, at(node)};
+        tokens_ = {std::move(all), Source::File, at(node)};
     }
     TokenConfig token(const YAML::Node& node) const {
         TokenConfig token;
@@ -155,46 +153,6 @@ private:
         }
         return token;
     }
-    void quotas(const YAML::Node& node, const std::string& key) {
-        if (!node.IsSequence()) {
-            fail(node, key + " is no list", "write `- {tenant: ci, workspaces: 10}` lines");
-        }
-        std::vector<QuotaConfig> all;
-        for (const YAML::Node& item : node) {
-            all.push_back(quota(item));
-            const auto same = [&](const QuotaConfig& q) { return q.tenant == all.back().tenant; };
-            if (std::ranges::count_if(all, same) > 1) {
-                fail(item, "a second quota of tenant \"" + all.back().tenant + "\"", "keep one");
-            }
-        }
-        lists_.quotas = {std::move(all), Source::File, at(node)};
-    }
-    QuotaConfig quota(const YAML::Node& node) const {
-        QuotaConfig quota;
-        Json fields = Json::object();
-        eachKey(node,
-                {"tenant", "workspaces", "cpu", "memory", "executions", "claimsPerSecond",
-                 "claimsBurst"},
-                "a quota", [&](const std::string& key, const YAML::Node& value) {
-                    const std::string given = scalar(value, key);
-                    if (key == "tenant") {
-                        quota.tenant = given;
-                        return;
-                    }
-                    const Json number = Json::parse(given, nullptr, false);
-                    fields[key] = number.is_number() ? number : Json(given);
-                });
-        if (quota.tenant != controller::kEveryone && !controller::isTenantName(quota.tenant)) {
-            fail(node, "\"" + quota.tenant + "\" is no tenant's name",
-                 std::string("it ") + controller::kTenantNameRule + "; \"*\" stands for the rest");
-        }
-        const Fields::Wrong wrong = [&](const FieldError& error) {
-            fail(node, error.pointer.substr(1) + " " + error.reason, "see docs/operating.md");
-        };
-        Fields reader(fields, "", wrong, Fields::Absent::Fine);
-        quota.quota = controller::readQuota(reader);
-        return quota;
-    }
     controller::Role role(const YAML::Node& node, const std::string& name) const {
         if (const auto known = controller::kRoles.find(name)) return *known;
         fail(node, "unknown role \"" + name + "\"", "use " + anyOf(controller::kRoles.all()));
@@ -203,13 +161,13 @@ private:
     std::string name_;
     std::string directory_;
     Layers& layers_;
-    FileLists lists_;
+    Setting<std::vector<TokenConfig>> tokens_;
 };
 
 }  // namespace
 
-FileLists readConfigText(const std::string& text, const std::string& name,
-                         const std::string& directory, Layers& layers) {
+Setting<std::vector<TokenConfig>> readConfigText(const std::string& text, const std::string& name,
+                                                 const std::string& directory, Layers& layers) {
     YAML::Node root;
     try {
         root = YAML::Load(text);
@@ -220,7 +178,7 @@ FileLists readConfigText(const std::string& text, const std::string& name,
     return ConfigReader(name, directory, layers).read(root);
 }
 
-FileLists readConfigFile(const std::string& path, Layers& layers) {
+Setting<std::vector<TokenConfig>> readConfigFile(const std::string& path, Layers& layers) {
     const std::string text = readTextFile(path, kMaxFile);
     const auto directory = std::filesystem::absolute(path).parent_path();
     return readConfigText(text, path, directory.string(), layers);

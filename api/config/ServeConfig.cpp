@@ -13,11 +13,10 @@ ServeConfig loadServeConfig(const Options& options) {
     for (const SettingRow& row : settings()) {
         if (const auto given = options.given(row.flag)) layers.put(row.name(), *given);
     }
-    FileLists lists;
-    if (const auto file = options.get("config")) lists = readConfigFile(*file, layers);
+    Setting<std::vector<TokenConfig>> tokens;
+    if (const auto file = options.get("config")) tokens = readConfigFile(*file, layers);
     ServeConfig config(layers);
-    config.tokens = std::move(lists.tokens);
-    config.quotas = std::move(lists.quotas);
+    config.tokens = std::move(tokens);
     // An earlier system's clients look for it on the port that its documents name.
     const auto port = mcp::seeds::seedPort(*config.compat);
     if (port && config.listen.source == Source::Default) {

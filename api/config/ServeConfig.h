@@ -9,7 +9,6 @@
 #include "api/command/Options.h"
 #include "base/Json.h"
 #include "controller/contract/Principal.h"
-#include "controller/contract/Quotas.h"
 #include "metrics/Log.h"
 #include "pool/runtime/docker/AgentMode.h"
 
@@ -45,12 +44,6 @@ struct TokenConfig {
     std::string token_file;  ///< where the token itself was read from; empty if the hash was given
 };
 
-/// A tenant's quota of the configuration file.
-struct QuotaConfig {
-    std::string tenant;  ///< or controller::kEveryone
-    controller::TenantQuota quota;
-};
-
 inline constexpr const char* kDataDirectory = "/var/lib/hearth";
 
 /// All settings of `hearth serve`: flags override the environment, which overrides one YAML file,
@@ -65,13 +58,13 @@ struct ServeConfig {
     Setting<std::string> data_dir;
     Setting<std::vector<std::string>> pools;
     Setting<std::vector<std::string>> pools_once;
+    Setting<std::vector<std::string>> quotas;
     Setting<RuntimeChoice> runtime;
     Setting<std::string> oci_runtime;
     Setting<pool::docker::AgentMode> docker_agent;
     Setting<std::string> user;
     Setting<std::string> default_pool;
     Setting<std::vector<TokenConfig>> tokens;
-    Setting<std::vector<QuotaConfig>> quotas;
     Setting<std::vector<std::string>> allowed_hosts;
     Setting<std::vector<std::string>> allowed_origins;
     Setting<std::vector<std::string>> trusted_proxies;  ///< of api::ProxyRules

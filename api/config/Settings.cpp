@@ -132,19 +132,6 @@ SettingType tokens() {
     return type;
 }
 
-SettingType quotas() {
-    SettingType type{.shape = Shape::Quotas};
-    type.show = [](const Config& config) -> Setting<Json> {
-        Json all = Json::array();
-        for (const QuotaConfig& each : *config.quotas) {
-            all.push_back({{"tenant", each.tenant}});
-            all.back().update(controller::quotaJson(each.quota));
-        }
-        return {std::move(all), config.quotas.source, config.quotas.origin};
-    };
-    return type;
-}
-
 /// Every text must be `right`, else it is no `what`.
 Check each(const char* what, const char* hint, bool (*right)(const std::string&)) {
     return [what, hint, right](const Texts& texts) {
@@ -228,6 +215,8 @@ const std::vector<SettingRow>& settings() {
          "A manifest of pools to declare at each start; it wins over what was applied meanwhile"},
         {"pools-once", "FILE", "poolsOnce", plain(&C::pools_once, Shape::Paths), "",
          "A manifest of pools to declare at a start if there are none of these names yet"},
+        {"quotas", "FILE", "quotas", plain(&C::quotas, Shape::Paths), "",
+         "Quotas of tenants, a mapping of names to limits; they win over those set over REST"},
         {"runtime", "NAME", "runtime", choice(&C::runtime, kRuntimes), "auto",
          "What makes the sandboxes: auto, oci or docker"},
         {"oci-runtime", "PROGRAM", "ociRuntime", plain(&C::oci_runtime, Shape::Text), "runc",
@@ -239,8 +228,6 @@ const std::vector<SettingRow>& settings() {
         {"default-pool", "NAME", "defaultPool", plain(&C::default_pool, Shape::Text), "",
          "The pool for requests that name none; default: the oldest"},
         {"", "TOKEN", "tokens", tokens(), "", "Tokens that are valid while the file lists them"},
-        {"", "QUOTA", "quotas", quotas(), "",
-         "What a tenant may have at most; tenant \"*\": each of those without a quota"},
         {"allowed-hosts", "HOST", "allowedHosts", plain(&C::allowed_hosts, Shape::List), "",
          "An additional Host that requests may name"},
         {"allowed-origins", "ORIGIN", "allowedOrigins", plain(&C::allowed_origins, Shape::List), "",
@@ -392,8 +379,6 @@ images:
 tokens:                             # in the file only
 - {name: ci, tenant: default, role: user, tokenFile: /run/secrets/ci}
 - {name: ops, role: admin, sha256: 64 hex digits of the token's SHA-256}
-quotas:                             # likewise
-- {tenant: ci, workspaces: 20, cpu: 16, memory: 32Gi, executions: 50, claimsPerSecond: 10}
 ```
 
 A dot in a key stands for a nested mapping. A flag with a list is repeated; its variable separates

@@ -13,7 +13,7 @@ namespace hearth::cli {
 /// The types of settings: each says how the file gives it, which texts are right and where it goes.
 struct SettingType {
     /// Paths in the file are relative to the file. Lines may be one text in place of a list.
-    enum class Shape { Text, Path, List, Paths, Lines, Tokens, Quotas };
+    enum class Shape { Text, Path, List, Paths, Lines, Tokens };
 
     Shape shape = Shape::Text;
     std::string words = {};                 ///< for the reference: "a number from 1 to 1024"

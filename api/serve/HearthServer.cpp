@@ -140,7 +140,6 @@ private:
                 .layers = data + "/state/layers",
                 .traces = *config_.record_traces,
                 .artifacts = data + "/state/artifacts",
-                .quotas = configuredQuotas(config_),
                 .on_demand = onDemandRules(config_),
                 .insecure_registries = *config_.insecure_registries,
                 .egress = brokerOptions(config_, ground_.instance, secret_key_),
@@ -171,6 +170,7 @@ private:
     void start() {
         cli::checkExposure(config_, tokens_.configured());
         tellAccess();
+        plane_.quota_service.declare(ground_.quotas);
         operations_.start();
         front_.start();
         for (const controller::PoolPtr& pool : plane_.specs.all()) metrics_.bornPool(pool->name);

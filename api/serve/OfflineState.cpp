@@ -14,6 +14,8 @@
 #include "base/Fd.h"
 #include "controller/journal/Database.h"
 #include "controller/journal/Journal.h"
+#include "controller/quota/QuotaDocument.h"
+#include "controller/spec/YamlDocument.h"
 #include "controller/store/SpecStore.h"
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenHistory.h"
@@ -86,26 +88,58 @@ std::unique_ptr<controller::Tokens> offlineTokens(const std::string& data_dir) {
     }
 }
 
+namespace {
+
+std::string readDeclaration(const std::string& file, const std::string& origin, const char* hint) {
+    std::error_code error;
+    const bool folder = std::filesystem::is_directory(file, error);
+    std::ifstream in(file);
+    if (!in || folder) {
+        throw cli::UsageError(
+            origin + ": " + file + " cannot be read: " + std::strerror(folder ? EISDIR : errno),
+            hint);
+    }
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+}  // namespace
+
 std::vector<controller::Pool> declaredInFiles(const cli::Setting<std::vector<std::string>>& files) {
     std::vector<controller::Pool> pools;
     for (const std::string& file : *files) {
-        std::error_code error;
-        const bool folder = std::filesystem::is_directory(file, error);
-        std::ifstream in(file);
-        if (!in || folder) {
-            throw cli::UsageError(
-                files.origin + ": " + file +
-                    " cannot be read: " + std::strerror(folder ? EISDIR : errno),
-                "name a file that declares pools; sandbox_images/python/pool.yaml "
-                "is one");
-        }
-        std::ostringstream text;
-        text << in.rdbuf();
-        for (controller::Pool& pool : controller::parsePoolYaml(text.str(), file)) {
+        const std::string text = readDeclaration(
+            file, files.origin,
+            "name a file that declares pools; sandbox_images/python/pool.yaml is one");
+        for (controller::Pool& pool : controller::parsePoolYaml(text, file)) {
             pools.push_back(std::move(pool));
         }
     }
     return pools;
+}
+
+std::map<std::string, controller::QuotaSpec> quotasInFiles(
+    const cli::Setting<std::vector<std::string>>& files) {
+    std::map<std::string, controller::QuotaSpec> quotas;
+    for (const std::string& file : *files) {
+        const std::string text =
+            readDeclaration(file, files.origin, "write `TENANT: {workspaces: 10}` lines");
+        try {
+            for (auto& [tenant, spec] :
+                 controller::parseQuotas(controller::parseYamlDocument(text, file))) {
+                if (!quotas.emplace(tenant, spec).second) {
+                    throw Error(ErrorCode::InvalidSpec, "tenant " + tenant + " has two quotas");
+                }
+            }
+        } catch (const Error& e) {
+            std::string what = e.what();
+            for (const FieldError& field : e.fields())
+                what += "; " + field.pointer + " " + field.reason;
+            throw cli::UsageError(files.origin + ": " + file + ": " + what, e.hint());
+        }
+    }
+    return quotas;
 }
 
 std::vector<controller::Pool> declaredPools(const std::string& data_dir) {

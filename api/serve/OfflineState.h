@@ -1,11 +1,13 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "api/config/ServeConfig.h"
 #include "controller/Services.h"
+#include "controller/contract/Quotas.h"
 #include "controller/spec/PoolSpec.h"
 
 namespace hearth::program {
@@ -18,5 +20,9 @@ std::vector<controller::Pool> declaredPools(const std::string& data_dir);
 /// Those of the manifests that the configuration names. Throws UsageError for one that cannot be
 /// read, Error for one that is none.
 std::vector<controller::Pool> declaredInFiles(const cli::Setting<std::vector<std::string>>& files);
+
+/// Quotas of tenants, from such files. Throws UsageError for one that is wrong.
+std::map<std::string, controller::QuotaSpec> quotasInFiles(
+    const cli::Setting<std::vector<std::string>>& files);
 
 }  // namespace hearth::program

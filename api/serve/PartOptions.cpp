@@ -75,12 +75,6 @@ std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig
     return tokens;
 }
 
-std::map<std::string, controller::TenantQuota> configuredQuotas(const cli::ServeConfig& config) {
-    std::map<std::string, controller::TenantQuota> quotas;
-    for (const cli::QuotaConfig& each : *config.quotas) quotas.emplace(each.tenant, each.quota);
-    return quotas;
-}
-
 api::FrontOptions frontOptions(const cli::ServeConfig& config) {
     api::FrontOptions options;
     options.listen = *config.listen;

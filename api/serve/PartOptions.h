@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,6 @@ namespace hearth::program {
 
 controller::OnDemandRules onDemandRules(const cli::ServeConfig& config);
 broker::DenySet denySet(const cli::ServeConfig& config);
-std::map<std::string, controller::TenantQuota> configuredQuotas(const cli::ServeConfig& config);
 std::vector<controller::ConfiguredToken> configuredTokens(const cli::ServeConfig& config);
 api::FrontOptions frontOptions(const cli::ServeConfig& config);
 /// Throws cli::UsageError if the caller cannot read the secrets or the authorities.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "api/serve/runtimes/RuntimeFactory.h"
 #include "base/Fd.h"
 #include "base/Instance.h"
+#include "controller/contract/Quotas.h"
 #include "controller/spec/PoolSpec.h"
 
 namespace hearth::program {
@@ -21,6 +23,7 @@ struct PrivilegedSetup {
     Fd lock;  ///< goes first: the launcher, ending, removes the folder that nobody needs
     std::vector<controller::Pool> declared;
     std::vector<controller::Pool> declared_once;
+    std::map<std::string, controller::QuotaSpec> quotas;
 };
 
 /// Takes the instance, prepares the runtime and gives root up. Only for a process with one thread.

@@ -10,17 +10,19 @@
 
 namespace hearth {
 
-/// A line in which tenants take turns: one of each in the order in which they came, and within a
-/// tenant first come, first served. Not thread-safe.
+/// A line in which tenants take turns in the order in which they came, each as many in a row as its
+/// weight says, and within a tenant first come, first served. Not thread-safe.
 template <typename T>
 class FairLine {
 public:
-    void push(const std::string& tenant, T item) {
+    /// `weight`: of the tenant from now on; at least 1.
+    void push(const std::string& tenant, T item, std::size_t weight = 1) {
         ++size_;
         if (Queue* queue = find(tenant)) {
             queue->items.push_back(std::move(item));
+            queue->weight = weight;
         } else {
-            queues_.push_back({tenant, {std::move(item)}});
+            queues_.push_back({tenant, {std::move(item)}, weight});
         }
     }
 
@@ -36,6 +38,15 @@ public:
     T pop() {
         return *popIf([](const std::string&) { return true; });
     }
+    /// The first whose tenant `may` have its turn now, tenants in the order of their turns; null
+    /// where none may.
+    template <typename May>
+    const T* nextIf(const May& may) const {
+        for (const Queue& each : queues_) {
+            if (may(each.tenant, each.items.front())) return &each.items.front();
+        }
+        return nullptr;
+    }
     /// The next of the tenants that `may` have their turn now; nullopt where none may.
     template <typename May>
     std::optional<T> popIf(const May& may) {
@@ -47,7 +58,8 @@ public:
         --size_;
         if (queue->items.empty()) {
             queues_.erase(queue);
-        } else {
+        } else if (++queue->served >= queue->weight) {
+            queue->served = 0;
             queues_.splice(queues_.end(), queues_, queue);
         }
         return item;
@@ -86,12 +98,14 @@ public:
         const auto at = std::find(own->items.begin(), own->items.end(), item);
         const auto rounds = static_cast<std::size_t>(at - own->items.begin());
         std::size_t count = rounds;
+        const std::size_t turns = (own->served + rounds) / own->weight;
         bool ahead = true;
         for (const Queue& each : queues_) {
             if (&each == own) {
                 ahead = false;
             } else {
-                count += std::min(each.items.size(), rounds + (ahead ? 1 : 0));
+                const std::size_t most = (turns + (ahead ? 1 : 0)) * each.weight;
+                count += std::min(each.items.size(), most - std::min(most, each.served));
             }
         }
         return count;
@@ -108,6 +122,8 @@ private:
     struct Queue {
         std::string tenant;
         std::deque<T> items;  ///< never empty
+        std::size_t weight = 1;
+        std::size_t served = 0;  ///< of its turn, less than its weight
     };
     const Queue* find(const std::string& tenant) const {
         for (const Queue& queue : queues_) {

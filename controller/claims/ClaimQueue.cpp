@@ -20,13 +20,50 @@ std::chrono::seconds wholeSeconds(double seconds, double most) {
         std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(seconds, most)))));
 }
 
+/// What a pool's guaranteed workspaces leave to each tenant.
+class FloorRule {
+public:
+    FloorRule(const pool::WarmPool& warm, const QuotaLedger& quotas, const std::string& pool)
+        : floors_(quotas.floors(pool)) {
+        if (floors_.empty()) return;
+        for (const pool::Member& member : warm.members(pool)) {
+            if (member.phase != pool::Phase::Claimed) continue;
+            ++claimed_;
+            ++held_[member.tenant];
+        }
+    }
+    bool none() const { return floors_.empty(); }
+    bool under(const std::string& tenant) const { return left(tenant) > 0; }
+    /// So many more leave the other tenants what they are guaranteed.
+    bool leavesOthers(const std::string& tenant, std::size_t count, std::size_t most) const {
+        std::size_t kept = 0;
+        for (const auto& [other, floor] : floors_) {
+            if (other != tenant) kept += left(other);
+        }
+        return claimed_ + count + kept <= most;
+    }
+
+private:
+    std::size_t left(const std::string& tenant) const {
+        const auto floor = floors_.find(tenant);
+        if (floor == floors_.end()) return 0;
+        const auto held = held_.find(tenant);
+        const std::size_t has = held == held_.end() ? 0 : held->second;
+        return floor->second > has ? floor->second - has : 0;
+    }
+
+    const std::map<std::string, std::uint32_t> floors_;
+    std::size_t claimed_ = 0;
+    std::map<std::string, std::size_t> held_;
+};
+
 }  // namespace
 
 /// One claim in a line. The queue's mutex guards the changing members.
 struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     std::string pool;
     std::string tenant;
-    std::string workspace;
+    std::vector<std::string> workspaces;  ///< never empty
     std::uint32_t parallel_creates = 1;
     std::uint32_t max_members = 0;
     TimePoint since{};
@@ -34,7 +71,7 @@ struct ClaimQueue::Waiter : std::enable_shared_from_this<Waiter> {
     std::shared_ptr<void> place;  ///< while it is in line
     bool in_line = true;
     bool displaced = false;
-    std::optional<pool::Member> member;
+    std::vector<pool::Member> members;  ///< empty, or one for each workspace
     StoppableCondition wake;
     Subscribers subscribers;
 };
@@ -68,15 +105,22 @@ ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreak
     : ClaimQueue(warm, work, breaker, metrics, clock, Bounds()) {}
 
 ClaimQueue::ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreaker& breaker,
-                       metrics::Metrics& metrics, const Clock& clock, Bounds bounds)
+                       metrics::Metrics& metrics, const Clock& clock, Bounds bounds,
+                       QuotaLedger quotas)
     : warm_(warm),
       work_(work),
       breaker_(breaker),
       metrics_(metrics),
       clock_(clock),
-      places_(bounds.all, bounds.of_tenant) {}
+      places_(bounds.all, bounds.of_tenant),
+      quotas_(std::move(quotas)) {}
 
 pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
+    return std::move(acquireAll(pool, claimant, {claimant.workspace}).front());
+}
+
+std::vector<pool::Member> ClaimQueue::acquireAll(const Pool& pool, const Claimant& claimant,
+                                                 const std::vector<std::string>& workspaces) {
     const ClaimPatience& patience = claimant.patience;
     std::shared_ptr<Ticket> ticket;
     if (patience.wait) {
@@ -91,13 +135,19 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
             // Claims in line come first; while there is a line, nothing is ready.
             Line& line = lines_[pool.name];
             if (line.waiters.empty()) {
-                if (auto member = warm_.claim(pool.name, claimant.workspace, claimant.tenant)) {
-                    ++line.arrivals.claims;
-                    return *std::move(member);
+                const FloorRule floors(warm_, quotas_, pool.name);
+                if (floors.none() || floors.leavesOthers(claimant.tenant, workspaces.size(),
+                                                         pool.spec.max_members)) {
+                    std::vector<pool::Member> members =
+                        take(pool.name, claimant.tenant, workspaces);
+                    if (!members.empty()) {
+                        line.arrivals.claims += workspaces.size();
+                        return members;
+                    }
                 }
             }
         }
-        ticket = join(pool, claimant);
+        ticket = join(pool, claimant, workspaces);
         if (patience.wait) patience.wait->waitFor(ticket);
     }
     Waiter& waiter = *ticket->waiter();
@@ -112,12 +162,13 @@ pool::Member ClaimQueue::acquire(const Pool& pool, const Claimant& claimant) {
     return settle(pool, claimant, waiter);
 }
 
-std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Claimant& claimant) {
+std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Claimant& claimant,
+                                                     const std::vector<std::string>& workspaces) {
     const ClaimPatience& patience = claimant.patience;
     auto waiter = std::make_shared<Waiter>();
     waiter->pool = pool.name;
     waiter->tenant = claimant.tenant;
-    waiter->workspace = claimant.workspace;
+    waiter->workspaces = workspaces;
     waiter->parallel_creates = pool.spec.parallel_creates;
     waiter->max_members = pool.spec.max_members;
     waiter->since = clock_.now();
@@ -134,8 +185,8 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
         if (!patience.waits && !patience.wait && !hopeless && !fails && !full) {
             throw MustWait("a sandbox of pool " + pool.name);
         }
-        ++of_pool.arrivals.claims;
-        ++of_pool.arrivals.missed;
+        of_pool.arrivals.claims += workspaces.size();
+        of_pool.arrivals.missed += workspaces.size();
         metrics_.poolExhausted(pool.name);
         if (hopeless) refuseDegraded(pool, claimant);
         if (fails) refuse(pool, line.size());
@@ -147,7 +198,7 @@ std::shared_ptr<ClaimQueue::Ticket> ClaimQueue::join(const Pool& pool, const Cla
             (*displaced)->displaced = true;
             (*displaced)->place.reset();
         }
-        line.push(claimant.tenant, waiter);
+        line.push(claimant.tenant, waiter, quotas_.weightOf(claimant.tenant));
         tellDepth(pool.name);
         // One may have become ready since the caller looked.
         served = serve(pool.name);
@@ -166,26 +217,27 @@ void ClaimQueue::block(Waiter& waiter, const std::stop_token& stop) {
 }
 
 bool ClaimQueue::over(const Waiter& waiter) const {
-    return waiter.member || waiter.displaced || closed_ || clock_.now() >= waiter.until ||
+    return !waiter.members.empty() || waiter.displaced || closed_ || clock_.now() >= waiter.until ||
            breaker_.state(waiter.pool).no_layer;
 }
 
-pool::Member ClaimQueue::settle(const Pool& pool, const Claimant& claimant, Waiter& waiter) {
+std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& claimant,
+                                             Waiter& waiter) {
     UniqueMutexLock lock(mutex_);
     remove(waiter.shared_from_this());
-    std::optional<pool::Member> member = std::exchange(waiter.member, std::nullopt);
+    std::vector<pool::Member> members = std::exchange(waiter.members, {});
     if (claimant.patience.stop.stop_requested()) {
         std::vector<WaiterPtr> served;
-        if (member && warm_.giveBack(member->id)) served = serve(pool.name);
+        if (giveBackAll(members)) served = serve(pool.name);
         lock.unlock();
         tell(served);
         work_.add(
             {WorkKind::Pool, pool.name});  // which may be on its way out, or declared otherwise
         throw takenBack();
     }
-    if (member) {
+    if (!members.empty()) {
         metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
-        return *std::move(member);
+        return members;
     }
     refuseClosed();
     if (degraded(pool)) refuseDegraded(pool, claimant);
@@ -209,10 +261,10 @@ void ClaimQueue::leave(const WaiterPtr& waiter) {
         const MutexLock lock(mutex_);
         const bool stood = waiter->in_line;
         remove(waiter);
-        const std::optional<pool::Member> member = std::exchange(waiter->member, std::nullopt);
-        if (!member && !stood) return;
+        const std::vector<pool::Member> members = std::exchange(waiter->members, {});
+        if (members.empty() && !stood) return;
         metrics_.claimCancelled(waiter->pool);
-        if (member && warm_.giveBack(member->id)) served = serve(waiter->pool);
+        if (giveBackAll(members)) served = serve(waiter->pool);
     }
     tell(served);
     work_.add({WorkKind::Pool, waiter->pool});  // it counts waiting claims
@@ -232,6 +284,43 @@ void ClaimQueue::tellDepth(const std::string& pool) {
     metrics_.claimQueueDepth(pool, static_cast<double>(lines_[pool].waiters.size()));
 }
 
+std::vector<pool::Member> ClaimQueue::take(const std::string& pool, const std::string& tenant,
+                                           const std::vector<std::string>& workspaces) {
+    std::vector<pool::Member> members;
+    if (workspaces.size() > 1 && warm_.counts(pool).ready < workspaces.size()) return members;
+    members.reserve(workspaces.size());
+    for (const std::string& workspace : workspaces) {
+        std::optional<pool::Member> member = warm_.claim(pool, workspace, tenant);
+        if (!member) {  // one was retired meanwhile
+            for (const pool::Member& taken : members) warm_.giveBack(taken.id);
+            members.clear();
+            break;
+        }
+        members.push_back(*std::move(member));
+    }
+    return members;
+}
+
+ClaimQueue::WaiterPtr ClaimQueue::nextOf(const std::string& pool, const Line& line) const {
+    const FloorRule floors(warm_, quotas_, pool);
+    if (floors.none()) return line.waiters.next();
+    const auto leaves = [&](const std::string& tenant, const WaiterPtr& waiter) {
+        return floors.leavesOthers(tenant, waiter->workspaces.size(), waiter->max_members);
+    };
+    const WaiterPtr* found =
+        line.waiters.nextIf([&](const std::string& tenant, const WaiterPtr& waiter) {
+            return floors.under(tenant) && leaves(tenant, waiter);
+        });
+    if (found == nullptr) found = line.waiters.nextIf(leaves);
+    return found == nullptr ? nullptr : *found;
+}
+
+bool ClaimQueue::giveBackAll(const std::vector<pool::Member>& members) {
+    bool any = false;
+    for (const pool::Member& member : members) any = warm_.giveBack(member.id) || any;
+    return any;
+}
+
 void ClaimQueue::offer(const std::string& pool) {
     std::vector<WaiterPtr> served;
     {
@@ -247,10 +336,12 @@ std::vector<ClaimQueue::WaiterPtr> ClaimQueue::serve(const std::string& pool) {
     if (found == lines_.end()) return served;
     Line& line = found->second;
     while (!line.waiters.empty()) {
-        const WaiterPtr next = line.waiters.next();
-        next->member = warm_.claim(pool, next->workspace, next->tenant);
-        if (!next->member) break;
-        line.waiters.pop();
+        const WaiterPtr next = nextOf(pool, line);
+        if (!next) break;
+        // A claim of several holds none while it waits: it is first in line until all are ready.
+        next->members = take(pool, next->tenant, next->workspaces);
+        if (next->members.empty()) break;
+        line.waiters.popIf([&](const std::string& tenant) { return tenant == next->tenant; });
         next->in_line = false;
         next->place.reset();
         tellDepth(pool);
@@ -357,7 +448,12 @@ void ClaimQueue::close(const Error& why) {
 std::size_t ClaimQueue::waiting(const std::string& pool) const {
     const MutexLock lock(mutex_);
     const auto found = lines_.find(pool);
-    return found == lines_.end() ? 0 : found->second.waiters.size();
+    std::size_t sandboxes = 0;
+    if (found != lines_.end()) {
+        found->second.waiters.each(
+            [&](const WaiterPtr& waiter) { sandboxes += waiter->workspaces.size(); });
+    }
+    return sandboxes;
 }
 
 ClaimQueue::Arrivals ClaimQueue::arrivals(const std::string& pool) const {

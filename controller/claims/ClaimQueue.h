@@ -14,6 +14,7 @@
 #include "controller/contract/ClaimPatience.h"
 #include "controller/queue/CircuitBreaker.h"
 #include "controller/queue/WorkQueue.h"
+#include "controller/quota/QuotaLedger.h"
 #include "controller/spec/PoolSpec.h"
 #include "metrics/Metrics.h"
 #include "pool/warm/WarmPool.h"
@@ -22,8 +23,9 @@ namespace hearth::controller {
 
 /// Admits claims to a pool: at once while a sandbox is ready, else in line as the spec's onEmpty
 /// says. Tenants take turns in a line and share a full one: a new claim of a tenant with fewer
-/// displaces the newest claim of the tenant with most. A claim with a ClaimWait waits in line
-/// without a thread. Thread-safe; outlives every ClaimWait.
+/// displaces the newest claim of the tenant with most. A tenant that has less of a pool than its
+/// quota guarantees comes first, and what others are guaranteed is kept free. A claim with a
+/// ClaimWait waits in line without a thread. Thread-safe; outlives every ClaimWait.
 class ClaimQueue {
 public:
     /// How many claims may stand in all lines (TenantPlaces).
@@ -35,7 +37,8 @@ public:
     ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreaker& breaker,
                metrics::Metrics& metrics, const Clock& clock);
     ClaimQueue(pool::WarmPool& warm, WorkQueue& work, const CircuitBreaker& breaker,
-               metrics::Metrics& metrics, const Clock& clock, Bounds bounds);
+               metrics::Metrics& metrics, const Clock& clock, Bounds bounds,
+               QuotaLedger quotas = {});
 
     struct Claimant {
         std::string workspace;
@@ -50,6 +53,10 @@ public:
     /// tenant), PoolDegraded, RateLimited (the tenant's limit of waiting claims), Unavailable (the
     /// limit of all; shutting down; cancelled); MustWait.
     pool::Member acquire(const Pool& pool, const Claimant& claimant);
+    /// The same of one sandbox for each of these workspaces, in place of the claimant's: all of
+    /// them at once, or none.
+    std::vector<pool::Member> acquireAll(const Pool& pool, const Claimant& claimant,
+                                         const std::vector<std::string>& workspaces);
     /// What acquire() gave was not used: the next in line gets it.
     void giveBack(const pool::Member& member);
     /// A sandbox of the pool has become ready.
@@ -60,6 +67,7 @@ public:
     void tellHopeless(const std::string& pool);
     /// Every waiting and later claim is refused with this. The first word counts.
     void close(const Error& why);
+    /// How many sandboxes the claims in the pool's line need.
     std::size_t waiting(const std::string& pool) const;
 
     /// Claims that came to a pool since it was there, and those that found no ready sandbox.
@@ -81,16 +89,25 @@ private:
     };
 
     /// A place in the pool's line, or the refusal.
-    std::shared_ptr<Ticket> join(const Pool& pool, const Claimant& claimant);
+    std::shared_ptr<Ticket> join(const Pool& pool, const Claimant& claimant,
+                                 const std::vector<std::string>& workspaces);
     /// In the caller's thread, until the ticket need not wait any more.
     void block(Waiter& waiter, const std::stop_token& stop);
     /// The outcome of a ticket that need not wait.
-    pool::Member settle(const Pool& pool, const Claimant& claimant, Waiter& waiter);
+    std::vector<pool::Member> settle(const Pool& pool, const Claimant& claimant, Waiter& waiter);
     void leave(const WaiterPtr& waiter);
     bool over(const Waiter& waiter) const HEARTH_REQUIRES(mutex_);
 
     /// Gives out ready sandboxes, in turn. The caller notifies the returned ones after the lock.
     std::vector<WaiterPtr> serve(const std::string& pool) HEARTH_REQUIRES(mutex_);
+    /// One ready sandbox for each workspace, or none.
+    std::vector<pool::Member> take(const std::string& pool, const std::string& tenant,
+                                   const std::vector<std::string>& workspaces)
+        HEARTH_REQUIRES(mutex_);
+    /// The next waiter whose turn it is; null where all must leave what is free to others.
+    WaiterPtr nextOf(const std::string& pool, const Line& line) const HEARTH_REQUIRES(mutex_);
+    /// True if one of them is ready for others.
+    bool giveBackAll(const std::vector<pool::Member>& members) HEARTH_REQUIRES(mutex_);
     /// Takes it out of its line.
     void remove(const WaiterPtr& waiter) HEARTH_REQUIRES(mutex_);
     /// Its line has become longer or shorter.
@@ -111,6 +128,7 @@ private:
     metrics::Metrics& metrics_;
     const Clock& clock_;
     TenantPlaces places_;
+    const QuotaLedger quotas_;
     mutable Mutex mutex_;
     std::map<std::string, Line> lines_ HEARTH_GUARDED_BY(mutex_);
     std::optional<Error> closed_ HEARTH_GUARDED_BY(mutex_);  // why

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/Clock.h"
 #include "base/Mutex.h"
@@ -82,12 +83,14 @@ public:
         chooseAgain();
         without.clear();
         claim_id.clear();
-        counted = false;
+        claim_ids.clear();
+        admitted = false;
     }
     /// The pool that was chosen will not do.
     void chooseAgain() {
         waitFor(nullptr);
         quota.reset();
+        places.clear();
         pool.reset();
         image = {};
         asked.reset();
@@ -95,14 +98,16 @@ public:
     }
 
     std::string claim_id;
+    std::vector<std::string> claim_ids;          ///< of a claim of several workspaces
     std::shared_ptr<void> in_flight;             ///< its Idempotency-Key
     PoolPtr pool;                                ///< the one that was chosen
     pool::ImageStages image;                     ///< what it took to have its image
     std::set<std::string> without;               ///< pools that turned out to lack its language
     std::optional<WorkspaceTable::Place> quota;  ///< held while it stands in line
+    std::vector<WorkspaceTable::Place> places;   ///< the same of a claim of several workspaces
+    bool admitted = false;                       ///< the rate of its tenant's quota has let it in
     std::optional<TimePoint> asked;              ///< for the sandbox that it waits for
     std::uint32_t attempt = 1;
-    bool counted = false;  ///< in its tenant's rate of claims
 
 private:
     mutable Mutex mutex_;

@@ -29,6 +29,8 @@ constexpr std::size_t kRoomForArchive = 64;
 /// Refill and CPU weight wait until after the answer: at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
+/// Of each workspace: there are no pools with GPUs yet.
+constexpr std::uint64_t kGpus = 0;
 /// A claim that got a sandbox later than this after asking has stood in line for it.
 constexpr auto kInLine = std::chrono::milliseconds(1);
 
@@ -197,28 +199,28 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
     const std::string& pool = wanted.pool->name;
     const TimePoint begin = wanted.request->started_at == TimePoint{} ? history_.clock.now()
                                                                       : wanted.request->started_at;
-    ClaimLedger ledger;
     Network network = networkFor(wanted.pool->spec, *wanted.request);
     close(wanted, network);
     const Binding binding = prepare(wanted, network);
     // The state that a claim without a thread keeps until it runs again.
     ClaimWait own;
     ClaimWait& kept = wanted.request->patience.wait ? *wanted.request->patience.wait : own;
-    if (!kept.counted) table_.quotas().claim(wanted.tenant);
-    kept.counted = true;
-    const pool::SandboxLimits limits = wanted.request->limits.of(wanted.pool->spec.limits);
     std::optional<WorkspaceTable::Place>& place = kept.quota;
     for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
         // A workspace that took the place over and was lost at once has released it.
         if (!place || !place->held()) {
-            place.emplace(
-                table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant, limits));
+            place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant,
+                                         demand(wanted, wanted.pool->spec.limits)));
+        }
+        if (!std::exchange(kept.admitted, true)) {
+            table_.quotas().admit(wanted.tenant, 1, history_.clock.now());
         }
         if (!kept.asked) kept.asked = history_.clock.now();
         const pool::Member member = supply_.claims.acquire(
             *wanted.pool,
             {wanted.workspace_id, wanted.tenant, wanted.request->patience, wanted.tell_why});
         requireLanguage(*wanted.request, member);
+        requireQuota(wanted, member, *place);
         const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
         const TimePoint picked = history_.clock.now();
         const std::shared_ptr<Workspace> workspace = bind(wanted, binding, member, attempt, *place);
@@ -230,24 +232,109 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
                 .hint("try again");
         }
         const TimePoint bound = history_.clock.now();
-        // A member made after the request came was made for it: that is a cold start.
-        const bool cold = member.created_at > begin;
-        const double waited = toMillis(picked - asked);
-        const bool queued = picked - asked > kInLine;
-        ledger.source = cold ? ClaimSource::Cold : queued ? ClaimSource::Queued : ClaimSource::Warm;
-        ledger.pull_ms = toMillis(wanted.image.pull);
-        ledger.unpack_ms = toMillis(wanted.image.unpack);
-        if (cold) {
-            ledger.create_ms = toMillis(member.start.create);
-            ledger.warm_ms = toMillis(member.start.warm);
-            ledger.queue_ms = std::max(0.0, waited - ledger.create_ms - ledger.warm_ms);
-        } else {
-            ledger.queue_ms = queued ? waited : 0;
-            ledger.pick_ms = waited - ledger.queue_ms;
+        return {workspace, ledgerOf(wanted, member, {begin, asked, picked, bound})};
+    }
+}
+
+ClaimLedger Claimer::ledgerOf(const Wanted& wanted, const pool::Member& member,
+                              const Times& times) {
+    ClaimLedger ledger;
+    // A member made after the request came was made for it: that is a cold start.
+    const bool cold = member.created_at > times.begin;
+    const double waited = toMillis(times.picked - times.asked);
+    const bool queued = times.picked - times.asked > kInLine;
+    ledger.source = cold ? ClaimSource::Cold : queued ? ClaimSource::Queued : ClaimSource::Warm;
+    ledger.pull_ms = toMillis(wanted.image.pull);
+    ledger.unpack_ms = toMillis(wanted.image.unpack);
+    if (cold) {
+        ledger.create_ms = toMillis(member.start.create);
+        ledger.warm_ms = toMillis(member.start.warm);
+        ledger.queue_ms = std::max(0.0, waited - ledger.create_ms - ledger.warm_ms);
+    } else {
+        ledger.queue_ms = queued ? waited : 0;
+        ledger.pick_ms = waited - ledger.queue_ms;
+    }
+    ledger.bind_ms = toMillis(times.bound - times.picked);
+    ledger.total_ms = toMillis(times.bound - times.begin);
+    return ledger;
+}
+
+std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) {
+    const Wanted& first = all.front();
+    const PoolSpec& spec = first.pool->spec;
+    const std::string& pool = first.pool->name;
+    const std::size_t most = std::min(spec.warm_max, spec.max_members);
+    if (all.size() > most) {
+        throw Error(ErrorCode::InvalidSpec, "pool " + pool + " is too small for " +
+                                                std::to_string(all.size()) + " workspaces at once")
+            .field("/count", "is " + std::to_string(all.size()) + ", and pool " + pool +
+                                 " has at most " + std::to_string(most) + " ready at once");
+    }
+    const TimePoint begin =
+        first.request->started_at == TimePoint{} ? history_.clock.now() : first.request->started_at;
+    std::vector<Binding> bindings;
+    std::vector<std::string> ids;
+    for (const Wanted& wanted : all) {
+        Network network = networkFor(spec, *wanted.request);
+        close(wanted, network);
+        bindings.push_back(prepare(wanted, network));
+        ids.push_back(wanted.workspace_id);
+    }
+    ClaimWait own;
+    ClaimWait& kept = first.request->patience.wait ? *first.request->patience.wait : own;
+    if (kept.places.empty()) {
+        kept.places = table_.reserve(first.tenant, pool, spec.per_tenant,
+                                     demand(first, spec.limits), all.size());
+    }
+    if (!std::exchange(kept.admitted, true)) {
+        table_.quotas().admit(first.tenant, static_cast<std::uint32_t>(all.size()),
+                              history_.clock.now());
+    }
+    if (!kept.asked) kept.asked = history_.clock.now();
+    std::vector<pool::Member> members = supply_.claims.acquireAll(
+        *first.pool, {"", first.tenant, first.request->patience, first.tell_why}, ids);
+    const TimePoint asked = *std::exchange(kept.asked, std::nullopt);
+    const TimePoint picked = history_.clock.now();
+    std::vector<Claimed> out;
+    std::size_t begun = 0;
+    try {
+        while (begun < all.size()) {
+            const std::size_t at = begun++;
+            requireLanguage(*first.request, members[at]);
+            requireQuota(first, members[at], kept.places[at]);
+            const std::shared_ptr<Workspace> workspace =
+                bind(all[at], bindings[at], members[at], 1, kept.places[at]);
+            if (!workspace) {
+                throw Error(ErrorCode::SandboxLost,
+                            "a sandbox of pool " + pool + " did not take the claim")
+                    .hint("none of the workspaces was opened; try again, with a new key");
+            }
+            supply_.work.addAfter({WorkKind::Weight, members[at].id}, kBehind);
+            out.push_back({workspace, ledgerOf(all[at], members[at],
+                                               {begin, asked, picked, history_.clock.now()})});
         }
-        ledger.bind_ms = toMillis(bound - picked);
-        ledger.total_ms = toMillis(bound - begin);
-        return {workspace, ledger};
+    } catch (...) {
+        for (; begun < members.size(); ++begun) supply_.claims.giveBack(members[begun]);
+        for (const Claimed& claimed : out) {
+            endings_.end(claimed.workspace, EndReason::Failed, first.trace_id);
+        }
+        throw;
+    }
+    supply_.work.addAfter({WorkKind::Pool, pool}, kBehind);
+    return out;
+}
+
+QuotaUse Claimer::demand(const Wanted& wanted, const pool::SandboxLimits& of) {
+    return demandOf(wanted.request->limits.of(of), kGpus);
+}
+
+void Claimer::requireQuota(const Wanted& wanted, const pool::Member& member,
+                           WorkspaceTable::Place& place) {
+    try {
+        place.resize(demand(wanted, member.limits));  // of before its pool was given less or more
+    } catch (...) {
+        supply_.claims.giveBack(member);
+        throw;
     }
 }
 

@@ -42,6 +42,9 @@ public:
     };
 
     Claimed claim(const Wanted& wanted);
+    /// All of them or none, which are of one request and one pool: they wait in line as one, and
+    /// what was bound ends if another fails.
+    std::vector<Claimed> claimAll(const std::vector<Wanted>& all);
 
 private:
     /// The part of its pool's network that a workspace gets.
@@ -67,6 +70,20 @@ private:
     Binding prepare(const Wanted& wanted, const Network& network) const;
     /// Throws NoLanguage, and gives the member back: none was in the pool before to ask.
     void requireLanguage(const WorkspaceRequest& request, const pool::Member& member);
+    /// When a claim came, asked for a sandbox, had it, and was bound.
+    struct Times {
+        TimePoint begin;
+        TimePoint asked;
+        TimePoint picked;
+        TimePoint bound;
+    };
+    static ClaimLedger ledgerOf(const Wanted& wanted, const pool::Member& member,
+                                const Times& times);
+    /// What the workspace has of its tenant's quota, in a sandbox with these limits.
+    static QuotaUse demand(const Wanted& wanted, const pool::SandboxLimits& of);
+    /// The quota covers this sandbox; else throws, and gives it back.
+    void requireQuota(const Wanted& wanted, const pool::Member& member,
+                      WorkspaceTable::Place& place);
     /// Null where this sandbox failed and another may do. The member is never left claimed by
     /// nobody, whatever is thrown.
     std::shared_ptr<Workspace> bind(const Wanted& wanted, const Binding& binding,

@@ -7,6 +7,15 @@
 #include "controller/contract/RequestLimits.h"
 
 namespace hearth::controller {
+namespace {
+
+Error mismatch() {
+    return Error(ErrorCode::IdempotencyMismatch,
+                 "the Idempotency-Key was used with another request")
+        .hint("use a new key for a new request");
+}
+
+}  // namespace
 
 WorkspaceOpener::WorkspaceOpener(WorkspaceAccess& access, WorkspaceTable& table,
                                  PoolChooser& chooser, Claimer& claims,
@@ -41,16 +50,8 @@ Claimer::Claimed WorkspaceOpener::claimOnce(const Principal& who, const Workspac
         kept.pool = std::move(chosen.pool);
         kept.image = chosen.stages;
     }
-    Claimer::Wanted wanted;
-    wanted.pool = kept.pool;
-    wanted.image = kept.image;
-    wanted.claim_id = kept.claim_id;
-    wanted.workspace_id = ids_.workspace(kept.claim_id);
-    wanted.request = &request;
-    wanted.tenant = who.tenant;
-    wanted.trace_id = who.trace_id;
+    Claimer::Wanted wanted = wantedOf(who, request, kept, kept.claim_id);
     wanted.one_shot = one_shot;
-    wanted.tell_why = who.atLeast(Role::Operator);
     return claims_.claim(wanted);
 }
 
@@ -87,11 +88,6 @@ Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const Workspace
     if (kept.claim_id.empty()) kept.claim_id = ids_.claim(who, request.idempotency_key, one_shot);
     const std::string claim_id = kept.claim_id;
     const bool keyed = !request.idempotency_key.empty();
-    const auto mismatch = [] {
-        return Error(ErrorCode::IdempotencyMismatch,
-                     "the Idempotency-Key was used with another request")
-            .hint("use a new key for a new request");
-    };
     if (keyed && !kept.in_flight) kept.in_flight = keys_.take(claim_id);
 
     if (keyed) {
@@ -114,18 +110,7 @@ Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const Workspace
     Claimer::Claimed claimed = claimAs(who, request, kept, one_shot);
     const std::shared_ptr<Workspace>& workspace = claimed.workspace;
     try {
-        for (const InlineFile& file : request.files) {
-            std::string_view left = file.bytes;
-            access_.ask(workspace, file.path, [&] {
-                return workspace->agent()->writeFile(
-                    file.path, std::nullopt, [&left](char* out, std::size_t size) {
-                        const std::size_t count = left.copy(out, size);
-                        left.remove_prefix(count);
-                        return count;
-                    });
-            });
-        }
-        if (!request.files.empty()) workspace->wrote(history_.clock.now());
+        writeFiles(workspace, request);
     } catch (...) {
         endings_.end(workspace, EndReason::Failed, who.trace_id);
         throw;
@@ -135,6 +120,152 @@ Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const Workspace
         throw takenBack();
     }
     return claimed;
+}
+
+Claimer::Wanted WorkspaceOpener::wantedOf(const Principal& who, const WorkspaceRequest& request,
+                                          const ClaimWait& kept,
+                                          const std::string& claim_id) const {
+    Claimer::Wanted wanted;
+    wanted.pool = kept.pool;
+    wanted.image = kept.image;
+    wanted.claim_id = claim_id;
+    wanted.workspace_id = ids_.workspace(claim_id);
+    wanted.request = &request;
+    wanted.tenant = who.tenant;
+    wanted.trace_id = who.trace_id;
+    wanted.tell_why = who.atLeast(Role::Operator);
+    return wanted;
+}
+
+void WorkspaceOpener::writeFiles(const std::shared_ptr<Workspace>& workspace,
+                                 const WorkspaceRequest& request) {
+    for (const InlineFile& file : request.files) {
+        std::string_view left = file.bytes;
+        access_.ask(workspace, file.path, [&] {
+            return workspace->agent()->writeFile(file.path, std::nullopt,
+                                                 [&left](char* out, std::size_t size) {
+                                                     const std::size_t count = left.copy(out, size);
+                                                     left.remove_prefix(count);
+                                                     return count;
+                                                 });
+        });
+    }
+    if (!request.files.empty()) workspace->wrote(history_.clock.now());
+}
+
+std::vector<Claimer::Claimed> WorkspaceOpener::openAll(const Principal& who,
+                                                       const WorkspaceRequest& request,
+                                                       std::size_t count, bool& replayed,
+                                                       std::string& ended) {
+    const TimePoint since =
+        request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
+    ClaimWait own;
+    ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
+    while (kept.claim_ids.size() < count) {
+        kept.claim_ids.push_back(ids_.claimOf(who, request.idempotency_key, kept.claim_ids.size()));
+    }
+    try {
+        std::vector<Claimer::Claimed> all = openAllOnce(who, request, kept, replayed, ended);
+        kept.forget();
+        if (!replayed) {
+            for (const Claimer::Claimed& claimed : all) account_.served(claimed);
+        }
+        return all;
+    } catch (const MustWait&) {
+        throw;  // it is still to come
+    } catch (const std::exception& e) {
+        const std::string pool = kept.pool ? kept.pool->name : "";
+        kept.forget();
+        if (request.patience.stop.stop_requested()) {
+            account_.cancelled(who, pool, since);
+        } else {
+            account_.unserved(who, pool, since, e);
+        }
+        throw;
+    }
+}
+
+std::vector<Claimer::Claimed> WorkspaceOpener::openAllOnce(const Principal& who,
+                                                           const WorkspaceRequest& request,
+                                                           ClaimWait& kept, bool& replayed,
+                                                           std::string& ended) {
+    replayed = false;
+    checkRequest(request);
+    const bool keyed = !request.idempotency_key.empty();
+    std::vector<std::shared_ptr<Workspace>> known(kept.claim_ids.size());
+    if (keyed) {
+        if (!kept.in_flight) kept.in_flight = keys_.take(kept.claim_ids.front());
+        std::size_t there = 0;
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            const std::string& claim_id = kept.claim_ids[i];
+            known[i] = table_.byClaim(claim_id);
+            if (known[i]) {
+                if (known[i]->facts().fingerprint != request.fingerprint) throw mismatch();
+                ++there;
+                continue;
+            }
+            const std::optional<WorkspaceRecord> past = history_.journal.workspaceByClaim(claim_id);
+            if (!past) continue;
+            if (past->fingerprint != request.fingerprint) throw mismatch();
+            if (!past->ended_ms && table_.expectsClaim(claim_id)) throw silentError(past->id);
+            ended = past->id;
+        }
+        if (!ended.empty()) return {};
+        if (there == known.size()) {
+            replayed = true;
+            std::vector<Claimer::Claimed> all;
+            for (std::shared_ptr<Workspace>& one : known) all.push_back({std::move(one), {}});
+            return all;
+        }
+        if (table_.expectsUnknown()) throw unknownClaimError();
+    }
+    history_.journal.requireRoom(who.tenant);
+    while (true) {
+        try {
+            return claimMissing(who, request, kept, known);
+        } catch (const NoLanguage&) {
+            // Nobody knew it of the pool that was chosen. The request may do with another.
+            if (request.pool || !kept.pool) throw;
+            kept.without.insert(kept.pool->name);
+            kept.chooseAgain();
+        }
+    }
+}
+
+std::vector<Claimer::Claimed> WorkspaceOpener::claimMissing(
+    const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
+    std::vector<std::shared_ptr<Workspace>> known) {
+    if (!kept.pool) {
+        OnDemandPools::Found chosen = chooser_.choose(who, request, kept.without);
+        kept.pool = std::move(chosen.pool);
+        kept.image = chosen.stages;
+    }
+    std::vector<Claimer::Wanted> wanted;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+        if (!known[i]) wanted.push_back(wantedOf(who, request, kept, kept.claim_ids[i]));
+    }
+    std::vector<Claimer::Claimed> made = claims_.claimAll(wanted);
+    try {
+        for (const Claimer::Claimed& claimed : made) writeFiles(claimed.workspace, request);
+        if (request.idempotency_key.empty() && request.patience.stop.stop_requested()) {
+            throw takenBack();
+        }
+    } catch (...) {
+        for (const Claimer::Claimed& claimed : made) {
+            endings_.end(claimed.workspace, EndReason::Failed, who.trace_id);
+        }
+        throw;
+    }
+    std::vector<Claimer::Claimed> all;
+    std::size_t next = 0;
+    for (std::shared_ptr<Workspace>& one : known) {
+        if (one) {
+            all.push_back({std::move(one), {}});
+        } else {
+            all.push_back(std::move(made[next++]));
+        }
+    }
+    return all;
 }
 
 }  // namespace hearth::controller

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "controller/claims/ClaimAccount.h"
 #include "controller/claims/Claimer.h"
@@ -23,6 +25,10 @@ public:
     /// when that workspace has already ended.
     Claimer::Claimed open(const Principal& who, const WorkspaceRequest& request, bool one_shot,
                           bool& replayed);
+    /// `count` workspaces or none; with a key those that a killed server had opened count as the
+    /// first ones. `ended`: the id of one of the key that has ended; then none are given.
+    std::vector<Claimer::Claimed> openAll(const Principal& who, const WorkspaceRequest& request,
+                                          std::size_t count, bool& replayed, std::string& ended);
     /// Ends a workspace that its opener cannot use.
     void discard(const std::shared_ptr<Workspace>& workspace) {
         endings_.end(workspace, EndReason::Failed, workspace->facts().trace_id);
@@ -35,6 +41,14 @@ public:
 private:
     Claimer::Claimed openOnce(const Principal& who, const WorkspaceRequest& request,
                               ClaimWait& kept, bool one_shot, bool& replayed);
+    std::vector<Claimer::Claimed> openAllOnce(const Principal& who, const WorkspaceRequest& request,
+                                              ClaimWait& kept, bool& replayed, std::string& ended);
+    std::vector<Claimer::Claimed> claimMissing(const Principal& who,
+                                               const WorkspaceRequest& request, ClaimWait& kept,
+                                               std::vector<std::shared_ptr<Workspace>> known);
+    Claimer::Wanted wantedOf(const Principal& who, const WorkspaceRequest& request,
+                             const ClaimWait& kept, const std::string& claim_id) const;
+    void writeFiles(const std::shared_ptr<Workspace>& workspace, const WorkspaceRequest& request);
     /// In one pool after the other, until one has the wanted language.
     Claimer::Claimed claimAs(const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
                              bool one_shot);

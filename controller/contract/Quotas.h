@@ -6,70 +6,70 @@
 #include <string>
 #include <vector>
 
-#include "base/Error.h"
-#include "base/Fields.h"
 #include "base/Json.h"
 #include "base/Texts.h"
 #include "controller/contract/Principal.h"
 
 namespace hearth::controller {
 
-/// What one tenant may have at most, over all pools together; nullopt: as much as there is.
-struct TenantQuota {
-    std::optional<std::uint32_t> workspaces = {};
+/// The name of the quota that every tenant without one of its own has.
+inline constexpr const char* kDefaultQuota = "*";
+
+/// What a tenant may hold at once in all pools, and what it has ahead of others. Absent: no limit.
+struct QuotaSpec {
+    std::optional<std::uint64_t> workspaces = {};
     std::optional<std::uint64_t> milli_cpu = {};
     std::optional<std::uint64_t> memory_bytes = {};
-    std::optional<std::uint32_t> executions = {};  ///< that run at once
-    std::optional<double> claims_per_second = {};
-    std::optional<std::uint32_t> claims_burst = {};  ///< at once; nullopt: two seconds' worth
+    std::optional<std::uint64_t> gpus = {};
+    std::optional<std::uint64_t> executions = {};  ///< that run at once
+    std::optional<std::uint32_t> claims_per_second = {};
+    std::optional<std::uint32_t> claim_burst = {};         ///< absent: twice the rate
+    std::uint32_t weight = 1;                              ///< claims in a row when it is its turn
+    std::map<std::string, std::uint32_t> guaranteed = {};  ///< workspaces, by pool
 
-    bool operator==(const TenantQuota&) const = default;
+    bool operator==(const QuotaSpec&) const = default;
 };
 
-/// What a tenant has of that now. A workspace counts with its own limits.
+/// What a tenant holds, or a claim asks for.
 struct QuotaUse {
-    std::uint32_t workspaces = 0;
+    std::uint64_t workspaces = 0;
     std::uint64_t milli_cpu = 0;
     std::uint64_t memory_bytes = 0;
-    std::uint32_t executions = 0;
+    std::uint64_t gpus = 0;
+    std::uint64_t executions = 0;
+
+    bool operator==(const QuotaUse&) const = default;
 };
 
-/// Where a tenant's quota was declared; Everyone: in the entry of all that have none of their own.
-enum class QuotaSource : std::uint8_t { None, Everyone, Config, Store };
-inline constexpr Texts<QuotaSource, 4> kQuotaSources{{"none", "everyone", "config", "store"}};
+/// Where a quota was declared. None: nowhere, so the tenant has no limit.
+enum class QuotaSource : std::uint8_t { None, Default, Config, Store };
+inline constexpr Texts<QuotaSource, 4> kQuotaSources{{"none", "default", "config", "store"}};
 
-/// In the place of a tenant's name: all tenants that have no quota of their own, each for itself.
-inline constexpr const char* kEveryone = "*";
+/// As REST, the store and the file of quotas have it: what is limited, weight and guaranteed.
+Json quotaDocument(const QuotaSpec& spec);
 
 struct QuotaView {
     std::string tenant;
+    QuotaSpec spec;
+    QuotaUse use;
     QuotaSource source = QuotaSource::None;
-    TenantQuota quota;
-    QuotaUse used;
 };
 
-/// Reads the fields of a quota, as configuration and REST have them: `workspaces`, `cpu` ("8",
-/// "500m"), `memory` ("16Gi"), `executions`, `claimsPerSecond`, `claimsBurst`.
-TenantQuota readQuota(Fields& fields);
-/// Only those that are limited.
-Json quotaJson(const TenantQuota& quota);
-Json quotaUseJson(const QuotaUse& use);
-
-/// Quotas of tenants. Thread-safe.
+/// The quotas of tenants. Each tenant reads its own; operators read and change all of them, else
+/// Error(Forbidden). A change is on disk when it returns. Thread-safe.
 class Quotas {
 public:
     virtual ~Quotas() = default;
-    /// Of every tenant that has a quota or uses anything, and kEveryone. Operators see all, others
-    /// their own alone.
-    virtual std::vector<QuotaView> list(const Principal& who) = 0;
-    /// Error(NotFound) for another tenant's unless an operator asks.
-    virtual QuotaView get(const Principal& who, const std::string& tenant) = 0;
-    /// Needs Admin. In force and on disk when it returns. Error(InvalidSpec) for a limit below what
-    /// the tenant uses, with a field for each; then nothing is changed. Error(Conflict) for one of
-    /// the configuration.
-    virtual QuotaView put(const Principal& who, const std::string& tenant,
-                          const TenantQuota& quota) = 0;
-    /// Needs Admin. Error(NotFound) if there is none, Error(Conflict) for one of the configuration.
+    virtual QuotaView own(const Principal& who) const = 0;
+    /// Declared ones, and tenants that hold something; by name.
+    virtual std::vector<QuotaView> list(const Principal& who) const = 0;
+    /// Of any tenant, by the quota that holds for it. Throws Error(InvalidArgument) for no name.
+    virtual QuotaView get(const Principal& who, const std::string& tenant) const = 0;
+    /// Creates or replaces. Throws Error(InvalidSpec) for a wrong field, or less than is in use;
+    /// Conflict for one that the configuration declares.
+    virtual QuotaView put(const Principal& who, const std::string& tenant, const Json& document,
+                          bool& created) = 0;
+    /// The tenant then has the default quota. Throws as put(), and Error(NotFound).
     virtual void remove(const Principal& who, const std::string& tenant) = 0;
 };
 

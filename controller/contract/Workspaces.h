@@ -146,6 +146,11 @@ public:
     /// Claims. Errors: NotFound (pool), InvalidSpec (no pool fits), PoolExhausted, QuotaExceeded,
     /// PoolDegraded, IdempotencyMismatch, IdempotencyInFlight, Unsupported.
     virtual WorkspaceView create(const Principal& who, const WorkspaceRequest& request) = 0;
+    /// `count` equal workspaces or none. Throws likewise, InvalidSpec where they are more than the
+    /// pool or the quota has in all.
+    virtual std::vector<WorkspaceView> createAll(const Principal& who,
+                                                 const WorkspaceRequest& request,
+                                                 std::size_t count) = 0;
     virtual WorkspaceView get(const Principal& who, const std::string& id) = 0;
     virtual Page<WorkspaceView> list(const Principal& who, const ListQuery& query) = 0;
     virtual WorkspaceView patch(const Principal& who, const std::string& id,

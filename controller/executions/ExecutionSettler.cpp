@@ -93,7 +93,6 @@ void ExecutionSettler::ended(const std::shared_ptr<LiveExecution>& execution) {
     const WorkspaceFacts& facts = workspace->facts();
     if (live_.find(execution->id())) workspace->resultPending();
     workspace->workEnded(Activity::Execution, history_.clock.now());
-    execution->countAs(nullptr);
     if (const std::string context = execution->context(); !context.empty()) {
         workspace->contexts().end(context, execution->id());
         if (execution->tookContext() && workspace->contexts().eraseWith(context, execution->id())) {

@@ -113,11 +113,14 @@ std::shared_ptr<Execution> ExecutionStarter::launch(const std::shared_ptr<Worksp
 
     const Awake held = access_.awake(workspace);
     const TimePoint written_until = workspace->lastWrite(history_.clock.now());
+    QuotaLedger::Hold quota =
+        access_.quotas().reserve(workspace->facts().tenant, {.executions = 1});
     if (!workspace->workBegan(Activity::Execution, history_.clock.now())) {
         throw Error(ErrorCode::Gone, "the workspace has just ended").hint("open a new one");
     }
     if (!request.collect.empty()) facts.collect = request.collect;
     const std::shared_ptr<LiveExecution> execution = make(std::move(facts), workspace);
+    execution->counts(std::move(quota));
     bool added = false;
     try {
         added = live_.add(execution);
@@ -189,6 +192,9 @@ void ExecutionStarter::adopt(const std::shared_ptr<Workspace>& workspace,
     facts.output_limit = kAdoptedOutputLimit;
     workspace->workBegan(Activity::Execution, known.started_at);
     const std::shared_ptr<LiveExecution> execution = make(std::move(facts), workspace);
+    if (known.running) {
+        execution->counts(access_.quotas().take(workspace->facts().tenant, {.executions = 1}));
+    }
     if (!live_.adopt(execution))
         return workspace->workEnded(Activity::Execution, history_.clock.now());
     // Whether it wants any is in its note, which the agent tells before all else.

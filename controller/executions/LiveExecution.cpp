@@ -214,11 +214,6 @@ ExecutionView LiveExecution::viewUpTo(std::uint64_t most) const {
     return view;
 }
 
-void LiveExecution::countAs(std::shared_ptr<void> counted) {
-    const MutexLock lock(mutex_);
-    counted_.swap(counted);  // the one before ends with the argument, without the lock
-}
-
 bool LiveExecution::finished() const {
     const MutexLock lock(mutex_);
     return finished_;
@@ -504,6 +499,10 @@ void LiveExecution::looked() {
 
 void LiveExecution::tellEnd() {
     const std::shared_ptr<LiveExecution> keep = self_.lock();
+    {
+        const MutexLock lock(mutex_);
+        quota_ = {};
+    }
     if (ended_ && keep) ended_(keep);
     {
         const MutexLock lock(mutex_);

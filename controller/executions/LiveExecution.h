@@ -8,6 +8,7 @@
 #include "base/Subscribers.h"
 #include "controller/contract/Executions.h"
 #include "controller/executions/LiveResults.h"
+#include "controller/quota/QuotaLedger.h"
 #include "controller/workspaces/Workspace.h"
 #include "pool/agent/protocol/OutputLog.h"
 
@@ -60,6 +61,11 @@ public:
     void onLook(MustLook look) { look_ = std::move(look); }
     void looked();
     /// Before the work is sent.
+    /// Its part of its tenant's quota, given back at its end. Call before the work is sent.
+    void counts(QuotaLedger::Hold quota) {
+        const MutexLock lock(mutex_);
+        quota_ = std::move(quota);
+    }
     void onResult(LiveResults::Count count) { results_.onCount(std::move(count)); }
     /// Before the work is sent. Called on the thread that brings a long result: another one is to
     /// call readResult(). The end is not reported before all are read. Where nobody is told, all
@@ -74,8 +80,6 @@ public:
     void self(const std::shared_ptr<LiveExecution>& self) { self_ = self; }
     void handle(std::shared_ptr<agent::ExecHandle> handle);
     std::shared_ptr<agent::ExecHandle> handle() const;
-    /// What counts it in its tenant's quota, until this is called with null or it goes.
-    void countAs(std::shared_ptr<void> counted);
     const Facts& facts() const { return facts_; }
     const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
     /// The kernel counts its memory kills and names no process, so the count is read when one of
@@ -149,7 +153,6 @@ private:
     std::weak_ptr<LiveExecution> self_;
     LiveResults results_;
     mutable Mutex mutex_;
-    std::shared_ptr<void> counted_ HEARTH_GUARDED_BY(mutex_);  // in its tenant's quota
     agent::OutputLog log_ HEARTH_GUARDED_BY(mutex_);
     bool rejoined_ HEARTH_GUARDED_BY(mutex_) = false;
     std::shared_ptr<Execution> stored_ HEARTH_GUARDED_BY(mutex_);  // has output and results then
@@ -169,6 +172,7 @@ private:
     std::optional<agent::AgentError> refusal_ HEARTH_GUARDED_BY(mutex_);
     std::optional<RunPackages> packages_ HEARTH_GUARDED_BY(mutex_);
     std::shared_ptr<agent::ExecHandle> handle_ HEARTH_GUARDED_BY(mutex_);
+    QuotaLedger::Hold quota_ HEARTH_GUARDED_BY(mutex_);
     Subscribers subscribers_;
     mutable std::uint64_t read_to_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< by its foremost reader
     int readers_ HEARTH_GUARDED_BY(mutex_) = 0;                    ///< that a paced one waits for

@@ -18,14 +18,12 @@ bool LiveExecutions::add(const std::shared_ptr<LiveExecution>& execution) {
     if (live_.contains(facts.id)) return false;
     std::shared_ptr<void> counted =
         room(execution->workspace()->facts().tenant, facts.output_limit + facts.stdin_bytes);
-    execution->countAs(quotas_.execution(execution->workspace()->facts().tenant));
     return live_.emplace(facts.id, Entry{execution, std::move(counted)}).second;
 }
 
 bool LiveExecutions::adopt(const std::shared_ptr<LiveExecution>& execution) {
     std::shared_ptr<void> counted =
         kept_.takeAnyway(execution->workspace()->facts().tenant, kCountedOfAdopted);
-    execution->countAs(quotas_.executionAnyway(execution->workspace()->facts().tenant));
     const MutexLock lock(mutex_);
     return live_.emplace(execution->id(), Entry{execution, std::move(counted)}).second;
 }

@@ -9,7 +9,6 @@
 #include "base/Mutex.h"
 #include "base/tenants/TenantBytes.h"
 #include "controller/executions/LiveExecution.h"
-#include "controller/workspaces/QuotaLedger.h"
 
 namespace hearth::controller {
 
@@ -20,9 +19,7 @@ class LiveExecutions {
 public:
     static constexpr std::uint64_t kMostOfTenant = 512U << 20U;
 
-    explicit LiveExecutions(QuotaLedger& quotas) : quotas_(quotas) {}
-
-    /// False if there is one of this id. Throws as requireRoom() and QuotaLedger::execution().
+    /// False if there is one of this id. Throws as requireRoom().
     bool add(const std::shared_ptr<LiveExecution>& execution);
     /// The same of one that ran before this server did, which nothing refuses.
     bool adopt(const std::shared_ptr<LiveExecution>& execution);
@@ -44,7 +41,6 @@ private:
 
     std::shared_ptr<void> room(const std::string& tenant, std::uint64_t bytes) const;
 
-    QuotaLedger& quotas_;
     const TenantBytes kept_{kMostOfTenant};
     mutable Mutex mutex_;
     std::map<std::string, Entry> live_ HEARTH_GUARDED_BY(mutex_);

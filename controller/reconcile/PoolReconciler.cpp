@@ -78,6 +78,8 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         return ReconcileResult::settled();
     }
     if (pool->deleting) return endDeleted(*pool);
+    // A sandbox that has ended, or another quota, may let in a claim that left it to others.
+    supply_.claims.offer(name);
     if (!refill_ || !pool->refused.empty()) {
         publish(*pool, refill_ ? size(*pool) : PoolStatuses::Sized{});
         return ReconcileResult::settled();

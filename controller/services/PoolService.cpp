@@ -81,6 +81,7 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
             .field("/spec/lifecycle/onIdle", "must be Reclaim here")
             .hint("pausing needs a control group freezer");
     }
+    table_.quotas().requireFloorsFit(pool.name, pool.spec.max_members);
     const PoolPtr before = specs_.find(pool.name);
     PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
     if (created) history_.metrics.bornPool(kept->name);

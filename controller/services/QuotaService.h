@@ -6,37 +6,49 @@
 #include <vector>
 
 #include "base/Mutex.h"
+#include "controller/claims/Supply.h"
 #include "controller/contract/Quotas.h"
-#include "controller/journal/Journal.h"
+#include "controller/quota/QuotaLedger.h"
 #include "controller/store/History.h"
-#include "controller/workspaces/QuotaLedger.h"
+#include "controller/store/SpecStore.h"
 
 namespace hearth::controller {
 
-/// Declares quotas: those of the configuration, which only it changes, and those set at run time,
-/// which the journal keeps. Thread-safe.
+/// Quotas in the ledger, and on disk those that were set over REST. Thread-safe.
 class QuotaService final : public Quotas {
 public:
-    /// Puts both in force. A stored one that cannot be read is told in the log and left out.
-    QuotaService(QuotaLedger& ledger, Journal& journal, const History& history,
-                 const std::map<std::string, TenantQuota>& configured);
+    /// Loads what is stored. A quota that cannot be read is logged, and the default one holds.
+    QuotaService(QuotaLedger ledger, const SpecStore& specs, const Supply& supply,
+                 const History& history);
 
-    std::vector<QuotaView> list(const Principal& who) override;
-    QuotaView get(const Principal& who, const std::string& tenant) override;
-    QuotaView put(const Principal& who, const std::string& tenant,
-                  const TenantQuota& quota) override;
+    /// Those of the configuration, ahead of stored ones. Before claims are served.
+    void declare(const std::map<std::string, QuotaSpec>& quotas);
+    /// Sets the gauges of declared quotas.
+    void measure() const;
+
+    QuotaView own(const Principal& who) const override;
+    std::vector<QuotaView> list(const Principal& who) const override;
+    QuotaView get(const Principal& who, const std::string& tenant) const override;
+    QuotaView put(const Principal& who, const std::string& tenant, const Json& document,
+                  bool& created) override;
     void remove(const Principal& who, const std::string& tenant) override;
 
 private:
-    void requireChangeable(const Principal& who, const std::string& tenant) const;
     QuotaView view(const std::string& tenant) const;
-    void tell(const Principal& who, const std::string& tenant, const char* what) const;
+    void requireOurs(const std::string& tenant) const HEARTH_REQUIRES(change_mutex_);
+    void requireGuaranteesFit(const std::string& tenant, const QuotaSpec& spec) const;
+    /// In the ledger, then on disk; undone in the ledger where the disk refuses.
+    void change(const std::string& tenant, const std::optional<QuotaSpec>& spec)
+        HEARTH_REQUIRES(change_mutex_);
+    void tell(const Principal& who, const char* type, const std::string& tenant);
 
-    QuotaLedger& ledger_;
-    Journal& journal_;
+    mutable QuotaLedger ledger_;
+    const SpecStore& specs_;
+    const Supply supply_;
     const History history_;
-    std::set<std::string> configured_;  ///< fixed after the constructor
-    Mutex change_mutex_;                ///< one change at a time; held across the disk
+    mutable Mutex change_mutex_;  ///< one change at a time; held across the disk
+    mutable Mutex mutex_;
+    std::set<std::string> configured_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

@@ -65,6 +65,22 @@ WorkspaceView WorkspaceService::create(const Principal& who, const WorkspaceRequ
     return view;
 }
 
+std::vector<WorkspaceView> WorkspaceService::createAll(const Principal& who,
+                                                       const WorkspaceRequest& request,
+                                                       std::size_t count) {
+    bool replayed = false;
+    std::string ended;
+    const std::vector<Claimer::Claimed> all = opener_.openAll(who, request, count, replayed, ended);
+    if (!ended.empty()) access_.explainMissing(who, ended);
+    std::vector<WorkspaceView> views;
+    for (const Claimer::Claimed& claimed : all) {
+        views.push_back(claimed.workspace->view());
+        if (!replayed) views.back().claim = claimed.ledger;
+        views.back().replayed = replayed;
+    }
+    return views;
+}
+
 WorkspaceView WorkspaceService::get(const Principal& who, const std::string& id) {
     if (who.atLeast(Role::Operator)) {
         if (const std::shared_ptr<Workspace> any = table_.find(id))

@@ -19,6 +19,8 @@ public:
                      broker::EgressGateway& broker, const History& history);
 
     WorkspaceView create(const Principal& who, const WorkspaceRequest& request) override;
+    std::vector<WorkspaceView> createAll(const Principal& who, const WorkspaceRequest& request,
+                                         std::size_t count) override;
     WorkspaceView get(const Principal& who, const std::string& id) override;
     Page<WorkspaceView> list(const Principal& who, const ListQuery& query) override;
     WorkspaceView patch(const Principal& who, const std::string& id,

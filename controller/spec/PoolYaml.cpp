@@ -6,6 +6,7 @@
 
 #include "base/Error.h"
 #include "controller/spec/PoolSpec.h"
+#include "controller/spec/YamlDocument.h"
 
 namespace hearth::controller {
 namespace {
@@ -98,19 +99,31 @@ int lineOf(const Lines& lines, std::string pointer) {
     }
 }
 
-}  // namespace
-
-std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source) {
+std::vector<YAML::Node> loadYaml(const std::string& text, std::string_view source) {
     if (text.size() > kMaxYamlBytes) {
         throw Error(ErrorCode::InvalidSpec, std::string(source) + ": larger than 1 MiB");
     }
-    std::vector<YAML::Node> documents;
     try {
-        documents = YAML::LoadAll(text);
+        return YAML::LoadAll(text);
     } catch (const YAML::Exception& e) {
         throw Error(ErrorCode::InvalidSpec,
                     std::string(source) + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
     }
+}
+
+}  // namespace
+
+Json parseYamlDocument(const std::string& text, std::string_view source) {
+    const std::vector<YAML::Node> documents = loadYaml(text, source);
+    if (documents.size() != 1) {
+        throw Error(ErrorCode::InvalidSpec, std::string(source) + ": is not one document");
+    }
+    Lines lines;
+    return Converter(source, lines).convert(documents.front(), "", 0);
+}
+
+std::vector<Pool> parsePoolYaml(const std::string& text, std::string_view source) {
+    const std::vector<YAML::Node> documents = loadYaml(text, source);
     std::vector<Pool> pools;
     for (const YAML::Node& node : documents) {
         if (node.IsNull()) continue;

@@ -28,6 +28,7 @@ public:
     std::shared_ptr<Workspace> require(const Principal& who, const std::string& id);
     /// The same, but admins see every tenant's: throws unless `id` is an active workspace.
     void requireVisible(const Principal& who, const std::string& id);
+    QuotaLedger& quotas() { return table_.quotas(); }
     /// Sandboxes of this tenant have not answered yet since the start.
     bool expectsOf(const std::string& tenant) const { return table_.expectsOf(tenant); }
     /// Error(Gone) for one that has ended, Unavailable while it does not answer, else NotFound.

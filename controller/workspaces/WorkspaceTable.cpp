@@ -13,21 +13,39 @@ std::string WorkspaceTable::quotaKey(const std::string& tenant, const std::strin
 }
 
 WorkspaceTable::Place WorkspaceTable::reserve(const std::string& tenant, const std::string& pool,
-                                              std::size_t most, const pool::SandboxLimits& limits) {
-    std::string key = quotaKey(tenant, pool);
+                                              std::size_t most, const QuotaUse& use) {
+    return std::move(reserve(tenant, pool, most, use, 1).front());
+}
+
+std::vector<WorkspaceTable::Place> WorkspaceTable::reserve(const std::string& tenant,
+                                                           const std::string& pool,
+                                                           std::size_t most, const QuotaUse& each,
+                                                           std::size_t count) {
+    if (count > 1 && count > most) {
+        throw Error(ErrorCode::InvalidSpec, "pool " + pool + " gives a tenant at most " +
+                                                std::to_string(most) + " workspaces")
+            .field("/count", "is " + std::to_string(count) + ", limits.perTenant of the pool is " +
+                                 std::to_string(most));
+    }
+    std::vector<QuotaLedger::Hold> quotas = quotas_.reserve(tenant, each, count);
+    std::vector<Place> places;
+    places.reserve(count);
+    const std::string key = quotaKey(tenant, pool);
     const MutexLock lock(mutex_);
-    const auto known = held_.find(key);
-    const std::size_t held = known == held_.end() ? 0 : known->second;
-    if (held >= most) {
-        throw Error(ErrorCode::QuotaExceeded, "tenant " + tenant + " holds " +
-                                                  std::to_string(held) + " workspaces of pool " +
-                                                  pool + ", the most it may")
+    const auto found = held_.find(key);
+    const std::size_t held = found == held_.end() ? 0 : found->second;
+    if (held + count > most) {
+        throw Error(ErrorCode::QuotaExceeded,
+                    "tenant " + tenant + " holds " + std::to_string(held) + " workspaces of pool " +
+                        pool +
+                        (count == 1 ? ", the most it may"
+                                    : ", of " + std::to_string(most) + " that it may"))
             .hint("close a workspace that is no longer needed")
             .retryAfter(std::chrono::seconds(1));
     }
-    QuotaLedger::Counted counted = quotas_.workspace(tenant, limits);
-    ++held_[key];
-    return {*this, std::move(key), std::move(counted)};
+    held_[key] += count;
+    for (QuotaLedger::Hold& quota : quotas) places.emplace_back(*this, key, std::move(quota));
+    return places;
 }
 
 void WorkspaceTable::giveBack(const std::string& key) {
@@ -51,13 +69,16 @@ void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) 
         by_sandbox_.contains(facts.sandbox)) {
         throw Error(ErrorCode::Conflict, "this workspace exists already");
     }
+    QuotaLedger::Hold quota;
     if (place != nullptr && place->held()) {
         place->table_ = nullptr;
-        counted_[facts.sandbox] = std::move(place->counted_);
+        quota = std::move(place->quota_);
+        quota.correct(demandOf(facts.limits));
     } else {
         ++held_[quotaKey(facts.tenant, facts.pool)];
-        counted_[facts.sandbox] = quotas_.workspaceAnyway(facts.tenant, facts.limits);
+        quota = quotas_.take(facts.tenant, demandOf(facts.limits));
     }
+    quota_[facts.sandbox] = std::move(quota);
     ++of_pool_[facts.pool];
     by_claim_[facts.claim_id] = workspace;
     by_sandbox_[facts.sandbox] = workspace;
@@ -68,7 +89,7 @@ void WorkspaceTable::expect(const Expected& expected) {
     const MutexLock lock(mutex_);
     if (!expected_.emplace(expected.sandbox, expected).second || expected.tenant.empty()) return;
     ++held_[quotaKey(expected.tenant, expected.pool)];
-    counted_[expected.sandbox] = quotas_.workspaceAnyway(expected.tenant, expected.limits);
+    expected_quota_[expected.sandbox] = quotas_.take(expected.tenant, expected.use);
 }
 
 void WorkspaceTable::unreserve(const Expected& expected) {
@@ -82,9 +103,8 @@ std::optional<WorkspaceTable::Expected> WorkspaceTable::forgetExpected(
     if (found == expected_.end()) return std::nullopt;
     Expected expected = std::move(found->second);
     expected_.erase(found);
+    expected_quota_.erase(sandbox);
     unreserve(expected);
-    // Its workspace counts by itself, if it is there.
-    if (!by_sandbox_.contains(sandbox)) counted_.erase(sandbox);
     return expected;
 }
 
@@ -140,7 +160,7 @@ void WorkspaceTable::erase(const Workspace& workspace) {
         if (found == by_sandbox_.end()) return;
         last = std::move(found->second);
         by_sandbox_.erase(found);
-        counted_.erase(facts.sandbox);
+        quota_.erase(facts.sandbox);
         const auto forget = [&](auto& map, const std::string& key) {
             const auto entry = map.find(key);
             if (entry != map.end() && entry->second == last) map.erase(entry);

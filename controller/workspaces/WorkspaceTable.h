@@ -8,29 +8,29 @@
 #include <vector>
 
 #include "base/Mutex.h"
-#include "controller/workspaces/QuotaLedger.h"
+#include "controller/quota/QuotaLedger.h"
 #include "controller/workspaces/Workspace.h"
 
 namespace hearth::controller {
 
-/// The active workspaces, and how many each tenant holds or is about to hold of each pool.
-/// Thread-safe.
+/// The active workspaces, and how many each tenant holds or is about to hold of each pool; with its
+/// quota, what they have of it. Thread-safe.
 class WorkspaceTable {
 public:
-    explicit WorkspaceTable(QuotaLedger& quotas) : quotas_(quotas) {}
-
     /// A place in a tenant's quota, given back unless it became a workspace.
     class [[nodiscard]] Place {
     public:
-        Place(WorkspaceTable& table, std::string key, QuotaLedger::Counted counted)
-            : table_(&table), key_(std::move(key)), counted_(std::move(counted)) {}
+        Place(WorkspaceTable& table, std::string key, QuotaLedger::Hold quota)
+            : table_(&table), key_(std::move(key)), quota_(std::move(quota)) {}
         Place(Place&& other) noexcept
             : table_(std::exchange(other.table_, nullptr)),
               key_(std::move(other.key_)),
-              counted_(std::move(other.counted_)) {}
+              quota_(std::move(other.quota_)) {}
         Place& operator=(Place&&) = delete;
         /// False once a workspace has taken it over.
         bool held() const { return table_ != nullptr; }
+        /// The workspace will have this much; throws as QuotaLedger::reserve().
+        void resize(const QuotaUse& use) { quota_.resize(use); }
         ~Place() {
             if (table_ != nullptr) table_->giveBack(key_);
         }
@@ -40,13 +40,18 @@ public:
 
         WorkspaceTable* table_;
         std::string key_;
-        QuotaLedger::Counted counted_;
+        QuotaLedger::Hold quota_;
     };
 
+    explicit WorkspaceTable(QuotaLedger quotas = {}) : quotas_(std::move(quotas)) {}
+
     /// Throws Error(QuotaExceeded) when the tenant holds `most` of the pool already, and as
-    /// QuotaLedger::workspace().
+    /// QuotaLedger::reserve().
     Place reserve(const std::string& tenant, const std::string& pool, std::size_t most,
-                  const pool::SandboxLimits& limits = {});
+                  const QuotaUse& use = {.workspaces = 1});
+    /// `count` places or none; throws likewise, InvalidSpec if they are more than `most`.
+    std::vector<Place> reserve(const std::string& tenant, const std::string& pool, std::size_t most,
+                               const QuotaUse& each, std::size_t count);
     QuotaLedger& quotas() { return quotas_; }
     /// With a `place` of the same tenant and pool the workspace takes it over, so that it never
     /// counts twice; without one (recovery) it counts in addition. Throws Error(Conflict) if a live
@@ -68,7 +73,7 @@ public:
         std::string workspace = {};
         std::string tenant = {};
         std::string claim_id = {};
-        pool::SandboxLimits limits = {};  ///< of its pool
+        QuotaUse use = {.workspaces = 1};
     };
     /// Counts in its tenant's quota until it is forgotten: when its workspace is there with all its
     /// executions, or has ended.
@@ -94,16 +99,17 @@ private:
     void unreserve(const Expected& expected) HEARTH_REQUIRES(mutex_);
     bool anyExpected(const std::function<bool(const Expected&)>& matches) const;
 
-    QuotaLedger& quotas_;
+    QuotaLedger quotas_;
     mutable Mutex mutex_;
-    /// By sandbox, of workspaces and of those that are expected.
-    std::map<pool::SandboxId, QuotaLedger::Counted> counted_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::shared_ptr<Workspace>> by_id_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::shared_ptr<Workspace>> by_claim_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::shared_ptr<Workspace>> by_sandbox_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::size_t> held_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::size_t> of_pool_ HEARTH_GUARDED_BY(mutex_);
     std::map<pool::SandboxId, Expected> expected_ HEARTH_GUARDED_BY(mutex_);
+    /// Of workspaces and of expected ones, which may be there at once.
+    std::map<pool::SandboxId, QuotaLedger::Hold> quota_ HEARTH_GUARDED_BY(mutex_);
+    std::map<pool::SandboxId, QuotaLedger::Hold> expected_quota_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

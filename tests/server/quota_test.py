@@ -1,137 +1,180 @@
 #!/usr/bin/env python3
-# suite: seconds=30
-"""Quotas, black box: what a tenant may have at most holds at the edge and over a crash, and is set by REST, the command line and the file."""
+# suite: seconds=30 needs=hearth-fake
+"""Quotas, black box: they hold under races and over kill -9, are read and set by role, and claims of several workspaces
+are all or nothing. Standard library only."""
 
 import concurrent.futures
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BUILD, Server, main, pool_yaml, wait_for  # noqa: E402
 
-ADMIN, RED, BLUE = ("a" * 32, "r" * 32, "b" * 32)
+POOL = pool_yaml(image="any", warm=12, per_tenant=1000)
 
 
-def config(quotas=""):
-    import hashlib
-    lines = "tokens:\n"
-    for token, tenant, role in ((ADMIN, "default", "admin"), (RED, "red", "user"), (BLUE, "blue", "user")):
-        lines += f"- {{name: {tenant}, tenant: {tenant}, role: {role}, sha256: {hashlib.sha256(token.encode()).hexdigest()}}}\n"
-    return lines + quotas
+def put(s, tenant, **quota):
+    return s.call("PUT", f"/v1/quotas/{tenant}", quota)
 
 
-def bearer(token):
-    return {"Authorization": f"Bearer {token}"}
+def own(s):
+    return s.get("/v1/quota").json
 
 
-def claim(s, token=RED, **fields):
-    return s.post("/v1/workspaces", dict({"pool": "shell"}, **fields), headers=bearer(token), timeout=60)
-
-
-def held():
-    """of many claims at the edge of a quota exactly as many get a workspace as it allows; others do not notice; a crash changes nothing"""
-    with Server(pool_yaml(warm=8, on_empty="Fail", members=20), config=config()) as s:
-        s.token = ADMIN
-        put = s.call("PUT", "/v1/quotas/red", {"workspaces": 3, "memory": "1Gi"})
-        assert put.status == 200 and put.json["source"] == "store" and put.json["used"]["workspaces"] == 0, put
-        with concurrent.futures.ThreadPoolExecutor(16) as clients:
-            answers = list(clients.map(lambda _: claim(s), range(32)))
-        had = [a.json["id"] for a in answers if a.status == 201]
+def races():
+    """claims that race at the edge of a quota get exactly what it allows, and the refusal says which it is"""
+    with Server(pools=POOL, runtime="fake") as s:
+        wait_for("the pool", lambda: s.get("/v1/pools/shell").json["status"]["ready"] >= 12)
+        made = put(s, "default", workspaces=5)
+        assert made.status == 201 and made.json["source"] == "store", made
+        with concurrent.futures.ThreadPoolExecutor(24) as many:
+            answers = list(many.map(lambda _: s.post("/v1/workspaces", {"pool": "shell"}), range(100)))
+        opened = [a for a in answers if a.status == 201]
         refused = [a for a in answers if a.status != 201]
-        assert len(had) == 3, answers
-        assert all(a.status == 429 and a.json["errorCode"] in ("QUOTA_EXCEEDED", "POOL_EXHAUSTED") and int(a.headers["retry-after"]) >= 1 for a in refused), refused
-        [told] = {a.json["detail"] for a in refused if a.json["errorCode"] == "QUOTA_EXCEEDED"}
-        assert told == "tenant red uses 3 of its quota of 3 workspaces", told
-        assert claim(s, BLUE).status == 201
-        mine = s.get("/v1/quotas", headers=bearer(RED)).json["items"]
-        assert [each["tenant"] for each in mine] == ["red"] and mine[0]["used"]["memory"] == "384Mi", mine
-        assert s.get("/v1/quotas/blue", headers=bearer(RED)).status == 404
-        assert s.call("PUT", "/v1/quotas/red", {"workspaces": 99}, headers=bearer(RED)).status == 403
-        below = s.call("PUT", "/v1/quotas/red", {"workspaces": 1, "memory": "128Mi"})
-        assert below.status == 422 and below.json["errors"][0]["pointer"] == "/workspaces" and "3 are in use" in below.json["errors"][0]["reason"], below
-        assert s.get("/v1/quotas/red", headers=bearer(RED)).json["quota"] == {"workspaces": 3, "memory": "1Gi"}
-        s.kill9()
-        s.start()
-        after = s.get("/v1/quotas/red", headers=bearer(RED)).json
-        assert after["used"]["workspaces"] == 3 and after["quota"]["workspaces"] == 3, after
-        assert claim(s).status == 429
-        assert s.call("DELETE", f"/v1/workspaces/{had[0]}", headers=bearer(RED)).status == 204
-        wait_for("a warm sandbox", lambda: s.get("/v1/pools/shell").json["status"]["ready"] > 0, 30)
-        assert claim(s).status == 201
+        assert len(opened) == 5, [a.status for a in answers]
+        for answer in refused:
+            assert answer.status == 429 and answer.json["errorCode"] == "QUOTA_EXCEEDED", answer
+            assert int(answer.headers["retry-after"]) >= 1
+            assert answer.json["errors"][0]["pointer"] == "/workspaces", answer.json
+        assert own(s)["use"]["workspaces"] == 5, own(s)
+        less = put(s, "default", workspaces=4)
+        assert less.status == 422 and "uses 5" in less.json["errors"][0]["reason"], less
+        assert own(s)["quota"]["workspaces"] == 5
+        for answer in opened:
+            s.call("DELETE", f"/v1/workspaces/{answer.json['id']}")
+        wait_for("the release", lambda: own(s)["use"]["workspaces"] == 0)
+        assert s.post("/v1/workspaces", {"pool": "shell"}).status == 201
 
 
-def refusals():
-    """what a quota can never hold is a 422, a rate tells when the next claim may come, and bad quotas name their fields"""
-    with Server(pool_yaml(warm=2), config=config("quotas:\n- {tenant: '*', memory: 100Mi}\n")) as s:
-        s.token = ADMIN
-        never = claim(s)
-        assert never.status == 422 and "whole quota" in never.json["detail"] and never.json["errors"][0]["pointer"] == "/limits/memoryBytes", never
-        lower = claim(s, limits={"memoryBytes": 64 << 20})
-        assert lower.status == 201, lower
-        assert s.get("/v1/quotas/red", headers=bearer(RED)).json["source"] == "everyone"
-        fixed = s.call("PUT", "/v1/quotas/*", {"workspaces": 1})
-        assert fixed.status == 409 and "configuration" in fixed.json["detail"], fixed
-        slow = s.call("PUT", "/v1/quotas/blue", {"claimsPerSecond": 0.05, "claimsBurst": 1})
-        assert slow.status == 200, slow
-        assert claim(s, BLUE).status == 201
-        late = claim(s, BLUE)
-        assert late.status == 429 and late.json["errorCode"] == "RATE_LIMITED" and 15 <= int(late.headers["retry-after"]) <= 20, late
-        for body, pointer in (({"memory": "much"}, "/memory"), ({"cpu": "-1"}, "/cpu"), ({"claimsBurst": 2}, "/claimsBurst"), ({"claimsPerSecond": 0}, "/claimsPerSecond")):
-            bad = s.call("PUT", "/v1/quotas/blue", body)
-            assert bad.status == 422 and bad.json["errors"][0]["pointer"] == pointer, bad
-        assert s.call("PUT", "/v1/quotas/no%20tenant", {"workspaces": 1}).status == 404
-        assert s.call("PUT", "/v1/quotas/blue", {"gpu": 1}).status == 400
+def resources():
+    """cpu, memory, executions and rate are limited too, and what never fits is 422"""
+    with Server(pools=POOL, runtime="fake") as s:
+        limits = s.open_workspace(pool="shell")["limits"]
+        put(s, "default", cpu="1m", memory="1Mi")  # below what is in use
+        assert own(s)["source"] == "none", own(s)
+        assert own(s)["use"]["memoryBytes"] == limits["memoryBytes"], (own(s), limits)
+        assert put(s, "other", memory="1Mi").status == 201
+        assert put(s, "default", claimsPerSecond=1, claimBurst=2).status == 201
+        codes = [s.post("/v1/workspaces", {"pool": "shell"}) for _ in range(4)]
+        assert [a.status for a in codes].count(429) >= 1, codes
+        late = next(a for a in codes if a.status == 429)
+        assert late.json["errorCode"] == "RATE_LIMITED" and late.headers["retry-after"] == "1", late.json
+        assert put(s, "default", executions=0).status == 200
+        workspace = next(a for a in codes if a.status == 201).json["id"]
+        run = s.post(f"/v1/workspaces/{workspace}/executions", {"command": "echo hi"})
+        assert run.status == 422 and run.json["errors"][0]["pointer"] == "/executions", run
+        for wrong, pointer in (({"weight": 0}, "/weight"), ({"cpu": "much"}, "/cpu"),
+                               ({"guaranteed": {"nowhere": 1}}, "/guaranteed/nowhere"),
+                               ({"guaranteed": {"shell": 9999}}, "/guaranteed/shell")):
+            answer = put(s, "other", **wrong)
+            assert answer.status == 422 and answer.json["errors"][0]["pointer"] == pointer, answer.json
+        text = s.ops("/metrics").body.decode()
+        assert 'hearth_tenant_quota_limit{resource="executions",tenant="default"} 0' in text, text
 
 
-def executions():
-    """executions that run at once are counted, and those that have ended are not"""
-    with Server(pool_yaml(warm=2), config=config()) as s:
-        s.token = ADMIN
-        assert s.call("PUT", "/v1/quotas/red", {"executions": 1}).status == 200
-        workspace = claim(s).json["id"]
+def survives():
+    """a quota and what counts in it are there again after kill -9"""
+    with tempfile.TemporaryDirectory(prefix="hearth-quota-") as data:
+        os.chmod(data, 0o755)
+        file = os.path.join(data, "quotas.yaml")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write("team: {workspaces: 7}\n")
+        with Server(pools=POOL, runtime="fake", args=["--quotas", file]) as s:
+            assert put(s, "default", workspaces=3, weight=2).status == 201
+            declared = s.get("/v1/quotas/team").json
+            assert declared["source"] == "config" and declared["quota"]["workspaces"] == 7, declared
+            assert put(s, "team", workspaces=1).status == 409
+            s.kill9()
+            s.start()
+            kept = own(s)
+            assert kept["quota"]["workspaces"] == 3 and kept["quota"]["weight"] == 2, kept
+            assert [q["tenant"] for q in s.get("/v1/quotas").json["items"]] == ["default", "team"]
+            assert s.call("DELETE", "/v1/quotas/default").status == 204
+            assert own(s)["source"] == "none"
+            assert s.call("DELETE", "/v1/quotas/default").status == 404
 
-        def run(command, **fields):
-            return s.post(f"/v1/workspaces/{workspace}/executions", dict({"command": command}, **fields), headers=bearer(RED))
-        for _ in range(20):
-            assert run("true").status == 200
-        running = run("sleep 600", background=True)
-        assert running.status in (200, 201, 202), running
-        refused = run("true")
-        assert refused.status == 429 and refused.json["errorCode"] == "QUOTA_EXCEEDED" and "executions" in refused.json["detail"], refused
-        assert s.call("DELETE", f"/v1/executions/{running.json['id']}", headers=bearer(RED)).status == 204
-        wait_for("it to end", lambda: run("true").status == 200, 20)
+
+def batches():
+    """a claim of several workspaces gets all of them or none, and its key finds them again"""
+    with Server(pools=pool_yaml(image="any", warm=4, per_tenant=6), runtime="fake") as s:
+        key = {"Idempotency-Key": "batch-1"}
+        three = s.call("POST", "/v1/workspaces:batch", {"count": 3, "pool": "shell"}, headers=key)
+        assert three.status == 201 and len({w["id"] for w in three.json["items"]}) == 3, three
+        again = s.call("POST", "/v1/workspaces:batch", {"count": 3, "pool": "shell"}, headers=key)
+        assert [w["id"] for w in again.json["items"]] == [w["id"] for w in three.json["items"]], again
+        other = s.call("POST", "/v1/workspaces:batch", {"count": 2, "pool": "shell"}, headers=key)
+        assert other.status == 422 and other.json["errorCode"] == "IDEMPOTENCY_MISMATCH", other
+        many = s.post("/v1/workspaces:batch", {"count": 7, "pool": "shell"})
+        assert many.status == 422 and many.json["errors"][0]["pointer"] == "/count", many.json
+        over = s.post("/v1/workspaces:batch", {"count": 4, "pool": "shell"})
+        assert over.status == 429 and over.json["errorCode"] == "QUOTA_EXCEEDED", over.json
+        assert own(s)["use"]["workspaces"] == 3
+        assert put(s, "default", workspaces=5).status == 201
+        six = s.post("/v1/workspaces:batch", {"count": 6, "pool": "shell"})
+        assert six.status == 422 and six.json["errors"][0]["pointer"] == "/workspaces", six.json
+        for workspace in three.json["items"]:
+            s.call("DELETE", f"/v1/workspaces/{workspace['id']}")
+        wait_for("the release", lambda: own(s)["use"]["workspaces"] == 0)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:  # each waits for all of its own
+            answers = list(pool.map(
+                lambda _: s.post("/v1/workspaces:batch", {"count": 3, "pool": "shell"}), range(6)))
+        assert sorted(a.status for a in answers) == [201] + [429] * 5, [a.status for a in answers]
 
 
 def command_line():
-    """hearth quota sets and deletes, hearth get quotas shows, and mistakes are told"""
-    with Server(pool_yaml(warm=1), config=config()) as s:
-        s.token = ADMIN
-        with tempfile.NamedTemporaryFile("w") as token:
-            token.write(ADMIN)
-            token.flush()
-
-            def hearth(*words):
-                env = dict(os.environ, HEARTH_URL=s.url, HEARTH_TOKEN=ADMIN)
-                return subprocess.run([os.path.join(BUILD, "hearth"), *words], capture_output=True, text=True, env=env, timeout=60, check=False)
-            done = hearth("quota", "set", "red", "--workspaces", "4", "--memory", "2Gi", "--claims-per-second", "2.5")
-            assert done.returncode == 0 and "0/4" in done.stdout and "0/2Gi" in done.stdout, done
-            shown = hearth("get", "quotas")
-            assert shown.returncode == 0 and "red" in shown.stdout and "2.5" in shown.stdout and "store" in shown.stdout, shown
-            assert hearth("get", "quota", "red", "-o", "name").stdout == "red\n"
-            assert hearth("quota", "set", "red").returncode == 2
-            wrong = hearth("quota", "set", "red", "--workspaces", "many")
-            assert wrong.returncode == 2 and "--workspaces" in wrong.stderr, wrong
-            wrong = hearth("quota", "set", "red", "--memory", "many")
-            assert wrong.returncode == 1 and "/memory" in wrong.stderr, wrong
-            assert hearth("quota", "delete", "red").returncode == 0
-            assert hearth("quota", "delete", "red").returncode == 3
+    """`hearth quota` sets, shows and removes quotas, and `hearth open -n` opens several workspaces"""
+    with Server(pools=POOL, runtime="fake") as s:
+        def hearth(*words):
+            return subprocess.run([os.path.join(BUILD, "hearth"), *words, "--url", s.url], capture_output=True,
+                                  text=True, timeout=60)
+        done = hearth("quota", "set", "default", "workspaces=4", "cpu=8", "guaranteed.shell=2")
+        assert done.returncode == 0, done.stderr
+        assert hearth("quota", "set", "default", "cpu=").returncode == 0
+        assert own(s)["quota"] == {"workspaces": 4, "weight": 1, "guaranteed": {"shell": 2}}, own(s)
+        opened = hearth("open", "-n", "3")
+        assert opened.returncode == 0 and len(opened.stdout.split()) == 3, opened
+        table = hearth("get", "quotas").stdout
+        assert "3/4" in table and "default" in table, table
+        assert hearth("open", "-n", "2").returncode != 0
+        wrong = hearth("quota", "set", "default", "workspaces=2")
+        assert wrong.returncode != 0 and "uses 3" in wrong.stderr, wrong
+        assert hearth("quota", "remove", "default").returncode == 0
+        assert "none" in hearth("quota", "show").stdout
 
 
-TESTS = [held, refusals, executions, command_line]
-for test in TESTS:
+def containers():
+    """with real containers a quota holds at the edge and over kill -9, and executions that have ended do not count"""
+    with Server(pools=pool_yaml(warm=8, members=20, on_empty="Fail")) as s:
+        assert put(s, "default", workspaces=4, memory="1Gi", executions=1).status == 201
+        with concurrent.futures.ThreadPoolExecutor(16) as many:
+            answers = list(many.map(lambda _: s.post("/v1/workspaces", {"pool": "shell"}), range(32)))
+        mine = [a.json["id"] for a in answers if a.status == 201]
+        assert len(mine) == 4 and {a.status for a in answers} == {201, 429}, [a.status for a in answers]
+        for _ in range(20):
+            assert s.post(f"/v1/workspaces/{mine[0]}/executions", {"command": "true"}).status == 200
+        running = s.post(f"/v1/workspaces/{mine[0]}/executions", {"command": "sleep 600", "background": True})
+        refused = s.post(f"/v1/workspaces/{mine[1]}/executions", {"command": "true"})
+        assert refused.status == 429 and refused.json["errorCode"] == "QUOTA_EXCEEDED", refused
+        s.kill9()
+        s.start()
+        assert own(s)["use"] == {"workspaces": 4, "cpu": "4", "memoryBytes": 4 * (128 << 20), "gpus": 0, "executions": 1}, own(s)
+        assert s.post("/v1/workspaces", {"pool": "shell"}).status == 429
+        assert s.call("DELETE", f"/v1/executions/{running.json['id']}").status == 204
+        wait_for("its end", lambda: s.post(f"/v1/workspaces/{mine[1]}/executions", {"command": "true"}).status == 200, 20)
+        for each in mine[:2]:
+            assert s.call("DELETE", f"/v1/workspaces/{each}").status == 204
+        wait_for("warm sandboxes", lambda: s.get("/v1/pools/shell").json["status"]["ready"] >= 8, 30)
+        assert s.post("/v1/workspaces:batch", {"count": 3, "pool": "shell"}).status == 429
+        two = s.post("/v1/workspaces:batch", {"count": 2, "pool": "shell"})
+        assert two.status == 201 and len(two.json["items"]) == 2 and own(s)["use"]["workspaces"] == 4, two
+
+
+for test in (races, resources, survives, batches, command_line, containers):
     test.only = "oci"  # nothing of it is the runtime's
 
+
 if __name__ == "__main__":
-    main("server", TESTS)
+    main("server", [races, resources, survives, batches, command_line, containers])

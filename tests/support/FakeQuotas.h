@@ -1,34 +1,50 @@
 #pragma once
 
 #include <map>
-#include <string>
-#include <vector>
+#include <nlohmann/json.hpp>
 
+#include "base/Error.h"
 #include "controller/contract/Quotas.h"
 
 namespace hearth::test {
 
-/// Keeps what it is given, whoever asks; nothing is used of it.
+/// Quotas in memory, whose documents are kept but mean nothing.
 class FakeQuotas final : public controller::Quotas {
 public:
-    std::vector<controller::QuotaView> list(const controller::Principal& who) override {
-        std::vector<controller::QuotaView> views;
-        for (const auto& [tenant, quota] : known) views.push_back(get(who, tenant));
-        return views;
+    controller::QuotaView own(const controller::Principal& who) const override {
+        return viewOf(who.tenant);
     }
-    controller::QuotaView get(const controller::Principal&, const std::string& tenant) override {
-        return {tenant, controller::QuotaSource::Store, known[tenant], {}};
+    std::vector<controller::QuotaView> list(const controller::Principal&) const override {
+        std::vector<controller::QuotaView> all;
+        for (const auto& [tenant, document] : stored) all.push_back(viewOf(tenant));
+        return all;
     }
-    controller::QuotaView put(const controller::Principal& who, const std::string& tenant,
-                              const controller::TenantQuota& quota) override {
-        known[tenant] = quota;
-        return get(who, tenant);
+    controller::QuotaView get(const controller::Principal&,
+                              const std::string& tenant) const override {
+        return viewOf(tenant);
+    }
+    controller::QuotaView put(const controller::Principal&, const std::string& tenant,
+                              const Json& document, bool& created) override {
+        created = stored.insert_or_assign(tenant, document).second;
+        return viewOf(tenant);
     }
     void remove(const controller::Principal&, const std::string& tenant) override {
-        known.erase(tenant);
+        if (stored.erase(tenant) == 0) throw Error(ErrorCode::NotFound, "no quota");
     }
 
-    std::map<std::string, controller::TenantQuota> known{{"ci", {.workspaces = 20}}};
+    /// By tenant; "shop" has one.
+    std::map<std::string, Json> stored{{"shop", nullptr}};
+
+private:
+    controller::QuotaView viewOf(const std::string& tenant) const {
+        controller::QuotaView view;
+        view.tenant = tenant;
+        view.spec.workspaces = 10;
+        view.use.workspaces = 2;
+        view.source = stored.contains(tenant) ? controller::QuotaSource::Store
+                                              : controller::QuotaSource::None;
+        return view;
+    }
 };
 
 }  // namespace hearth::test

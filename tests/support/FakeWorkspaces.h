@@ -44,6 +44,13 @@ public:
         return entries_.at(id).files;
     }
 
+    std::vector<controller::WorkspaceView> createAll(const Principal& who,
+                                                     const controller::WorkspaceRequest& given,
+                                                     std::size_t count) override {
+        std::vector<controller::WorkspaceView> all;
+        while (all.size() < count) all.push_back(create(who, given));
+        return all;
+    }
     controller::WorkspaceView create(const Principal& who,
                                      const controller::WorkspaceRequest& given) override {
         if (refuse_create) throw Error(*refuse_create);

@@ -31,6 +31,7 @@ CommandSpec getSpec() {
             "  hearth get executions -w ID   hearth get execution ID\n"
             "  hearth get contexts -w ID     hearth get context ID\n"
             "  hearth get files -w ID\n"
+            "  hearth get quotas             hearth get quota TENANT\n"
             "  hearth get events [--follow]\n"
             "  hearth get capabilities\n\n"
             "A workspace is named by its id, the beginning of it, or its name; an execution\n"
@@ -39,9 +40,10 @@ CommandSpec getSpec() {
         .flags = withClientFlags(withListFlags(std::move(flags))),
         .least = 1,
         .most = 2,
-        .operands = {"pools|workspaces|sandboxes|executions|contexts|files|events|capabilities|"
-                     "pool|workspace|sandbox|execution|context",
-                     "@kind"},
+        .operands =
+            {"pools|workspaces|sandboxes|executions|contexts|files|quotas|events|capabilities|"
+             "pool|workspace|sandbox|execution|context",
+             "@kind"},
     };
 }
 

@@ -116,6 +116,20 @@ int open(const Invocation& call) {
     seconds("idle-timeout", "idleTimeoutSeconds");
     seconds("max-lifetime", "maxLifetimeSeconds");
     const bool json = wantsJson(call.options);
+    if (const auto count = call.options.get("count")) {
+        if (count->empty() || count->size() > 3 ||
+            count->find_first_not_of("0123456789") != std::string::npos) {
+            throw UsageError("\"" + *count + "\" is no number of workspaces", "-n 3 opens three");
+        }
+        body["count"] = std::stoi(*count);
+        const Json all = Remote(call.options).send("POST", "/v1/workspaces:batch", body).body;
+        if (json) {
+            call.console.out << jsonText(all) << '\n';
+            return kOk;
+        }
+        for (const Json& one : all.at("items")) call.console.out << one.value("id", "") << '\n';
+        return kOk;
+    }
     const Json workspace = Remote(call.options).send("POST", "/v1/workspaces", body).body;
     if (json) {
         call.console.out << jsonText(workspace) << '\n';
@@ -145,6 +159,11 @@ Command makeOpen() {
              .value = "K=V",
              .help = "A label",
              .repeats = true,
+             .environment = false},
+        Flag{.name = "count",
+             .letter = 'n',
+             .value = "N",
+             .help = "Open so many, all or none, and print an id a line",
              .environment = false},
         Flag{.name = "idle-timeout",
              .value = "DURATION",

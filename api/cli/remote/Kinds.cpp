@@ -91,8 +91,8 @@ const std::vector<Kind>& kinds() {
         {"execution", "executions", "ex", executionTable, wideExecutionTable},
         {"context", "contexts", "cx", contextTable, contextTable},
         {"file", "files", "fi", fileTable, fileTable},
-        {"event", "events", "ev", eventTable, eventTable},
         {"quota", "quotas", "qu", quotaTable, quotaTable},
+        {"event", "events", "ev", eventTable, eventTable},
     };
     return kKinds;
 }
@@ -162,10 +162,8 @@ std::string nameOf(const Json& item) {
         metadata != item.end() && metadata->is_object()) {
         return textAt(*metadata, "name");
     }
-    for (const char* key : {"id", "path"}) {
-        if (item.contains(key)) return textAt(item, key);
-    }
-    return textAt(item, "tenant");  // of a quota
+    if (item.contains("id")) return textAt(item, "id");
+    return textAt(item, item.contains("quota") ? "tenant" : "path");
 }
 
 void showItems(const Invocation& call, const Kind& kind, const std::vector<Json>& items) {

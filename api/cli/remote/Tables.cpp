@@ -210,22 +210,6 @@ std::string wideExecutionTable(const std::vector<Json>& items, WallTime now) {
     return table.text();
 }
 
-std::string quotaTable(const std::vector<Json>& items, WallTime /*now*/) {
-    using Align = Table::Align;
-    Table table({"TENANT", "WORKSPACES", "CPU", "MEMORY", "EXECUTIONS", "CLAIMS/S", "FROM"});
-    table.align(
-        {Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right});
-    for (const Json& q : items) {
-        const auto beside = [&](const char* key) {
-            const std::string most = at(q, {"quota", key});
-            return at(q, {"used", key}) + (most.empty() ? "" : "/" + most);
-        };
-        table.add({at(q, {"tenant"}), beside("workspaces"), beside("cpu"), beside("memory"),
-                   beside("executions"), at(q, {"quota", "claimsPerSecond"}), at(q, {"source"})});
-    }
-    return table.text();
-}
-
 std::string contextTable(const std::vector<Json>& items, WallTime now) {
     Table table({"ID", "LANGUAGE", "NAME", "RUNS", "CREATED"});
     for (const Json& c : items) {
@@ -253,6 +237,25 @@ std::string eventTable(const std::vector<Json>& items, WallTime now) {
     for (const Json& e : items) {
         table.add({age(at(e, {"time"}), now), at(e, {"type"}), at(e, {"resource"}), at(e, {"pool"}),
                    at(e, {"reason"}), at(e, {"message"})});
+    }
+    return table.text();
+}
+
+std::string quotaTable(const std::vector<Json>& items, WallTime /*now*/) {
+    Table table({"TENANT", "SOURCE", "WORKSPACES", "CPU", "MEMORY", "GPUS", "EXECUTIONS",
+                 "CLAIMS/S", "WEIGHT"});
+    for (const Json& q : items) {
+        const auto pair = [&](const char* use, const char* limit) {
+            const std::string most = at(q, {"quota", limit});
+            return at(q, {"use", use}) + "/" + (most.empty() ? "-" : most);
+        };
+        const auto bytes = q.find("use");
+        const std::uint64_t memory = bytes == q.end() ? 0 : bytes->value("memoryBytes", 0ULL);
+        const std::string most = at(q, {"quota", "memory"});
+        table.add({at(q, {"tenant"}), at(q, {"source"}), pair("workspaces", "workspaces"),
+                   pair("cpu", "cpu"), formatBytes(memory) + "/" + (most.empty() ? "-" : most),
+                   pair("gpus", "gpus"), pair("executions", "executions"),
+                   at(q, {"quota", "claimsPerSecond"}), at(q, {"quota", "weight"})});
     }
     return table.text();
 }

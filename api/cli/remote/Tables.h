@@ -20,12 +20,13 @@ std::string sandboxTable(const std::vector<Json>& items, WallTime now);
 std::string executionTable(const std::vector<Json>& items, WallTime now);
 /// With workspace, processor time and memory.
 std::string wideExecutionTable(const std::vector<Json>& items, WallTime now);
-std::string quotaTable(const std::vector<Json>& items, WallTime now);
 std::string contextTable(const std::vector<Json>& items, WallTime now);
 std::string fileTable(const std::vector<Json>& items, WallTime now);
 std::string eventTable(const std::vector<Json>& items, WallTime now);
 /// Of the answer of `packages`.
 std::string packageTable(const Json& packages);
+/// Use and limit of each resource.
+std::string quotaTable(const std::vector<Json>& items, WallTime now);
 std::string tokenTable(const std::vector<Json>& items, WallTime now);
 
 /// One event as one line.

@@ -29,10 +29,13 @@ struct PathParameter {
 
 PathParameter pathParameter(const std::string& name) {
     static const std::map<std::string, PathParameter> kParameters = {
-        {"workspace", {kExampleWorkspace}},   {"execution", {kExampleExecution}},
-        {"context", {kExampleContext}},       {"sandbox", {kExampleSandbox}},
-        {"token", {kExampleToken}},           {"pool", {kExamplePool, kPoolName.longest}},
-        {"tenant", {"ci", kTenant.longest}},  {"path", {"out/plot.png", kPath.longest}},
+        {"workspace", {kExampleWorkspace}},
+        {"execution", {kExampleExecution}},
+        {"context", {kExampleContext}},
+        {"sandbox", {kExampleSandbox}},
+        {"token", {kExampleToken}},
+        {"pool", {kExamplePool, kPoolName.longest}},
+        {"path", {"out/plot.png", kPath.longest}},
         {"name", {"plot.png", kPath.longest}}};
     const auto at = kParameters.find(name);
     return at == kParameters.end() ? PathParameter{} : at->second;

@@ -195,6 +195,15 @@ Schema workspaceRequestSchema() {
     return schema;
 }
 
+Schema workspacesRequestSchema() {
+    Schema schema = Schema::object();
+    schema.mergeFields(workspaceRequestSchema())
+        .required("count", Schema::integer(1, 100).describe("How many workspaces"))
+        .example({{"count", 3}, {"pool", "python"}})
+        .named("WorkspacesRequest");
+    return schema;
+}
+
 Schema workspacePatchSchema() {
     return Schema::object()
         .optional("labels", Schema::map(kLabelKey, Schema::string(kLabelValue).nullable())

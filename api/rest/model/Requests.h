@@ -20,6 +20,8 @@ Schema labelsSchema();
 /// Fields of POST /v1/workspaces.
 Schema workspaceRequestSchema();
 /// Fields of PATCH /v1/workspaces/{workspace}.
+/// The same with `count`, for several at once.
+Schema workspacesRequestSchema();
 Schema workspacePatchSchema();
 /// Fields of POST /v1/workspaces/{workspace}/executions.
 Schema executionRequestSchema();

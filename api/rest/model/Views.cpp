@@ -221,13 +221,6 @@ Json tokenJson(const controller::TokenView& view) {
             {"source", controller::kTokenSources.of(view.source)}};
 }
 
-Json quotaViewJson(const controller::QuotaView& view) {
-    return {{"tenant", view.tenant},
-            {"source", controller::kQuotaSources.of(view.source)},
-            {"quota", controller::quotaJson(view.quota)},
-            {"used", controller::quotaUseJson(view.used)}};
-}
-
 Json usageJson(const controller::WorkspaceUsage& usage) {
     return {{"cpuMs", usage.cpu_ms},
             {"memoryBytes", usage.memory_bytes},

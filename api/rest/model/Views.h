@@ -8,7 +8,6 @@
 #include "controller/contract/Events.h"
 #include "controller/contract/Executions.h"
 #include "controller/contract/Pools.h"
-#include "controller/contract/Quotas.h"
 #include "controller/contract/RoleName.h"
 #include "controller/contract/Tokens.h"
 #include "controller/contract/Workspaces.h"
@@ -33,7 +32,6 @@ Json poolJson(const controller::PoolView& view);
 Json sandboxJson(const controller::SandboxView& view);
 Json eventJson(const controller::Event& event);
 Json tokenJson(const controller::TokenView& view);
-Json quotaViewJson(const controller::QuotaView& view);
 Json usageJson(const controller::WorkspaceUsage& usage);
 Json packagesJson(const controller::PackagesView& view);
 Json egressJson(const broker::EgressReport& report);

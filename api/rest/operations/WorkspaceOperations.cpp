@@ -72,6 +72,48 @@ Operation createWorkspaceOperation(const Services& services) {
     return op;
 }
 
+Operation createWorkspacesOperation(const Services& services) {
+    Operation op = workspaceOperation("POST", "/v1/workspaces:batch", "createWorkspaces",
+                                      "Claim several workspaces, all or none");
+    op.description =
+        "`count` equal workspaces of one pool. The claim waits in line as one claimant and holds "
+        "no sandbox meanwhile; if one cannot be bound, the others end. 422 if `count` is more than "
+        "the pool or the quota has in all. An Idempotency-Key finds all of them again.";
+    op.idempotent = true;
+    op.body_kind = Body::Json;
+    op.body = workspacesRequestSchema();
+    op.parameters = {idempotencyKeyParameter()};
+    op.answers = {{201, "All of them", listSchema(workspaceSchema(), "WorkspaceBatch"), {}}};
+    op.problems = createWorkspaceOperation(services).problems;
+    op.handle = [&services](Call& call) {
+        const auto count = call.body.at("count").get<std::size_t>();
+        Json body = call.body;
+        body.erase("count");
+        const auto request =
+            std::make_shared<controller::WorkspaceRequest>(readWorkspaceRequest(body));
+        request->idempotency_key = call.idempotency_key;
+        request->fingerprint = call.fingerprint;
+        request->started_at = call.request.startedAt();
+        return whenClaimed(call.request, [&services, who = call.who, request, count,
+                                          trace_id = call.request.traceId()](
+                                             const controller::ClaimPatience& patience) {
+            request->patience = patience;
+            const std::vector<controller::WorkspaceView> views =
+                services.workspaces.createAll(who, *request, count);
+            Json items = Json::array();
+            bool replayed = false;
+            for (const controller::WorkspaceView& view : views) {
+                items.push_back(workspaceJson(view, trace_id));
+                replayed = replayed || view.replayed;
+            }
+            api::Response response = jsonResponse(listJson(std::move(items), ""), 201);
+            if (replayed) sayReplayed(response);
+            return response;
+        });
+    };
+    return op;
+}
+
 }  // namespace
 
 Operations workspaceOperations(const Services& services) {
@@ -98,6 +140,7 @@ Operations workspaceOperations(const Services& services) {
     };
     all.push_back(std::move(list));
     all.push_back(createWorkspaceOperation(services));
+    all.push_back(createWorkspacesOperation(services));
 
     const std::string one = "/v1/workspaces/{workspace}";
     Operation get = workspaceOperation("GET", one, "getWorkspace", "One workspace");

@@ -26,10 +26,9 @@ ServeConfig load(const std::vector<std::string>& arguments,
 
 ServeConfig fromText(const std::string& text) {
     Layers layers;
-    FileLists lists = readConfigText(text, "h.yaml", "/etc/hearth", layers);
+    auto tokens = readConfigText(text, "h.yaml", "/etc/hearth", layers);
     ServeConfig config(layers);
-    config.tokens = std::move(lists.tokens);
-    config.quotas = std::move(lists.quotas);
+    config.tokens = std::move(tokens);
     return config;
 }
 
@@ -205,28 +204,6 @@ TEST_CASE("an instance is opened by its flag, variable or key only", "[unit][cli
     CHECK(*fromText("openLoopback: true").open_loopback);
     CHECK_FALSE(*fromText("openLoopback: false").open_loopback);
     CHECK(messageOf("openLoopback: yes").find("h.yaml:1") != std::string::npos);
-}
-
-TEST_CASE("quotas of tenants stand in the file, and a wrong one is named by line", "[unit][cli]") {
-    const ServeConfig config = fromText(
-        "quotas:\n"
-        "- {tenant: red, workspaces: 10, cpu: 500m, memory: 2Gi, claimsPerSecond: 0.5}\n"
-        "- {tenant: '*', executions: 3, cpu: 8}\n");
-    REQUIRE((*config.quotas).size() == 2);
-    const controller::TenantQuota& red = (*config.quotas)[0].quota;
-    CHECK(red.workspaces == 10U);
-    CHECK(red.milli_cpu == 500U);
-    CHECK(red.memory_bytes == 2ULL << 30U);
-    CHECK(red.claims_per_second == 0.5);
-    CHECK((*config.quotas)[1].tenant == controller::kEveryone);
-    CHECK((*config.quotas)[1].quota.milli_cpu == 8000U);
-    const auto told = [](const std::string& entry) { return messageOf("quotas:\n- " + entry); };
-    CHECK(told("{tenant: red, workspaces: many}").find("h.yaml:2: workspaces") == 0);
-    CHECK(told("{tenant: red, memory: much}").find("h.yaml:2: memory must be a size") == 0);
-    CHECK(told("{tenant: red, claimsBurst: 3}").find("needs claimsPerSecond") != std::string::npos);
-    CHECK(told("{tenant: red, gpu: 3}").find("unknown key \"gpu\"") != std::string::npos);
-    CHECK(told("{workspaces: 3}").find("no tenant's name") != std::string::npos);
-    CHECK(told("{tenant: red}\n- {tenant: red}").find("a second quota") != std::string::npos);
 }
 
 TEST_CASE("how the agent comes into Docker's containers can be said", "[unit][cli]") {

@@ -60,8 +60,7 @@ struct Shelf {
     ManualClock clock;
     metrics::Log log{-1};
     Journal journal{dir.file("hearth.db"), clock, log};
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     ArtifactStore::Limits limits;
     std::unique_ptr<ArtifactStore> made;
 };

@@ -25,9 +25,7 @@ std::shared_ptr<Workspace> workspace(const std::string& n, const std::string& te
 
 TEST_CASE("a workspace is found by its id, claim and sandbox until it is erased",
           "[unit][controller]") {
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     table.insert(workspace("1"));
     table.insert(workspace("2"));
     REQUIRE(table.find("ws_1"));
@@ -46,9 +44,7 @@ TEST_CASE("a workspace is found by its id, claim and sandbox until it is erased"
 }
 
 TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][controller]") {
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     const auto lost = workspace("1", "t", "sb_a");
     const auto bound = workspace("1", "t", "sb_b");
     table.insert(lost);
@@ -66,9 +62,7 @@ TEST_CASE("the end of a claim's first attempt leaves its second alone", "[unit][
 }
 
 TEST_CASE("a workspace never takes the place of one that goes on", "[unit][controller]") {
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     const auto first = workspace("1", "t", "sb_a");
     table.insert(first);
     for (const char* sandbox : {"sb_a", "sb_b"}) {
@@ -82,9 +76,7 @@ TEST_CASE("a workspace never takes the place of one that goes on", "[unit][contr
 }
 
 TEST_CASE("a place that did not become a workspace is given back", "[unit][controller]") {
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     {
         const auto place = table.reserve("t", "p", 1);
         const Error error = errorOf([&] { auto second = table.reserve("t", "p", 1); });
@@ -99,9 +91,7 @@ TEST_CASE("a place that did not become a workspace is given back", "[unit][contr
 }
 
 TEST_CASE("active workspaces count against their tenant's quota", "[unit][controller]") {
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     table.insert(workspace("1"));
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);
     table.erase(*table.find("ws_1"));
@@ -110,9 +100,7 @@ TEST_CASE("active workspaces count against their tenant's quota", "[unit][contro
 
 TEST_CASE("a workspace takes over its place, so that it is not counted twice",
           "[unit][controller]") {
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     auto place = table.reserve("t", "p", 2);
     table.insert(workspace("1"), &place);
     {
@@ -128,9 +116,7 @@ TEST_CASE("a workspace takes over its place, so that it is not counted twice",
 
 TEST_CASE("many reservations at once never exceed the quota", "[unit][controller]") {
     constexpr int kMost = 7;
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     std::atomic<int> held{0};
     std::atomic<int> highest{0};
     std::atomic<int> granted{0};
@@ -163,9 +149,7 @@ TEST_CASE("many reservations at once never exceed the quota", "[unit][controller
 }
 
 TEST_CASE("who is expected counts for its tenant until it is known", "[unit][controller]") {
-    const SystemClock clock;
-    QuotaLedger quotas{clock};
-    WorkspaceTable table{quotas};
+    WorkspaceTable table;
     table.expect({"sb_1", "p", "ws_1", "t", "cl_1"});
     table.expect({"sb_1", "p", "ws_1", "t", "cl_1"});
     CHECK(codeOf([&] { auto one = table.reserve("t", "p", 1); }) == ErrorCode::QuotaExceeded);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/Json.h"
+
+namespace hearth::controller {
+
+/// The one document of a YAML text, by the rules of manifests. Throws Error(InvalidSpec) with the
+/// line in `source`.
+Json parseYamlDocument(const std::string& text, std::string_view source);
+
+}  // namespace hearth::controller

@@ -1,0 +1,138 @@
+#include <thread>
+
+#include "controller/claims/ClaimQueue.h"
+#include "controller/claims/ClaimWait.h"
+#include "tests/support/Support.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A queue whose claims wait without a thread, so that their order is exact.
+struct SharedLine {
+    ManualClock clock;
+    metrics::Metrics metrics;
+    pool::WarmPool warm;
+    WorkQueue work{clock, metrics};
+    CircuitBreaker breaker{clock};
+    QuotaLedger quotas;
+    ClaimQueue queue{warm, work, breaker, metrics, clock, ClaimQueue::Bounds(), quotas};
+    Pool pool;
+    int made = 0;
+
+    SharedLine() {
+        pool.name = "p";
+        pool.spec.max_wait = 1min;
+    }
+    void makeReady(int count) {
+        while (count-- > 0) {
+            pool::Member member;
+            member.id = "sb_" + std::to_string(++made);
+            member.pool = "p";
+            warm.add(member);
+            warm.warming(member.id);
+            warm.ready(member.id, nullptr, clock.wall());
+        }
+        queue.offer("p");
+    }
+    /// The ids of its sandboxes; none while it waits.
+    std::vector<std::string> run(const std::string& tenant, const std::shared_ptr<ClaimWait>& wait,
+                                 std::size_t count = 1) {
+        std::vector<std::string> workspaces;
+        while (workspaces.size() < count) workspaces.push_back("ws_" + tenant);
+        std::vector<std::string> ids;
+        try {
+            for (const pool::Member& member :
+                 queue.acquireAll(pool, {"", tenant, {.waits = false, .wait = wait}}, workspaces)) {
+                ids.push_back(member.id);
+            }
+        } catch (const MustWait&) {
+        }
+        return ids;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("tenants are served in proportion to their weights", "[unit][controller][quota]") {
+    SharedLine q;
+    q.quotas.load("heavy", {.weight = 3});
+    std::vector<std::shared_ptr<ClaimWait>> heavy;
+    std::vector<std::shared_ptr<ClaimWait>> light;
+    for (int i = 0; i < 8; ++i) {
+        heavy.push_back(std::make_shared<ClaimWait>());
+        light.push_back(std::make_shared<ClaimWait>());
+        REQUIRE(q.run("heavy", heavy.back()).empty());
+        REQUIRE(q.run("light", light.back()).empty());
+    }
+    q.makeReady(8);
+    const auto served = [](const auto& waits) {
+        return std::count_if(waits.begin(), waits.end(), [](const auto& w) { return w->due(); });
+    };
+    CHECK(served(heavy) == 6);
+    CHECK(served(light) == 2);
+    CHECK(heavy[5]->due());  // in the order in which they came
+    CHECK_FALSE(heavy[6]->due());
+}
+
+TEST_CASE("what a tenant is guaranteed is left to it, and it comes first below that",
+          "[unit][controller][quota]") {
+    SharedLine q;
+    q.pool.spec.max_members = 4;
+    q.quotas.load("owner", {.guaranteed = {{"p", 2}}});
+    q.makeReady(4);
+    const auto a = std::make_shared<ClaimWait>();
+    const auto b = std::make_shared<ClaimWait>();
+    const auto c = std::make_shared<ClaimWait>();
+    CHECK(q.run("greedy", a).size() == 1);
+    CHECK(q.run("greedy", b).size() == 1);
+    CHECK(q.run("greedy", c).empty());  // two are ready, and are the owner's
+    CHECK(q.warm.counts("p").ready == 2);
+    const auto first = std::make_shared<ClaimWait>();
+    const auto second = std::make_shared<ClaimWait>();
+    const auto third = std::make_shared<ClaimWait>();
+    CHECK(q.run("owner", first).size() == 1);
+    CHECK(q.run("owner", second).size() == 1);
+    CHECK(q.warm.counts("p").claimed == 4);
+    CHECK_FALSE(c->due());
+    // Above its floor it stands in line as others do.
+    CHECK(q.run("owner", third).empty());
+    CHECK_FALSE(third->due());
+}
+
+TEST_CASE("a claim of several takes all at once and holds none while it waits",
+          "[unit][controller][quota]") {
+    SharedLine q;
+    const auto three = std::make_shared<ClaimWait>();
+    const auto other = std::make_shared<ClaimWait>();
+    q.makeReady(2);
+    CHECK(q.run("t", three, 3).empty());
+    CHECK(q.warm.counts("p").ready == 2);
+    CHECK(q.queue.waiting("p") == 3);
+    CHECK(q.run("u", other).empty());  // behind it: else one after the other would pass it for ever
+    q.makeReady(1);
+    CHECK(q.run("t", three, 3).size() == 3);
+    CHECK_FALSE(other->due());
+    q.makeReady(1);
+    CHECK(q.run("u", other).size() == 1);
+}
+
+TEST_CASE("two claims of several do not deadlock, and one that leaves gives up its turn",
+          "[unit][controller][quota]") {
+    SharedLine q;
+    auto first = std::make_shared<ClaimWait>();
+    const auto second = std::make_shared<ClaimWait>();
+    CHECK(q.run("t", first, 3).empty());
+    CHECK(q.run("u", second, 3).empty());
+    q.makeReady(4);
+    CHECK(first->due());
+    CHECK_FALSE(second->due());
+    CHECK(q.warm.counts("p").claimed == 3);
+    first.reset();  // hung up before it took them: all three go on
+    CHECK(second->due());
+    CHECK(q.run("u", second, 3).size() == 3);
+    CHECK(q.warm.counts("p").ready == 1);
+}
