@@ -305,6 +305,7 @@ def tools():
 def metrics():
     """every metric that the documents name is one of the server"""
     with shared as server:
+        assert server.call("PUT", "/v1/quotas/shop", {"workspaces": 1}).status == 201  # without one there is no series
         real = set(re.findall(r"^# HELP (\w+)", server.ops("/metrics").body.decode(), re.MULTILINE))
     named = set()
     for page in PAGES:

@@ -43,7 +43,7 @@ class Contract:
         self.connection = None
         self.sent = 0
         self.workspace = self.ok("POST", "/v1/workspaces", {"maxLifetimeSeconds": 3000}, 201)["id"]
-        self.ids = {"workspace": self.workspace, "pool": "python", "name": "a.txt", "path": "a.txt"}
+        self.ids = {"workspace": self.workspace, "pool": "python", "name": "a.txt", "path": "a.txt", "tenant": "shop"}
         self.offline = self.ok("POST", "/v1/workspaces", {"maxLifetimeSeconds": 3000, "network": "None"}, 201)["id"]
         self.spare()
         self.ok("PUT", f"/v1/workspaces/{self.workspace}/files/plot.png", b"png")
@@ -66,6 +66,7 @@ class Contract:
         self.ids["sandbox"] = mine["sandboxId"]
         self.ids["token"] = self.ok("GET", "/v1/tokens")["items"][0]["id"]
         self.ok("PUT", f"/v1/workspaces/{w}/files/a.txt", b"0123456789")
+        self.ok("PUT", "/v1/quotas/shop", {"workspaces": 10})
         link = self.ok("POST", f"/v1/workspaces/{w}/links", {"path": "a.txt"}, 201)["url"]
         self.link = urllib.parse.urlsplit(link).path.split("/")[3]
 
@@ -169,6 +170,9 @@ class Contract:
         location = headers.get("location", "")
         if operation["operationId"] in ("createWorkspace", "createContext", "createToken", "createPool") and location:
             self.send("DELETE", location)
+        if operation["operationId"] == "createWorkspaces":
+            for one in json.loads(text)["items"]:
+                self.send("DELETE", f"/v1/workspaces/{one['id']}")
 
     def workspaces(self):
         return [x["id"] for x in self.ok("GET", "/v1/workspaces?limit=1000")["items"]]

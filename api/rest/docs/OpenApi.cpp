@@ -35,6 +35,7 @@ PathParameter pathParameter(const std::string& name) {
         {"sandbox", {kExampleSandbox}},
         {"token", {kExampleToken}},
         {"pool", {kExamplePool, kPoolName.longest}},
+        {"tenant", {"shop", kTenant.longest}},
         {"path", {"out/plot.png", kPath.longest}},
         {"name", {"plot.png", kPath.longest}}};
     const auto at = kParameters.find(name);
