@@ -275,7 +275,7 @@ bool Recovery::expect(const pool::SandboxInfo& info,
         expected.claim_id = known->second.claim_id;
     }
     const PoolPtr pool = specs_.find(member.pool);
-    // What the claim was narrowed to is known once its agent answers.
+    // The agent knows the limits that the claim was narrowed to, once it answers.
     if (pool) expected.use = demandOf(pool->spec.limits);
     if (pool && pool->spec.storage == pool::Storage::Disk) {
         member.disk_bytes = pool->spec.limits.workspace_bytes;

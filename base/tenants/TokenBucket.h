@@ -27,8 +27,6 @@ public:
         tokens_ -= count;
         return true;
     }
-    /// Puts back what was taken for nothing.
-    void giveBack(double count) { tokens_ += count; }
     /// Until it has `count`, in whole seconds; after take() or level() of the same time.
     std::chrono::seconds until(double count, double rate) const {
         return std::chrono::seconds(

@@ -20,7 +20,7 @@ std::chrono::seconds wholeSeconds(double seconds, double most) {
         std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(seconds, most)))));
 }
 
-/// What a pool's guaranteed workspaces leave to each tenant.
+/// Says whether a claim leaves other tenants the workspaces of the pool that they are guaranteed.
 class FloorRule {
 public:
     FloorRule(const pool::WarmPool& warm, const QuotaLedger& quotas, const std::string& pool)

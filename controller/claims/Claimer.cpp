@@ -29,7 +29,7 @@ constexpr std::size_t kRoomForArchive = 64;
 /// Refill and CPU weight wait until after the answer: at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
-/// Of each workspace: there are no pools with GPUs yet.
+/// A workspace has none: there are no pools with GPUs yet.
 constexpr std::uint64_t kGpus = 0;
 /// A claim that got a sandbox later than this after asking has stood in line for it.
 constexpr auto kInLine = std::chrono::milliseconds(1);

@@ -79,7 +79,7 @@ private:
     };
     static ClaimLedger ledgerOf(const Wanted& wanted, const pool::Member& member,
                                 const Times& times);
-    /// What the workspace has of its tenant's quota, in a sandbox with these limits.
+    /// The workspace's part of its tenant's quota, in a sandbox with these limits.
     static QuotaUse demand(const Wanted& wanted, const pool::SandboxLimits& of);
     /// The quota covers this sandbox; else throws, and gives it back.
     void requireQuota(const Wanted& wanted, const pool::Member& member,

@@ -18,7 +18,7 @@ public:
         if (key.empty()) return newId("cl_");
         return derived("cl_", {one_shot ? "oneshot" : "workspace", who.tenant, key});
     }
-    /// Of one workspace of a claim of several.
+    /// The same for one workspace of a claim of several.
     std::string claimOf(const Principal& who, const std::string& key, std::size_t index) const {
         if (key.empty()) return newId("cl_");
         return derived("cl_", {"one of several", who.tenant, key, std::to_string(index)});

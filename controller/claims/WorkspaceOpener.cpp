@@ -29,44 +29,37 @@ WorkspaceOpener::WorkspaceOpener(WorkspaceAccess& access, WorkspaceTable& table,
       ids_(ids),
       history_(history) {}
 
-Claimer::Claimed WorkspaceOpener::claimAs(const Principal& who, const WorkspaceRequest& request,
-                                          ClaimWait& kept, bool one_shot) {
+template <typename Claim>
+auto WorkspaceOpener::inSomePool(const Principal& who, const WorkspaceRequest& request,
+                                 ClaimWait& kept, Claim claim) {
     while (true) {
+        if (!kept.pool) {
+            OnDemandPools::Found chosen = chooser_.choose(who, request, kept.without);
+            kept.pool = std::move(chosen.pool);
+            kept.image = chosen.stages;
+        }
         try {
-            return claimOnce(who, request, kept, one_shot);
+            return claim();
         } catch (const NoLanguage&) {
             // Nobody knew it of the pool that was chosen. The request may do with another.
-            if (request.pool || !kept.pool) throw;
+            if (request.pool) throw;
             kept.without.insert(kept.pool->name);
             kept.chooseAgain();
         }
     }
 }
 
-Claimer::Claimed WorkspaceOpener::claimOnce(const Principal& who, const WorkspaceRequest& request,
-                                            ClaimWait& kept, bool one_shot) {
-    if (!kept.pool) {
-        OnDemandPools::Found chosen = chooser_.choose(who, request, kept.without);
-        kept.pool = std::move(chosen.pool);
-        kept.image = chosen.stages;
-    }
-    Claimer::Wanted wanted = wantedOf(who, request, kept, kept.claim_id);
-    wanted.one_shot = one_shot;
-    return claims_.claim(wanted);
-}
-
-Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequest& request,
-                                       bool one_shot, bool& replayed) {
+template <typename Open>
+auto WorkspaceOpener::accounted(const Principal& who, const WorkspaceRequest& request, Open open) {
     const TimePoint since =
         request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
     // The state that a claim without a thread keeps until it runs again.
     ClaimWait own;
     ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
     try {
-        Claimer::Claimed claimed = openOnce(who, request, kept, one_shot, replayed);
+        auto opened = open(kept);
         kept.forget();
-        if (!replayed) account_.served(claimed);
-        return claimed;
+        return opened;
     } catch (const MustWait&) {
         throw;  // it is still to come
     } catch (const std::exception& e) {
@@ -79,6 +72,15 @@ Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequ
         }
         throw;
     }
+}
+
+Claimer::Claimed WorkspaceOpener::open(const Principal& who, const WorkspaceRequest& request,
+                                       bool one_shot, bool& replayed) {
+    Claimer::Claimed claimed = accounted(who, request, [&](ClaimWait& kept) {
+        return openOnce(who, request, kept, one_shot, replayed);
+    });
+    if (!replayed) account_.served(claimed);
+    return claimed;
 }
 
 Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const WorkspaceRequest& request,
@@ -107,7 +109,11 @@ Claimer::Claimed WorkspaceOpener::openOnce(const Principal& who, const Workspace
     }
 
     history_.journal.requireRoom(who.tenant);
-    Claimer::Claimed claimed = claimAs(who, request, kept, one_shot);
+    Claimer::Claimed claimed = inSomePool(who, request, kept, [&] {
+        Claimer::Wanted wanted = wantedOf(who, request, kept, kept.claim_id);
+        wanted.one_shot = one_shot;
+        return claims_.claim(wanted);
+    });
     const std::shared_ptr<Workspace>& workspace = claimed.workspace;
     try {
         writeFiles(workspace, request);
@@ -157,32 +163,13 @@ std::vector<Claimer::Claimed> WorkspaceOpener::openAll(const Principal& who,
                                                        const WorkspaceRequest& request,
                                                        std::size_t count, bool& replayed,
                                                        std::string& ended) {
-    const TimePoint since =
-        request.started_at == TimePoint{} ? history_.clock.now() : request.started_at;
-    ClaimWait own;
-    ClaimWait& kept = request.patience.wait ? *request.patience.wait : own;
-    while (kept.claim_ids.size() < count) {
-        kept.claim_ids.push_back(ids_.claimOf(who, request.idempotency_key, kept.claim_ids.size()));
-    }
-    try {
-        std::vector<Claimer::Claimed> all = openAllOnce(who, request, kept, replayed, ended);
-        kept.forget();
-        if (!replayed) {
-            for (const Claimer::Claimed& claimed : all) account_.served(claimed);
+    return accounted(who, request, [&](ClaimWait& kept) {
+        while (kept.claim_ids.size() < count) {
+            kept.claim_ids.push_back(
+                ids_.claimOf(who, request.idempotency_key, kept.claim_ids.size()));
         }
-        return all;
-    } catch (const MustWait&) {
-        throw;  // it is still to come
-    } catch (const std::exception& e) {
-        const std::string pool = kept.pool ? kept.pool->name : "";
-        kept.forget();
-        if (request.patience.stop.stop_requested()) {
-            account_.cancelled(who, pool, since);
-        } else {
-            account_.unserved(who, pool, since, e);
-        }
-        throw;
-    }
+        return openAllOnce(who, request, kept, replayed, ended);
+    });
 }
 
 std::vector<Claimer::Claimed> WorkspaceOpener::openAllOnce(const Principal& who,
@@ -220,26 +207,12 @@ std::vector<Claimer::Claimed> WorkspaceOpener::openAllOnce(const Principal& who,
         if (table_.expectsUnknown()) throw unknownClaimError();
     }
     history_.journal.requireRoom(who.tenant);
-    while (true) {
-        try {
-            return claimMissing(who, request, kept, known);
-        } catch (const NoLanguage&) {
-            // Nobody knew it of the pool that was chosen. The request may do with another.
-            if (request.pool || !kept.pool) throw;
-            kept.without.insert(kept.pool->name);
-            kept.chooseAgain();
-        }
-    }
+    return inSomePool(who, request, kept, [&] { return claimMissing(who, request, kept, known); });
 }
 
 std::vector<Claimer::Claimed> WorkspaceOpener::claimMissing(
     const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
     std::vector<std::shared_ptr<Workspace>> known) {
-    if (!kept.pool) {
-        OnDemandPools::Found chosen = chooser_.choose(who, request, kept.without);
-        kept.pool = std::move(chosen.pool);
-        kept.image = chosen.stages;
-    }
     std::vector<Claimer::Wanted> wanted;
     for (std::size_t i = 0; i < known.size(); ++i) {
         if (!known[i]) wanted.push_back(wantedOf(who, request, kept, kept.claim_ids[i]));
@@ -256,6 +229,7 @@ std::vector<Claimer::Claimed> WorkspaceOpener::claimMissing(
         }
         throw;
     }
+    for (const Claimer::Claimed& claimed : made) account_.served(claimed);
     std::vector<Claimer::Claimed> all;
     std::size_t next = 0;
     for (std::shared_ptr<Workspace>& one : known) {

@@ -49,11 +49,13 @@ private:
     Claimer::Wanted wantedOf(const Principal& who, const WorkspaceRequest& request,
                              const ClaimWait& kept, const std::string& claim_id) const;
     void writeFiles(const std::shared_ptr<Workspace>& workspace, const WorkspaceRequest& request);
-    /// In one pool after the other, until one has the wanted language.
-    Claimer::Claimed claimAs(const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
-                             bool one_shot);
-    Claimer::Claimed claimOnce(const Principal& who, const WorkspaceRequest& request,
-                               ClaimWait& kept, bool one_shot);
+    /// Calls `claim` with a pool chosen: one after the other, until one has the wanted language.
+    template <typename Claim>
+    auto inSomePool(const Principal& who, const WorkspaceRequest& request, ClaimWait& kept,
+                    Claim claim);
+    /// Calls `open` with the state of the claim, and counts how it fails.
+    template <typename Open>
+    auto accounted(const Principal& who, const WorkspaceRequest& request, Open open);
 
     WorkspaceAccess& access_;
     WorkspaceTable& table_;

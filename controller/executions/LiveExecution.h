@@ -60,12 +60,13 @@ public:
     using MustLook = std::function<bool(const std::shared_ptr<LiveExecution>&)>;
     void onLook(MustLook look) { look_ = std::move(look); }
     void looked();
-    /// Before the work is sent.
-    /// Its part of its tenant's quota, given back at its end. Call before the work is sent.
+    /// Takes the execution's part of its tenant's quota, given back at its end. Call before the
+    /// work is sent.
     void counts(QuotaLedger::Hold quota) {
         const MutexLock lock(mutex_);
         quota_ = std::move(quota);
     }
+    /// Before the work is sent.
     void onResult(LiveResults::Count count) { results_.onCount(std::move(count)); }
     /// Before the work is sent. Called on the thread that brings a long result: another one is to
     /// call readResult(). The end is not reported before all are read. Where nobody is told, all

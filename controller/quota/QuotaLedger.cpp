@@ -47,7 +47,9 @@ std::uint32_t burstOf(const QuotaSpec& spec) {
 
 struct QuotaState {
     mutable Mutex mutex;
-    std::map<std::string, QuotaSpec> specs HEARTH_GUARDED_BY(mutex);
+    std::map<std::string, QuotaSpec> specs HEARTH_GUARDED_BY(mutex);  // changed by assign() only
+    /// Guaranteed workspaces, by pool and tenant: each claim looks.
+    std::map<std::string, std::map<std::string, std::uint32_t>> floors HEARTH_GUARDED_BY(mutex);
     std::map<std::string, QuotaUse> uses HEARTH_GUARDED_BY(mutex);
     std::map<std::string, TokenBucket> buckets HEARTH_GUARDED_BY(mutex);
 
@@ -56,6 +58,19 @@ struct QuotaState {
         auto found = specs.find(tenant);
         if (found == specs.end()) found = specs.find(kDefaultQuota);
         return found == specs.end() ? kNone : found->second;
+    }
+    void assign(const std::string& tenant, const std::optional<QuotaSpec>& spec)
+        HEARTH_REQUIRES(mutex) {
+        for (auto pool = floors.begin(); pool != floors.end();) {
+            pool->second.erase(tenant);
+            pool = pool->second.empty() ? floors.erase(pool) : std::next(pool);
+        }
+        if (!spec) {
+            specs.erase(tenant);
+            return;
+        }
+        specs[tenant] = *spec;
+        for (const auto& [pool, floor] : spec->guaranteed) floors[pool][tenant] = floor;
     }
     QuotaUse useOf(const std::string& tenant) const HEARTH_REQUIRES(mutex) {
         const auto found = uses.find(tenant);
@@ -233,24 +248,24 @@ void QuotaLedger::set(const std::string& tenant, const std::optional<QuotaSpec>&
     const MutexLock lock(state_->mutex);
     if (spec) {
         state_->requireCovers(tenant, *spec);
-        state_->specs[tenant] = *spec;
+        state_->assign(tenant, spec);
         return;
     }
     const auto fallback = state_->specs.find(kDefaultQuota);
     if (tenant != kDefaultQuota && fallback != state_->specs.end()) {
         QuotaState::requireCoversOne(tenant, state_->useOf(tenant), fallback->second);
     }
-    state_->specs.erase(tenant);
+    state_->assign(tenant, std::nullopt);
 }
 
 void QuotaLedger::load(const std::string& tenant, const QuotaSpec& spec) {
     const MutexLock lock(state_->mutex);
-    state_->specs[tenant] = spec;
+    state_->assign(tenant, spec);
 }
 
 void QuotaLedger::forget(const std::string& tenant) {
     const MutexLock lock(state_->mutex);
-    state_->specs.erase(tenant);
+    state_->assign(tenant, std::nullopt);
 }
 
 QuotaSpec QuotaLedger::specOf(const std::string& tenant) const {
@@ -283,13 +298,9 @@ std::uint32_t QuotaLedger::weightOf(const std::string& tenant) const {
 }
 
 std::map<std::string, std::uint32_t> QuotaLedger::floors(const std::string& pool) const {
-    std::map<std::string, std::uint32_t> out;
     const MutexLock lock(state_->mutex);
-    for (const auto& [tenant, spec] : state_->specs) {
-        const auto found = spec.guaranteed.find(pool);
-        if (found != spec.guaranteed.end()) out.emplace(tenant, found->second);
-    }
-    return out;
+    const auto found = state_->floors.find(pool);
+    return found == state_->floors.end() ? std::map<std::string, std::uint32_t>() : found->second;
 }
 
 void QuotaLedger::requireFloorsFit(const std::string& pool, std::size_t members) const {

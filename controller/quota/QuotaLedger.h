@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/Clock.h"
@@ -40,7 +40,6 @@ public:
 
     private:
         friend class QuotaLedger;
-        struct Access;
         Hold(std::shared_ptr<struct QuotaState> state, std::string tenant, const QuotaUse& use)
             : state_(std::move(state)), tenant_(std::move(tenant)), use_(use) {}
         void drop();

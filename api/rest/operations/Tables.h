@@ -23,7 +23,7 @@ Operations packageOperations(const controller::Services& services);
 Operations fileOperations(const controller::Services& services);
 Operations archiveOperations(const controller::Services& services);
 Operations linkOperations(const controller::Services& services);
-/// What tenants may hold, and hold.
+/// Quotas of tenants, and what is used of them.
 Operations quotaOperations(const controller::Services& services);
 /// Events, capabilities, tokens, the way in.
 Operations systemOperations(const controller::Services& services);

@@ -14,7 +14,7 @@
 namespace hearth::pool {
 namespace {
 
-/// The reclaimer waits for it, so the others' ends would come late after that.
+/// Calls to the sandbox wait for the outcome.
 constexpr auto kFreeze = std::chrono::milliseconds(100);
 
 void requireId(const SandboxId& id) {

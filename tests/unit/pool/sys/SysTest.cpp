@@ -193,16 +193,22 @@ TEST_CASE("usage is read from either version", "[unit][sys]") {
     CHECK_FALSE(readUsage(all, "gone"));
 }
 
+namespace {
+
+/// Control groups of one kind, whose files lie in a folder of the test.
+Cgroups tree(const Scratch& scratch, const std::string& type, const std::string& options) {
+    return Cgroups::parse("33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type + " " +
+                          options + "\n");
+}
+
+}  // namespace
+
 TEST_CASE("a group's weight is set in either version, and what cannot be is told", "[unit][sys]") {
     const Scratch scratch;
     fs::create_directories(scratch / "g");
-    const auto tree = [&](const std::string& type, const std::string& options) {
-        return Cgroups::parse("33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type +
-                              " " + options + "\n");
-    };
     const auto told = [&](const char* file) { return readFile(scratch / file).value_or(""); };
     writeFile(scratch / "g/cpu.shares", "1024\n", 0600);
-    const CpuWeightFile v1(tree("cgroup", "rw,cpu"), "g");
+    const CpuWeightFile v1(tree(scratch, "cgroup", "rw,cpu"), "g");
     v1.handTo(::getuid());
     CHECK(told("g/cpu.shares").substr(0, 3) == "128");
     CHECK(v1.set(CpuWeight::First));
@@ -211,7 +217,7 @@ TEST_CASE("a group's weight is set in either version, and what cannot be is told
     CHECK(told("g/cpu.shares") == "128");
 
     writeFile(scratch / "g/cpu.weight", "100\n", 0600);
-    const CpuWeightFile v2(tree("cgroup2", "rw"), "g");
+    const CpuWeightFile v2(tree(scratch, "cgroup2", "rw"), "g");
     CHECK(v2.set(CpuWeight::First));
     CHECK(told("g/cpu.weight") == "384");
     CHECK(v2.set(CpuWeight::Ordinary));
@@ -223,24 +229,20 @@ TEST_CASE("a group's weight is set in either version, and what cannot be is told
     fs::remove_all(scratch / "g");
     CHECK(v1.set(CpuWeight::First));  // the group has gone
     CHECK(v2.set(CpuWeight::First));
-    CHECK(CpuWeightFile(tree("cgroup", "rw,memory"), "g").set(CpuWeight::First));
+    CHECK(CpuWeightFile(tree(scratch, "cgroup", "rw,memory"), "g").set(CpuWeight::First));
 }
 
 TEST_CASE("a group is frozen and thawed in either version", "[unit][sys]") {
     const Scratch scratch;
     fs::create_directories(scratch / "g");
-    const auto tree = [&](const std::string& type, const std::string& options) {
-        return Cgroups::parse("33 24 0:29 / " + (scratch / "") + " rw - " + type + " " + type +
-                              " " + options + "\n");
-    };
     const auto told = [&](const char* file) { return readFile(scratch / file).value_or(""); };
     constexpr auto kSoon = std::chrono::milliseconds(20);
-    CHECK_FALSE(Freezer::exists(tree("cgroup", "rw,memory")));
-    CHECK_FALSE(Freezer(tree("cgroup", "rw,memory"), "g").freeze(kSoon));
-    CHECK(Freezer(tree("cgroup", "rw,memory"), "g").thaw());
+    CHECK_FALSE(Freezer::exists(tree(scratch, "cgroup", "rw,memory")));
+    CHECK_FALSE(Freezer(tree(scratch, "cgroup", "rw,memory"), "g").freeze(kSoon));
+    CHECK(Freezer(tree(scratch, "cgroup", "rw,memory"), "g").thaw());
 
     writeFile(scratch / "g/freezer.state", "THAWED", 0600);
-    const Freezer v1(tree("cgroup", "rw,freezer"), "g");
+    const Freezer v1(tree(scratch, "cgroup", "rw,freezer"), "g");
     v1.handTo(::getuid());
     CHECK_FALSE(v1.frozen());
     CHECK(v1.freeze(kSoon));
@@ -252,8 +254,8 @@ TEST_CASE("a group is frozen and thawed in either version", "[unit][sys]") {
     // A kernel that has not stopped all of them yet says so in a file of its own.
     writeFile(scratch / "g/cgroup.freeze", "0", 0600);
     writeFile(scratch / "g/cgroup.events", "populated 1\nfrozen 0\n", 0600);
-    const Freezer v2(tree("cgroup2", "rw"), "g");
-    CHECK(Freezer::exists(tree("cgroup2", "rw")));
+    const Freezer v2(tree(scratch, "cgroup2", "rw"), "g");
+    CHECK(Freezer::exists(tree(scratch, "cgroup2", "rw")));
     CHECK_FALSE(v2.freeze(kSoon));
     CHECK(told("g/cgroup.freeze") == "0");
     writeFile(scratch / "g/cgroup.events", "populated 1\nfrozen 1\n", 0600);
