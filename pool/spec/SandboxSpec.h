@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace hearth::pool {
 
@@ -45,7 +46,8 @@ struct SandboxSpec {
     std::string image_digest;  ///< the manifest digest to use ("sha256:…"); empty: the current one
     SandboxLimits limits;
     Storage storage = Storage::Disk;
-    std::string layer;  ///< digest of what is mounted at kLayerPlace; empty: nothing
+    std::string layer;              ///< digest of what is mounted at kLayerPlace; empty: nothing
+    std::vector<std::string> gpus;  ///< uuids of the devices it gets; see GpuHost
     /// Kept with the sandbox and given back by list(), also after a restart: pool, generation.
     std::map<std::string, std::string> labels;
 };

@@ -9,6 +9,7 @@
 #include "base/Fields.h"
 #include "base/Ids.h"
 #include "pool/image/Reference.h"
+#include "pool/spec/GpuUuid.h"
 
 namespace hearth::pool::launcher {
 namespace {
@@ -86,6 +87,21 @@ std::map<std::string, std::string> labelsFrom(const Json& json) {
     return labels;
 }
 
+std::vector<std::string> gpusFrom(const Json& json) {
+    if (!json.is_array() || json.size() > kMostGpus) refuse("spec.gpus is no list, or too long");
+    std::vector<std::string> gpus;
+    for (const Json& item : json) {
+        if (!item.is_string() || !isGpuUuid(item.get_ref<const std::string&>())) {
+            refuse("spec.gpus holds what is no uuid of a GPU");
+        }
+        if (std::find(gpus.begin(), gpus.end(), item) != gpus.end()) {
+            refuse("spec.gpus names a device twice");
+        }
+        gpus.push_back(item.get<std::string>());
+    }
+    return gpus;
+}
+
 Json toJson(const std::map<std::string, std::string>& labels) {
     Json json = Json::object();
     for (const auto& [key, value] : labels) json[key] = value;
@@ -103,6 +119,7 @@ Json toJson(const SandboxSpec& spec) {
             {"tmp", limits.tmp_bytes},
             {"storage", spec.storage == Storage::Disk ? "Disk" : "Memory"},
             {"layer", spec.layer},
+            {"gpus", spec.gpus},
             {"labels", toJson(spec.labels)}};
 }
 
@@ -124,6 +141,7 @@ SandboxSpec specFrom(const Json& json) {
     spec.storage = storage == "Disk" ? Storage::Disk : Storage::Memory;
     spec.layer = textOf(fields, "layer", 80);
     if (!spec.layer.empty() && !image::isDigest(spec.layer)) refuse("spec.layer is no digest");
+    spec.gpus = gpusFrom(*fields.get("gpus"));
     spec.labels = labelsFrom(*fields.get("labels"));
     fields.finish();
     return spec;

@@ -17,6 +17,8 @@ Request createRequest() {
     create.spec.image_digest = "sha256:" + std::string(64, 'a');
     create.spec.storage = Storage::Memory;
     create.spec.layer = "sha256:" + std::string(64, 'b');
+    create.spec.gpus = {"GPU-0f3c2a9e-1111-2222-3333-444455556666",
+                        "MIG-0f3c2a9e-1111-2222-3333-444455556667"};
     create.spec.labels = {{"pool", "python"}, {"generation", "3"}};
     return {7, create};
 }
@@ -48,6 +50,7 @@ TEST_CASE("every request comes out as it went in", "[unit][launcher]") {
     CHECK(after.spec.limits == before.spec.limits);
     CHECK(after.spec.storage == before.spec.storage);
     CHECK(after.spec.layer == before.spec.layer);
+    CHECK(after.spec.gpus == before.spec.gpus);
     CHECK(after.spec.labels == before.spec.labels);
 
     const SweepRequest sweep{{newId("sb_"), newId("sb_")}, newId("sb_"), newId("sb_")};
@@ -152,6 +155,12 @@ TEST_CASE("a request that breaks a rule is refused with its number", "[unit][lau
         [](Json& j) { j["spec"]["storage"] = "Tape"; },
         [](Json& j) { j["spec"]["layer"] = "../../etc"; },
         [](Json& j) { j["spec"].erase("layer"); },
+        [](Json& j) { j["spec"].erase("gpus"); },
+        [](Json& j) { j["spec"]["gpus"] = "GPU-0f3c2a9e-1111-2222-3333-444455556666"; },
+        [](Json& j) { j["spec"]["gpus"][0] = "all"; },
+        [](Json& j) { j["spec"]["gpus"][0] = "GPU-0F3C2A9E-1111-2222-3333-444455556666"; },
+        [](Json& j) { j["spec"]["gpus"][1] = j["spec"]["gpus"][0]; },
+        [](Json& j) { j["spec"]["gpus"][0] = 0; },
         [](Json& j) { j["spec"]["labels"]["x"] = 1; },
         [](Json& j) { j["spec"]["labels"]["x"] = std::string(300, 'x'); },
         [](Json& j) { j["spec"]["labels"][std::string(64, 'x')] = ""; },

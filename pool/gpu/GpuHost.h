@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::pool {
+
+/// One device that can be given to a sandbox: a whole GPU, or a MIG instance of one.
+struct GpuDevice {
+    std::string uuid;     ///< see isGpuUuid(); the same over restarts
+    std::string product;  ///< as the driver says it: "NVIDIA H100 80GB HBM3"
+    std::uint64_t memory_bytes = 0;
+    std::string parent = {};   ///< a MIG instance: the uuid of its GPU; else empty
+    std::string profile = {};  ///< a MIG instance: "1g.10gb"; else empty
+    bool split = false;        ///< in MIG mode: its instances are given out, never itself
+    std::string fault = {};    ///< why it must not be given out now, in words; empty: healthy
+
+    bool operator==(const GpuDevice&) const = default;
+};
+
+/// What a scrub of a device came to.
+struct GpuScrub {
+    bool clean = false;
+    std::string why = {};     ///< not clean: one line for an operator
+    std::uint64_t bytes = 0;  ///< of the device's memory, overwritten and read back
+};
+
+/// The GPUs of this machine. Thread-safe.
+class GpuHost {
+public:
+    virtual ~GpuHost() = default;
+
+    /// As last seen, without asking a device: never blocks.
+    virtual std::vector<GpuDevice> devices() const = 0;
+    /// Why there are none, in one line for an operator; empty if there are.
+    virtual std::string absence() const = 0;
+    /// Makes sure that nothing of the last user is left on the device: no process, and memory
+    /// overwritten and read back. Blocks up to minutes; never throws, a failure is not clean.
+    virtual GpuScrub scrub(const std::string& uuid) = 0;
+};
+
+/// A machine without any.
+class NoGpus final : public GpuHost {
+public:
+    explicit NoGpus(std::string absence) : absence_(std::move(absence)) {}
+    std::vector<GpuDevice> devices() const override { return {}; }
+    std::string absence() const override { return absence_; }
+    GpuScrub scrub(const std::string& /*uuid*/) override { return {false, absence_, 0}; }
+
+private:
+    std::string absence_;
+};
+
+}  // namespace hearth::pool
