@@ -22,7 +22,8 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       breaker(on.clock),
       queue(warm, work, breaker, on.metrics, on.clock, ClaimQueue::Bounds(), quotas),
       forecasts(options.traces),
-      supply{warm, queue, breaker, work, forecasts},
+      gpus(on.gpus, work, history),
+      supply{warm, queue, breaker, work, forecasts, gpus},
       table(quotas),
       broker(options.egress, on.log, on.metrics, on.clock),
       endings(table, warm, on.runtime, work, history, broker),
@@ -36,6 +37,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       outside(broker, on.log, on.clock),
       statuses(supply, table, layers, outside, history),
       pool_reconciler(specs, supply, endings, layers, options.disk, statuses, history),
+      gpu_reconciler(on.runtime, supply, specs, endings, history),
       claims(table, supply, epoch, fleet, endings, history, broker),
       image_gateway(options.deny, options.proxy, {on.log, on.metrics, on.clock}),
       images(on.runtime, image_gateway, options.insecure_registries, events, on.log),
@@ -62,6 +64,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       pools(specs, pool_reconciler, supply, table, endings, history,
             {on.runtime.facts().name, on.runtime.freezes()}),
       quota_service(quotas, specs, supply, history),
+      gpu_service(gpus, warm),
       loop(work, on.metrics, on.log, on.clock),
       reclaimer(table, endings, pauser, on.clock) {
     handleWork();
@@ -106,6 +109,8 @@ void ControlPlane::handleWork() {
         quota_service.measure();
         return ReconcileResult::after(kMeasureEvery);
     });
+    loop.handle(WorkKind::Gpu, [this](const Name& uuid) { return gpu_reconciler.scrub(uuid); });
+    loop.handle(WorkKind::Gpus, [this](const Name&) { return gpu_reconciler.look(); });
     loop.handle(WorkKind::Sweep, [this](const Name&) { return orphans.sweep(); });
 }
 
@@ -114,15 +119,19 @@ void ControlPlane::begin() {
         work.add({WorkKind::Sandbox, id});
     });
     for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
-    for (const WorkKind kind : {WorkKind::Overdue, WorkKind::Images, WorkKind::Layers,
-                                WorkKind::Artifacts, WorkKind::Sweep, WorkKind::Measure}) {
+    for (const WorkKind kind :
+         {WorkKind::Overdue, WorkKind::Images, WorkKind::Layers, WorkKind::Artifacts,
+          WorkKind::Sweep, WorkKind::Measure, WorkKind::Gpus}) {
         work.add({kind, "all"});
     }
     work.addAfter({WorkKind::Orphans, "all"}, kOrphanSweep);
 }
 
 Recovery::Outcome ControlPlane::recover() {
-    Recovery::Outcome outcome = recovery.run(patience);
+    std::vector<pool::SandboxInfo> found = foundation.runtime.list();
+    gpus.recover(found);
+    gpus.look();
+    Recovery::Outcome outcome = recovery.run(std::move(found), patience);
     for (const pool::SandboxId& id : outcome.silent) work.add({WorkKind::Suspect, id});
     return outcome;
 }

@@ -25,6 +25,7 @@
 #include "controller/executions/ExecutionStarter.h"
 #include "controller/executions/LiveExecutions.h"
 #include "controller/forecast/Forecasts.h"
+#include "controller/gpus/GpuLedger.h"
 #include "controller/journal/DiskReserve.h"
 #include "controller/layers/LayerBuilder.h"
 #include "controller/layers/Layers.h"
@@ -33,6 +34,7 @@
 #include "controller/queue/WorkQueue.h"
 #include "controller/quota/QuotaLedger.h"
 #include "controller/reconcile/AgentConnector.h"
+#include "controller/reconcile/GpuReconciler.h"
 #include "controller/reconcile/OrphanSweep.h"
 #include "controller/reconcile/PoolDependencies.h"
 #include "controller/reconcile/PoolReconciler.h"
@@ -41,6 +43,7 @@
 #include "controller/reconcile/SandboxStarter.h"
 #include "controller/services/ContextService.h"
 #include "controller/services/ExecutionService.h"
+#include "controller/services/GpuService.h"
 #include "controller/services/OneShots.h"
 #include "controller/services/PackageService.h"
 #include "controller/services/PoolService.h"
@@ -55,6 +58,7 @@
 #include "controller/workspaces/WorkspaceAccess.h"
 #include "controller/workspaces/WorkspaceTable.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/gpu/GpuHost.h"
 #include "pool/runtime/ContainerRuntime.h"
 #include "pool/warm/ClaimMarks.h"
 #include "pool/warm/Fleet.h"
@@ -70,6 +74,7 @@ struct Foundation {
     metrics::Metrics& metrics;
     metrics::Log& log;
     const Clock& clock;
+    pool::GpuHost& gpus;
 };
 
 /// The plane's options, from the configuration and the instance.
@@ -120,6 +125,7 @@ struct ControlPlane {
     QuotaLedger quotas;
     ClaimQueue queue;
     Forecasts forecasts;
+    GpuLedger gpus;
     const Supply supply;
     WorkspaceTable table;
     broker::EgressGateway broker;
@@ -133,6 +139,7 @@ struct ControlPlane {
     PoolDependencies outside;
     PoolStatuses statuses;
     PoolReconciler pool_reconciler;
+    GpuReconciler gpu_reconciler;
     Claimer claims;
     const broker::ImageGateway image_gateway;
     ImageFetcher images;
@@ -157,6 +164,7 @@ struct ControlPlane {
     PackageService packages;
     PoolService pools;
     QuotaService quota_service;
+    GpuService gpu_service;
     ReconcileLoop loop;
     Reclaimer reclaimer;
     /// With an agent that may be silent, at the start and later.

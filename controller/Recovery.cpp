@@ -78,7 +78,8 @@ Recovery::Recovery(const pool::Fleet& fleet, AgentConnector& agents, SpecStore& 
       history_(history),
       broker_(broker) {}
 
-Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
+Recovery::Outcome Recovery::run(std::vector<pool::SandboxInfo> found,
+                                std::chrono::milliseconds patience) {
     const TimePoint begin = history_.clock.now();
     agents_.epoch().set(1 + storedEpoch());
 
@@ -88,7 +89,6 @@ Recovery::Outcome Recovery::run(std::chrono::milliseconds patience) {
     } catch (const std::exception& e) {  // the marks tell which are claimed
         history_.log.error("recovery.history_unknown", {{"error", e.what()}});
     }
-    std::vector<pool::SandboxInfo> found = fleet_.runtime.list();
     takeTurns(found, open);
     auto answers = askAll(found, patience);
     // Above every epoch that any agent has seen, so that a lost data file never fences us out.
@@ -276,7 +276,7 @@ bool Recovery::expect(const pool::SandboxInfo& info,
     }
     const PoolPtr pool = specs_.find(member.pool);
     // The agent knows the limits that the claim was narrowed to, once it answers.
-    if (pool) expected.use = demandOf(pool->spec.limits);
+    if (pool) expected.use = demandOf(pool->spec.limits, member.gpus.size());
     if (pool && pool->spec.storage == pool::Storage::Disk) {
         member.disk_bytes = pool->spec.limits.workspace_bytes;
     }
@@ -302,6 +302,7 @@ pool::Member Recovery::memberOf(const pool::SandboxInfo& info) const {
     member.generation = parseNumber<std::int64_t>(label("generation")).value_or(0);
     member.created = fromUnixMillis(info.created_unix_ms);
     member.created_at = history_.clock.now() - (history_.clock.wall() - member.created);
+    member.gpus = gpusOf(info.labels);
     if (const PoolPtr pool = specs_.find(member.pool)) member.image = pool->spec.image;
     return member;
 }
@@ -375,6 +376,7 @@ void Recovery::adoptWorkspace(pool::Member member, const std::shared_ptr<agent::
     }
     member.pool = facts.pool;
     member.limits = facts.limits;
+    facts.gpus = member.gpus;
     member.disk_bytes = on_disk ? member.limits.workspace_bytes : 0;
     member.phase = pool::Phase::Claimed;
     member.workspace = facts.id;

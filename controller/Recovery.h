@@ -2,6 +2,7 @@
 
 #include "controller/egress/EgressGateway.h"
 #include "controller/executions/ExecutionStarter.h"
+#include "controller/gpus/GpuLedger.h"
 #include "controller/reconcile/AgentConnector.h"
 #include "controller/store/History.h"
 #include "controller/store/SpecStore.h"
@@ -30,8 +31,10 @@ public:
         std::vector<pool::SandboxId> silent;  ///< kept, to be asked again
     };
 
-    /// `patience`: with one agent, before the doors open without it.
-    Outcome run(std::chrono::milliseconds patience = kFirstAnswer);
+    /// `found`: the sandboxes that the runtime lists. `patience`: with one agent, before the doors
+    /// open without it.
+    Outcome run(std::vector<pool::SandboxInfo> found,
+                std::chrono::milliseconds patience = kFirstAnswer);
 
     enum class Verdict { Claimed, Warm, Swept };
 

@@ -8,6 +8,7 @@
 #include "controller/contract/Contexts.h"
 #include "controller/contract/Events.h"
 #include "controller/contract/Executions.h"
+#include "controller/contract/Gpus.h"
 #include "controller/contract/Pools.h"
 #include "controller/contract/Quotas.h"
 #include "controller/contract/Tokens.h"
@@ -31,6 +32,7 @@ struct Services {
     Events& events;
     Tokens& tokens;
     Quotas& quotas;
+    Gpus& gpus;
     metrics::Metrics& metrics;
     metrics::Log& log;
     const Clock& clock;

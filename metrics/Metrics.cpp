@@ -299,6 +299,7 @@ void Metrics::forgetPool(const std::string& pool) {
     removePool(execution_overhead_, pool);
     removePool(egress_, pool);
     removePool(egress_bytes_, pool);
+    gpus_.forgetPool(pool);
 }
 
 void Metrics::claim(const std::string& pool, std::string_view source, double seconds) {

@@ -16,6 +16,7 @@
 #include "base/Error.h"
 #include "base/Mutex.h"
 #include "metrics/EndReason.h"
+#include "metrics/GpuMetrics.h"
 
 namespace hearth::metrics {
 
@@ -120,6 +121,8 @@ public:
     /// Operations of one kind that the launcher has not answered within their deadline.
     void launcherOperationsStuck(std::string_view operation, double count);
 
+    GpuMetrics& gpus() { return gpus_; }
+
     /// The Prometheus text format 0.0.4, with `process_*` read now.
     std::string render();
 
@@ -190,6 +193,7 @@ private:
     Family<prometheus::Gauge>& uid_leases_;
     Family<prometheus::Gauge>& launcher_stuck_;
     Family<prometheus::Gauge>& build_info_;
+    GpuMetrics gpus_{registry_};
 };
 
 }  // namespace hearth::metrics

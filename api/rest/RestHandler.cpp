@@ -79,6 +79,7 @@ RestHandler::RestHandler(const controller::Services& services,
     append(operations_, linkOperations(services));
     append(operations_, poolOperations(services));
     append(operations_, quotaOperations(services));
+    append(operations_, gpuOperations(services));
     append(operations_, systemOperations(services));
     append(operations_, pages(open_api_, docs_));
 

@@ -1,6 +1,7 @@
 #include "api/serve/Capabilities.h"
 
 #include "api/mcp/protocol/Era.h"
+#include "api/rest/model/GpuShapes.h"
 
 namespace hearth::program {
 namespace {
@@ -43,7 +44,7 @@ Json revisions() {
 
 Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& facts,
                   const controller::SpecStore& specs, const pool::WarmPool& warm,
-                  const broker::EgressGateway& broker) {
+                  const broker::EgressGateway& broker, const controller::Gpus& gpus) {
     return {
         {"version", HEARTH_VERSION},
         {"runtime", facts.name},
@@ -59,7 +60,7 @@ Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& fact
          {{"allow", *config.on_demand_allow}, {"maxSandboxes", *config.on_demand_max_sandboxes}}},
         {"networks", Json::array({"None", "Mirror", "Egress"})},
         {"mirrors", broker.mirrored()},
-        {"gpus", Json::array()},
+        {"gpus", rest::gpuProductsJson(gpus.products())},
         {"protocols", {{"rest", "v1"}, {"mcp", revisions()}}}};
 }
 

@@ -2,6 +2,7 @@
 
 #include "api/config/ServeConfig.h"
 #include "base/Json.h"
+#include "controller/contract/Gpus.h"
 #include "controller/egress/EgressGateway.h"
 #include "controller/store/SpecStore.h"
 #include "pool/runtime/ContainerRuntime.h"
@@ -13,6 +14,6 @@ namespace hearth::program {
 /// ways out, protocols. Thread-safe.
 Json capabilities(const cli::ServeConfig& config, const pool::RuntimeFacts& facts,
                   const controller::SpecStore& specs, const pool::WarmPool& warm,
-                  const broker::EgressGateway& broker);
+                  const broker::EgressGateway& broker, const controller::Gpus& gpus);
 
 }  // namespace hearth::program

@@ -33,6 +33,7 @@
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenStore.h"
 #include "metrics/LogWriter.h"
+#include "pool/gpu/GpuHost.h"
 #include "pool/sys/NotifySocket.h"
 
 namespace hearth::program {
@@ -83,7 +84,7 @@ public:
                                              signals_.end();
                                          }})),
           lock_(std::move(ground_.lock)),
-          plane_({*runtime_, poller_, journal_, metrics_, log_, clock_}, planeOptions()),
+          plane_({*runtime_, poller_, journal_, metrics_, log_, clock_, *gpus_}, planeOptions()),
           audit_(*config.audit_log, clock_, log_, metrics_),
           services_{plane_.pools,
                     plane_.workspaces,
@@ -93,12 +94,13 @@ public:
                     plane_.events,
                     tokens_,
                     plane_.quota_service,
+                    plane_.gpu_service,
                     metrics_,
                     log_,
                     clock_,
                     [this] {
                         return capabilities(config_, facts_.get(), plane_.specs, plane_.warm,
-                                            plane_.broker);
+                                            plane_.broker, plane_.gpu_service);
                     },
                     secret_key_,
                     [this](const controller::SignedLink& link) {
@@ -417,6 +419,8 @@ private:
     std::unique_ptr<pool::ContainerRuntime> runtime_;
     FreshFacts facts_{[this] { return runtime_->facts(); }, clock_};
     Fd lock_;  ///< goes before a launcher, which then finds that nobody needs the folder
+    const std::unique_ptr<pool::GpuHost> gpus_ =
+        std::make_unique<pool::NoGpus>("this server looks for no GPUs");
     controller::ControlPlane plane_;
     metrics::AuditLog audit_;
     controller::Services services_;

@@ -29,8 +29,6 @@ constexpr std::size_t kRoomForArchive = 64;
 /// Refill and CPU weight wait until after the answer: at once they would take its processor.
 constexpr auto kBehind = std::chrono::milliseconds(2);
 constexpr std::uint32_t kMostAttempts = 5;
-/// A workspace has none: there are no pools with GPUs yet.
-constexpr std::uint64_t kGpus = 0;
 /// A claim that got a sandbox later than this after asking has stood in line for it.
 constexpr auto kInLine = std::chrono::milliseconds(1);
 
@@ -209,8 +207,9 @@ Claimer::Claimed Claimer::claim(const Wanted& wanted) {
     for (std::uint32_t& attempt = kept.attempt;; ++attempt) {
         // A workspace that took the place over and was lost at once has released it.
         if (!place || !place->held()) {
-            place.emplace(table_.reserve(wanted.tenant, pool, wanted.pool->spec.per_tenant,
-                                         demand(wanted, wanted.pool->spec.limits)));
+            place.emplace(table_.reserve(
+                wanted.tenant, pool, wanted.pool->spec.per_tenant,
+                demand(wanted, wanted.pool->spec.limits, wanted.pool->spec.gpu.count)));
         }
         if (!std::exchange(kept.admitted, true)) {
             table_.quotas().admit(wanted.tenant, 1, history_.clock.now());
@@ -284,7 +283,7 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
     ClaimWait& kept = first.request->patience.wait ? *first.request->patience.wait : own;
     if (kept.places.empty()) {
         kept.places = table_.reserve(first.tenant, pool, spec.per_tenant,
-                                     demand(first, spec.limits), all.size());
+                                     demand(first, spec.limits, spec.gpu.count), all.size());
     }
     if (!std::exchange(kept.admitted, true)) {
         table_.quotas().admit(first.tenant, static_cast<std::uint32_t>(all.size()),
@@ -324,14 +323,15 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
     return out;
 }
 
-QuotaUse Claimer::demand(const Wanted& wanted, const pool::SandboxLimits& of) {
-    return demandOf(wanted.request->limits.of(of), kGpus);
+QuotaUse Claimer::demand(const Wanted& wanted, const pool::SandboxLimits& of, std::size_t gpus) {
+    return demandOf(wanted.request->limits.of(of), gpus);
 }
 
 void Claimer::requireQuota(const Wanted& wanted, const pool::Member& member,
                            WorkspaceTable::Place& place) {
     try {
-        place.resize(demand(wanted, member.limits));  // of before its pool was given less or more
+        place.resize(demand(wanted, member.limits,
+                            member.gpus.size()));  // of before its pool was given less or more
     } catch (...) {
         supply_.claims.giveBack(member);
         throw;
@@ -389,6 +389,7 @@ std::shared_ptr<Workspace> Claimer::tryBind(const Wanted& wanted, const Binding&
     WorkspaceFacts facts = binding.facts;
     facts.sandbox = member.id;
     facts.limits = member.limits;
+    facts.gpus = member.gpus;
     // In whole milliseconds, as in the note: deadlines are computed from it, also after a restart.
     facts.created = fromUnixMillis(toUnixMillis(history_.clock.wall()));
     facts.created_at = history_.clock.now();

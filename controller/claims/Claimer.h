@@ -79,8 +79,9 @@ private:
     };
     static ClaimLedger ledgerOf(const Wanted& wanted, const pool::Member& member,
                                 const Times& times);
-    /// The workspace's part of its tenant's quota, in a sandbox with these limits.
-    static QuotaUse demand(const Wanted& wanted, const pool::SandboxLimits& of);
+    /// The workspace's part of its tenant's quota, in a sandbox with these limits and
+    /// so many GPUs.
+    static QuotaUse demand(const Wanted& wanted, const pool::SandboxLimits& of, std::size_t gpus);
     /// The quota covers this sandbox; else throws, and gives it back.
     void requireQuota(const Wanted& wanted, const pool::Member& member,
                       WorkspaceTable::Place& place);

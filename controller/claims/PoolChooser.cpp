@@ -7,6 +7,36 @@
 
 namespace hearth::controller {
 
+namespace {
+
+std::string gpusText(const Pool& pool) {
+    const GpuSpec& spec = pool.spec.gpu;
+    if (spec.count == 0) return "no GPU";
+    std::string text = std::to_string(spec.count) + (spec.count == 1 ? " GPU" : " GPUs");
+    for (std::size_t i = 0; i < spec.products.size(); ++i) {
+        text += (i == 0 ? " of " : " or ") + spec.products[i];
+    }
+    return text;
+}
+
+/// `some`: there are pools that would fit except for their GPUs.
+Error noGpus(const std::vector<PoolPtr>& pools, bool some, const GpuWish& wish) {
+    std::string there;
+    for (const PoolPtr& pool : pools) {
+        if (pool->deleting || pool->spec.gpu.count == 0 || !pool->on_demand.empty()) continue;
+        there += (there.empty() ? "" : ", ") + pool->name + " (" + gpusText(*pool) + ")";
+    }
+    Error error(ErrorCode::InvalidSpec,
+                "no pool" + std::string(some ? "" : " of this image") + " has " +
+                    std::to_string(wish.count) + (wish.count == 1 ? " GPU" : " GPUs") +
+                    (wish.product.empty() ? "" : " of " + wish.product) + " a sandbox");
+    error.field("/gpu", there.empty() ? "no pool has GPUs" : "the pools with GPUs are " + there);
+    error.hint("an operator declares one with template.gpu");
+    return error;
+}
+
+}  // namespace
+
 NoLanguage::NoLanguage(const std::string& who, const std::string& language,
                        const std::set<std::string>& known)
     : Error(ErrorCode::InvalidSpec, who + " no language " + language) {
@@ -70,6 +100,9 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
         return request.network.value_or(broker::NetworkMode::None) <= pool.spec.network;
     };
     const auto roomy = [&](const Pool& pool) { return request.limits.within(pool.spec.limits); };
+    const auto has_gpus = [&](const Pool& pool) {
+        return !request.gpu || hearth::controller::offers(pool.spec.gpu, *request.gpu);
+    };
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);
         // A pool that a claim's image brought is asked for by its image, which must be allowed.
@@ -86,6 +119,10 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
         if (!speaks(*pool)) {
             throw NoLanguage("pool " + pool->name + " has", *request.language, languagesOf({pool}));
         }
+        if (!has_gpus(*pool)) {
+            throw Error(ErrorCode::InvalidSpec, "pool " + pool->name + " has " + gpusText(*pool))
+                .field("/gpu", "is not what the pool's sandboxes have");
+        }
         if (!roomy(*pool)) throw tooSmall(pool->name, pool->spec.limits, request.limits);
         return {std::move(pool), {}};
     }
@@ -94,14 +131,25 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     // The default pool first, then the oldest.
     std::stable_partition(pools.begin(), pools.end(),
                           [&](const PoolPtr& pool) { return pool->name == default_pool_; });
+    if (!request.gpu) {
+        // Devices are for those who ask for them.
+        std::stable_partition(pools.begin(), pools.end(), [&](const PoolPtr& pool) {
+            return pool->spec.gpu.count == 0 || pool->name == default_pool_;
+        });
+    }
     std::vector<PoolPtr> imaged;
     std::vector<PoolPtr> small;
     bool offline = false;  // one would fit except for its network
+    bool gpuless = false;  // or for its GPUs
     for (PoolPtr& pool : pools) {
         // On-demand pools are chosen elsewhere: the allowed images may have changed.
         if (pool->deleting || !pool->on_demand.empty() || !has_image(*pool)) continue;
         if (!offers(*pool)) {
             offline = true;
+            continue;
+        }
+        if (!has_gpus(*pool)) {
+            gpuless = true;
             continue;
         }
         if (!speaks(*pool)) {
@@ -120,6 +168,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
             .field("/network", "is more than any pool offers")
             .hint("an operator declares it in a pool's template.network");
     }
+    if (request.gpu) throw noGpus(pools, gpuless, *request.gpu);
     if (!request.image) {
         throw Error(ErrorCode::InvalidSpec, "no pool is declared")
             .hint("declare one with hearth apply -f");

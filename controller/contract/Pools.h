@@ -20,9 +20,10 @@ enum class ConditionType : std::uint8_t {
     Prewarmed,
     Mirrored,
     Credentials,
+    GpusAvailable,
 };
-inline constexpr Texts<ConditionType, 6> kConditionTypes{
-    {"Ready", "Progressing", "Degraded", "Prewarmed", "Mirrored", "Credentials"}};
+inline constexpr Texts<ConditionType, 7> kConditionTypes{
+    {"Ready", "Progressing", "Degraded", "Prewarmed", "Mirrored", "Credentials", "GpusAvailable"}};
 
 struct PoolCondition {
     ConditionType type = ConditionType::Ready;

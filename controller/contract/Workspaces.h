@@ -18,6 +18,7 @@
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "controller/egress/policy/WorkspaceEgress.h"
 #include "controller/spec/ClaimLimits.h"
+#include "controller/spec/GpuSpec.h"
 #include "pool/agent/client/FileTypes.h"
 #include "pool/spec/SandboxSpec.h"
 
@@ -37,7 +38,8 @@ struct WorkspaceRequest {
     std::optional<broker::NetworkMode> network;  ///< at most the pool's
     /// With Egress: the part of the pool's list that the workspace may reach; none: all of it.
     std::optional<std::vector<std::string>> allow;
-    ClaimLimits limits;  ///< select or narrow a pool, never widen it
+    ClaimLimits limits;          ///< select or narrow a pool, never widen it
+    std::optional<GpuWish> gpu;  ///< selects a pool; none: preferably one without GPUs
     /// Credentials for requests to the outside (broker::readClaimCredentials); null: none. Their
     /// values are never logged, shown, or stored in the clear.
     Json credentials;
@@ -100,6 +102,7 @@ struct WorkspaceView {
     broker::NetworkMode network = broker::NetworkMode::None;
     std::vector<Json> credentials;  ///< what requests to the outside carry, without values
     pool::SandboxLimits limits;
+    std::vector<std::string> gpus;     ///< uuids of its devices
     std::optional<ClaimLedger> claim;  ///< in the answer to create only
     bool replayed = false;             ///< the answer of an earlier request with the same key
     bool one_shot = false;             ///< it ends with its one execution
@@ -133,6 +136,7 @@ struct WorkspaceUsage {
     std::uint64_t processes = 0;
     std::uint64_t disk_bytes = 0;
     std::uint64_t disk_limit_bytes = 0;
+    std::vector<std::string> gpus;  ///< uuids of its devices
 };
 
 /// Workspaces of one principal's tenant: Error(NotFound) for another tenant's id, Error(Gone) with

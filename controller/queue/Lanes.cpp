@@ -17,7 +17,8 @@ constexpr std::array<LaneRules, kLanes> kRules{{{"records", 2, 0},
                                                 {"looks", 2, 1},
                                                 {"forgets", 2, 1},
                                                 {"asks", 4, 1},
-                                                {"results", 3, 2}}};
+                                                {"results", 3, 2},
+                                                {"gpus", 4, 1}}};
 
 struct KindRules {
     std::string_view name;
@@ -32,7 +33,8 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"layer", Lane::Images},      {"layers", Lane::Images},   {"artifacts", Lane::Images},
      {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
      {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks},
-     {"pause", Lane::Asks},        {"result", Lane::Results}}};
+     {"pause", Lane::Asks},        {"result", Lane::Results},  {"gpu", Lane::Gpus},
+     {"gpus", Lane::Asks}}};
 
 }  // namespace
 

@@ -18,8 +18,9 @@ enum class Lane : std::uint8_t {
     Forgets,   ///< what agents need not keep: nothing waits for it
     Asks,      ///< questions to agents and runtimes that may answer late
     Results,   ///< long results of executions: processor only
+    Gpus,      ///< scrubs of GPUs: minutes
 };
-inline constexpr std::size_t kLanes = 9;
+inline constexpr std::size_t kLanes = 10;
 
 struct LaneRules {
     const char* name;  ///< in metrics
@@ -55,8 +56,10 @@ enum class WorkKind : std::uint8_t {
     Measure,         ///< gauges that no event sets: disks, images, the launcher
     Pause,           ///< a workspace that is idle
     Result,          ///< results of an execution that wait to be read
+    Gpu,             ///< a GPU that nobody holds any more: its scrub
+    Gpus,            ///< whether the GPUs are as they were
 };
-inline constexpr std::size_t kWorkKinds = 23;
+inline constexpr std::size_t kWorkKinds = 25;
 
 /// As in logs and metrics.
 std::string_view nameOf(WorkKind kind);

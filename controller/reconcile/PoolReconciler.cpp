@@ -213,6 +213,7 @@ void PoolReconciler::forget(const std::string& name) {
     }
     supply_.claims.forget(name);
     supply_.forecasts.forget(name);
+    supply_.gpus.forgetPool(name);
     history_.metrics.forgetPool(name);
     statuses_.forget(name);
 }
@@ -284,10 +285,18 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
         }
         member.created = history_.clock.wall();
         member.created_at = history_.clock.now();
+        if (pool.spec.gpu.count > 0) {
+            member.gpus = supply_.gpus.take(member.id, pool.name, pool.spec.gpu, gpusKept(pool));
+            if (member.gpus.empty()) {
+                giveUpSpare(pool);
+                return false;
+            }
+        }
         const DiskBudget::Room room = disk_.roomFor(member.disk_bytes, supply_.warm.promisedDisk());
         const std::string id = member.id;
         const std::uint64_t bytes = member.disk_bytes;
         if (!room.refusal.empty() || !supply_.warm.addWithin(std::move(member), room.most)) {
+            supply_.gpus.drop(id);
             // Another pool may have taken the room since it was asked for.
             supply_.breaker.room(pool.name,
                                  room.refusal.empty()
@@ -300,6 +309,38 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
         supply_.work.add({WorkKind::Create, id, pool.name});
     }
     return true;
+}
+
+std::size_t PoolReconciler::gpusKept(const Pool& pool) const {
+    if (supply_.claims.waiting(pool.name) > 0) return 0;
+    std::size_t kept = 0;
+    for (const PoolPtr& other : specs_.all()) {
+        if (other->spec.gpu.count == 0 || other->name == pool.name) continue;
+        const pool::PoolCounts counts = supply_.warm.counts(other->name);
+        const std::size_t coming = counts.creating + counts.warming;
+        const std::size_t waiting = supply_.claims.waiting(other->name);
+        if (waiting > coming) kept += (waiting - coming) * other->spec.gpu.count;
+    }
+    return kept;
+}
+
+void PoolReconciler::giveUpSpare(const Pool& pool) {
+    const std::size_t waiting = supply_.claims.waiting(pool.name);
+    if (waiting == 0 || supply_.gpus.coming(pool.spec.gpu) >= waiting * pool.spec.gpu.count) return;
+    for (const PoolPtr& other : specs_.all()) {
+        const bool spares = other->spec.gpu.count > 0 && other->name != pool.name &&
+                            other->spec.gpu.sharing == pool.spec.gpu.sharing &&
+                            supply_.claims.waiting(other->name) == 0;
+        if (!spares) continue;
+        for (const Member& member : supply_.warm.members(other->name)) {
+            // Those on their way out bring theirs back already.
+            if (member.phase == Phase::Draining && !member.gpus.empty()) return;
+            if (member.phase == Phase::Ready && supply_.gpus.fits(member.id, pool.spec.gpu) &&
+                endings_.retire(member, EndReason::Shrink)) {
+                return;
+            }
+        }
+    }
 }
 
 void PoolReconciler::publish(const Pool& pool, const PoolStatuses::Sized& sized) {

@@ -48,8 +48,12 @@ private:
     /// Where a sweep is due: warm sandboxes from before this are replaced. One firing gives one
     /// line, so that a jump of the clock sweeps nothing twice.
     std::optional<TimePoint> sweepLine(const Pool& pool);
-    /// False where the disk has no room for all of them.
+    /// False where the disk has no room for all of them, or not enough GPUs are free.
     bool create(const Pool& pool, const std::string& wanted, std::size_t count);
+    /// Free GPUs that the pool leaves to claims that wait in other pools.
+    std::size_t gpusKept(const Pool& pool) const;
+    /// For a claim that waits for GPUs: ends a ready sandbox of another pool that has one.
+    void giveUpSpare(const Pool& pool);
     void publishDisk();
     /// How many more members the pool may have. On-demand pools together may not have more than
     /// each alone; with none left, members that no claim waits for are given up.

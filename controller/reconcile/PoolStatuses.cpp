@@ -65,6 +65,7 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     setCondition(next, history_.clock, ConditionType::Degraded, degraded, reason,
                  degraded ? why : "");
     publishPrewarm(pool, breaker, next);
+    publishGpus(pool, next);
     publishSchedule(pool, next);
     const PoolStatus before = next;
     outside_.tell(pool.spec, next);
@@ -140,6 +141,18 @@ void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State&
         std::erase_if(status.conditions,
                       [](const PoolCondition& c) { return c.type == ConditionType::Prewarmed; });
     }
+}
+
+void PoolStatuses::publishGpus(const Pool& pool, PoolStatus& status) {
+    if (pool.spec.gpu.count == 0) {
+        std::erase_if(status.conditions, [](const PoolCondition& c) {
+            return c.type == ConditionType::GpusAvailable;
+        });
+        return;
+    }
+    const std::string lack = supply_.gpus.lack(pool.name);
+    setCondition(status, history_.clock, ConditionType::GpusAvailable, lack.empty(),
+                 lack.empty() ? "Available" : "TooFewFree", lack);
 }
 
 PoolStatus PoolStatuses::of(const std::string& name) const {

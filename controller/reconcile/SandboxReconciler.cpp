@@ -52,6 +52,7 @@ void SandboxReconciler::destroy(const pool::SandboxId& id) {
     crashPoint("destroy.before");
     fleet_.runtime.destroy(id);
     crashPoint("destroy.after");
+    supply_.gpus.drop(id);
     agents_.takeLoss(id);
     starter_.forget(id);
     fleet_.marks.clear(id);

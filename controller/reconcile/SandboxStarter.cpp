@@ -6,6 +6,7 @@
 #include "base/CrashPoint.h"
 #include "base/Error.h"
 #include "controller/contract/Executions.h"
+#include "controller/gpus/GpuLedger.h"
 #include "controller/spec/TemplateHash.h"
 
 namespace hearth::controller {
@@ -114,6 +115,11 @@ SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoin
                    {"template", member.template_hash},
                    {"generation", std::to_string(member.generation)}};
     if (!spec.layer.empty()) spec.labels[kLayerLabel] = spec.layer;
+    if (!member.gpus.empty()) {
+        spec.gpus = member.gpus;
+        spec.labels[kGpusLabel] = gpusLabel(member.gpus);
+        supply_.gpus.store(member.id);
+    }
     crashPoint("create.before");
     const auto started = runtime_.create(member.id, spec);
     crashPoint("create.after");

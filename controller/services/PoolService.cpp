@@ -83,6 +83,15 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
     }
     table_.quotas().requireFloorsFit(pool.name, pool.spec.max_members);
     const PoolPtr before = specs_.find(pool.name);
+    // A file's pool waits for its devices: at the start not all may have been found.
+    if (!who.tenant.empty() && (!before || before->spec.gpu != pool.spec.gpu)) {
+        if (std::optional<FieldError> wrong = supply_.gpus.refusal(pool.spec.gpu)) {
+            throw Error(ErrorCode::InvalidSpec,
+                        "this machine has no GPUs for pool " + pool.name + ": " + wrong->reason)
+                .field(wrong->pointer, wrong->reason)
+                .hint("hearth get gpus shows what there is");
+        }
+    }
     PoolPtr kept = specs_.put(std::move(pool), mode, if_match, created);
     if (created) history_.metrics.bornPool(kept->name);
     const bool changed = created || !before || before->generation != kept->generation;

@@ -190,6 +190,7 @@ WorkspaceUsage WorkspaceService::usage(const Principal& who, const std::string& 
         access_.ask(workspace, "", [&] { return workspace->agent()->diskUsage(); });
     out.disk_bytes = disk;
     out.disk_limit_bytes = total;
+    out.gpus = workspace->facts().gpus;
     return out;
 }
 

@@ -9,13 +9,12 @@
 #include "controller/spec/PoolName.h"
 #include "controller/spec/PoolSpec.h"
 #include "pool/image/Reference.h"
+#include "pool/spec/GpuUuid.h"
 #include "pool/spec/LanguageName.h"
 
 namespace hearth::controller {
 namespace {
 
-constexpr const char* kApiVersion = "hearth.dev/v1alpha1";
-constexpr const char* kKind = "SandboxPool";
 // Caps of one pool (SECURITY T33): a mistyped number must not become a thousand containers.
 constexpr std::uint32_t kMostMembers = 1000;
 constexpr std::uint64_t kMostBytes = 1ULL << 40U;
@@ -110,8 +109,6 @@ private:
     }
 };
 
-constexpr Texts<OnEmpty, 3> kOnEmpty{{"Queue", "Create", "Fail"}};
-constexpr Texts<pool::Storage, 2> kStorage{{"Disk", "Memory"}};
 /// A shorter silence is one of a busy machine.
 constexpr auto kLeastSilence = std::chrono::seconds(10);
 /// Of all claims, those that may find no ready sandbox.
@@ -120,6 +117,8 @@ constexpr double kMostMissRate = 0.5;
 constexpr std::size_t kMostAllowed = 256;
 constexpr std::size_t kMostCredentials = 32;
 constexpr std::size_t kMostSchedules = 32;
+constexpr std::size_t kMostProducts = 16;
+constexpr std::uint32_t kMostShares = 48;
 constexpr auto kLongestWindow = std::chrono::hours(24 * 366);
 
 /// A name in the store is what the operator imported, and a digest fixes the bytes; a tag can
@@ -228,11 +227,27 @@ void readPrewarm(FieldReader prewarm, PoolSpec& out) {
     prewarm.finish();
 }
 
+bool isProduct(const std::string& text) {
+    return !text.empty() && text.size() <= 96 &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; });
+}
+
+void readGpu(FieldReader gpu, GpuSpec& out) {
+    gpu.number("count", out.count, pool::kMostGpus);
+    gpu.texts("product", out.products, kMostProducts, isProduct,
+              "a product's name or words of it, such as \"H100\", or a MIG profile");
+    gpu.choice("sharing", out.sharing, kGpuSharings);
+    gpu.number("sharedBy", out.shared_by, kMostShares);
+    if (out.shared_by < 2) gpu.complain("sharedBy", "must be at least 2");
+    if (out.count == 0 && !out.products.empty()) gpu.complain("count", "must be at least 1");
+    gpu.finish();
+}
+
 void readTemplate(FieldReader spec, PoolSpec& out) {
     spec.text("image", out.image);
     spec.flag("allowTags", out.allow_tags);
     checkImage(spec, out);
-    spec.choice("storage", out.storage, kStorage);
+    spec.choice("storage", out.storage, kStorages);
     FieldReader resources = spec.object("resources");
     resources.cpu("cpu", out.limits.milli_cpu);
     resources.bytes("memory", out.limits.memory_bytes, 32ULL << 20U);
@@ -248,11 +263,7 @@ void readTemplate(FieldReader spec, PoolSpec& out) {
         resources.complain("tmp", "file systems in memory may take at most 60% of memory");
     }
     resources.finish();
-    FieldReader gpu = spec.object("gpu");
-    gpu.onlyDefault("count", 0, "GPU pools");
-    gpu.onlyDefault("product", Json::array(), "GPU pools");
-    gpu.onlyDefault("sharing", "Exclusive", "GPU pools");
-    gpu.finish();
+    readGpu(spec.object("gpu"), out.gpu);
     readNetwork(spec.object("network"), out);
     readPrewarm(spec.object("prewarm"), out);
     spec.onlyDefault("runtimeClass", "", "runtime classes");
@@ -391,10 +402,10 @@ Pool parsePool(const Json& document) {
     std::string kind;
     top.text("apiVersion", api_version);
     top.text("kind", kind);
-    if (api_version != kApiVersion) {
-        top.complain("apiVersion", std::string("must be ") + kApiVersion);
+    if (api_version != kPoolApiVersion) {
+        top.complain("apiVersion", std::string("must be ") + kPoolApiVersion);
     }
-    if (kind != kKind) top.complain("kind", std::string("must be ") + kKind);
+    if (kind != kPoolKind) top.complain("kind", std::string("must be ") + kPoolKind);
     FieldReader metadata = top.object("metadata");
     metadata.text("name", pool.name);
     if (!isPoolName(pool.name)) {
@@ -438,80 +449,6 @@ Pool storedPool(const Json& document) {
     }
     pool.on_demand = textAt(document, "/metadata/onDemand");
     return pool;
-}
-
-Json storedDocument(const Pool& pool) {
-    Json document = poolDocument(pool.name, pool.spec);
-    if (!pool.on_demand.empty()) document["metadata"]["onDemand"] = pool.on_demand;
-    return document;
-}
-
-namespace {
-
-Json scheduleJson(const Schedule& one) {
-    Json json{{"name", one.name}, {"cron", one.cron.text()}, {"timeZone", one.zone.name()}};
-    if (one.duration.count() > 0) json["duration"] = formatDuration(one.duration);
-    if (one.warm) {
-        Json& warm = json["warm"] = Json::object();
-        if (one.warm->min) warm["min"] = *one.warm->min;
-        if (one.warm->max) warm["max"] = *one.warm->max;
-    }
-    json["sweep"] = one.sweep;
-    return json;
-}
-
-}  // namespace
-
-Json poolDocument(const std::string& name, const PoolSpec& spec) {
-    Json credentials = Json::array();
-    for (const broker::Credential& credential : spec.network_credentials) {
-        credentials.push_back(broker::credentialJson(credential));
-    }
-    Json schedules = Json::array();
-    for (const Schedule& one : spec.schedules) schedules.push_back(scheduleJson(one));
-    return {{"apiVersion", kApiVersion},
-            {"kind", kKind},
-            {"metadata", {{"name", name}}},
-            {"spec",
-             {{"template",
-               {{"image", spec.image},
-                {"allowTags", spec.allow_tags},
-                {"resources",
-                 {{"cpu", formatMilliCpu(spec.limits.milli_cpu)},
-                  {"memory", formatBytes(spec.limits.memory_bytes)},
-                  {"pids", spec.limits.pids},
-                  {"workspace", formatBytes(spec.limits.workspace_bytes)},
-                  {"tmp", formatBytes(spec.limits.tmp_bytes)}}},
-                {"storage", kStorage.of(spec.storage)},
-                {"network",
-                 {{"mode", broker::kNetworkModes.of(spec.network)},
-                  {"allow", spec.network_allow},
-                  {"credentials", std::move(credentials)}}},
-                {"prewarm",
-                 {{"languages", spec.prewarm_languages},
-                  {"imports", spec.prewarm_imports},
-                  {"packages", spec.prewarm_packages},
-                  {"command", spec.prewarm_command},
-                  {"timeout", formatDuration(spec.prewarm_timeout)}}}}},
-              {"warm",
-               {{"min", spec.warm_min},
-                {"max", spec.warm_max},
-                {"parallelCreates", spec.parallel_creates},
-                {"maxAge", formatDuration(spec.max_age)}}},
-              {"sizing", {{"mode", kSizingModes.of(spec.sizing)}, {"missRate", spec.miss_rate}}},
-              {"schedules", std::move(schedules)},
-              {"onEmpty",
-               {{"action", kOnEmpty.of(spec.on_empty)},
-                {"maxWait", formatDuration(spec.max_wait)},
-                {"maxQueue", spec.max_queue}}},
-              {"lifecycle",
-               {{"idleTimeout", formatDuration(spec.idle_timeout)},
-                {"maxLifetime", formatDuration(spec.max_lifetime)},
-                {"silenceTimeout", formatDuration(spec.silence_timeout)},
-                {"onIdle", kOnIdle.of(spec.on_idle)},
-                {"countRunningWork", spec.count_running_work},
-                {"warnBefore", formatDuration(spec.warn_before)}}},
-              {"limits", {{"members", spec.max_members}, {"perTenant", spec.per_tenant}}}}}};
 }
 
 }  // namespace hearth::controller

@@ -13,11 +13,17 @@
 #include "controller/egress/policy/Credential.h"
 #include "controller/egress/policy/NetworkPolicy.h"
 #include "controller/schedule/Schedule.h"
+#include "controller/spec/GpuSpec.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::controller {
 
+inline constexpr const char* kPoolApiVersion = "hearth.dev/v1alpha1";
+inline constexpr const char* kPoolKind = "SandboxPool";
+
 enum class OnEmpty { Queue, Create, Fail };
+inline constexpr Texts<OnEmpty, 3> kOnEmpty{{"Queue", "Create", "Fail"}};
+inline constexpr Texts<pool::Storage, 2> kStorages{{"Disk", "Memory"}};
 
 /// How the number of warm sandboxes is found: `warm.min`, or what a forecast of claims needs.
 enum class SizingMode : std::uint8_t { Static, Predictive };
@@ -34,6 +40,7 @@ struct PoolSpec {
     bool allow_tags = false;  ///< the reference may be a tag, whose meaning can change
     pool::SandboxLimits limits;
     pool::Storage storage = pool::Storage::Disk;
+    GpuSpec gpu;
     broker::NetworkMode network = broker::NetworkMode::None;
     std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
     std::vector<broker::Credential> network_credentials;  ///< what requests to there carry
@@ -101,7 +108,7 @@ using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
 /// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that are planned and this
-/// version cannot honour (gpu, runtimeClass) are
+/// version cannot honour (runtimeClass) are
 /// Error(Unsupported) unless they hold their default.
 Pool parsePool(const Json& document);
 

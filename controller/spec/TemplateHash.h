@@ -27,6 +27,11 @@ inline std::string templateHash(const PoolSpec& spec, const std::string& layer) 
     list("languages", spec.prewarm_languages);
     list("imports", spec.prewarm_imports);
     list("command", spec.prewarm_command);
+    if (spec.gpu.count > 0) {
+        text += "/gpu" + std::to_string(spec.gpu.count) + kGpuSharings.of(spec.gpu.sharing) +
+                std::to_string(spec.gpu.shared_by);
+        list("products", spec.gpu.products);
+    }
     if (!layer.empty()) text += "/layer" + layer;
     return toHex(sha256(text)).substr(0, 16);
 }

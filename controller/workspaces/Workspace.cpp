@@ -266,6 +266,7 @@ WorkspaceView Workspace::view() const {
     view.tenant = facts_.tenant;
     if (!facts_.name.empty()) view.name = facts_.name;
     view.limits = facts_.limits;
+    view.gpus = facts_.gpus;
     view.one_shot = facts_.one_shot;
     view.created_at = formatRfc3339(facts_.created);
     // Monotonic times are shown on the wall clock of the workspace's birth.

@@ -32,6 +32,7 @@ struct WorkspaceFacts {
     std::string fingerprint;
     std::string name;
     pool::SandboxLimits limits;
+    std::vector<std::string> gpus = {};  ///< uuids of its devices, as the sandbox has them
     WallTime created{};
     TimePoint created_at{};
     std::chrono::milliseconds max_lifetime{0};  ///< of the pool: deadlines may not pass it; 0: none

@@ -73,10 +73,10 @@ void WorkspaceTable::insert(std::shared_ptr<Workspace> workspace, Place* place) 
     if (place != nullptr && place->held()) {
         place->table_ = nullptr;
         quota = std::move(place->quota_);
-        quota.correct(demandOf(facts.limits));
+        quota.correct(demandOf(facts.limits, facts.gpus.size()));
     } else {
         ++held_[quotaKey(facts.tenant, facts.pool)];
-        quota = quotas_.take(facts.tenant, demandOf(facts.limits));
+        quota = quotas_.take(facts.tenant, demandOf(facts.limits, facts.gpus.size()));
     }
     quota_[facts.sandbox] = std::move(quota);
     ++of_pool_[facts.pool];

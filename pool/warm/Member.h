@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/Clock.h"
 #include "base/Texts.h"
@@ -40,7 +41,8 @@ struct Member {
     std::int64_t generation = 0;
     std::string image;
     SandboxLimits limits;
-    std::uint64_t disk_bytes = 0;  ///< promised to its workspace
+    std::uint64_t disk_bytes = 0;   ///< promised to its workspace
+    std::vector<std::string> gpus;  ///< uuids of its devices
     WallTime created{};
     TimePoint created_at{};
     /// Found at the start, and its agent has not answered yet: Claimed until it is known what it

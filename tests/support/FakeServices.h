@@ -8,6 +8,7 @@
 #include "tests/support/FakeContexts.h"
 #include "tests/support/FakeEvents.h"
 #include "tests/support/FakeExecutions.h"
+#include "tests/support/FakeGpus.h"
 #include "tests/support/FakePools.h"
 #include "tests/support/FakeQuotas.h"
 #include "tests/support/FakeStock.h"
@@ -33,6 +34,7 @@ struct FakeServices {
     FakeEvents events;
     FakeTokens tokens;
     FakeQuotas quotas;
+    FakeGpus gpus;
     metrics::Metrics metrics;
     metrics::Log log{-1};
     std::string secret = std::string(32, 'k');
@@ -40,9 +42,19 @@ struct FakeServices {
     Json capabilities{{"runtime", "oci"},
                       {"images", {{{"name", "python"}, {"languages", {"python", "sh"}}}}}};
     controller::PackageService packages{executions, workspaces, {"pypi", "npm"}};
-    controller::Services services{pools,    workspaces, executions, contexts,
-                                  packages, events,     tokens,     quotas,
-                                  metrics,  log,        clock,      [this] { return capabilities; },
+    controller::Services services{pools,
+                                  workspaces,
+                                  executions,
+                                  contexts,
+                                  packages,
+                                  events,
+                                  tokens,
+                                  quotas,
+                                  gpus,
+                                  metrics,
+                                  log,
+                                  clock,
+                                  [this] { return capabilities; },
                                   secret};
 };
 

@@ -11,6 +11,7 @@
 #include "controller/ControlPlane.h"
 #include "controller/packages/PackageSpec.h"
 #include "pool/runtime/fake/FakeRuntime.h"
+#include "tests/support/FakeGpuHost.h"
 #include "tests/support/Support.h"
 
 namespace hearth::controller::test {
@@ -55,6 +56,7 @@ struct Ground {
     ManualClock manual;
     const Clock& clock;
     pool::FakeRuntime runtime{clock};
+    FakeGpuHost gpus;
     FakeLayerBuilder packages;
     std::optional<DiskSpace> disk;  ///< of workspaces; none: everything fits
 };
@@ -81,7 +83,7 @@ struct HouseGround {
         return limits;
     }
     Foundation foundation() {
-        return {ground.runtime, poller, journal, metrics, log, ground.clock};
+        return {ground.runtime, poller, journal, metrics, log, ground.clock, ground.gpus};
     }
     PlaneOptions options(OnDemandRules rules) const {
         return {.secret_key = secret,

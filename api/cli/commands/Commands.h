@@ -29,6 +29,7 @@ Command makeDrain();
 Command makeImage();
 Command makeToken();
 Command makeQuota();
+Command makeGpu();
 Command makePackages();
 Command makeMcpConfig();
 Command makeSimulate();

@@ -32,6 +32,7 @@ CommandSpec getSpec() {
             "  hearth get contexts -w ID     hearth get context ID\n"
             "  hearth get files -w ID\n"
             "  hearth get quotas             hearth get quota TENANT\n"
+            "  hearth get gpus               hearth get gpu UUID\n"
             "  hearth get events [--follow]\n"
             "  hearth get capabilities\n\n"
             "A workspace is named by its id, the beginning of it, or its name; an execution\n"
@@ -41,7 +42,7 @@ CommandSpec getSpec() {
         .least = 1,
         .most = 2,
         .operands =
-            {"pools|workspaces|sandboxes|executions|contexts|files|quotas|events|capabilities|"
+            {"pools|workspaces|sandboxes|executions|contexts|files|quotas|gpus|events|capabilities|"
              "pool|workspace|sandbox|execution|context",
              "@kind"},
     };

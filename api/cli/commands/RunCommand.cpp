@@ -70,8 +70,7 @@ CommandSpec runSpec() {
         .others = {{"--rm", "leave it out: without --workspace nothing stays"},
                    {"-v", "nothing of this machine is mounted: --file FILE goes in, --out DIR out"},
                    {"--volume",
-                    "nothing of this machine is mounted: --file FILE goes in, --out DIR out"},
-                   {"--gpus", "no pool has GPUs yet"}},
+                    "nothing of this machine is mounted: --file FILE goes in, --out DIR out"}},
     };
 }
 

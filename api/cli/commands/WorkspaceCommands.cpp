@@ -107,6 +107,7 @@ int open(const Invocation& call) {
     if (const auto image = call.options.get("image")) body["image"] = *image;
     if (const auto name = call.options.get("name")) body["name"] = *name;
     if (Json limits = limitsOf(call.options); !limits.empty()) body["limits"] = std::move(limits);
+    if (Json gpu = gpuOf(call.options); !gpu.empty()) body["gpu"] = std::move(gpu);
     if (Json env = variablesOf(call.options, "env"); !env.empty()) body["env"] = std::move(env);
     if (Json labels = variablesOf(call.options, "label"); !labels.empty())
         body["labels"] = std::move(labels);

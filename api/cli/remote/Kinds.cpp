@@ -92,6 +92,7 @@ const std::vector<Kind>& kinds() {
         {"context", "contexts", "cx", contextTable, contextTable},
         {"file", "files", "fi", fileTable, fileTable},
         {"quota", "quotas", "qu", quotaTable, quotaTable},
+        {"gpu", "gpus", "gp", gpuTable, gpuTable},
         {"event", "events", "ev", eventTable, eventTable},
     };
     return kKinds;

@@ -202,7 +202,16 @@ std::vector<Flag> limitFlags() {
     return {
         ownFlag("cpu", 0, "N", "Limit it to this many processors, as 0.5; at most the pool's"),
         ownFlag("memory", 0, "SIZE", "Limit it to this much memory, as 256Mi; at most the pool's"),
-        ownFlag("pids", 0, "N", "Limit it to this many processes; at most the pool's")};
+        ownFlag("pids", 0, "N", "Limit it to this many processes; at most the pool's"),
+        ownFlag("gpus", 0, "N", "Take a pool whose sandboxes have so many GPUs"),
+        ownFlag("gpu-product", 0, "NAME", "Take a pool with GPUs of this product, as H100")};
+}
+
+Json gpuOf(const Options& options) {
+    Json gpu = Json::object();
+    if (options.get("gpus")) gpu["count"] = options.number("gpus", 1, 1, 16);
+    if (const auto product = options.get("gpu-product")) gpu["product"] = *product;
+    return gpu;
 }
 
 Json limitsOf(const Options& options) {
@@ -314,6 +323,7 @@ RunRequest makeRunRequest(const Options& options, const FindWorkspace& find) {
         if (Json limits = limitsOf(options); !limits.empty()) {
             request.body["limits"] = std::move(limits);
         }
+        if (Json gpu = gpuOf(options); !gpu.empty()) request.body["gpu"] = std::move(gpu);
     }
     aboutProgram(options, request);
     for (const std::string& path : options.all("file")) {

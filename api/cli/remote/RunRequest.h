@@ -45,6 +45,8 @@ Json variablesOf(const Options& options, std::string_view flag);
 /// UsageError for a bad size.
 std::vector<Flag> limitFlags();
 Json limitsOf(const Options& options);
+/// The `gpu` of a claim, from --gpus and --gpu-product; empty without them.
+Json gpuOf(const Options& options);
 
 /// The language of a file by its extension ("python" for "x.py"); empty where unknown.
 std::string languageOf(const std::string& path);

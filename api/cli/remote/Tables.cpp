@@ -260,6 +260,26 @@ std::string quotaTable(const std::vector<Json>& items, WallTime /*now*/) {
     return table.text();
 }
 
+std::string gpuTable(const std::vector<Json>& items, WallTime /*now*/) {
+    Table table({"UUID", "PRODUCT", "MEMORY", "STATE", "POOL", "WORKSPACE", "REASON"});
+    for (const Json& g : items) {
+        std::string pools;
+        std::string workspaces;
+        for (const Json& holder : g.value("holders", Json::array())) {
+            const auto add = [](std::string& list, const std::string& one) {
+                if (!one.empty()) list += (list.empty() ? "" : ",") + one;
+            };
+            add(pools, at(holder, {"pool"}));
+            add(workspaces, at(holder, {"workspaceId"}));
+        }
+        const std::string profile = at(g, {"profile"});
+        table.add({at(g, {"uuid"}), at(g, {"product"}) + (profile.empty() ? "" : " " + profile),
+                   formatBytes(g.value("memoryBytes", 0ULL)), at(g, {"state"}), pools, workspaces,
+                   at(g, {"reason"})});
+    }
+    return table.text();
+}
+
 std::string tokenTable(const std::vector<Json>& items, WallTime now) {
     Table table({"ID", "NAME", "TENANT", "ROLE", "AGE", "ENDS IN", "SOURCE"});
     for (const Json& t : items) {

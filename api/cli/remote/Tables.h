@@ -27,6 +27,7 @@ std::string eventTable(const std::vector<Json>& items, WallTime now);
 std::string packageTable(const Json& packages);
 /// Use and limit of each resource.
 std::string quotaTable(const std::vector<Json>& items, WallTime now);
+std::string gpuTable(const std::vector<Json>& items, WallTime now);
 std::string tokenTable(const std::vector<Json>& items, WallTime now);
 
 /// One event as one line.

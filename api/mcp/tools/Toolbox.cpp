@@ -108,6 +108,22 @@ ToolOutcome Toolbox::call(const Tool& tool, const CallContext& context, const Js
     }
 }
 
+namespace {
+
+/// "2 GPUs (H100), "; empty without any.
+std::string gpuFacts(const controller::GpuSpec& spec) {
+    if (spec.count == 0) return {};
+    std::string text = std::to_string(spec.count) + (spec.count == 1 ? " GPU" : " GPUs");
+    for (std::size_t i = 0; i < spec.products.size(); ++i) {
+        text += (i == 0 ? " (" : " or ") + spec.products[i];
+    }
+    if (!spec.products.empty()) text += ")";
+    if (spec.sharing == controller::GpuSharing::Shared) text += " shared with other workspaces";
+    return text + ", ";
+}
+
+}  // namespace
+
 std::string poolFacts(const controller::PoolView& view, const std::vector<std::string>& languages) {
     const controller::PoolSpec& spec = view.pool->spec;
     std::string text = view.pool->name + ": ";
@@ -118,7 +134,7 @@ std::string poolFacts(const controller::PoolView& view, const std::vector<std::s
     const bool offline = spec.network == broker::NetworkMode::None;
     text += formatMilliCpu(spec.limits.milli_cpu) + " cpu, " +
             formatBytes(spec.limits.memory_bytes) + " memory, " +
-            formatBytes(spec.limits.workspace_bytes) + " files, " +
+            formatBytes(spec.limits.workspace_bytes) + " files, " + gpuFacts(spec.gpu) +
             (offline ? "no network"
                      : "network " + std::string(broker::kNetworkModes.of(spec.network))) +
             "; ends after " + formatDuration(spec.idle_timeout) + " idle or " +

@@ -1,5 +1,6 @@
 #include "api/mcp/tools/Toolbox.h"
 #include "base/Units.h"
+#include "pool/spec/GpuUuid.h"
 
 namespace hearth::mcp {
 namespace {
@@ -85,6 +86,9 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
     request.name = arguments.text("name");
     request.image = arguments.text("image");
     request.language = arguments.text("language");
+    if (const auto gpus = arguments.number("gpus")) {
+        request.gpu = controller::GpuWish{static_cast<std::uint32_t>(*gpus), {}};
+    }
     if (const auto mode = arguments.text("network")) {
         request.network = broker::kNetworkModes.find(*mode);
     }
@@ -107,6 +111,7 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
                    "; files in " + view.root +
                    "\nlanguages: " + listed(services.workspaces.languages(call.who, view.id)) +
                    "\nlimits: " + limitsText(view.limits) + "; " +
+                   (view.gpus.empty() ? std::string() : "GPUs " + listed(view.gpus) + "; ") +
                    (view.network == broker::NetworkMode::None
                         ? std::string("no network")
                         : std::string("network ") + broker::kNetworkModes.of(view.network)) +
@@ -202,6 +207,8 @@ std::vector<Tool> workspaceTools(const Services& services) {
                           "Picks a pool that offers it: Mirror to "
                           "install packages, Egress to reach what the "
                           "operator allows; None for no network."}}},
+                       {"gpus", integerParam("Picks a pool whose sandboxes have so many GPUs.", 1,
+                                             pool::kMostGpus)},
                        {"name", stringParam("A name for your own use, shown in lists.")},
                        {"env", textMapParam("Environment variables for everything run in it.")},
                        {"secrets", textMapParam("The same, but never shown or logged.")},

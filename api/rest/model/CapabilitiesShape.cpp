@@ -1,6 +1,7 @@
 #include "api/rest/model/CapabilitiesShape.h"
 
 #include "api/rest/model/Examples.h"
+#include "api/rest/model/GpuShapes.h"
 
 namespace hearth::rest {
 namespace {
@@ -47,7 +48,7 @@ Schema capabilitiesSchema() {
                                   .describe("Images that a claim may bring without a pool"))
         .required("networks", words())
         .required("mirrors", words().describe("The package indexes that are mirrored"))
-        .required("gpus", words())
+        .required("gpus", Schema::array(gpuProductSchema()).describe("That pools may have"))
         .required("protocols", Schema::object()
                                    .required("rest", Schema::string())
                                    .required("mcp", words().describe("Revisions"))

@@ -44,12 +44,25 @@ Schema prewarmSchema() {
         .named("PoolPrewarm");
 }
 
+Schema gpuSpecSchema() {
+    return Schema::object()
+        .optional("count", Schema::integer().describe("Devices of each sandbox; 0: none"))
+        .optional("product", listed("Any of these, the first preferred: words of a product's name, "
+                                    "or a MIG profile; empty: any"))
+        .optional("sharing", Schema::oneOf(controller::kGpuSharings.all())
+                                 .describe("Shared: several sandboxes have one device, without "
+                                           "isolation between them"))
+        .optional("sharedBy", Schema::integer().describe("With Shared: sandboxes of one device"))
+        .named("PoolGpu");
+}
+
 Schema templateSchema() {
     return Schema::object()
         .optional("image", bounded("A name in the image store, or a digest"))
         .optional("allowTags", Schema::boolean())
         .optional("resources", resourcesSchema())
         .optional("storage", Schema::oneOf({"Disk", "Memory"}))
+        .optional("gpu", gpuSpecSchema())
         .optional("network", networkSchema())
         .optional("prewarm", prewarmSchema())
         .named("PoolTemplate");

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/Ids.h"
+#include "pool/spec/GpuUuid.h"
 
 namespace hearth::rest {
 namespace {
@@ -128,6 +129,22 @@ controller::ClaimLimits limitsOf(const Json& body) {
     return limits;
 }
 
+Schema gpuWishSchema() {
+    return Schema::object()
+        .optional("count", Schema::integer(0, pool::kMostGpus).fallback(1))
+        .optional("product", Schema::string().sizes(1, 96).describe(
+                                 "Words of the product, as \"H100\", or a MIG profile"))
+        .named("GpuWish")
+        .describe("Selects a pool whose sandboxes have exactly so many GPUs");
+}
+
+std::optional<controller::GpuWish> gpuWishOf(const Json& body) {
+    const auto at = body.find("gpu");
+    if (at == body.end()) return std::nullopt;
+    controller::GpuWish wish{at->value("count", 1U), at->value("product", "")};
+    return wish.count == 0 ? std::nullopt : std::optional(std::move(wish));
+}
+
 /// The fields that select a pool, shared by a workspace and a one shot.
 Schema placeSchema() {
     return Schema::object()
@@ -159,7 +176,7 @@ Schema placeSchema() {
                     "203.0.113.0/24; default: all of it"))
         .optional("credentials", Schema::array(credentialSchema()).sizes(0, 16))
         .optional("limits", claimLimitsSchema())
-        .later("gpu", "No pool of this version has GPUs; leave `gpu` out");
+        .optional("gpu", gpuWishSchema());
 }
 
 Schema ptySchema() {
@@ -355,6 +372,7 @@ controller::WorkspaceRequest readOneShotWorkspace(const Json& body) {
         request.credentials = *found;
     }
     request.limits = limitsOf(body);
+    request.gpu = gpuWishOf(body);
     request.labels = textsOf(body, "labels");
     request.secrets = textsOf(body, "secrets");
     request.files = filesOf(body);

@@ -60,7 +60,7 @@ Json workspaceJson(const controller::WorkspaceView& view, const std::string& tra
                 {"lastActiveAt", view.last_active_at},
                 {"idleExpiresAt", orNull(view.idle_expires_at)},
                 {"expiresAt", orNull(view.expires_at)},
-                {"gpus", Json::array()},
+                {"gpus", view.gpus},
                 {"network", broker::kNetworkModes.of(view.network)},
                 {"limits", limitsJson(view.limits)}};
     if (!view.credentials.empty()) out["credentials"] = view.credentials;
@@ -228,7 +228,7 @@ Json usageJson(const controller::WorkspaceUsage& usage) {
             {"processes", usage.processes},
             {"diskBytes", usage.disk_bytes},
             {"diskLimitBytes", usage.disk_limit_bytes},
-            {"gpus", Json::array()}};
+            {"gpus", usage.gpus}};
 }
 
 Json packagesJson(const controller::PackagesView& view) {

@@ -25,6 +25,8 @@ Operations archiveOperations(const controller::Services& services);
 Operations linkOperations(const controller::Services& services);
 /// Quotas of tenants, and what is used of them.
 Operations quotaOperations(const controller::Services& services);
+/// The machine's GPUs.
+Operations gpuOperations(const controller::Services& services);
 /// Events, capabilities, tokens, the way in.
 Operations systemOperations(const controller::Services& services);
 

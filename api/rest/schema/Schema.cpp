@@ -128,14 +128,6 @@ void throwFaults(const Faults& faults, const std::string& what) {
         }
         throw error.hint(first.reason);
     }
-    if (!faults.unsupported.empty()) {
-        const FieldError& first = faults.unsupported.front();
-        Error error(ErrorCode::Unsupported, "this version does not support " + first.pointer);
-        for (const FieldError& fault : faults.unsupported) {
-            error.field(fault.pointer, "not supported by this version");
-        }
-        throw error.hint(first.reason);
-    }
 }
 
 Schema Schema::any() {
@@ -202,12 +194,8 @@ Schema& Schema::exactlyOne(std::vector<std::string> names) {
     exactly_one_ = std::move(names);
     return *this;
 }
-Schema& Schema::later(std::string name, std::string hint) {
-    later_.push_back({std::move(name), std::move(hint), false});
-    return *this;
-}
 Schema& Schema::fixed(std::string name, std::string hint) {
-    later_.push_back({std::move(name), std::move(hint), true});
+    fixed_.push_back({std::move(name), std::move(hint)});
     return *this;
 }
 Schema& Schema::open() {
@@ -218,8 +206,8 @@ Schema& Schema::mergeFields(const Schema& other) {
     for (const Field& field : other.fields_) {
         if (this->field(field.name) == nullptr) fields_.push_back(field);
     }
-    for (const Later& later : other.later_) {
-        if (this->field(later.name) == nullptr) later_.push_back(later);
+    for (const Fixed& fixed : other.fixed_) {
+        if (this->field(fixed.name) == nullptr) fixed_.push_back(fixed);
     }
     return *this;
 }
@@ -312,12 +300,11 @@ void Schema::checkObject(const Json& value, const std::string& pointer, Faults& 
             known->schema->check(member, pointerTo(pointer, key), faults);
             continue;
         }
-        const auto later = std::find_if(later_.begin(), later_.end(),
-                                        [&name = key](const Later& l) { return l.name == name; });
-        if (later != later_.end()) {
+        const auto fixed = std::find_if(fixed_.begin(), fixed_.end(),
+                                        [&name = key](const Fixed& f) { return f.name == name; });
+        if (fixed != fixed_.end()) {
             if (!asksForNothing(member)) {
-                (later->never ? faults.fixed : faults.unsupported)
-                    .push_back({pointerTo(pointer, key), later->hint});
+                faults.fixed.push_back({pointerTo(pointer, key), fixed->hint});
             }
         } else if (!open_ && faults.invalid.size() < kMostFaults) {
             std::vector<std::string> names;

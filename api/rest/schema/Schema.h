@@ -48,8 +48,7 @@ extern const Format kLabelSelector;  ///< "key=value"
 /// The faults of one document.
 struct Faults {
     std::vector<FieldError> invalid;
-    std::vector<FieldError> fixed;        ///< `reason` is the hint
-    std::vector<FieldError> unsupported;  ///< likewise
+    std::vector<FieldError> fixed;  ///< `reason` is the hint
 };
 
 /// The shape of a JSON value: validates one, and describes itself for OpenAPI 3.1. A value type;
@@ -76,12 +75,9 @@ public:
     /// Object: exactly one of these (optional) fields must be there. The document says so in words:
     /// of a `oneOf` generators make several types, or none.
     Schema& exactlyOne(std::vector<std::string> names);
-    /// Object: a field of the contract that this version does not honour: asking for something with
-    /// it is Unsupported with this hint. Not in the OpenAPI document. Empty values, null, zero and
+    /// Object: a field that would make sense and cannot be chosen here: asking for something with
+    /// it is InvalidSpec with this hint. Not in the OpenAPI document. Empty values, null, zero and
     /// false ask for nothing and pass.
-    Schema& later(std::string name, std::string hint);
-    /// Object: a field that would make sense and cannot be chosen here, in any version: InvalidSpec
-    /// with this hint. Else as later().
     Schema& fixed(std::string name, std::string hint);
     /// Object: unknown fields are welcome (the default: each is an error).
     Schema& open();
@@ -103,8 +99,7 @@ public:
     /// Appends to `faults` all that is wrong with `value`; `pointer` is where it stands.
     void check(const Json& value, const std::string& pointer, Faults& faults) const;
     /// Throws Error(InvalidArgument) with every fault, or, if the only fault is to ask for it,
-    /// Error(InvalidSpec) for what is fixed() and Error(Unsupported) for what comes later(). `what`
-    /// begins the message: "the body".
+    /// Error(InvalidSpec) for what is fixed(). `what` begins the message: "the body".
     void validate(const Json& value, const std::string& what) const;
     /// A value that fits: the first example, else one made of the examples, defaults and formats of
     /// its parts. `whole`: with every field, as an answer has; else only what must be there.
@@ -123,10 +118,9 @@ private:
         std::shared_ptr<const Schema> schema;
         bool needed = false;
     };
-    struct Later {
+    struct Fixed {
         std::string name;
         std::string hint;
-        bool never = false;
     };
 
     explicit Schema(Kind kind) : kind_(kind) {}
@@ -147,7 +141,7 @@ private:
     std::optional<Json> fallback_;
     bool nullable_ = false;
     std::vector<Field> fields_;
-    std::vector<Later> later_;
+    std::vector<Fixed> fixed_;
     std::vector<std::string> exactly_one_;
     bool open_ = false;
     std::shared_ptr<const Schema> items_;  ///< of an array or a map

@@ -1,4 +1,5 @@
 #include "controller/spec/PoolSpec.h"
+#include "controller/spec/TemplateHash.h"
 #include "tests/support/Support.h"
 
 using namespace hearth;
@@ -253,16 +254,42 @@ TEST_CASE("schedules are read whole, and each mistake in them has its place",
 }
 
 TEST_CASE("features of later versions are taken at their default only", "[unit][controller]") {
-    const auto unsupported = ErrorCode::Unsupported;
-    CHECK(refusedWith("/spec/template/gpu/count", 1, unsupported));
-    CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", unsupported));
+    CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", ErrorCode::Unsupported));
     Json document = manifest();
-    document["spec"]["template"]["gpu"] = {{"count", 0}};
-    document["spec"]["sizing"] = {{"mode", "Static"}};
+    document["spec"]["template"]["runtimeClass"] = "";
     CHECK_NOTHROW(parsePool(document));
     // Together with a plain mistake the manifest is simply not valid.
-    document["spec"]["template"]["gpu"]["count"] = 2;
+    document["spec"]["template"]["runtimeClass"] = "gvisor";
     document["spec"]["warm"] = {{"min", "x"}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/runtimeClass"));
+}
+
+TEST_CASE("the GPUs of a pool are read with their defaults, written back, and part of its template",
+          "[unit][controller]") {
+    Json document = manifest();
+    const PoolSpec none = parsePool(document).spec;
+    CHECK(none.gpu == GpuSpec());
+    document["spec"]["template"]["gpu"] = {{"count", 2}, {"product", {"H100", "1g.10gb"}}};
+    const PoolSpec two = parsePool(document).spec;
+    CHECK(two.gpu == GpuSpec{2, {"H100", "1g.10gb"}, GpuSharing::Exclusive, 4});
+    CHECK(parsePool(poolDocument("p", two)).spec == two);
+    CHECK(templateHash(two, "") != templateHash(none, ""));
+    PoolSpec shared = two;
+    shared.gpu.sharing = GpuSharing::Shared;
+    CHECK(templateHash(two, "") != templateHash(shared, ""));
+
+    const auto wrong = [](const char* field, const Json& value) {
+        return refusedWith(std::string("/spec/template/gpu/") + field, value);
+    };
+    CHECK(wrong("count", 17));
+    CHECK(wrong("count", -1));
+    CHECK(wrong("count", "1"));
+    CHECK(wrong("sharing", "Sliced"));
+    CHECK(wrong("sharedBy", 1));
+    CHECK(wrong("model", "H100"));
+    document["spec"]["template"]["gpu"] = {{"count", 1}, {"product", {""}}};
+    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/product/0"));
+    document["spec"]["template"]["gpu"] = {{"product", {"H100"}}};
     CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/gpu/count"));
 }
 

@@ -124,6 +124,9 @@ TEST_CASE("bad workspaces are refused with a pointer to the fault", "[unit][rest
              {R"({"idleTimeoutSeconds":1e300})", kInvalid, "/idleTimeoutSeconds"},
              {R"({"maxLifetimeSeconds":"60"})", kInvalid, "/maxLifetimeSeconds"},
              {R"({"network":"Wide"})", kInvalid, "/network"},
+             {R"({"gpu":{"count":17}})", kInvalid, "/gpu/count"},
+             {R"({"gpu":{"count":1,"model":"x"}})", kInvalid, "/gpu/model"},
+             {R"({"gpu":1})", kInvalid, "/gpu"},
              {R"({"gpu":{"count":1},"pool":1})", kInvalid, "/pool"}});
 }
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "api/rest/schema/Schema.h"
+#include "controller/contract/Gpus.h"
+
+namespace hearth::rest {
+
+/// A GPU and who has it.
+Schema gpuSchema();
+Json gpuJson(const controller::GpuView& view);
+/// Devices of one product, as capabilities have them.
+Schema gpuProductSchema();
+Json gpuProductsJson(const std::vector<controller::GpuProduct>& products);
+
+}  // namespace hearth::rest

@@ -1,0 +1,76 @@
+#include "controller/gpus/GpuChoice.h"
+
+#include <algorithm>
+#include <map>
+
+namespace hearth::controller {
+namespace {
+
+std::string nameOf(const pool::GpuDevice& device) {
+    return device.profile.empty() ? device.product : "MIG " + device.profile;
+}
+
+/// A device of the kind that the pool shares or divides.
+bool isOfKind(const pool::GpuDevice& device, GpuSharing sharing) {
+    if (device.split) return false;
+    return (sharing == GpuSharing::Mig) == !device.parent.empty();
+}
+
+const char* kindText(GpuSharing sharing) {
+    return sharing == GpuSharing::Mig ? "MIG instances" : "whole GPUs";
+}
+
+}  // namespace
+
+std::optional<std::size_t> rankOf(const pool::GpuDevice& device, const GpuSpec& spec) {
+    if (!isOfKind(device, spec.sharing)) return std::nullopt;
+    if (spec.products.empty()) return 0;
+    for (std::size_t i = 0; i < spec.products.size(); ++i) {
+        if (hasWords(device.product, spec.products[i]) || device.profile == spec.products[i]) {
+            return i;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string inventoryText(const std::vector<pool::GpuDevice>& devices) {
+    std::map<std::string, std::size_t> counts;
+    for (const pool::GpuDevice& device : devices) {
+        if (!device.split) ++counts[nameOf(device)];
+    }
+    std::string text;
+    for (const auto& [name, count] : counts) {
+        text += (text.empty() ? "" : ", ") + std::to_string(count) + " of " + name;
+    }
+    return text.empty() ? "none that can be given out" : text;
+}
+
+std::optional<FieldError> refusalOf(const GpuSpec& spec,
+                                    const std::vector<pool::GpuDevice>& devices,
+                                    const std::string& absence) {
+    if (spec.count == 0) return std::nullopt;
+    const std::string at = "/spec/template/gpu";
+    if (devices.empty()) {
+        return FieldError{at + "/count",
+                          "must be 0: " + (absence.empty() ? "this machine has no GPU" : absence)};
+    }
+    const std::string there = "; this machine has " + inventoryText(devices);
+    const auto of_kind = std::count_if(
+        devices.begin(), devices.end(),
+        [&](const pool::GpuDevice& device) { return isOfKind(device, spec.sharing); });
+    if (of_kind == 0) {
+        return FieldError{at + "/sharing", std::string(kGpuSharings.of(spec.sharing)) + " needs " +
+                                               kindText(spec.sharing) + there};
+    }
+    const auto fit = static_cast<std::size_t>(std::count_if(
+        devices.begin(), devices.end(),
+        [&](const pool::GpuDevice& device) { return rankOf(device, spec).has_value(); }));
+    if (fit == 0) return FieldError{at + "/product", "no device is one of these" + there};
+    if (fit < spec.count) {
+        return FieldError{at + "/count", "is " + std::to_string(spec.count) + ", and only " +
+                                             std::to_string(fit) + " fit" + there};
+    }
+    return std::nullopt;
+}
+
+}  // namespace hearth::controller

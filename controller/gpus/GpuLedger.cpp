@@ -1,0 +1,459 @@
+#include "controller/gpus/GpuLedger.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/CrashPoint.h"
+#include "controller/gpus/GpuChoice.h"
+#include "pool/spec/GpuUuid.h"
+#include "pool/sys/Files.h"
+
+namespace hearth::controller {
+namespace {
+
+constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
+
+/// What was proven of a device's memory says nothing after another boot.
+std::string bootId() {
+    std::string id = sys::readFile(kBootId, 64).value_or("unknown");
+    while (!id.empty() && id.back() == '\n') id.pop_back();
+    return id;
+}
+
+}  // namespace
+
+std::string gpusLabel(const std::vector<std::string>& uuids) {
+    std::string text;
+    for (const std::string& uuid : uuids) text += (text.empty() ? "" : ",") + uuid;
+    return text;
+}
+
+std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels) {
+    std::vector<std::string> uuids;
+    const auto found = labels.find(kGpusLabel);
+    if (found == labels.end()) return uuids;
+    const std::string& text = found->second;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find(',', at), text.size());
+        std::string uuid = text.substr(at, end - at);
+        if (pool::isGpuUuid(uuid)) uuids.push_back(std::move(uuid));
+        at = end + 1;
+    }
+    return uuids;
+}
+
+GpuLedger::GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history)
+    : host_(host), work_(work), history_(history), boot_(bootId()) {
+    load();
+}
+
+void GpuLedger::load() {
+    history_.journal.read([this](Database& database) {
+        const MutexLock lock(mutex_);
+        Statement known(database, "SELECT uuid, clean_in, condemned FROM gpus");
+        while (known.step()) {
+            Device& device = devices_[known.text(0)];
+            device.seen.uuid = known.text(0);
+            device.clean = known.text(1) == boot_;
+            device.condemned = known.text(2);
+        }
+        Statement lease(database, "SELECT uuid, sandbox, pool, shared FROM gpu_leases");
+        while (lease.step()) {
+            Device& device = devices_[lease.text(0)];
+            device.seen.uuid = lease.text(0);
+            device.clean = false;
+            device.shared = lease.integer(3) != 0;
+            device.leases[lease.text(1)] = {lease.text(2), true};
+        }
+    });
+}
+
+GpuState GpuLedger::stateOf(const Device& device) {
+    if (!device.present) return GpuState::Gone;
+    if (device.seen.split) return GpuState::Split;
+    if (!device.condemned.empty()) return GpuState::Condemned;
+    if (!device.leases.empty()) return GpuState::Leased;
+    if (!device.seen.fault.empty()) return GpuState::Faulty;
+    return device.clean && !device.scrubbing ? GpuState::Free : GpuState::Scrubbing;
+}
+
+bool GpuLedger::takes(const Device& device, const GpuSpec& spec) {
+    if (device.leases.empty()) return stateOf(device) == GpuState::Free;
+    return spec.sharing == GpuSharing::Shared && device.shared && device.present &&
+           device.seen.fault.empty() && device.condemned.empty() &&
+           device.leases.size() < spec.shared_by;
+}
+
+std::vector<std::string> GpuLedger::take(const pool::SandboxId& sandbox, const std::string& pool,
+                                         const GpuSpec& spec, std::size_t kept) {
+    const MutexLock lock(mutex_);
+    // The preferred product first; of equal ones the fullest shared one, then the smallest.
+    using Place = std::tuple<std::size_t, std::size_t, std::uint64_t, std::string>;
+    std::vector<Place> free;
+    std::map<GpuState, std::size_t> others;
+    std::size_t fitting = 0;
+    for (const auto& [uuid, device] : devices_) {
+        const std::optional<std::size_t> rank = rankOf(device.seen, spec);
+        if (!rank) continue;
+        ++fitting;
+        if (takes(device, spec)) {
+            free.emplace_back(*rank, spec.shared_by - device.leases.size(),
+                              device.seen.memory_bytes, uuid);
+        } else {
+            ++others[stateOf(device)];
+        }
+    }
+    if (free.size() < spec.count + kept) {
+        std::string why = "needs " + std::to_string(spec.count) + " of " + std::to_string(fitting) +
+                          " fitting GPUs, and " + std::to_string(free.size()) + " are free";
+        if (free.size() >= spec.count) why += ", which claims of other pools wait for";
+        for (const auto& [state, count] : others) {
+            why += "; " + std::to_string(count) + " " + kGpuStates.of(state);
+        }
+        lacks_[pool] = std::move(why);
+        return {};
+    }
+    lacks_.erase(pool);
+    std::sort(free.begin(), free.end());
+    std::vector<std::string> uuids;
+    for (std::size_t i = 0; i < spec.count; ++i) {
+        const std::string& uuid = std::get<3>(free[i]);
+        Device& device = devices_.at(uuid);
+        device.shared = spec.sharing == GpuSharing::Shared;
+        device.leases[sandbox] = {pool, false};
+        uuids.push_back(uuid);
+    }
+    publish();
+    return uuids;
+}
+
+void GpuLedger::store(const pool::SandboxId& sandbox) {
+    struct Row {
+        std::string uuid;
+        std::string pool;
+        bool shared;
+    };
+    std::vector<Row> rows;
+    {
+        const MutexLock lock(mutex_);
+        for (const auto& [uuid, device] : devices_) {
+            const auto found = device.leases.find(sandbox);
+            if (found != device.leases.end()) {
+                rows.push_back({uuid, found->second.pool, device.shared});
+            }
+        }
+    }
+    crashPoint("gpu.lease.before");
+    history_.journal.writeNow([&](Database& database) {
+        for (const Row& row : rows) {
+            Statement(database,
+                      "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) VALUES "
+                      "(?, '', '')")
+                .bind(row.uuid)
+                .run();
+            Statement(database,
+                      "INSERT OR REPLACE INTO gpu_leases (uuid, sandbox, pool, shared) "
+                      "VALUES (?,?,?,?)")
+                .bind(row.uuid)
+                .bind(sandbox)
+                .bind(row.pool)
+                .bind(static_cast<std::int64_t>(row.shared))
+                .run();
+        }
+    });
+    crashPoint("gpu.lease.after");
+    const MutexLock lock(mutex_);
+    for (const Row& row : rows) {
+        Device& device = devices_.at(row.uuid);
+        device.clean = false;
+        const auto found = device.leases.find(sandbox);
+        if (found != device.leases.end()) found->second.stored = true;
+    }
+}
+
+void GpuLedger::drop(const pool::SandboxId& sandbox) {
+    std::vector<std::string> left;
+    bool stored = false;
+    {
+        const MutexLock lock(mutex_);
+        for (auto& [uuid, device] : devices_) {
+            const auto found = device.leases.find(sandbox);
+            if (found == device.leases.end()) continue;
+            stored = stored || found->second.stored;
+            device.leases.erase(found);
+            if (device.leases.empty()) left.push_back(uuid);
+        }
+        if (!left.empty()) publish();
+    }
+    if (stored) {
+        try {
+            history_.journal.writeNow([&](Database& database) {
+                Statement(database, "DELETE FROM gpu_leases WHERE sandbox = ?").bind(sandbox).run();
+            });
+        } catch (const std::exception& e) {
+            // The next start finds that the sandbox is gone.
+            history_.log.warn("gpu.lease_kept", {{"sandbox", sandbox}, {"error", e.what()}});
+        }
+    }
+    for (const std::string& uuid : left) want(uuid);
+}
+
+void GpuLedger::want(const std::string& uuid) {
+    work_.add({WorkKind::Gpu, uuid});
+}
+
+ReconcileResult GpuLedger::scrub(const std::string& uuid) {
+    {
+        const MutexLock lock(mutex_);
+        const auto found = devices_.find(uuid);
+        if (found == devices_.end()) return ReconcileResult::settled();
+        Device& device = found->second;
+        if (device.clean || device.scrubbing || stateOf(device) != GpuState::Scrubbing) {
+            return ReconcileResult::settled();
+        }
+        device.scrubbing = true;
+        publish();
+    }
+    const TimePoint since = history_.clock.now();
+    crashPoint("gpu.scrub.before");
+    pool::GpuScrub result = host_.scrub(uuid);
+    const double seconds = toSeconds(history_.clock.now() - since);
+    history_.metrics.gpus().scrub(result.clean, seconds);
+    if (result.clean) {
+        try {
+            history_.journal.writeNow([&](Database& database) {
+                Statement(database,
+                          "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) "
+                          "VALUES (?,?,'')")
+                    .bind(uuid)
+                    .bind(boot_)
+                    .run();
+            });
+        } catch (...) {
+            const MutexLock lock(mutex_);
+            devices_.at(uuid).scrubbing = false;
+            throw;  // scrubbed again: what is not on disk has not happened
+        }
+        crashPoint("gpu.scrub.after");
+        history_.log.info("gpu.scrubbed",
+                          {{"gpu", uuid}, {"bytes", result.bytes}, {"seconds", seconds}});
+    } else {
+        condemn(uuid, result.why.empty() ? "its memory could not be overwritten" : result.why);
+    }
+    const MutexLock lock(mutex_);
+    Device& device = devices_.at(uuid);
+    device.scrubbing = false;
+    device.clean = result.clean;
+    publish();
+    return ReconcileResult::settled();
+}
+
+void GpuLedger::condemn(const std::string& uuid, const std::string& why) {
+    {
+        const MutexLock lock(mutex_);
+        devices_.at(uuid).condemned = why;
+    }
+    history_.log.error("gpu.condemned", {{"gpu", uuid}, {"why", why}});
+    history_.events.publish({.type = "gpu.condemned",
+                             .resource = uuid,
+                             .reason = "ScrubFailed",
+                             .message = "it is not given out any more: " + why});
+    try {
+        history_.journal.writeNow([&](Database& database) {
+            Statement(database,
+                      "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) VALUES (?,'',?)")
+                .bind(uuid)
+                .bind(why)
+                .run();
+        });
+    } catch (const std::exception& e) {
+        // It is not clean on disk: the next start scrubs it.
+        history_.log.warn("gpu.condemned_unwritten", {{"gpu", uuid}, {"error", e.what()}});
+    }
+}
+
+bool GpuLedger::retry(const std::string& uuid) {
+    {
+        const MutexLock lock(mutex_);
+        const auto found = devices_.find(uuid);
+        if (found == devices_.end() || stateOf(found->second) != GpuState::Condemned) return false;
+    }
+    history_.journal.writeNow([&](Database& database) {
+        Statement(database,
+                  "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) VALUES (?,'','')")
+            .bind(uuid)
+            .run();
+    });
+    {
+        const MutexLock lock(mutex_);
+        devices_.at(uuid).condemned.clear();
+        publish();
+    }
+    want(uuid);
+    return true;
+}
+
+bool GpuLedger::look() {
+    const std::vector<pool::GpuDevice> seen = host_.devices();
+    std::vector<std::string> dirty;
+    struct News {
+        std::string uuid;
+        std::string type;
+        std::string reason;
+        std::string message;
+    };
+    std::vector<News> news;
+    {
+        const MutexLock lock(mutex_);
+        std::set<std::string> present;
+        for (const pool::GpuDevice& one : seen) {
+            present.insert(one.uuid);
+            Device& device = devices_[one.uuid];
+            const bool back = !device.present;
+            if (device.seen.fault != one.fault && !(back && one.fault.empty())) {
+                news.push_back(
+                    {one.uuid, one.fault.empty() ? "gpu.recovered" : "gpu.faulty",
+                     one.fault.empty() ? "Healthy" : "Fault",
+                     one.fault.empty() ? "the driver reports no fault any more" : one.fault});
+            } else if (back && looked_) {
+                news.push_back({one.uuid, "gpu.found", "Found", one.product});
+            }
+            device.seen = one;
+            device.present = true;
+            if (stateOf(device) == GpuState::Scrubbing && !device.scrubbing) {
+                dirty.push_back(one.uuid);
+            }
+        }
+        for (auto& [uuid, device] : devices_) {
+            if (!device.present || present.contains(uuid)) continue;
+            device.present = false;
+            // Whoever resets or moves it may also use it.
+            device.clean = false;
+            news.push_back({uuid, "gpu.gone", "Gone", "the driver does not show it any more"});
+        }
+        looked_ = true;
+        publish();
+    }
+    for (const std::string& uuid : dirty) want(uuid);
+    for (const News& one : news) {
+        history_.log.info(one.type.c_str(), {{"gpu", one.uuid}, {"message", one.message}});
+        history_.events.publish(
+            {.type = one.type, .resource = one.uuid, .reason = one.reason, .message = one.message});
+    }
+    return !news.empty();
+}
+
+void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {
+    std::set<pool::SandboxId> gone;
+    {
+        const MutexLock lock(mutex_);
+        std::map<pool::SandboxId, std::vector<std::string>> known;
+        for (const auto& [uuid, device] : devices_) {
+            for (const auto& [sandbox, lease] : device.leases) known[sandbox].push_back(uuid);
+        }
+        for (pool::SandboxInfo& info : sandboxes) {
+            const auto leased = known.extract(info.id);
+            if (!leased.empty()) {
+                info.labels[kGpusLabel] = gpusLabel(leased.mapped());
+                continue;
+            }
+            const auto pool = info.labels.find("pool");
+            for (const std::string& uuid : gpusOf(info.labels)) {
+                Device& device = devices_[uuid];
+                device.seen.uuid = uuid;
+                device.clean = false;
+                device.leases[info.id] = {pool == info.labels.end() ? "" : pool->second, true};
+            }
+        }
+        for (const auto& [sandbox, uuids] : known) gone.insert(sandbox);
+    }
+    for (const pool::SandboxId& sandbox : gone) drop(sandbox);
+}
+
+std::string GpuLedger::lack(const std::string& pool) const {
+    const MutexLock lock(mutex_);
+    const auto found = lacks_.find(pool);
+    return found == lacks_.end() ? "" : found->second;
+}
+
+void GpuLedger::forgetPool(const std::string& pool) {
+    const MutexLock lock(mutex_);
+    lacks_.erase(pool);
+}
+
+std::size_t GpuLedger::coming(const GpuSpec& spec) const {
+    const MutexLock lock(mutex_);
+    return static_cast<std::size_t>(
+        std::count_if(devices_.begin(), devices_.end(), [&](const auto& entry) {
+            return stateOf(entry.second) == GpuState::Scrubbing &&
+                   rankOf(entry.second.seen, spec).has_value();
+        }));
+}
+
+bool GpuLedger::fits(const pool::SandboxId& sandbox, const GpuSpec& spec) const {
+    const MutexLock lock(mutex_);
+    return std::any_of(devices_.begin(), devices_.end(), [&](const auto& entry) {
+        return entry.second.leases.contains(sandbox) && rankOf(entry.second.seen, spec);
+    });
+}
+
+std::map<pool::SandboxId, std::vector<std::string>> GpuLedger::leases() const {
+    std::map<pool::SandboxId, std::vector<std::string>> all;
+    const MutexLock lock(mutex_);
+    for (const auto& [uuid, device] : devices_) {
+        for (const auto& [sandbox, lease] : device.leases) {
+            if (lease.stored) all[sandbox].push_back(uuid);
+        }
+    }
+    return all;
+}
+
+std::set<pool::SandboxId> GpuLedger::onFaulty() const {
+    std::set<pool::SandboxId> all;
+    const MutexLock lock(mutex_);
+    for (const auto& [uuid, device] : devices_) {
+        if (device.present && device.seen.fault.empty()) continue;
+        for (const auto& [sandbox, lease] : device.leases) all.insert(sandbox);
+    }
+    return all;
+}
+
+std::vector<GpuView> GpuLedger::devices() const {
+    std::vector<GpuView> all;
+    const MutexLock lock(mutex_);
+    for (const auto& [uuid, device] : devices_) {
+        GpuView view{uuid,
+                     device.seen.product,
+                     device.seen.memory_bytes,
+                     device.seen.parent,
+                     device.seen.profile,
+                     stateOf(device),
+                     device.condemned.empty() ? device.seen.fault : device.condemned,
+                     {}};
+        for (const auto& [sandbox, lease] : device.leases) {
+            view.holders.push_back({sandbox, lease.pool});
+        }
+        all.push_back(std::move(view));
+    }
+    return all;
+}
+
+std::optional<FieldError> GpuLedger::refusal(const GpuSpec& spec) const {
+    return refusalOf(spec, host_.devices(), host_.absence());
+}
+
+bool GpuLedger::any() const {
+    const MutexLock lock(mutex_);
+    return !devices_.empty();
+}
+
+void GpuLedger::publish() const {
+    std::map<GpuState, std::size_t> counts;
+    for (const auto& [uuid, device] : devices_) ++counts[stateOf(device)];
+    for (const char* text : kGpuStates.texts) {
+        const GpuState state = *kGpuStates.find(text);
+        history_.metrics.gpus().devices(text, static_cast<double>(counts[state]));
+    }
+}
+
+}  // namespace hearth::controller

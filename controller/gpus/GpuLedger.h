@@ -1,0 +1,106 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/Mutex.h"
+#include "controller/contract/Gpus.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/queue/WorkQueue.h"
+#include "controller/spec/GpuSpec.h"
+#include "controller/store/History.h"
+#include "pool/gpu/GpuHost.h"
+#include "pool/runtime/SandboxRuntime.h"
+#include "pool/spec/SandboxSpec.h"
+
+namespace hearth::controller {
+
+/// The label of a sandbox with its devices: a lost data file forgets no lease.
+inline constexpr const char* kGpusLabel = "gpus";
+std::string gpusLabel(const std::vector<std::string>& uuids);
+std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels);
+
+/// Which sandbox has which GPU. No device is ever in two exclusive leases, also over kill -9: a
+/// lease is on disk before its sandbox is made, and outlives the sandbox until the device is
+/// scrubbed. A device is clean only where the disk says so, for this boot of the machine: whatever
+/// is not known is scrubbed first. Thread-safe.
+class GpuLedger {
+public:
+    GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history);
+
+    /// Leases devices to a sandbox that is about to be made: all that the pool's sandboxes have, or
+    /// none, and then lack() says why. `kept`: so many fitting devices are left to others.
+    std::vector<std::string> take(const pool::SandboxId& sandbox, const std::string& pool,
+                                  const GpuSpec& spec, std::size_t kept = 0);
+    /// Puts the sandbox's leases on disk. Before the sandbox is made; throws if the disk refuses.
+    void store(const pool::SandboxId& sandbox);
+    /// The sandbox is gone for certain, or was never made: its devices are scrubbed if they could
+    /// have been used.
+    void drop(const pool::SandboxId& sandbox);
+    /// Work of kind Gpu: scrubs the device if nobody holds it. May take minutes.
+    ReconcileResult scrub(const std::string& uuid);
+    /// Looks at the machine: new devices, faults, devices that have gone. True if there is news for
+    /// pools.
+    bool look();  // the first tells only faults
+    /// Once, before anything is leased: keeps the leases of sandboxes that exist, by the disk or by
+    /// their labels, and drops the others. Labels then say what the disk does.
+    void recover(std::vector<pool::SandboxInfo>& sandboxes);
+
+    /// Makes a condemned device be scrubbed again. False: it is not condemned.
+    bool retry(const std::string& uuid);
+
+    /// Why the pool's last sandbox got no devices; empty: it got them, or needs none.
+    std::string lack(const std::string& pool) const;
+    void forgetPool(const std::string& pool);
+    /// Devices that fit the pool and are on their way back: being scrubbed.
+    std::size_t coming(const GpuSpec& spec) const;
+    /// The sandbox has a device that fits.
+    bool fits(const pool::SandboxId& sandbox, const GpuSpec& spec) const;
+    /// Sandboxes whose leases are on disk, with their devices.
+    std::map<pool::SandboxId, std::vector<std::string>> leases() const;
+    /// Those of them that have a device with a fault.
+    std::set<pool::SandboxId> onFaulty() const;
+    /// By uuid; holders without workspaces.
+    std::vector<GpuView> devices() const;
+    /// See refusalOf().
+    std::optional<FieldError> refusal(const GpuSpec& spec) const;
+    /// There are devices, or leases to look after.
+    bool any() const;
+
+private:
+    struct Lease {
+        std::string pool;
+        bool stored = false;
+    };
+    struct Device {
+        pool::GpuDevice seen;
+        bool present = false;
+        bool clean = false;
+        bool scrubbing = false;
+        bool shared = false;  ///< its leases are of pools that share
+        std::string condemned;
+        std::map<pool::SandboxId, Lease> leases;
+    };
+    static GpuState stateOf(const Device& device);
+    /// Whether the device could be given to one more sandbox now.
+    static bool takes(const Device& device, const GpuSpec& spec);
+    void load();
+    void want(const std::string& uuid);
+    void publish() const HEARTH_REQUIRES(mutex_);
+    void condemn(const std::string& uuid, const std::string& why);
+
+    pool::GpuHost& host_;
+    WorkQueue& work_;
+    const History history_;
+    const std::string boot_;  ///< of the machine
+    mutable Mutex mutex_;
+    bool looked_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::map<std::string, Device> devices_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::string> lacks_ HEARTH_GUARDED_BY(mutex_);  // by pool
+};
+
+}  // namespace hearth::controller

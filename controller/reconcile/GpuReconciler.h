@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/Clock.h"
+#include "base/Mutex.h"
+#include "controller/claims/Supply.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/store/History.h"
+#include "controller/store/SpecStore.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/runtime/SandboxRuntime.h"
+
+namespace hearth::controller {
+
+/// Brings GPUs back to the pools: scrubs what nobody holds, notices devices that come, fail or go,
+/// and leases whose sandboxes are gone. Thread-safe.
+class GpuReconciler {
+public:
+    GpuReconciler(pool::SandboxRuntime& runtime, const Supply& supply, const SpecStore& specs,
+                  WorkspaceTerminator& endings, const History& history);
+
+    /// The work on keys ("gpu", uuid): its scrub. Pools that want it are filled afterwards.
+    ReconcileResult scrub(const std::string& uuid);
+    /// The work on ("gpus", "all"): comes back every few seconds.
+    ReconcileResult look();
+
+private:
+    void refill();
+    /// Sandboxes that nobody has claimed do not keep a device with a fault.
+    void retireFaulty();
+    void dropLost();
+    void countIdle();
+
+    pool::SandboxRuntime& runtime_;
+    const Supply supply_;
+    const SpecStore& specs_;
+    WorkspaceTerminator& endings_;
+    const History history_;
+    Mutex mutex_;
+    std::optional<TimePoint> counted_ HEARTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace hearth::controller
