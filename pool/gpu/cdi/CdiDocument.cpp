@@ -271,8 +271,9 @@ private:
         if (node.major && !node.minor) node.minor = 0;
         if (node.minor && !node.major) fields.complain("minor", "stands without major");
         node.mode = numberAt(fields, "fileMode", kAllPermissions);
-        numberAt(fields, "uid", UINT32_MAX);  // the owner is the sandbox's tenant in any case
-        node.gid = numberAt(fields, "gid", UINT32_MAX);
+        // Whose it is to be does not matter: a node belongs to the tenant of its sandbox.
+        numberAt(fields, "uid", UINT32_MAX);
+        numberAt(fields, "gid", UINT32_MAX);
         if (fields.find("permissions") != nullptr) {
             node.permissions = fields.text("permissions").value_or("");
             const bool good = !node.permissions.empty() && node.permissions.size() <= 3 &&

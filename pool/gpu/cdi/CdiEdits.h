@@ -19,7 +19,6 @@ struct CdiNode {
     std::optional<std::uint32_t> minor = {};
     std::optional<std::uint32_t> mode = {};
     std::string permissions = "rwm";
-    std::optional<std::uint32_t> gid = {};
 
     bool operator==(const CdiNode&) const = default;
 };
@@ -62,7 +61,7 @@ struct CdiEdits {
     std::vector<CdiMount> mounts;
     std::vector<std::string> env;  ///< "NAME=value"
     std::vector<CdiHook> hooks;
-    std::set<std::uint32_t> gids;
+    std::set<std::uint32_t> gids;  ///< groups that the container's processes should be in
 
     bool operator==(const CdiEdits&) const = default;
     bool empty() const;
