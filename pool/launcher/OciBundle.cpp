@@ -139,17 +139,6 @@ Json devices(const std::vector<GpuNode>& gpus) {
     return rules;
 }
 
-/// A MIG instance is found by what the driver says in /proc; the other GPUs there stay hidden.
-Json maskedPathsFor(const SandboxSpec& spec) {
-    const bool mig = std::any_of(spec.gpus.begin(), spec.gpus.end(),
-                                 [](const std::string& uuid) { return uuid.starts_with("MIG-"); });
-    Json paths = maskedPaths();
-    for (Json& path : paths) {
-        if (mig && path == "/proc/driver") path = "/proc/driver/nvidia/gpus";
-    }
-    return paths;
-}
-
 /// By the point where they run, as the runtime wants them.
 Json hooks(const std::vector<cdi::CdiHook>& hooks) {
     Json all = Json::object();
@@ -201,7 +190,7 @@ Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places) {
                     {"kernel.msgmni", "16"},
                     {"kernel.sem", "32 128 32 16"},
                     {"net.ipv4.ping_group_range", "1 0"}}},
-                  {"maskedPaths", maskedPathsFor(spec)},
+                  {"maskedPaths", maskedPaths(spec.gpus)},
                   {"readonlyPaths", readonlyPaths()},
                   {"seccomp", seccomp::ociFilter()}}}};
     if (!places.gpu.hooks.empty()) config["hooks"] = hooks(places.gpu.hooks);
