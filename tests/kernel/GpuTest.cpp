@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/Error.h"
 #include "base/Ids.h"
@@ -33,6 +37,11 @@ root=$(sed 's/.*"root":{"path":"\([^"]*\)".*/\1/' "$bundle/config.json")
 ln -s libgpu.so "$root/usr/lib/gpu/libgpu.so.1" && mkdir "$root/dev/nvidia-caps/by-path" &&
 echo cache > "$root/etc/ld.so.cache"
 )sh";
+
+/// The image that all sandboxes of a host share.
+std::string treeOf(const Host& host) {
+    return host.names().rootfs() + "/" + host.spec().image_digest.substr(7);
+}
 
 /// A driver without a GPU: harmless nodes, a library, a folder, and hooks that leave a trace.
 class StandIn {
@@ -67,9 +76,7 @@ public:
                                     {{"hostPath", data_ + "/driver/libgpu.so"},
                                      {"containerPath", "/by-link/deep/lib.so"},
                                      {"options", Json::array({"rw"})}}})}};
-        const std::string link =
-            host.names().rootfs() + "/" + host.spec().image_digest.substr(7) + "/by-link";
-        fs::create_symlink("usr/../opt/linked", link);  // to nowhere yet
+        fs::create_symlink("usr/../opt/linked", treeOf(host) + "/by-link");  // to nowhere yet
         const Json devices = Json::array(
             {{{"name", kGpu},
               {"containerEdits",
@@ -207,7 +214,7 @@ TEST_CASE("oci: a sandbox without a GPU beside one that has one sees nothing of 
               std::string::npos);
     }
     // The image itself is as it was.
-    const std::string tree = host.names().rootfs() + "/" + host.spec().image_digest.substr(7);
+    const std::string tree = treeOf(host);
     REQUIRE(fs::exists(tree + "/bin/sh"));
     CHECK_FALSE(fs::exists(tree + "/opt/gpu"));
     CHECK_FALSE(fs::exists(tree + "/usr/lib/gpu"));
@@ -240,6 +247,90 @@ TEST_CASE("oci: a GPU that no CDI file names, and a hook that fails, leave nothi
     REQUIRE(::chmod(file.c_str(), 0644) == 0);
     REQUIRE(::chmod((host.names().dataDir() + "/driver/trace").c_str(), 0777) == 0);
     CHECK(failure(host, {kGpu}).find("may be written to by others") != std::string::npos);
+    CHECK(host.leftovers().empty());
+}
+
+TEST_CASE("oci: a sandbox with a GPU outlives its launcher, and ends with its hooks", "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const StandIn driver(host);
+    const SandboxId id = createWith(host, {kGpu, kMig});
+    host.kill();
+    host.start();
+    CHECK(SmallAgent(host.runtime().connect(id)).run("cat /opt/gpu/share/model").output == "model");
+    host.runtime().sweep({});
+    CHECK(driver.trace() == "made 0 none\nended 0 none\n");
+    CHECK(host.leftovers().empty());
+}
+
+TEST_CASE("oci: a launcher killed while it makes a sandbox with a GPU leaves nothing after a sweep",
+          "[kernel]") {
+    if (!canRun()) return;
+    Host host;
+    const StandIn driver(host);
+    for (int delay = 5; delay < 200; delay += 23) {
+        const pid_t launcher = host.launcherPid();
+        {
+            std::jthread creator([&] { failure(host, {kGpu, kMig}); });
+            std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+            ::kill(launcher, SIGKILL);
+        }
+        host.stop();
+        host.start();
+        host.runtime().sweep({});
+        const auto left = host.leftovers();
+        INFO("after " << delay << " ms: " << (left.empty() ? "" : left.front()));
+        REQUIRE(left.empty());
+    }
+}
+
+TEST_CASE("oci: the hooks of NVIDIA's own toolkit work in a sandbox", "[kernel]") {
+    if (!canRun()) return;
+    std::string program = environment("HEARTH_NVIDIA_CDI_HOOK");
+    if (program.empty()) program = "/usr/bin/nvidia-cdi-hook";
+    if (!fs::exists(program)) {
+        // Debian does not have it, so this is no skip that a required stage must not have.
+        std::cout << "left out: the hooks of NVIDIA's toolkit; HEARTH_NVIDIA_CDI_HOOK names its "
+                     "nvidia-cdi-hook"
+                  << std::endl;
+        return;
+    }
+    Host host;
+    const std::string data = host.names().dataDir();
+    for (const char* folder : {"/cdi", "/driver"}) sys::makeDirectory(data + folder, 0755);
+    // An image with a loader's cache, as all have that use it.
+    sys::writeFile(treeOf(host) + "/etc/ld.so.cache", "", 0644);
+    // A real library, so that the loader's cache lists it.
+    fs::copy_file("/lib/x86_64-linux-gnu/libz.so.1", data + "/driver/libcuda.so.1.2");
+    fs::copy_file(program, data + "/driver/hook");
+    const auto hook = [&](std::vector<std::string> args) {
+        args.insert(args.begin(), "nvidia-cdi-hook");
+        return Json{
+            {"hookName", "createContainer"}, {"path", data + "/driver/hook"}, {"args", args}};
+    };
+    const std::string folder = "/usr/lib/gpu";
+    const Json edits{
+        {"deviceNodes", Json::array({{{"path", "/dev/dri/card1"}, {"hostPath", "/dev/zero"}}})},
+        {"mounts", Json::array({{{"hostPath", data + "/driver/libcuda.so.1.2"},
+                                 {"containerPath", folder + "/libcuda.so.1.2"},
+                                 {"options", Json::array({"ro", "nosuid", "nodev", "bind"})}}})},
+        {"hooks", Json::array({hook({"create-symlinks", "--link",
+                                     "libcuda.so.1.2::" + folder + "/libcuda.so", "--link",
+                                     "../card1::/dev/dri/by-path/pci-0000:07:00.0-card"}),
+                               hook({"chmod", "--mode", "755", "--path", "/dev/dri"}),
+                               hook({"update-ldcache", "--folder", folder})})}};
+    sys::writeFile(
+        data + "/cdi/gpu.json",
+        dumpJson({{"cdiVersion", "0.6.0"},
+                  {"kind", "nvidia.com/gpu"},
+                  {"devices", Json::array({{{"name", kGpu}, {"containerEdits", edits}}})}}),
+        0644);
+    const SandboxId id = createWith(host, {kGpu});
+    SmallAgent agent(host.runtime().connect(id));
+    CHECK(agent.run("readlink " + folder + "/libcuda.so").output == "libcuda.so.1.2\n");
+    CHECK(agent.run("readlink /dev/dri/by-path/pci-0000:07:00.0-card").output == "../card1\n");
+    CHECK(agent.run("grep -c " + folder + " /etc/ld.so.cache").output == "1\n");
+    host.runtime().destroy(id);
     CHECK(host.leftovers().empty());
 }
 
