@@ -35,7 +35,7 @@ state=$(cat)
 bundle=$(echo "$state" | sed 's/.*"bundle":"\([^"]*\)".*/\1/')
 root=$(sed 's/.*"root":{"path":"\([^"]*\)".*/\1/' "$bundle/config.json")
 ln -s libgpu.so "$root/usr/lib/gpu/libgpu.so.1" && mkdir "$root/dev/nvidia-caps/by-path" &&
-echo cache > "$root/etc/ld.so.cache"
+echo cache > "$root/etc/new" && mv "$root/etc/new" "$root/etc/ld.so.cache"
 )sh";
 
 /// The image that all sandboxes of a host share.
@@ -168,6 +168,7 @@ TEST_CASE("oci: a sandbox with a GPU has its nodes, mounts, variables and what h
     CHECK(says("cat /opt/linked/deep/lib.so") == "library");
     CHECK(says("readlink /by-link") == "usr/../opt/linked\n");
     CHECK(says("cat /etc/ld.so.cache") == "cache\n");
+    CHECK(says("cat /etc/passwd") == sys::readFile(treeOf(host) + "/etc/passwd").value());
     CHECK(agent.run("echo x > /opt/gpu/share/model").exitCode() != 0);
     CHECK(agent.run("test -d /dev/nvidia-caps/by-path").exitCode() == 0);
     // The sandbox's own root cannot write either: the file systems are sealed.

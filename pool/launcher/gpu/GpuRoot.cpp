@@ -30,11 +30,16 @@ public:
         coverFolder("");
     }
 
-    void make(const std::string& path, bool folder) { walk(path, folder, true); }
-    /// Only where the image has such a folder.
-    void open(const std::string& path) { walk(path, true, false); }
+    /// A place for a mount, and all folders on the way to it.
+    void make(const std::string& path, bool folder) {
+        walk(path, folder ? Last::Folder : Last::File);
+    }
+    /// The folders of `path` that the image has, for hooks to write into.
+    void open(const std::string& path) { walk(path, Last::Any); }
 
 private:
+    enum class Last { File, Folder, Any };
+
     [[noreturn]] static void blocked(const std::string& path, const std::string& why) {
         throw Error(ErrorCode::Unsupported,
                     "the image has no place for the GPU's mount " + path + ": " + why);
@@ -48,7 +53,7 @@ private:
         parts.insert(parts.begin(), more.begin(), more.end());
     }
 
-    void walk(const std::string& path, bool folder, bool make_it) {
+    void walk(const std::string& path, Last last) {
         std::deque<std::string> parts;
         prepend(parts, path);
         std::string at;  // without links
@@ -71,11 +76,11 @@ private:
                 prepend(parts, target);
                 continue;
             }
-            const bool wants_folder = !parts.empty() || folder;
+            const bool wants_folder = !parts.empty() || last != Last::File;
+            if (last == Last::Any && (!there || !S_ISDIR(status.st_mode))) return;
             if (there && S_ISDIR(status.st_mode) != wants_folder) {
                 blocked(path, next + (wants_folder ? " is no folder" : " is a folder"));
             }
-            if (!there && !make_it) return;
             if (wants_folder) {
                 coverFolder(next);
             } else if (!there) {
@@ -108,6 +113,17 @@ private:
     std::uint32_t owner_;
 };
 
+/// Hooks of NVIDIA's toolkit write the loader's cache, links and modes: "--folder /usr/lib" or
+/// "--link libcuda.so.1::/usr/lib/libcuda.so".
+void openFor(const cdi::CdiHook& hook, MountPoints& points) {
+    for (const char* folder : {"/etc/ld.so.conf.d", "/run"}) points.open(folder);
+    for (const std::string& argument : hook.args) {
+        const std::size_t link = argument.find("::");
+        const std::string path = link == std::string::npos ? argument : argument.substr(link + 2);
+        if (path.starts_with('/')) points.open(path);
+    }
+}
+
 std::string lastPart(const std::string& path) {
     return path.substr(path.rfind('/') + 1);
 }
@@ -122,8 +138,7 @@ void mountGpuRoot(const GpuParts& parts, const GpuRootPlaces& places) {
     for (const cdi::CdiMount& mount : parts.mounts) {
         points.make(mount.container_path, std::filesystem::is_directory(mount.host_path));
     }
-    // The hooks of NVIDIA's toolkit write the loader's cache here.
-    if (!parts.hooks.empty()) points.open("/etc/ld.so.conf.d");
+    for (const cdi::CdiHook& hook : parts.hooks) openFor(hook, points);
     const std::string parent = places.tree.substr(0, places.tree.rfind('/'));
     const std::string scratch = lastPart(places.scratch);
     // Relative, as the tenant can read the options in its mountinfo.
