@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 
 #include "base/Error.h"
@@ -8,6 +9,7 @@
 #include "pool/sys/Files.h"
 
 using namespace hearth;
+using namespace std::string_literals;
 using namespace hearth::pool::cdi;
 
 namespace {
@@ -201,4 +203,41 @@ TEST_CASE("a text that is no CDI document is refused at its place", "[unit][cdi]
     Json twice = rightDocument();
     twice["devices"].push_back(twice["devices"][0]);
     CHECK(refusal(twice) == "/devices/1/name \"one\" stands twice in this file");
+}
+
+TEST_CASE("a damaged CDI file is read or refused in words, and nothing else happens",
+          "[unit][cdi]") {
+    std::mt19937 random(20261125);
+    const auto below = [&](std::size_t limit) {
+        return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+    };
+    const std::string yaml = corpus("two_gpus.yaml");
+    const std::string json = corpus("mig.json");
+    const std::string bytes = "{}[]:,-&*!|>'\"#%@\n\t 0A\0\xff/"s;
+    std::size_t refused = 0;
+    for (int round = 0; round < 4000; ++round) {
+        const bool as_yaml = round % 2 == 0;
+        std::string text = as_yaml ? yaml : json;
+        for (std::size_t edits = 1 + below(4); edits > 0; --edits) {
+            const std::size_t at = below(text.size());
+            switch (below(3)) {
+                case 0:
+                    text[at] = bytes[below(bytes.size())];
+                    break;
+                case 1:
+                    text.erase(at, 1 + below(30));
+                    break;
+                default:
+                    text.insert(at, text.substr(below(text.size()), 1 + below(60)));
+            }
+        }
+        try {
+            parseCdi(text, as_yaml ? CdiFormat::Yaml : CdiFormat::Json);
+        } catch (const Error& e) {
+            ++refused;
+            if (e.code() == ErrorCode::InvalidArgument && *e.what() != '\0') continue;
+            FAIL(e.what());
+        }
+    }
+    CHECK(refused > 1000);
 }
