@@ -26,6 +26,7 @@ using pool::SandboxId;
 
 const std::string kGpu = "GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76";
 const std::string kMig = "MIG-a7d3f5b2-61c4-5d20-9f0e-2b8c7d1e4f36";
+const std::string kAstray = "GPU-3d1a7a52-9b7e-4c0f-8a55-0f6f1f2f9c11";
 const std::string kBroken = "GPU-7f0cd4e5-0e5b-4c37-a8ab-9d3e4c1b2a60";
 
 /// What a hook of NVIDIA's toolkit does: it finds the root by the container's state and writes
@@ -77,6 +78,7 @@ public:
                                      {"containerPath", "/by-link/deep/lib.so"},
                                      {"options", Json::array({"rw"})}}})}};
         fs::create_symlink("usr/../opt/linked", treeOf(host) + "/by-link");  // to nowhere yet
+        fs::create_symlink("opt/../workspace", treeOf(host) + "/astray");
         const Json devices = Json::array(
             {{{"name", kGpu},
               {"containerEdits",
@@ -94,6 +96,10 @@ public:
                {{"deviceNodes", Json::array({{{"path", "/dev/nvidia-caps/nvidia-cap1"},
                                               {"hostPath", "/dev/loop-control"},
                                               {"permissions", "r"}}})}}}},
+             {{"name", kAstray},
+              {"containerEdits",
+               {{"mounts", Json::array({{{"hostPath", data_ + "/driver/libgpu.so"},
+                                         {"containerPath", "/astray/lib.so"}}})}}}},
              {{"name", kBroken},
               {"containerEdits", {{"hooks", Json::array({hook("createRuntime", "fail", "")})}}}}});
         sys::writeFile(data_ + "/cdi/gpu.json",
@@ -233,12 +239,17 @@ TEST_CASE("oci: a GPU that no CDI file names, and a hook that fails, leave nothi
     const std::string unknown = "GPU-00000000-0000-0000-0000-000000000000";
     const std::string said = failure(host, {kGpu, unknown});
     CHECK(said.find("no CDI file names the device nvidia.com/gpu=" + unknown) == 0);
-    CHECK(said.find("gpu.json (3 of kind nvidia.com/gpu)") != std::string::npos);
+    CHECK(said.find("gpu.json (4 of kind nvidia.com/gpu)") != std::string::npos);
     CHECK(driver.trace().empty());
     CHECK(host.leftovers().empty());
 
     CHECK(failure(host, {kGpu, kBroken}).find("created") == std::string::npos);
     CHECK(driver.trace() == "made 0 none\nended 0 none\n");
+    CHECK(host.leftovers().empty());
+
+    // A link of the image must not lead a mount to where the tenant writes.
+    CHECK(failure(host, {kAstray}).find("/astray/lib.so: it leads into /workspace") !=
+          std::string::npos);
     CHECK(host.leftovers().empty());
 
     // Somebody else could say there what root is to do.

@@ -75,9 +75,8 @@ GpuNode nodeOf(const cdi::CdiNode& wanted) {
 
 cdi::CdiMount mountOf(cdi::CdiMount mount) {
     const std::string what = "the mount " + mount.container_path;
-    for (const std::string_view own : kOwnPlaces) {
-        if (isIn(mount.container_path, own)) cannot(what, "is in " + std::string(own));
-    }
+    const std::string_view own = ownPlaceOf(mount.container_path);
+    if (!own.empty()) cannot(what, "is in " + std::string(own));
     std::error_code error;
     const fs::path real = fs::canonical(mount.host_path, error);
     if (error) cannot(what, "has no source: " + mount.host_path + ": " + error.message());
@@ -128,6 +127,13 @@ cdi::CdiHook hookOf(cdi::CdiHook hook) {
 }
 
 }  // namespace
+
+std::string_view ownPlaceOf(std::string_view path) {
+    for (const std::string_view own : kOwnPlaces) {
+        if (isIn(path, own)) return own;
+    }
+    return {};
+}
 
 GpuParts gpuParts(const cdi::CdiEdits& edits) {
     GpuParts parts;

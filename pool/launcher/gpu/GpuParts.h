@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pool/gpu/cdi/CdiEdits.h"
@@ -30,6 +31,9 @@ struct GpuParts {
 
     bool operator==(const GpuParts&) const = default;
 };
+
+/// The sandbox's own place that `path` is or lies in, as "/workspace"; empty if in none.
+std::string_view ownPlaceOf(std::string_view path);
 
 /// The longest that a hook may run.
 inline constexpr unsigned kHookSeconds = 15;

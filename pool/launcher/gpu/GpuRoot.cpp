@@ -66,6 +66,10 @@ private:
                 continue;
             }
             const std::string next = at + "/" + part;
+            if (!ownPlaceOf(next).empty()) {  // by a link of the image
+                if (last == Last::Any) return;
+                blocked(path, "it leads into " + next);
+            }
             struct stat status {};
             const bool there = ::lstat((tree_ + next).c_str(), &status) == 0;
             if (!there && errno != ENOENT) throwErrno("lstat", tree_ + next);
