@@ -1,10 +1,13 @@
 #include "pool/isolation/SandboxIdentity.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace hearth::pool::launcher {
 
-Json maskedPaths() {
+Json maskedPaths(const std::vector<std::string>& gpus) {
+    const bool mig = std::any_of(gpus.begin(), gpus.end(),
+                                 [](const std::string& uuid) { return uuid.starts_with("MIG-"); });
     return Json::array({"/proc/acpi",
                         "/proc/asound",
                         "/proc/kcore",
@@ -40,7 +43,7 @@ Json maskedPaths() {
                         "/proc/swaps",
                         "/proc/schedstat",
                         "/proc/pressure",
-                        "/proc/driver",
+                        mig ? "/proc/driver/nvidia/gpus" : "/proc/driver",
                         "/proc/tty",
                         "/proc/dynamic_debug",
                         "/proc/fs",

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/Json.h"
 
@@ -10,8 +12,9 @@ namespace hearth::pool::launcher {
 inline constexpr std::uint32_t kRangeSize = 65'536;
 inline constexpr std::uint32_t kTenantUid = 1000;
 
-/// The paths of /proc and /sys that sandboxes cannot see, and those they cannot change.
-Json maskedPaths();
+/// The paths of /proc and /sys that sandboxes cannot see, and those they cannot change. `gpus` are
+/// the uuids of a sandbox's own: a MIG instance is found by what the driver says in /proc.
+Json maskedPaths(const std::vector<std::string>& gpus);
 Json readonlyPaths();
 
 }  // namespace hearth::pool::launcher

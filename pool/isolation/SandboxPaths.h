@@ -46,6 +46,8 @@ public:
     /// and the empty directory below every view.
     std::string rootView() const { return rootfs() + "/.view"; }
     std::string emptyTree() const { return rootfs() + "/.empty"; }
+    /// Where what a sandbox with GPUs adds to its tree is mounted, as rootView().
+    std::string rootScratch() const { return rootfs() + "/.scratch"; }
     /// Layers, and where a sandbox's own view of one is mounted, as rootView().
     std::string layers() const { return instance_.data_dir + "/layers"; }
     std::string layerView() const { return layers() + "/.view"; }

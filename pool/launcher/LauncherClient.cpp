@@ -39,7 +39,8 @@ void makeDirectories(const LauncherOptions& options) {
     sys::ensureDirectory(names.sockets(), 0700, uid, gid);
     sys::ensureDirectory(names.marks(), 0700, uid, gid);
     sys::ensureDirectory(names.state(), 0700, uid, gid);
-    sys::ensureDirectory(names.sandboxes(), 0700, 0, 0);
+    // Hooks that run as a sandbox's root must reach its own bundle.
+    sys::ensureDirectory(names.sandboxes(), 0711, 0, 0);
     sys::ensureDirectory(names.runtimeRoot(), 0700, 0, 0);
     sys::ensureDirectory(names.mountPoint(), 0700, 0, 0);
     sys::ensureDirectory(names.devices(), 0700, 0, 0);
@@ -49,6 +50,7 @@ void makeDirectories(const LauncherOptions& options) {
     sys::ensureDirectory(names.rootfs(), 0711, 0, 0);
     sys::ensureDirectory(names.rootView(), 0711, 0, 0);
     sys::ensureDirectory(names.emptyTree(), 0755, 0, 0);
+    sys::ensureDirectory(names.rootScratch(), 0711, 0, 0);
     // The server looks at what is there.
     sys::ensureDirectory(names.layers(), 0755, 0, 0);
     sys::ensureDirectory(names.layerView(), 0711, 0, 0);

@@ -16,6 +16,7 @@
 #include "base/Json.h"
 #include "base/Mutex.h"
 #include "metrics/Log.h"
+#include "pool/gpu/cdi/CdiSpecs.h"
 #include "pool/launcher/protocol/LauncherMessages.h"
 #include "pool/spec/SandboxSpec.h"
 
@@ -30,6 +31,7 @@ struct LauncherOptions {
     unsigned server_gid = 0;
     std::uint32_t uid_base = 200'000;  ///< first host uid of the leased ranges
     std::uint32_t uid_ranges = 10'000;
+    cdi::CdiFolders cdi = {};  ///< where devices are looked up that sandboxes get
     metrics::LogFormat log_format = metrics::LogFormat::Logfmt;
 };
 

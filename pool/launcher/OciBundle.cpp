@@ -27,6 +27,9 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
     // Not as variables of their own: the agent decides what its executions get.
     if (!places.image_facts.empty()) env.push_back("HEARTH_IMAGE=" + places.image_facts);
     if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);
+    if (!places.gpu.env.empty()) {
+        env.push_back("HEARTH_GPU=" + dumpJson(Json{{"env", places.gpu.env}}));
+    }
     return {
         {"terminal", false},
         {"user", {{"uid", 0}, {"gid", 0}, {"umask", 077}}},
@@ -40,12 +43,12 @@ Json process(const SandboxSpec& spec, const BundlePlaces& places) {
           {"inheritable", Json::array()},
           {"ambient", Json::array()}}},
         // No NPROC: the pids cgroup is the limit and counts what it refused.
-        {"rlimits",
-         Json::array(
-             {rlimit("RLIMIT_NOFILE", 1024, 1024), rlimit("RLIMIT_CORE", 0, 0),
-              rlimit("RLIMIT_FSIZE", workspace, workspace),
-              rlimit("RLIMIT_MEMLOCK", 65'536, 65'536), rlimit("RLIMIT_MSGQUEUE", 65'536, 65'536),
-              rlimit("RLIMIT_SIGPENDING", 256, 256), rlimit("RLIMIT_STACK", 8 * kMiB, 16 * kMiB)})},
+        {"rlimits", Json::array({rlimit("RLIMIT_NOFILE", 1024, 1024), rlimit("RLIMIT_CORE", 0, 0),
+                                 rlimit("RLIMIT_FSIZE", workspace, workspace),
+                                 rlimit("RLIMIT_MEMLOCK", places.locked_bytes, places.locked_bytes),
+                                 rlimit("RLIMIT_MSGQUEUE", 65'536, 65'536),
+                                 rlimit("RLIMIT_SIGPENDING", 256, 256),
+                                 rlimit("RLIMIT_STACK", 8 * kMiB, 16 * kMiB)})},
         {"noNewPrivileges", true},
         {"oomScoreAdj", 900}};
 }
@@ -70,15 +73,28 @@ Json workspaceMount(const SandboxSpec& spec, const BundlePlaces& places) {
                      "nr_inodes=" + std::to_string(inodesFor(bytes)), "uid=" + uid, "gid=" + uid}));
 }
 
+Json gpuMount(const cdi::CdiMount& mount) {
+    Json options = Json::array({mount.recursive ? "rbind" : "bind", "rprivate", "nosuid", "nodev"});
+    if (!mount.writable) options.push_back("ro");
+    if (!mount.writable && mount.recursive) options.push_back("rro");
+    if (!mount.executable) options.push_back("noexec");
+    return {{"destination", mount.container_path},
+            {"type", "bind"},
+            {"source", mount.host_path},
+            {"options", std::move(options)}};
+}
+
 Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
+    Json dev = Json::array({"bind", "rprivate", "nosuid", "noexec"});
+    // The hooks of GPUs may add links; the launcher seals what they wrote to.
+    if (places.gpu.hooks.empty()) dev.push_back("ro");
     const std::uint64_t tmp = spec.limits.tmp_bytes;
     const std::uint64_t shm = std::min(16 * kMiB, spec.limits.memory_bytes / 8);
     Json list = Json::array(
         {mount("/proc", "proc", "proc", Json::array({"nosuid", "nodev", "noexec"})),
          // In a user namespace a runtime cannot make device nodes and would mount the host's, whose
          // inodes everybody shares: watches and locks on them would meet.
-         mount("/dev", "bind", places.devices,
-               Json::array({"bind", "ro", "rprivate", "nosuid", "noexec"})),
+         mount("/dev", "bind", places.devices, std::move(dev)),
          mount("/dev/pts", "devpts", "devpts",
                Json::array({"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620",
                             "gid=5", "max=16"})),
@@ -95,6 +111,7 @@ Json mounts(const SandboxSpec& spec, const BundlePlaces& places) {
         list.push_back(mount(kLayerPlace, "bind", places.layer,
                              Json::array({"bind", "ro", "rprivate", "nosuid", "nodev"})));
     }
+    for (const cdi::CdiMount& each : places.gpu.mounts) list.push_back(gpuMount(each));
     return list;
 }
 
@@ -105,16 +122,37 @@ Json device(const char* type, int major, int minor) {
     return rule;
 }
 
-Json resources(const SandboxLimits& limits) {
+Json devices(const std::vector<GpuNode>& gpus) {
+    Json rules = Json::array({{{"allow", false}, {"access", "rwm"}},
+                              device("c", 1, 3),  // null
+                              device("c", 1, 5),  // zero
+                              device("c", 1, 7),  // full
+                              device("c", 1, 8),  // random
+                              device("c", 1, 9),  // urandom
+                              device("c", 5, 2),  // ptmx of the private devpts
+                              device("c", 136, -1)});
+    for (const GpuNode& node : gpus) {
+        Json rule = device("c", static_cast<int>(node.major), static_cast<int>(node.minor));
+        rule["access"] = node.access;
+        rules.push_back(std::move(rule));
+    }
+    return rules;
+}
+
+/// By the point where they run, as the runtime wants them.
+Json hooks(const std::vector<cdi::CdiHook>& hooks) {
+    Json all = Json::object();
+    for (const cdi::CdiHook& hook : hooks) {
+        Json entry{{"path", hook.path}, {"args", hook.args}, {"env", hook.env}};
+        if (hook.timeout_s) entry["timeout"] = *hook.timeout_s;
+        all[cdi::kHookPoints.of(hook.point)].push_back(std::move(entry));
+    }
+    return all;
+}
+
+Json resources(const SandboxLimits& limits, const std::vector<GpuNode>& gpus) {
     const std::uint64_t quota = std::max<std::uint64_t>(limits.milli_cpu * kCpuPeriod / 1000, 1000);
-    return {{"devices", Json::array({{{"allow", false}, {"access", "rwm"}},
-                                     device("c", 1, 3),  // null
-                                     device("c", 1, 5),  // zero
-                                     device("c", 1, 7),  // full
-                                     device("c", 1, 8),  // random
-                                     device("c", 1, 9),  // urandom
-                                     device("c", 5, 2),  // ptmx of the private devpts
-                                     device("c", 136, -1)})},
+    return {{"devices", devices(gpus)},
             // Limit and limit with swap are one: nothing of a tenant is ever swapped.
             {"memory", {{"limit", limits.memory_bytes}, {"swap", limits.memory_bytes}}},
             {"cpu", {{"shares", kCpuShares}, {"quota", quota}, {"period", kCpuPeriod}}},
@@ -134,27 +172,29 @@ Json namespaces() {
 Json bundleConfig(const SandboxSpec& spec, const BundlePlaces& places) {
     const Json ids =
         Json::array({{{"containerID", 0}, {"hostID", places.uid_first}, {"size", kRangeSize}}});
-    return {{"ociVersion", "1.0.2"},
-            {"process", process(spec, places)},
-            {"root", {{"path", places.rootfs}, {"readonly", true}}},
-            {"hostname", "sandbox"},
-            {"mounts", mounts(spec, places)},
-            {"linux",
-             {{"namespaces", namespaces()},
-              {"uidMappings", ids},
-              {"gidMappings", ids},
-              {"cgroupsPath", places.cgroups_path},
-              {"resources", resources(spec.limits)},
-              {"sysctl",
-               {{"kernel.shm_rmid_forced", "1"},
-                {"kernel.shmmax", "67108864"},
-                {"kernel.shmall", "16384"},
-                {"kernel.msgmni", "16"},
-                {"kernel.sem", "32 128 32 16"},
-                {"net.ipv4.ping_group_range", "1 0"}}},
-              {"maskedPaths", maskedPaths()},
-              {"readonlyPaths", readonlyPaths()},
-              {"seccomp", seccomp::ociFilter()}}}};
+    Json config{{"ociVersion", "1.0.2"},
+                {"process", process(spec, places)},
+                {"root", {{"path", places.rootfs}, {"readonly", true}}},
+                {"hostname", "sandbox"},
+                {"mounts", mounts(spec, places)},
+                {"linux",
+                 {{"namespaces", namespaces()},
+                  {"uidMappings", ids},
+                  {"gidMappings", ids},
+                  {"cgroupsPath", places.cgroups_path},
+                  {"resources", resources(spec.limits, places.gpu.nodes)},
+                  {"sysctl",
+                   {{"kernel.shm_rmid_forced", "1"},
+                    {"kernel.shmmax", "67108864"},
+                    {"kernel.shmall", "16384"},
+                    {"kernel.msgmni", "16"},
+                    {"kernel.sem", "32 128 32 16"},
+                    {"net.ipv4.ping_group_range", "1 0"}}},
+                  {"maskedPaths", maskedPaths(spec.gpus)},
+                  {"readonlyPaths", readonlyPaths()},
+                  {"seccomp", seccomp::ociFilter()}}}};
+    if (!places.gpu.hooks.empty()) config["hooks"] = hooks(places.gpu.hooks);
+    return config;
 }
 
 }  // namespace hearth::pool::launcher

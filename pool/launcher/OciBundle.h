@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/Json.h"
+#include "pool/launcher/gpu/GpuParts.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool::launcher {
@@ -19,6 +20,9 @@ struct BundlePlaces {
     std::uint32_t uid_first = 0;  ///< first host uid and gid of the sandbox's range
     std::string layer = {};  ///< the sandbox's view of its layer: kLayerPlace; empty: it has none
     std::string image_facts = {};  ///< encodeFacts() of the image, told to the agent; may be empty
+    GpuParts gpu = {};             ///< what it gets with its GPUs
+    /// The most memory that it may lock: a GPU's driver pins what it exchanges with the device.
+    std::uint64_t locked_bytes = 65'536;
 };
 
 /// The OCI config of a sandbox: the one place that decides how it is shut in. Pure.

@@ -101,6 +101,10 @@ void OciCommand::start(const SandboxId& id) const {
     call(id, {"start", names_.container(id)}, -1);
 }
 
+void OciCommand::forget(const SandboxId& id) const {
+    call(id, {"delete", "--force", names_.container(id)}, -1);
+}
+
 std::optional<OciCommand::State> OciCommand::state(const SandboxId& id) const {
     const std::string directory = names_.runtimeState(id);
     const auto text = sys::readFile(directory + "/state.json");

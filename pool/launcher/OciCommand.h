@@ -23,6 +23,8 @@ public:
     pid_t create(const SandboxId& id, int listen) const;
     /// Lets the first process run.
     void start(const SandboxId& id) const;
+    /// Forgets a container whose processes have ended, after its poststop hooks.
+    void forget(const SandboxId& id) const;
 
     struct State {
         pid_t pid = 0;

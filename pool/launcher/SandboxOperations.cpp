@@ -14,6 +14,8 @@
 #include "pool/launcher/DeviceTree.h"
 #include "pool/launcher/DiskWorkspace.h"
 #include "pool/launcher/OciBundle.h"
+#include "pool/launcher/gpu/GpuRoot.h"
+#include "pool/launcher/gpu/LockedMemory.h"
 #include "pool/sys/CpuWeight.h"
 #include "pool/sys/Files.h"
 #include "pool/sys/Freezer.h"
@@ -69,6 +71,14 @@ void mountView(const char* source, const std::string& tree, const std::string& e
     if (::chdir("/") != 0) throwErrno("chdir", "/");
 }
 
+/// Hooks that run as a sandbox's root read its bundle, and nobody else's does.
+void openBundle(const std::string& bundle, std::uint32_t uid_first) {
+    if (::chown(bundle.c_str(), 0, uid_first) != 0) throwErrno("chown", bundle);
+    if (::chmod(bundle.c_str(), 0710) != 0) throwErrno("chmod", bundle);
+    const std::string config = bundle + "/config.json";
+    if (::chmod(config.c_str(), 0644) != 0) throwErrno("chmod", config);
+}
+
 bool before(const timespec& a, const timespec& b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
@@ -100,6 +110,8 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
     const std::string digest =
         spec.image_digest.empty() ? images_.digestOf(spec.image) : spec.image_digest;
     const std::string rootfs = rootfsOf(spec.image, digest);
+    GpuParts gpu;
+    if (!spec.gpus.empty()) gpu = gpuParts(cdi::CdiSpecs::read(options_.cdi).gpus(spec.gpus));
     const std::string bundle = names_.bundle(id);
     if (!sys::makeDirectory(bundle, 0700)) {
         throw Error(ErrorCode::Conflict, "the sandbox exists already");
@@ -124,10 +136,17 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
         places.workspace = names_.mountPoint();
         places.cgroups_path = names_.cgroup(id);
         places.uid_first = leases_.lease(id);
+        places.gpu = std::move(gpu);
         sys::enterPrivateMounts();
-        mountView("root", rootfs, names_.emptyTree(), names_.rootView());
+        if (spec.gpus.empty()) {
+            mountView("root", rootfs, names_.emptyTree(), names_.rootView());
+        } else {
+            places.locked_bytes = allowLockedMemory(spec.limits.memory_bytes);
+            mountGpuRoot(places.gpu,
+                         {rootfs, names_.rootScratch(), names_.rootView(), places.uid_first});
+        }
         mountView("hearth", inside_, names_.emptyInside(), names_.insideView());
-        mountDevices(names_.devices());
+        mountDevices(names_.devices(), places.gpu.nodes, places.uid_first);
         if (!spec.layer.empty()) {
             mountView("layer", layers_.require(spec.layer), names_.emptyLayer(),
                       names_.layerView());
@@ -138,7 +157,12 @@ void SandboxOperations::create(const CreateRequest& request, int listen) {
                                spec.limits.workspace_bytes, places.uid_first + kTenantUid);
         }
         sys::writeFile(bundle + "/config.json", dumpJson(bundleConfig(spec, places)), 0600);
+        if (!places.gpu.hooks.empty()) openBundle(bundle, places.uid_first);
         const pid_t pid = runtime_.create(id, listen);
+        if (!spec.gpus.empty()) {
+            sealMount(names_.rootView(), 0);
+            sealMount(names_.devices(), MS_NOSUID | MS_NOEXEC);
+        }
         sys::writeUserLimits(pid, userLimits());
         sys::boundSocketMemory(cgroups_, names_.cgroup(id),
                                spec.limits.memory_bytes / kSocketShare);
@@ -173,6 +197,22 @@ void SandboxOperations::killAll(const SandboxId& id, const ClaimPatience& patien
     }
 }
 
+void SandboxOperations::runLastHooks(const SandboxId& id) const {
+    if (!runtime_.state(id)) return;
+    const Json config =
+        Json::parse(sys::readFile(names_.bundle(id) + "/config.json").value_or(""), nullptr, false);
+    if (!config.is_object() || !config.contains("hooks") ||
+        !config["hooks"].contains(cdi::kHookPoints.of(cdi::HookPoint::Poststop))) {
+        return;
+    }
+    try {
+        runtime_.forget(id);
+    } catch (const std::exception& e) {
+        // The sandbox goes all the same, or a hook that fails would keep its device for ever.
+        metrics::Log().warn("sandbox_hook_failed", {{"sandbox", id}, {"error", e.what()}});
+    }
+}
+
 void SandboxOperations::destroy(const SandboxId& id) {
     destroy(id, {kInitEnd, kProcessesEnd, kCgroupEnd});
 }
@@ -182,6 +222,7 @@ void SandboxOperations::destroy(const SandboxId& id, const ClaimPatience& patien
     if (!cgroups_.remove(names_.cgroup(id), patience.group)) {
         throw std::runtime_error("a control group of a sandbox stays busy");
     }
+    runLastHooks(id);
     // No process is left: `runc delete` would find nothing to do but this.
     sys::removeTree(names_.runtimeState(id));
     removeDiskWorkspace(names_.storageImage(id));

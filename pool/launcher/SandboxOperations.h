@@ -67,6 +67,7 @@ private:
     };
     void destroy(const SandboxId& id, const ClaimPatience& patience);
     void killAll(const SandboxId& id, const ClaimPatience& patience);
+    void runLastHooks(const SandboxId& id) const;
 
     LauncherOptions options_;
     SandboxPaths names_;

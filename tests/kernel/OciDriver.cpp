@@ -61,6 +61,7 @@ private:
         pool::LauncherOptions options;
         options.instance = instance_;
         options.agent_path = HEARTH_AGENT;
+        options.cdi.paths = {instance_.data_dir + "/cdi"};
         socket_ = pool::LauncherClient::forkLauncher(options);
     }
 

@@ -30,10 +30,12 @@ Json ulimit(const char* name, std::uint64_t soft, std::uint64_t hard) {
     return {{"Name", name}, {"Soft", soft}, {"Hard", hard}};
 }
 
-Json ulimits(const SandboxLimits& limits) {
-    const std::uint64_t workspace = limits.workspace_bytes;
+Json ulimits(const SandboxSpec& spec) {
+    const std::uint64_t workspace = spec.limits.workspace_bytes;
+    // A GPU's driver pins the memory that it exchanges with the device.
+    const std::uint64_t locked = spec.gpus.empty() ? 65'536 : spec.limits.memory_bytes;
     return Json::array({ulimit("nofile", 1024, 1024), ulimit("core", 0, 0),
-                        ulimit("fsize", workspace, workspace), ulimit("memlock", 65'536, 65'536),
+                        ulimit("fsize", workspace, workspace), ulimit("memlock", locked, locked),
                         ulimit("msgqueue", 65'536, 65'536), ulimit("sigpending", 256, 256),
                         ulimit("stack", 8 * kMiB, 16 * kMiB)});
 }
@@ -84,9 +86,9 @@ Json mounts(const ContainerPlaces& places) {
 }
 
 /// Without the whole of /sys, which the embedded runtime does not mount at all.
-Json hiddenPaths() {
+Json hiddenPaths(const std::vector<std::string>& gpus) {
     Json paths = Json::array({"/sys"});
-    for (const Json& path : launcher::maskedPaths()) {
+    for (const Json& path : launcher::maskedPaths(gpus)) {
         if (!path.get<std::string>().starts_with("/sys/")) paths.push_back(path);
     }
     return paths;
@@ -101,6 +103,13 @@ Json labels(const SandboxSpec& spec, const ContainerPlaces& places) {
     return all;
 }
 
+/// Without "compute" the driver's libraries for CUDA would come only if the image asks for them.
+Json deviceRequest(const std::vector<std::string>& gpus) {
+    return {{"Driver", "nvidia"},
+            {"DeviceIDs", gpus},
+            {"Capabilities", Json::array({Json::array({"gpu", "compute", "utility"})})}};
+}
+
 Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
     const SandboxLimits& limits = spec.limits;
     const std::string uid = std::to_string(kUid);
@@ -113,11 +122,11 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
         {"PublishAllPorts", false},
         {"CapDrop", Json::array({"ALL"})},
         {"SecurityOpt", Json::array({"no-new-privileges:true", "seccomp=" + seccomp})},
-        {"MaskedPaths", hiddenPaths()},
+        {"MaskedPaths", hiddenPaths(spec.gpus)},
         {"ReadonlyPaths", launcher::readonlyPaths()},
         {"CpuShares", kCpuShares},
         {"OomScoreAdj", kOomScore},
-        {"Ulimits", ulimits(limits)},
+        {"Ulimits", ulimits(spec)},
         {"ShmSize", std::min(16 * kMiB, limits.memory_bytes / 8)},
         {"Tmpfs",
          {{"/tmp", tmpfs(limits.tmp_bytes, "mode=1777")},
@@ -139,6 +148,7 @@ Json hostConfig(const SandboxSpec& spec, const ContainerPlaces& places) {
           {"kernel.msgmni", "16"},
           {"kernel.sem", "32 128 32 16"},
           {"net.ipv4.ping_group_range", "1 0"}}}};
+    if (!spec.gpus.empty()) config["DeviceRequests"] = Json::array({deviceRequest(spec.gpus)});
     config.update(limitsUpdate(limits));
     return config;
 }
@@ -156,6 +166,9 @@ Json environment(const SandboxSpec& spec, const ContainerPlaces& places) {
                             "HEARTH_CPUS=" + std::to_string(wholeCpus(spec.limits)),
                             "HEARTH_IMAGE=" + dumpJson(brought)});
     if (!places.layer.empty()) env.push_back(std::string("HEARTH_LAYER=") + kLayerPlace);
+    // Where NVIDIA's runtime is the daemon's default, an image could take all GPUs by its own word;
+    // for those that were asked for, the daemon sets it.
+    if (spec.gpus.empty()) env.push_back("NVIDIA_VISIBLE_DEVICES=void");
     return env;
 }
 

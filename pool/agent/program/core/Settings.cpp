@@ -95,6 +95,7 @@ int readSettings(int argc, char** argv, Settings& s) {
     s.sandbox = env("HEARTH_SANDBOX");
     s.image = env("HEARTH_IMAGE");
     s.layer = env("HEARTH_LAYER");
+    s.gpu = env("HEARTH_GPU");
     std::int64_t n = 0;
     if (number(env("HEARTH_CPUS"), n) && n > 0) s.cpus = std::to_string(n);
     bool unconfined = false;

@@ -31,6 +31,7 @@ struct Settings {
     std::string tmp = "/tmp";
     std::string languages = "/etc/hearth/languages.json";
     std::string image;                   ///< HEARTH_IMAGE: what the image brings, as JSON
+    std::string gpu;                     ///< HEARTH_GPU: what its GPUs need, as JSON
     std::string layer;                   ///< HEARTH_LAYER: where the layer is mounted; may be empty
     std::string sandbox;                 ///< HEARTH_SANDBOX, sent in hello
     std::string cpus;                    ///< HEARTH_CPUS, for thread-count variables

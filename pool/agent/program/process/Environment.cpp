@@ -35,10 +35,22 @@ JsonValue parsed(const std::string& text) {
     return JsonValue::parse(text, value) ? value : JsonValue();
 }
 
+/// Of "NAME=value" texts.
+void readList(const JsonValue& list, std::map<std::string, std::string>& out) {
+    for (const JsonValue& variable : list.items()) {
+        const std::string_view text = variable.text();
+        const std::size_t equals = text.find('=');
+        if (equals == 0 || equals == std::string_view::npos) continue;
+        out[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    }
+}
+
 }  // namespace
 
 Environment::Environment(const Settings& settings)
-    : settings_(settings), image_(parsed(settings.image)), cpus_(settings.cpus) {}
+    : settings_(settings), image_(parsed(settings.image)), cpus_(settings.cpus) {
+    readList(parsed(settings.gpu)["env"], gpu_);
+}
 
 void Environment::narrowTo(std::int64_t cpus) {
     if (cpus > 0 && cpus < std::strtoll(cpus_.c_str(), nullptr, 10)) cpus_ = std::to_string(cpus);
@@ -74,12 +86,7 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
         {"MPLCONFIGDIR", "/tmp/.mpl"},
         {"PYTHONDONTWRITEBYTECODE", "1"},
     };
-    for (const JsonValue& variable : image_["env"].items()) {
-        const std::string_view text = variable.text();
-        const std::size_t equals = text.find('=');
-        if (equals == 0 || equals == std::string_view::npos) continue;
-        env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
-    }
+    readList(image_["env"], env);
     // Where pip puts programs; last, so that nothing there is taken for another.
     env["PATH"] += ":" + settings_.root + "/.local/bin";
     if (!settings_.layer.empty()) {
@@ -101,6 +108,7 @@ std::vector<std::string> Environment::make(const std::map<std::string, std::stri
     }
     for (const auto& [name, value] : bound) env[name] = value;
     read(extra, env);
+    for (const auto& [name, value] : gpu_) env[name] = value;
     std::vector<std::string> out;
     out.reserve(env.size());
     for (const auto& [name, value] : env) out.emplace_back(name).append("=").append(value);

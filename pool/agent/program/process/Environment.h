@@ -12,7 +12,7 @@
 namespace hearth::agent {
 
 /// The environment of tenant processes: the sandbox's own, the image's, the bind's, the request's,
-/// each over the one before. Entries are `NAME=value`, sorted.
+/// that of its GPUs' driver, each over the one before. Entries are `NAME=value`, sorted.
 class Environment {
 public:
     explicit Environment(const Settings& settings);
@@ -47,6 +47,7 @@ private:
 
     const Settings& settings_;
     const JsonValue image_;
+    std::map<std::string, std::string> gpu_;
     std::map<std::string, std::string> bound_;
     std::string cpus_;
 };

@@ -106,6 +106,19 @@ void throwRefusal(const EngineRequest& request, const EngineResponse& response) 
         throw Error(ErrorCode::Unsupported, "the Docker Engine does not see this machine's files")
             .hint("--docker-agent copy brings the agent into a volume there");
     }
+    if (has(message, "could not select device driver")) {
+        throw Error(ErrorCode::Unsupported, "the Docker Engine has no driver for NVIDIA's GPUs")
+            .hint(
+                "install the package nvidia-container-toolkit on its machine, run "
+                "`nvidia-ctk runtime configure --runtime=docker` there, restart dockerd");
+    }
+    if (has(message, "nvidia-container-cli") || has(message, "nvidia-container-runtime")) {
+        throw Error(ErrorCode::Unsupported,
+                    "NVIDIA's toolkit on the Docker Engine's machine "
+                    "refuses the GPU: " +
+                        message)
+            .hint("see `nvidia-smi -L` there: the GPU must be listed by this uuid");
+    }
     if (has(message, "client version") && has(message, "too old")) {
         throw Error(ErrorCode::Unsupported, "the Docker Engine is too new for this Hearth")
             .hint("update Hearth: " + message);

@@ -179,6 +179,25 @@ TEST_CASE("arguments are looked at as the kernel reads them", "[unit][launcher]"
     CHECK(decide(SYS_socketpair, {2, 1, 0}) == kEperm);
 }
 
+TEST_CASE("what the driver of a GPU asks for passes the filter", "[unit][launcher]") {
+    for (const char* name : {"ioctl", "mlock", "mlock2", "munlock", "mmap", "munmap", "mremap",
+                             "mprotect", "madvise", "memfd_create", "eventfd2", "poll",
+                             "sched_getaffinity", "sched_setaffinity", "membarrier", "openat"}) {
+        INFO(name);
+        CHECK(decide(static_cast<std::uint32_t>(number(name)), {0, 0, 0}) == kAllow);
+    }
+    constexpr std::uint64_t kPinned =
+        0x2000 | 0x8000 | 0x1;  // MAP_LOCKED, MAP_POPULATE, MAP_SHARED
+    CHECK(decide(SYS_mmap, {0, 1U << 20U, 3, kPinned | 0x40000, 3, 0}) == kAllow);  // MAP_HUGETLB
+    // The device's requests have the type 'F', those of unified memory are small numbers.
+    for (std::uint64_t request = 0; request < 256; ++request) {
+        CHECK(decide(SYS_ioctl, {3, 0xC0004600 | request}) == kAllow);
+        CHECK(decide(SYS_ioctl, {3, request}) == kAllow);
+    }
+    CHECK(decide(SYS_ioctl, {3, 0x30000001}) == kAllow);  // begins with unified memory
+    CHECK(decide(SYS_ioctl, {3, 0x30000002}) == kAllow);
+}
+
 TEST_CASE("requests that load a module of the host are refused", "[unit][launcher]") {
     constexpr std::uint64_t kHigh = 1ULL << 32U;
     for (const std::uint64_t request :

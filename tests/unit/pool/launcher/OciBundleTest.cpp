@@ -125,6 +125,78 @@ TEST_CASE("a layer is mounted read-only, behind what it lies in, and told to the
     CHECK(std::find(env.begin(), env.end(), "HEARTH_LAYER=/.hearth/layer") != env.end());
 }
 
+TEST_CASE("a bundle has the nodes, mounts, variables and hooks of its GPUs, and no other has",
+          "[unit][launcher]") {
+    SandboxSpec spec;
+    spec.gpus = {"GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76"};
+    BundlePlaces places;
+    places.id = newId("sb_");
+    places.gpu.nodes = {{"nvidia0", 195, 0, 0666, "rw"},
+                        {"nvidia-caps/nvidia-cap1", 237, 1, 0400, "r"}};
+    places.gpu.mounts = {{"/host/libcuda.so", "/usr/lib/libcuda.so"},
+                         {"/host/cache", "/var/cache/gpu", true, false, true},
+                         {"/host/share", "/usr/share/gpu", false, true, true}};
+    places.gpu.env = {"NVIDIA_VISIBLE_DEVICES=void"};
+    places.locked_bytes = 1U << 30U;
+    const Json plain = bundleConfig(spec, places);
+    CHECK(hasOption(*mountAt(plain, "/dev"), "ro"));
+    CHECK_FALSE(plain.contains("hooks"));
+    places.gpu.hooks = {
+        {cdi::HookPoint::CreateContainer, "/usr/bin/hook", {"hook", "a"}, {}, 15},
+        {cdi::HookPoint::CreateContainer, "/usr/bin/hook", {"hook", "b"}, {"A=1"}, 3},
+        {cdi::HookPoint::Poststop, "/usr/bin/end", {"end"}, {}, std::nullopt}};
+    const Json made = bundleConfig(spec, places);
+
+    const Json& rules = made.at("linux").at("resources").at("devices");
+    const Json none = config(Storage::Disk).at("linux").at("resources").at("devices");
+    REQUIRE(rules.size() == none.size() + 2);
+    for (std::size_t i = 0; i < none.size(); ++i) CHECK(rules.at(i) == none.at(i));
+    CHECK(rules.at(rules.size() - 2) ==
+          Json{{"allow", true}, {"type", "c"}, {"major", 195}, {"minor", 0}, {"access", "rw"}});
+    CHECK(rules.back() ==
+          Json{{"allow", true}, {"type", "c"}, {"major", 237}, {"minor", 1}, {"access", "r"}});
+
+    const Json* file = mountAt(made, "/usr/lib/libcuda.so");
+    REQUIRE(file != nullptr);
+    CHECK(file->at("source") == "/host/libcuda.so");
+    CHECK(file->at("options") == Json::array({"bind", "rprivate", "nosuid", "nodev", "ro"}));
+    CHECK(mountAt(made, "/var/cache/gpu")->at("options") ==
+          Json::array({"rbind", "rprivate", "nosuid", "nodev", "noexec"}));
+    CHECK(mountAt(made, "/usr/share/gpu")->at("options") ==
+          Json::array({"rbind", "rprivate", "nosuid", "nodev", "ro", "rro"}));
+    // Hooks may add links to /dev until the launcher seals it.
+    CHECK_FALSE(hasOption(*mountAt(made, "/dev"), "ro"));
+
+    const Json& env = made.at("process").at("env");
+    CHECK(env.back() == R"(HEARTH_GPU={"env":["NVIDIA_VISIBLE_DEVICES=void"]})");
+    CHECK(std::none_of(env.begin(), env.end(), [](const Json& each) {
+        return each.get_ref<const std::string&>().starts_with("NVIDIA_");
+    }));
+    for (const Json& limit : made.at("process").at("rlimits")) {
+        if (limit.at("type") == "RLIMIT_MEMLOCK") CHECK(limit.at("hard") == 1U << 30U);
+    }
+    CHECK(made.at("hooks") == Json::parse(R"({
+        "createContainer":[{"path":"/usr/bin/hook","args":["hook","a"],"env":[],"timeout":15},
+                           {"path":"/usr/bin/hook","args":["hook","b"],"env":["A=1"],"timeout":3}],
+        "poststop":[{"path":"/usr/bin/end","args":["end"],"env":[]}]})"));
+    CHECK_FALSE(config(Storage::Disk).contains("hooks"));
+}
+
+TEST_CASE("only a sandbox with a MIG instance sees the driver in /proc, without the other GPUs",
+          "[unit][launcher]") {
+    const auto masks = [](const char* uuid, const char* path) {
+        SandboxSpec spec;
+        spec.gpus = {uuid};
+        BundlePlaces places;
+        places.id = newId("sb_");
+        const Json paths = bundleConfig(spec, places).at("linux").at("maskedPaths");
+        return std::find(paths.begin(), paths.end(), path) != paths.end();
+    };
+    CHECK(masks("GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76", "/proc/driver"));
+    CHECK_FALSE(masks("MIG-a7d3f5b2-61c4-5d20-9f0e-2b8c7d1e4f36", "/proc/driver"));
+    CHECK(masks("MIG-a7d3f5b2-61c4-5d20-9f0e-2b8c7d1e4f36", "/proc/driver/nvidia/gpus"));
+}
+
 TEST_CASE("no range of user ids is leased twice", "[unit][launcher]") {
     char path[] = "/tmp/hearth-leases-XXXXXX";
     REQUIRE(::mkdtemp(path) != nullptr);

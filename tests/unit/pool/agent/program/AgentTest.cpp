@@ -81,6 +81,19 @@ TEST_CASE("a layer is found by everything that runs, and a request's own words s
     CHECK(without.client.ask(exec("e3", "echo ${PYTHONPATH-none}")).out == "none\n");
 }
 
+TEST_CASE("what a GPU's driver needs is in every environment, whatever image and request say",
+          "[unit][agent][program]") {
+    Bound b({R"(HEARTH_GPU={"env":["NVIDIA_VISIBLE_DEVICES=void","LD_LIBRARY_PATH=/opt/gpu=1"]})",
+             R"(HEARTH_IMAGE={"env":["NVIDIA_VISIBLE_DEVICES=all","KEPT=1"]})"});
+    Json run = exec("e1", "echo $NVIDIA_VISIBLE_DEVICES $LD_LIBRARY_PATH $KEPT ${HEARTH_GPU-none}");
+    CHECK(b.client.ask(run).out == "void /opt/gpu=1 1 none\n");
+    run["id"] = "e2";
+    run["env"] = {{"NVIDIA_VISIBLE_DEVICES", "all"}, {"LD_LIBRARY_PATH", "/own"}, {"KEPT", "2"}};
+    CHECK(b.client.ask(run).out == "void /opt/gpu=1 2 none\n");
+    Bound without({"HEARTH_GPU=no json"});
+    CHECK(without.client.ask(exec("e3", "echo ${NVIDIA_VISIBLE_DEVICES-none}")).out == "none\n");
+}
+
 TEST_CASE("thread counts follow a bind that narrows the processors, and none that widens",
           "[unit][agent][program]") {
     const auto threads = [](const Json& cpus) {

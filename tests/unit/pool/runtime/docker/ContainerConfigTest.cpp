@@ -113,6 +113,39 @@ TEST_CASE("limits are the sandbox's own, and nothing is swapped", "[unit][docker
           std::string::npos);
 }
 
+TEST_CASE("a container gets the GPUs of its spec by uuid and no others, whatever its image says",
+          "[unit][docker]") {
+    const auto has = [](const Json& list, const char* text) {
+        return std::ranges::find(list, Json(text)) != list.end();
+    };
+    const auto locked = [](const Json& host) {
+        for (const Json& limit : host.at("Ulimits")) {
+            if (limit.at("Name") == "memlock") return limit.at("Hard").get<std::uint64_t>();
+        }
+        return std::uint64_t{0};
+    };
+    const Json none = made();
+    CHECK_FALSE(none.at("HostConfig").contains("DeviceRequests"));
+    CHECK(has(none.at("Env"), "NVIDIA_VISIBLE_DEVICES=void"));
+    CHECK(locked(none.at("HostConfig")) == 65'536);
+    CHECK(has(none.at("HostConfig").at("MaskedPaths"), "/proc/driver"));
+
+    SandboxSpec spec;
+    spec.gpus = {"GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76",
+                 "GPU-7f0cd4e5-0e5b-4c37-a8ab-9d3e4c1b2a60"};
+    const Json two = made(spec);
+    CHECK(two.at("HostConfig").at("DeviceRequests") ==
+          Json::array(
+              {{{"Driver", "nvidia"},
+                {"DeviceIDs", spec.gpus},
+                {"Capabilities", Json::array({Json::array({"gpu", "compute", "utility"})})}}}));
+    CHECK_FALSE(has(two.at("Env"), "NVIDIA_VISIBLE_DEVICES=void"));
+    CHECK(locked(two.at("HostConfig")) == spec.limits.memory_bytes);
+    CHECK(has(two.at("HostConfig").at("MaskedPaths"), "/proc/driver"));
+    spec.gpus = {"MIG-a7d3f5b2-61c4-5d20-9f0e-2b8c7d1e4f36"};
+    CHECK_FALSE(has(made(spec).at("HostConfig").at("MaskedPaths"), "/proc/driver"));
+}
+
 TEST_CASE("the agent is the entrypoint; nothing of the image runs by itself", "[unit][docker]") {
     const Json config = made();
     CHECK(config.at("Image") == "sha256:1");
@@ -161,8 +194,8 @@ TEST_CASE("what the image has set reaches the agent as data, without what steers
         if (names.back() == "PATH") CHECK(text == "PATH=/opt/go/bin:/usr/bin");
         if (names.back() == "HEARTH_IMAGE") brought = text.substr(text.find('=') + 1);
     }
-    CHECK(names ==
-          std::vector<std::string>{"PATH", "HEARTH_SANDBOX", "HEARTH_CPUS", "HEARTH_IMAGE"});
+    CHECK(names == std::vector<std::string>{"PATH", "HEARTH_SANDBOX", "HEARTH_CPUS", "HEARTH_IMAGE",
+                                            "NVIDIA_VISIBLE_DEVICES"});
     const Json json = parseJson(brought);
     CHECK(json["workdir"] == "/srv");
     CHECK(json["env"].dump().find("GREETING=hello") != std::string::npos);

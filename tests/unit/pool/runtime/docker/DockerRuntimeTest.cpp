@@ -125,6 +125,34 @@ TEST_CASE("a container that does not start is removed, and no file stays", "[uni
     CHECK(house.files().empty());
 }
 
+TEST_CASE("a daemon without a driver for GPUs is told with what to install, and nothing stays",
+          "[unit][docker]") {
+    std::string said =
+        R"(could not select device driver "nvidia" with capabilities: [[gpu compute utility]])";
+    House house([&](const Seen& seen) {
+        if (seen.target.ends_with("/start")) return refusal(500, said);
+        if (seen.method == "DELETE") return answer(204, "");
+        return answer(201, R"({"Id":"1"})");
+    });
+    pool::SandboxSpec wanted = spec();
+    wanted.gpus = {"GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76"};
+    const auto refused = [&](const std::string& what, const std::string& way_out) {
+        try {
+            house.runtime().create(newId("sb_"), wanted);
+            FAIL("created");
+        } catch (const Error& e) {
+            CHECK(e.code() == ErrorCode::Unsupported);
+            CHECK(std::string(e.what()).find(what) != std::string::npos);
+            CHECK(e.hint().find(way_out) != std::string::npos);
+        }
+        CHECK(house.files().empty());
+    };
+    refused("no driver for NVIDIA's GPUs", "nvidia-container-toolkit");
+    said = "nvidia-container-cli: device error: GPU-8dcd427f: unknown device";
+    refused("unknown device", "nvidia-smi -L");
+    CHECK(house.asked("DELETE").size() == 2);
+}
+
 TEST_CASE("a second create of one name is a conflict and leaves the first alone",
           "[unit][docker]") {
     House house([](const Seen&) { return refusal(409, "name is already in use by container x"); });

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "pool/gpu/cdi/CdiEdits.h"
+
+namespace hearth::pool::cdi {
+
+/// What one file of the Container Device Interface says.
+struct CdiDocument {
+    std::string kind;  ///< "vendor/class"
+    CdiEdits edits;    ///< whichever of its devices is used
+    std::map<std::string, CdiEdits> devices;
+};
+
+/// How a file is written; its name says which.
+enum class CdiFormat : std::uint8_t { Json, Yaml };
+
+/// Reads a file's text by CDI 1.1.0: unknown fields, a version that does not know the fields used,
+/// names and paths that break a rule are errors. Throws Error(InvalidArgument) that begins with the
+/// field's JSON pointer, or with the place in the text. Pure.
+CdiDocument parseCdi(const std::string& text, CdiFormat format);
+
+}  // namespace hearth::pool::cdi
