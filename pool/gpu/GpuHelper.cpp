@@ -155,6 +155,7 @@ bool GpuProgram::waitEnd(std::chrono::milliseconds limit) const noexcept {
 }
 
 GpuHelper::Started GpuHelper::start(const HelperOptions& options) {
+    if (options.library == kNoLibrary) return {};
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         throwErrno("socketpair", "hearth-gpu");

@@ -11,6 +11,9 @@
 
 namespace hearth::pool::gpu {
 
+/// In place of a library: nothing is looked for, and no program started.
+inline constexpr const char* kNoLibrary = "none";
+
 /// How the program hearth-gpu is started.
 struct HelperOptions {
     std::string program;  ///< its path
@@ -57,7 +60,8 @@ public:
         pid_t pid = -1;
     };
     /// Starts it; call before the server gives up root and the right to run programs. If the
-    /// program cannot be run, the first spawn() says so. Throws std::system_error.
+    /// program cannot be run, the first spawn() says so. Starts nothing for kNoLibrary. Throws
+    /// std::system_error.
     static Started start(const HelperOptions& options);
 
     GpuHelper(Started started, std::string program);

@@ -239,4 +239,11 @@ std::string NvidiaGpus::afterScrub(const std::string& uuid) {
     return unfitForScrub(uuid);
 }
 
+std::unique_ptr<GpuHost> makeGpuHost(const GpuOptions& options, gpu::GpuHelper::Started helper) {
+    if (options.helper.library == gpu::kNoLibrary) {
+        return std::make_unique<NoGpus>("GPUs are not looked for: the setting gpuLibrary is none");
+    }
+    return std::make_unique<NvidiaGpus>(options, std::move(helper));
+}
+
 }  // namespace hearth::pool

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -73,5 +74,8 @@ private:
     std::set<std::string> scrubbed_ HEARTH_GUARDED_BY(mutex_);  ///< now, by uuid
     std::jthread watcher_;
 };
+
+/// The GPUs of this machine; NoGpus if the options say that none are looked for.
+std::unique_ptr<GpuHost> makeGpuHost(const GpuOptions& options, gpu::GpuHelper::Started helper);
 
 }  // namespace hearth::pool

@@ -358,3 +358,14 @@ TEST_CASE("a scrub of nothing that is a GPU here is refused in words", "[unit][g
     CHECK_THAT(without_cuda.host.scrub(StandinGpus::uuid(0)).why,
                Catch::Contains("libcuda.so.none") && Catch::Contains("libcuda1"));
 }
+
+TEST_CASE("where no library is named, nothing is started and nothing looked for", "[unit][gpu]") {
+    GpuOptions options = quick();
+    options.helper.library = gpu::kNoLibrary;
+    gpu::GpuHelper::Started helper = gpu::GpuHelper::start(options.helper);
+    CHECK(helper.pid == -1);
+    const std::unique_ptr<GpuHost> host = makeGpuHost(options, std::move(helper));
+    CHECK(host->devices().empty());
+    CHECK(host->absence() == "GPUs are not looked for: the setting gpuLibrary is none");
+    CHECK_FALSE(host->scrub(StandinGpus::uuid(0)).clean);
+}
