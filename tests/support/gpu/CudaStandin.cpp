@@ -26,6 +26,10 @@ struct Opened {
     unsigned long long taken = 0;
 } opened;
 
+Path contextFile() {
+    return opened.folder / "contexts" / std::to_string(::getpid());
+}
+
 unsigned long long totalBytes() {
     return number(opened.folder / "memory", 0);
 }
@@ -85,6 +89,9 @@ int cuCtxCreate_v2(void** context, unsigned /*flags*/, int /*device*/) {
         ::open((opened.folder / "memory.bin").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (opened.memory < 0) return kNoDevice;
     if (::ftruncate(opened.memory, static_cast<off_t>(totalBytes())) != 0) return kNoDevice;
+    std::error_code none;
+    std::filesystem::create_directory(opened.folder / "contexts", none);
+    std::ofstream(contextFile()) << "\n";
     *context = &opened;
     return kOk;
 }
@@ -92,6 +99,7 @@ int cuCtxCreate_v2(void** context, unsigned /*flags*/, int /*device*/) {
 int cuCtxDestroy_v2(void* /*context*/) {
     ::close(opened.memory);
     opened.memory = -1;
+    std::filesystem::remove(contextFile());
     return kOk;
 }
 
@@ -134,6 +142,12 @@ int cuMemsetD32_v2(unsigned long long at, unsigned word, std::size_t words) {
 
 int cuCtxSynchronize() {
     return opened.memory < 0 ? kNoContext : kOk;
+}
+
+int cuMemcpyHtoD_v2(unsigned long long to, const void* from, std::size_t bytes) {
+    if (!inside(to, bytes)) return kBadAddress;
+    const ssize_t n = ::pwrite(opened.memory, from, bytes, static_cast<off_t>(to - kBase));
+    return n == static_cast<ssize_t>(bytes) ? kOk : kBadAddress;
 }
 
 int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_t bytes) {

@@ -62,9 +62,20 @@ int copyText(const Path& file, char* to, unsigned size) {
     return kOk;
 }
 
+/// As the file "processes", and those that have a context by the other stand-in and live.
+std::string processLines(const Path& folder) {
+    std::string lines = text(folder / "processes").value_or("") + "\n";
+    if (!there(folder / "contexts")) return lines;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "contexts")) {
+        const std::string pid = entry.path().filename();
+        if (there("/proc/" + pid)) lines += pid + "\n";
+    }
+    return lines;
+}
+
 int listProcesses(void* device, unsigned* count, Process* found, bool graphics) {
     if (lost(device)) return kLost;
-    std::istringstream lines(text(folderOf(device) / "processes").value_or(""));
+    std::istringstream lines(processLines(folderOf(device)));
     unsigned number = 0;
     for (std::string line; std::getline(lines, line);) {
         const bool draws = line.ends_with(" g");
