@@ -129,10 +129,10 @@ std::vector<Nvml::Device> Nvml::instances(Device device) const {
 }
 
 std::string Nvml::profile(Device instance) const {
-    constexpr std::string_view mark = " MIG ";
+    constexpr std::string_view kMark = " MIG ";
     const std::string full = name(instance);
-    const std::size_t at = full.rfind(mark);
-    if (at != std::string::npos) return full.substr(at + mark.size());
+    const std::size_t at = full.rfind(kMark);
+    if (at != std::string::npos) return full.substr(at + kMark.size());
     Attributes is{};
     if (attributes_ == nullptr || attributes_(instance, &is) != kNvmlSuccess) return {};
     const unsigned long long gib = (is.memory_mib + 1023) / 1024;

@@ -1,7 +1,6 @@
 #include "pool/gpu/program/Spawner.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -10,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string_view>
 
@@ -37,6 +37,7 @@ std::vector<std::string> argumentsOf(std::string_view request) {
     if (::getppid() != parent || ::dup2(channel, 0) < 0 || ::dup2(channel, 1) < 0) ::_exit(127);
     ::close_range(3, ~0U, 0);
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     ::execv(kSelf, argv.data());

@@ -19,11 +19,11 @@ std::string digitsOf(const std::string& uuid) {
 }
 
 std::string digitsOf(const std::array<unsigned char, 16>& bytes) {
-    constexpr std::string_view hex = "0123456789abcdef";
+    constexpr std::string_view kHex = "0123456789abcdef";
     std::string digits;
     for (const unsigned char byte : bytes) {
-        digits += hex[byte >> 4U];
-        digits += hex[byte & 15U];
+        digits += kHex[byte >> 4U];
+        digits += kHex[byte & 15U];
     }
     return digits;
 }
