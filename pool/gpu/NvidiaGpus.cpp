@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
+constexpr const char* kSilent = "the driver does not answer since ";
 constexpr auto kKilledWithin = std::chrono::milliseconds(5000);
-constexpr auto kLongWait = std::chrono::hours(24);
 
 void addReason(std::string& reasons, const std::string& one) {
     if (one.empty() || reasons.find(one) != std::string::npos) return;
@@ -94,6 +94,17 @@ void NvidiaGpus::watch() {
     } while (pause());
 }
 
+/// A driver may answer late, or hold its program for good, which may then not even be killed: no
+/// second one is started beside it.
+gpu::GpuProgram::Heard NvidiaGpus::awaitLate(gpu::GpuProgram& program, std::string& line) {
+    using Heard = gpu::GpuProgram::Heard;
+    const int stop = stopping_.get();
+    const Heard heard = program.listen(line, steady_clock::now() + options_.give_up_look, stop);
+    if (heard != Heard::Late) return heard;
+    program.kill();
+    return program.listen(line, steady_clock::time_point::max(), stop);
+}
+
 /// False once stop() was called.
 bool NvidiaGpus::lookOnce(Program& program) {
     {
@@ -103,7 +114,7 @@ bool NvidiaGpus::lookOnce(Program& program) {
         asked_ = false;
     }
     using Heard = gpu::GpuProgram::Heard;
-    const std::string since = formatRfc3339(std::chrono::system_clock::now());
+    const std::string now = formatRfc3339(std::chrono::system_clock::now());
     std::string line;
     Heard heard = Heard::Ended;
     // One that ended since the last look, killed perhaps, is started again.
@@ -113,8 +124,9 @@ bool NvidiaGpus::lookOnce(Program& program) {
             const auto until = steady_clock::now() + options_.look_limit;
             heard = program->listen(line, until, stopping_.get());
             if (heard == Heard::Late) {
-                publishFailure("the driver does not answer since " + since, false);
-                heard = program->listen(line, steady_clock::now() + kLongWait, stopping_.get());
+                if (silent_since_.empty()) silent_since_ = now;
+                publishFailure(kSilent + silent_since_, false);
+                heard = awaitLate(*program, line);
             }
         }
         if (heard == Heard::Ended) program.reset();
@@ -122,9 +134,13 @@ bool NvidiaGpus::lookOnce(Program& program) {
     if (heard == Heard::Stopped) return false;
     if (heard != Heard::Line) {
         program.reset();
-        publishFailure("hearth-gpu, which asks the driver, ended without an answer", true);
+        publishFailure(silent_since_.empty()
+                           ? "hearth-gpu, which asks the driver, ended without an answer"
+                           : kSilent + silent_since_,
+                       true);
         return true;
     }
+    silent_since_.clear();
     const gpu::GpuLook look = gpu::decodeLook(line);
     if (!look.absence.empty()) program.reset();
     publish(look);

@@ -24,7 +24,9 @@ struct GpuOptions {
     std::chrono::milliseconds look_every{3'000};
     std::chrono::milliseconds absent_look_every{60'000};  ///< while there are none
     std::chrono::milliseconds look_limit{10'000};         ///< then the driver does not answer
-    std::chrono::milliseconds scrub_timeout{180'000};
+    std::chrono::milliseconds give_up_look{
+        60'000};  ///< later: its program is killed, and begun anew
+    std::chrono::milliseconds scrub_timeout{300'000};
 };
 
 /// NVIDIA's GPUs, by programs that load the driver's libraries (GpuHelper). A thread asks one of
@@ -51,6 +53,7 @@ private:
 
     void watch();
     bool lookOnce(Program& program);
+    gpu::GpuProgram::Heard awaitLate(gpu::GpuProgram& program, std::string& line);
     void publish(const gpu::GpuLook& look);
     void publishFailure(const std::string& why, bool ended);
     void endLook() HEARTH_REQUIRES(mutex_);
@@ -72,6 +75,7 @@ private:
     std::string absence_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::string> lasting_ HEARTH_GUARDED_BY(mutex_);
     std::set<std::string> scrubbed_ HEARTH_GUARDED_BY(mutex_);  ///< now, by uuid
+    std::string silent_since_;  ///< of the watcher: the start of the first look without an answer
     std::jthread watcher_;
 };
 

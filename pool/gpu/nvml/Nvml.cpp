@@ -64,6 +64,13 @@ void Nvml::check(int result, const char* function) const {
                                 std::to_string(result) + ")");
 }
 
+/// False for a question that this device or this user cannot ask, which is no fault of the device.
+bool Nvml::answered(int result, const char* function) const {
+    if (result == NvmlError::NotSupported || result == NvmlError::NoPermission) return false;
+    check(result, function);
+    return true;
+}
+
 std::string Nvml::text(int (*get)(Device, char*, unsigned), Device device,
                        const char* function) const {
     std::array<char, kNameSize + 1> buffer{};
@@ -107,10 +114,7 @@ bool Nvml::splitIntoInstances(Device device) const {
     if (mig_mode_ == nullptr) return false;
     unsigned now = 0;
     unsigned pending = 0;
-    const int result = mig_mode_(device, &now, &pending);
-    if (result == NvmlError::NotSupported) return false;
-    check(result, "nvmlDeviceGetMigMode");
-    return now != 0;
+    return answered(mig_mode_(device, &now, &pending), "nvmlDeviceGetMigMode") && now != 0;
 }
 
 std::vector<Nvml::Device> Nvml::instances(Device device) const {
@@ -154,43 +158,39 @@ std::optional<std::uint64_t> Nvml::uncorrectedErrors(Device device) const {
     if (ecc_errors_ == nullptr) return std::nullopt;
     unsigned long long errors = 0;
     const int result = ecc_errors_(device, kUncorrected, kVolatile, &errors);
-    if (result == NvmlError::NotSupported) return std::nullopt;
-    check(result, "nvmlDeviceGetTotalEccErrors");
-    return errors;
+    return answered(result, "nvmlDeviceGetTotalEccErrors") ? std::optional(errors) : std::nullopt;
 }
 
 bool Nvml::retiredPagesPending(Device device) const {
     if (retired_pending_ == nullptr) return false;
     int pending = 0;
     const int result = retired_pending_(device, &pending);
-    if (result == NvmlError::NotSupported) return false;
-    check(result, "nvmlDeviceGetRetiredPagesPendingStatus");
-    return pending != 0;
+    return answered(result, "nvmlDeviceGetRetiredPagesPendingStatus") && pending != 0;
 }
 
-Nvml::RemappedRows Nvml::remappedRows(Device device) const {
-    if (remapped_rows_ == nullptr) return {};
+bool Nvml::rowRemappingFailed(Device device) const {
+    if (remapped_rows_ == nullptr) return false;
     unsigned corrected = 0;
     unsigned uncorrected = 0;
     unsigned pending = 0;
     unsigned failed = 0;
     const int result = remapped_rows_(device, &corrected, &uncorrected, &pending, &failed);
-    if (result == NvmlError::NotSupported) return {};
-    check(result, "nvmlDeviceGetRemappedRows");
-    return {pending != 0, failed != 0};
+    return answered(result, "nvmlDeviceGetRemappedRows") && failed != 0;
 }
 
 void Nvml::addProcesses(GetProcesses get, Device device, bool graphics,
                         std::vector<Process>& all) const {
     const char* function =
         graphics ? "nvmlDeviceGetGraphicsRunningProcesses" : "nvmlDeviceGetComputeRunningProcesses";
-    std::vector<ProcessInfo> found(kMostProcesses);
-    auto count = static_cast<unsigned>(found.size());
+    // Drivers of release 535 have one more member: there is room for it, and only the first is
+    // right.
+    std::vector<ProcessInfo> found(2UL * kMostProcesses);
+    unsigned count = kMostProcesses;
     const int result = get(device, &count, found.data());
     // A display cannot be on every device. Of more than fit the first are enough.
     if (graphics && result == NvmlError::NotSupported) return;
     if (result != NvmlError::InsufficientSize) check(result, function);
-    for (unsigned i = 0; i < count && i < found.size(); ++i) {
+    for (unsigned i = 0; i < count && i < kMostProcesses; ++i) {
         all.push_back({found[i].pid, graphics});
     }
 }
@@ -208,12 +208,11 @@ void Nvml::watchXids(Device device) {
         return;
     }
     unsigned long long types = 0;
-    const int result = event_types_(device, &types);
-    if (result == NvmlError::NotSupported) return;
-    check(result, "nvmlDeviceGetSupportedEventTypes");
+    if (!answered(event_types_(device, &types), "nvmlDeviceGetSupportedEventTypes")) return;
     if ((types & kXid) == 0) return;
     if (events_ == nullptr) check(make_events_(&events_), "nvmlEventSetCreate");
-    check(register_events_(device, kXid, events_), "nvmlDeviceRegisterEvents");
+    static_cast<void>(
+        answered(register_events_(device, kXid, events_), "nvmlDeviceRegisterEvents"));
 }
 
 std::optional<Nvml::Xid> Nvml::nextXid(std::chrono::milliseconds limit) const {

@@ -17,6 +17,7 @@ public:
     /// The results that are treated apart; others pass as they are.
     enum Code : int {
         NotSupported = 3,
+        NoPermission = 4,
         NotFound = 6,
         InsufficientSize = 7,
         Timeout = 10,
@@ -25,8 +26,6 @@ public:
     };
     NvmlError(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
     int code() const noexcept { return code_; }
-    /// The device, or what was asked of it, does not exist; that is no fault.
-    bool absent() const noexcept { return code_ == NotSupported || code_ == NotFound; }
 
 private:
     int code_;
@@ -43,11 +42,6 @@ public:
     struct Process {
         std::uint32_t pid = 0;
         bool graphics = false;
-    };
-    /// Rows of a device's memory that were replaced, or not.
-    struct RemappedRows {
-        bool pending = false;
-        bool failed = false;
     };
     /// A critical error that the driver reported.
     struct Xid {
@@ -78,7 +72,7 @@ public:
     /// Since the driver was loaded; nullopt where they are not counted.
     std::optional<std::uint64_t> uncorrectedErrors(Device device) const;
     bool retiredPagesPending(Device device) const;
-    RemappedRows remappedRows(Device device) const;
+    bool rowRemappingFailed(Device device) const;
     /// All that have a context on the device.
     std::vector<Process> processes(Device device) const;
 
@@ -120,6 +114,7 @@ private:
     using GetProcesses = int (*)(Device, unsigned*, ProcessInfo*);
 
     void check(int result, const char* function) const;
+    bool answered(int result, const char* function) const;
     std::string text(int (*get)(Device, char*, unsigned), Device device,
                      const char* function) const;
     void addProcesses(GetProcesses get, Device device, bool graphics,

@@ -157,7 +157,7 @@ std::string NvmlLook::health(Nvml::Device device) const {
                                : "");
     });
     ask([&] {
-        return std::string(nvml_.remappedRows(device).failed
+        return std::string(nvml_.rowRemappingFailed(device)
                                ? "rows of its memory could not be remapped: replace the GPU"
                                : "");
     });

@@ -113,6 +113,7 @@ int scrub(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    ::prctl(PR_SET_NAME, "hearth-gpu");  // it is started by descriptor
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const rlimit no_core{0, 0};  // a core would hold what was on the device
     ::setrlimit(RLIMIT_CORE, &no_core);

@@ -14,6 +14,7 @@ namespace {
 constexpr int kOk = 0;
 constexpr int kInvalid = 2;
 constexpr int kUnsupported = 3;
+constexpr int kForbidden = 4;
 constexpr int kUnknownDevice = 6;
 constexpr int kTooSmall = 7;
 constexpr int kTimeout = 10;
@@ -109,6 +110,7 @@ const char* nvmlErrorString(int result) {
 int nvmlDeviceGetCount_v2(unsigned* count) {
     if (there(root() / "crash-look")) ::_exit(42);
     hangWhile(root() / "hang-look");
+    if (std::filesystem::remove(root() / "hang-once")) ::pause();
     *count = static_cast<unsigned>(numbered(root(), "gpu").size());
     return kOk;
 }
@@ -172,6 +174,7 @@ int nvmlDeviceGetGpuInstanceId(void* device, unsigned* id) {
 
 int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned long long* errors) {
     if (lost(device)) return kLost;
+    if (there(root() / "no-permission")) return kForbidden;
     const Path file = folderOf(device) / "ecc";
     if (!there(file)) return kUnsupported;
     *errors = type == 1 && counter == 0 ? number(file, 0) : 0;

@@ -146,6 +146,38 @@ TEST_CASE("a driver that hangs makes every GPU faulty, blocks nobody, and may co
     CHECK(gpus.first().fault.empty());
 }
 
+TEST_CASE("a look that never ends is given up, and the next one begins anew", "[unit][gpu]") {
+    StandinGpus machine;
+    withOne(machine);
+    GpuOptions options = quick();
+    options.look_limit = milliseconds(500);
+    options.give_up_look = milliseconds(100);
+    Gpus gpus(options);
+    machine.set("hang-once");
+    machine.set("gpu0/ecc", "1");
+    REQUIRE(gpus.host.refresh(kSoon));
+    CHECK_FALSE(machine.has("hang-once"));
+    CHECK_THAT(gpus.first().fault, Catch::StartsWith("1 uncorrected"));
+}
+
+TEST_CASE("a driver that hangs in each new look is silent since the first of them", "[unit][gpu]") {
+    StandinGpus machine;
+    withOne(machine);
+    GpuOptions options = quick();
+    options.look_limit = milliseconds(300);
+    options.give_up_look = milliseconds(50);
+    options.look_every = milliseconds(10);
+    Gpus gpus(options);
+    machine.set("hang-look");
+    REQUIRE(test::eventually([&] { return !gpus.first().fault.empty(); }));
+    const std::string fault = gpus.first().fault;
+    CHECK_THAT(fault, Catch::StartsWith("the driver does not answer since 20"));
+    REQUIRE(gpus.host.refresh(kSoon));  // that look, too, ended by being given up
+    CHECK(gpus.first().fault == fault);
+    machine.clear("hang-look");
+    CHECK(test::eventually([&] { return gpus.first().fault.empty(); }));
+}
+
 TEST_CASE("the host ends though the driver hangs, and so does its helper", "[unit][gpu]") {
     StandinGpus machine;
     withOne(machine);

@@ -76,6 +76,18 @@ TEST_CASE("memory errors, pending pages and failed rows are faults, and their ab
                                              Catch::Contains("could not be remapped"));
 }
 
+TEST_CASE("a question that the user may not ask is no fault of the device", "[unit][gpu]") {
+    StandinGpus machine;
+    machine.add("gpu0", StandinGpus::uuid(0));
+    machine.set("gpu0/ecc", "3");
+    gpu::Nvml nvml(kLibrary);
+    gpu::NvmlLook looks(nvml);
+    machine.set("no-permission");
+    CHECK(only(looks.look()).fault.empty());
+    machine.clear("no-permission");
+    CHECK_FALSE(only(looks.look()).fault.empty());
+}
+
 TEST_CASE("a lost GPU stays in the list, as faulty, also if it can only be named from memory",
           "[unit][gpu]") {
     StandinGpus machine;
