@@ -12,6 +12,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
+constexpr auto kHung = milliseconds(1500);        // a healthy look takes less on a busy machine
 constexpr auto kSoon = std::chrono::seconds(30);  // never waited for in full
 
 GpuOptions quick() {
@@ -133,7 +134,7 @@ TEST_CASE("a driver that hangs makes every GPU faulty, blocks nobody, and may co
     StandinGpus machine;
     withOne(machine);
     GpuOptions options = quick();
-    options.look_limit = milliseconds(200);
+    options.look_limit = kHung;
     Gpus gpus(options);
     machine.set("hang-look");
     CHECK_FALSE(gpus.host.refresh(milliseconds(50)));
@@ -150,7 +151,7 @@ TEST_CASE("a look that never ends is given up, and the next one begins anew", "[
     StandinGpus machine;
     withOne(machine);
     GpuOptions options = quick();
-    options.look_limit = milliseconds(500);
+    options.look_limit = kHung;
     options.give_up_look = milliseconds(100);
     Gpus gpus(options);
     machine.set("hang-once");
@@ -164,7 +165,7 @@ TEST_CASE("a driver that hangs in each new look is silent since the first of the
     StandinGpus machine;
     withOne(machine);
     GpuOptions options = quick();
-    options.look_limit = milliseconds(300);
+    options.look_limit = kHung;
     options.give_up_look = milliseconds(50);
     options.look_every = milliseconds(10);
     Gpus gpus(options);
@@ -342,11 +343,11 @@ TEST_CASE("a scrub that hangs is killed at its deadline", "[unit][gpu]") {
     StandinGpus machine;
     withOne(machine);
     GpuOptions options = quick();
-    options.scrub_timeout = milliseconds(1000);
+    options.scrub_timeout = milliseconds(2000);
     Gpus gpus(options);
     machine.set("gpu0/hang-scrub");
     CHECK(gpus.host.scrub(StandinGpus::uuid(0)).why ==
-          "the scrub had not ended after 1 s and was killed");
+          "the scrub had not ended after 2 s and was killed");
 }
 
 TEST_CASE("the end of the host ends a scrub that hangs, as not clean", "[unit][gpu]") {
