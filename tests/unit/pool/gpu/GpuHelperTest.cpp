@@ -86,6 +86,10 @@ TEST_CASE(
     "the helper and its programs get no descriptor and nothing of the environment but what "
     "names the libraries",
     "[unit][gpu]") {
+    if (::geteuid() != 0) {
+        WARN("only root can look into the helper");
+        return;
+    }
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));
     ::setenv("HEARTH_TOKEN", "a-secret", 1);
@@ -106,6 +110,31 @@ TEST_CASE(
         ++descriptors;
     }
     CHECK(descriptors == 4);
+    const gpu::GpuHelper ends({Fd(::dup(started.socket.get())), started.pid}, "");
+    ::shutdown(started.socket.get(), SHUT_RDWR);
+}
+
+TEST_CASE("of root the helper becomes the account it is given, and keeps no right", "[unit][gpu]") {
+    if (::geteuid() != 0) {
+        WARN("only root can become another account");
+        return;
+    }
+    gpu::HelperOptions options = standins();
+    options.uid = 65534;
+    options.gid = 65533;
+    const gpu::GpuHelper::Started started = gpu::GpuHelper::start(options);
+    const std::string proc = "/proc/" + std::to_string(started.pid);
+    CHECK(test::eventually([&] {
+        return test::readText(proc + "/cmdline").starts_with("hearth-gpu") &&
+               test::readText(proc + "/status").find("NoNewPrivs:\t1") != std::string::npos;
+    }));
+    const std::string status = test::readText(proc + "/status");
+    CHECK_THAT(status, Catch::Contains("Name:\thearth-gpu\n"));
+    CHECK_THAT(status, Catch::Contains("Uid:\t65534\t65534\t65534\t65534\n"));
+    CHECK_THAT(status, Catch::Contains("Gid:\t65533\t65533\t65533\t65533\n"));
+    for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"}) {
+        CHECK_THAT(status, Catch::Contains(std::string(set) + ":\t0000000000000000\n"));
+    }
     const gpu::GpuHelper ends({Fd(::dup(started.socket.get())), started.pid}, "");
     ::shutdown(started.socket.get(), SHUT_RDWR);
 }
