@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     ::prctl(PR_SET_NAME, "hearth-gpu");  // it is started by descriptor
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the server, of the same user, cannot write into it
-    const rlimit no_core{0, 0};  // a core would hold what was on the device
+    const rlimit no_core{0, 0};            // a core would hold what was on the device
     ::setrlimit(RLIMIT_CORE, &no_core);
     const std::optional<Arguments> arguments = parse({argv + 1, argv + argc});
     try {
