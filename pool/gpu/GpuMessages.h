@@ -13,7 +13,8 @@ namespace hearth::pool::gpu {
 struct GpuLook {
     std::string absence = {};  ///< why there are no devices; else empty
     std::vector<GpuDevice> devices = {};
-    /// By uuid: faults that the driver reports once, and that only its next start ends.
+    /// By uuid: faults that the driver reports once, and that only its next start ends. Those of a
+    /// GPU are those of its MIG instances, too.
     std::map<std::string, std::string> lasting = {};
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
+const std::string kItsGpu = "its GPU: ";
 constexpr const char* kSilent = "the driver does not answer since ";
 constexpr auto kKilledWithin = std::chrono::milliseconds(5000);
 
@@ -23,8 +24,9 @@ void addReason(std::string& reasons, const std::string& one) {
     reasons += (reasons.empty() ? "" : "; ") + one;
 }
 
-bool listed(const std::vector<GpuDevice>& devices, const std::string& uuid) {
-    return std::ranges::find(devices, uuid, &GpuDevice::uuid) != devices.end();
+const GpuDevice* findDevice(const std::vector<GpuDevice>& devices, const std::string& uuid) {
+    const auto found = std::ranges::find(devices, uuid, &GpuDevice::uuid);
+    return found == devices.end() ? nullptr : &*found;
 }
 
 Fd newEvent() {
@@ -166,16 +168,20 @@ void NvidiaGpus::publish(const gpu::GpuLook& look) {
     absence_ = look.absence;
     std::vector<GpuDevice> now = look.devices;
     for (const GpuDevice& before : devices_) {
+        if (findDevice(now, before.uuid) != nullptr) continue;
+        const GpuDevice* parent = findDevice(look.devices, before.parent);
         // MIG instances come and go as the operator divides their GPU; a GPU does not.
-        if (listed(now, before.uuid)) continue;
-        if (!before.parent.empty() && listed(look.devices, before.parent)) continue;
+        if (parent != nullptr && parent->fault.empty()) continue;
         now.push_back(before);
-        now.back().fault =
-            look.absence.empty() ? "the driver does not list it any more" : look.absence;
+        now.back().fault = !look.absence.empty() ? look.absence
+                           : parent != nullptr   ? kItsGpu + parent->fault
+                                                 : "the driver does not list it any more";
     }
     for (GpuDevice& device : now) {
-        const auto found = lasting_.find(device.uuid);
-        if (found != lasting_.end()) addReason(device.fault, found->second);
+        const auto own = lasting_.find(device.uuid);
+        if (own != lasting_.end()) addReason(device.fault, own->second);
+        const auto of_gpu = lasting_.find(device.parent);
+        if (of_gpu != lasting_.end()) addReason(device.fault, kItsGpu + of_gpu->second);
     }
     devices_ = std::move(now);
     endLook();
@@ -195,8 +201,8 @@ void NvidiaGpus::publishFailure(const std::string& why, bool ended) {
 std::string NvidiaGpus::unfitForScrub(const std::string& uuid) const {
     const MutexLock lock(mutex_);
     if (stopped_) return "the server ends";
-    const auto found = std::ranges::find(devices_, uuid, &GpuDevice::uuid);
-    if (found == devices_.end()) {
+    const GpuDevice* found = findDevice(devices_, uuid);
+    if (found == nullptr) {
         return "this machine has no GPU " + uuid +
                (devices_.empty() ? ": " + absence_ : std::string());
     }

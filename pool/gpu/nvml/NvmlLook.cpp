@@ -123,8 +123,9 @@ void NvmlLook::takeXids() {
                                       ", a critical error: reset the GPU, then start hearth again";
             if (!xid->gpu_instance) lasting_[xid->uuid] = fault;
             for (const Instance& part : parts_[xid->uuid]) {
-                const bool hit = !xid->gpu_instance || part.gpu_instance == xid->gpu_instance;
-                if (hit) lasting_[part.uuid] = fault;
+                if (xid->gpu_instance && part.gpu_instance == xid->gpu_instance) {
+                    lasting_[part.uuid] = fault;
+                }
             }
         }
     } catch (const NvmlError&) {

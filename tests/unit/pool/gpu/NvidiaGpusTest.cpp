@@ -129,6 +129,32 @@ TEST_CASE("a GPU that the driver lists no more stays, as faulty; a MIG instance 
     CHECK(left[1].fault == "the driver does not list it any more");
 }
 
+TEST_CASE("what befalls a GPU befalls its MIG instances", "[unit][gpu]") {
+    StandinGpus machine;
+    withOne(machine);
+    machine.set("gpu0/split");
+    machine.add("gpu0/mig0", StandinGpus::uuid(1, "MIG"));
+    Gpus gpus;
+    const auto instance = [&gpus] {
+        for (const GpuDevice& device : gpus.host.devices()) {
+            if (!device.parent.empty()) return device.fault;
+        }
+        return std::string("there is none");
+    };
+    CHECK(instance() == "");
+    machine.set("gpu0/lost");  // then its instances cannot be listed
+    REQUIRE(gpus.host.refresh(kSoon));
+    CHECK_THAT(instance(), Catch::StartsWith("its GPU: the driver has lost it"));
+    machine.clear("gpu0/lost");
+    machine.set("gpu0/retired");
+    REQUIRE(gpus.host.refresh(kSoon));
+    CHECK_THAT(instance(), Catch::StartsWith("its GPU: pages of its memory"));
+    machine.clear("gpu0/retired");
+    machine.set("gpu0/xid", "79");
+    REQUIRE(gpus.host.refresh(kSoon));
+    CHECK_THAT(instance(), Catch::StartsWith("its GPU: XID 79"));
+}
+
 TEST_CASE("a driver that hangs makes every GPU faulty, blocks nobody, and may come back",
           "[unit][gpu]") {
     StandinGpus machine;

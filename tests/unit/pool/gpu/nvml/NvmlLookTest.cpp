@@ -137,7 +137,7 @@ TEST_CASE("a critical XID condemns its GPU for good, and one of a program does n
     }
 }
 
-TEST_CASE("an XID of one MIG instance leaves the other alone; one of the GPU condemns all",
+TEST_CASE("an XID of one MIG instance leaves the other alone, and one of the GPU is the GPU's",
           "[unit][gpu]") {
     StandinGpus machine;
     machine.add("gpu0", StandinGpus::uuid(0));
@@ -153,7 +153,9 @@ TEST_CASE("an XID of one MIG instance leaves the other alone; one of the GPU con
     CHECK(one.lasting.size() == 1);
     CHECK(one.lasting.contains(StandinGpus::uuid(2, "MIG")));
     machine.set("gpu0/xid", "79");
-    CHECK(looks.look().lasting.size() == 3);
+    const gpu::GpuLook both = looks.look();
+    CHECK(both.lasting.size() == 2);
+    CHECK(both.lasting.contains(StandinGpus::uuid(0)));
 }
 
 TEST_CASE("two devices of one uuid, and a uuid of no known form, are faults", "[unit][gpu]") {
