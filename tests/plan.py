@@ -19,8 +19,8 @@ import sys
 
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEFAULT = ["lint", "unit", "kernel", "server", "crash", "security"]
-SANITIZED = ["agent", "sandbox", "runtime", "egress", "controller", "http", "mcp"]  # unit programs: where threads and bytes meet
-ON_REQUEST = ["unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy"]
+SANITIZED = ["agent", "sandbox", "gpu", "runtime", "egress", "controller", "http", "mcp"]  # unit programs: where threads and bytes meet
+ON_REQUEST = ["unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy", "gpu"]
 DEFAULT_SECONDS = 30  # of a suite that neither says how long it takes nor has run here
 
 # A change in one of these rooms, or in those below it, is seen by these server suites; by all where a room is not here.
@@ -50,7 +50,7 @@ KERNEL = ["pool/runtime/docker", "pool/runtime/oci", "pool/agent/client", "pool/
 # Files outside the rooms: stages, or stage/suite, that a change is seen by. The first line that fits counts.
 FILES = [
     (r"^docs/|\.md$|^LICENSE$|\.svg$", "server/docs"),
-    (r"^(\.ci/|\.clang-|\.gitignore$|tests/(lint|bench)/|tests/plan\.py$|(run|test)$|sandbox_images/(lock|setup\.sh)$)", ""),
+    (r"^(\.ci/|\.clang-|\.gitignore$|tests/(lint|bench|gpu)/|tests/plan\.py$|(run|test)$|sandbox_images/(lock|setup\.sh)$)", ""),
     (r"^(ROOMS|tests/catch_results\.py|tests/unit/main\.cpp)$", "unit"),
     (r"^tests/CMakeLists\.txt$", "unit kernel"),
     (r"^tests/(kernel|crash|security)/", r"\1"),
@@ -163,7 +163,7 @@ def suites(table):
     for path in files("tests/server/**/*_test.py"):
         name = path[len("tests/server/"):-len("_test.py")]
         found.append(Script("server", "seeds" if name == "seeds/seeds" else name, path))
-    return found + [Script(name, name, f"tests/{name}/run") for name in ("crash", "security")]
+    return found + [Script(name, name, f"tests/{name}/run") for name in ("crash", "security", "gpu")]
 
 
 def measured():

@@ -62,6 +62,8 @@ struct ServeConfig {
     Setting<RuntimeChoice> runtime;
     Setting<std::string> oci_runtime;
     Setting<pool::docker::AgentMode> docker_agent;
+    Setting<std::string> gpu_library;  ///< pool::gpu::kNoLibrary: GPUs are not looked for
+    Setting<std::string> cuda_library;
     Setting<std::string> user;
     Setting<std::string> default_pool;
     Setting<std::vector<TokenConfig>> tokens;

@@ -149,6 +149,10 @@ const Check kSeed = each("seed", "use s0, s1, s2 or s3", [](const std::string& o
 });
 const Check kDirectory =
     each("directory", "name a directory", [](const std::string& one) { return !one.empty(); });
+const Check kLibrary = each(
+    "library", "write its name, as libcuda.so.1, or an absolute path", [](const std::string& one) {
+        return !one.empty() && (one.front() == '/' || one.find('/') == std::string::npos);
+    });
 const Check kSize = each("size", "write 256Mi or 4Gi",
                          [](const std::string& one) { return parseBytes(one).has_value(); });
 const Check kHost = each("host", "write HOST or HOST:PORT", [](const std::string& one) {
@@ -223,6 +227,10 @@ const std::vector<SettingRow>& settings() {
          "The OCI runtime's program"},
         {"docker-agent", "HOW", "dockerAgent", choice(&C::docker_agent, kAgentModes), "auto",
          "How the agent gets into Docker's containers: auto, bind (mounted) or copy"},
+        {"gpu-library", "FILE", "gpuLibrary", plain(&C::gpu_library, Shape::Text, kLibrary),
+         "libnvidia-ml.so.1", "NVIDIA's management library; none: do not look for GPUs"},
+        {"cuda-library", "FILE", "cudaLibrary", plain(&C::cuda_library, Shape::Text, kLibrary),
+         "libcuda.so.1", "CUDA's driver library, by which GPUs are scrubbed"},
         {"user", "NAME", "user", plain(&C::user, Shape::Text), "hearth",
          "The user that the server runs as beside its launcher"},
         {"default-pool", "NAME", "defaultPool", plain(&C::default_pool, Shape::Text), "",

@@ -18,7 +18,7 @@ CODE = r"\.(h|cpp)$"
 # Looked for in code without its comments and the contents of its strings.
 CODE_RULES = [
     Rule(r"\bstd::(cout|cerr|clog)\b|\bf?printf\s*\(", SERVER,
-         r"^(api/cli/|pool/agent/program/)",
+         r"^(api/cli/|pool/agent/program/|pool/gpu/program/)",
          "the server speaks through metrics/Log.h only"),
     Rule(r"(\.|->)detach\s*\(\s*\)", CODE, r"^pool/agent/program/",  # no threads
          "nothing is detached: keep a jthread as the last member"),

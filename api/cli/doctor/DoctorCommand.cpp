@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "api/cli/doctor/Doctor.h"
+#include "api/cli/doctor/GpuChecks.h"
 #include "api/cli/doctor/HostChecks.h"
 #include "api/cli/doctor/StateChecks.h"
 #include "api/cli/doctor/ToolChecks.h"
@@ -84,6 +85,7 @@ int doctor(const Invocation& call) {
     for (Finding& f : checkTools(config, runtime.factory->needsRoot()))
         findings.push_back(std::move(f));
     for (Finding& f : HostChecks().all()) findings.push_back(std::move(f));
+    findings.push_back(checkGpus(config));
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
     for (Finding& f : checkState(config)) findings.push_back(std::move(f));
     if (auto pool = checkDefaultPool(config)) findings.push_back(std::move(*pool));

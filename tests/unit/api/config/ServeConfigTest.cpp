@@ -216,6 +216,15 @@ TEST_CASE("how the agent comes into Docker's containers can be said", "[unit][cl
     CHECK_THROWS_AS(fromText("dockerAgent: x\n"), UsageError);
 }
 
+TEST_CASE("a GPU library is a name or an absolute path", "[unit][cli]") {
+    CHECK(*load({}).gpu_library == "libnvidia-ml.so.1");
+    CHECK(*load({}).cuda_library == "libcuda.so.1");
+    CHECK(*fromText("gpuLibrary: none\n").gpu_library == "none");
+    CHECK(*load({"--cuda-library", "/opt/cuda/libcuda.so"}).cuda_library == "/opt/cuda/libcuda.so");
+    CHECK_THROWS_AS(load({"--gpu-library", "lib/libnvidia-ml.so"}), UsageError);
+    CHECK_THROWS_AS(fromText("cudaLibrary: ''\n"), UsageError);
+}
+
 TEST_CASE("the configuration is shown with the source of each value", "[unit][cli]") {
     const ServeConfig config = load({"--workers=4"}, {{"HEARTH_USER", "nobody"}});
     const Json document = configDocument(config);
@@ -225,7 +234,7 @@ TEST_CASE("the configuration is shown with the source of each value", "[unit][cl
     CHECK(document["user"]["origin"] == "HEARTH_USER");
     CHECK(document["listen"]["source"] == "default");
     CHECK(document["images.onDemand.maxSandboxes"]["value"] == 20);
-    CHECK(document.size() == 43);
+    CHECK(document.size() == 45);
     CHECK(configTable(config).find("HEARTH_USER") != std::string::npos);
 }
 

@@ -1,0 +1,64 @@
+#include "api/cli/doctor/GpuChecks.h"
+
+#include <unistd.h>
+
+#include <memory>
+
+#include "api/serve/GpuSetup.h"
+
+namespace hearth::cli {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+std::string inGiB(std::uint64_t bytes) {
+    std::string text = std::to_string(static_cast<double>(bytes) / kGiB);
+    return text.substr(0, text.find('.') + 2) + " GiB";
+}
+
+std::string describe(const pool::GpuDevice& device) {
+    std::string text = device.product + (device.profile.empty() ? "" : " MIG " + device.profile) +
+                       " (" + inGiB(device.memory_bytes) + ", " + device.uuid;
+    if (device.split) text += ", in MIG mode";
+    return text + (device.fault.empty() ? ")" : ", FAULTY: " + device.fault + ")");
+}
+
+}  // namespace
+
+Finding judgeGpus(const std::vector<pool::GpuDevice>& devices, const std::string& absence) {
+    if (devices.empty()) {
+        return allRight("gpus", "none: " + absence + "; pools without GPUs need nothing of this");
+    }
+    std::size_t whole = 0;
+    std::size_t faulty = 0;
+    std::string all;
+    for (const pool::GpuDevice& device : devices) {
+        if (device.parent.empty()) ++whole;
+        if (!device.fault.empty()) ++faulty;
+        all += (all.empty() ? "" : ", ") + describe(device);
+    }
+    Finding finding = allRight("gpus", std::to_string(whole) + ": " + all);
+    if (faulty > 0) {
+        finding.level = Level::Warn;
+        finding.fix = "`nvidia-smi -q` says more; the server gives out no faulty GPU";
+    }
+    return finding;
+}
+
+Finding checkGpus(const ServeConfig& config) {
+    try {
+        const pool::GpuOptions options = program::gpuOptions(config);
+        if (::access(options.helper.program.c_str(), X_OK) != 0) {
+            return {Level::Warn, "gpus",
+                    "hearth-gpu, which looks for them, does not lie beside hearth",
+                    "cmake --build BUILD-DIRECTORY --target hearth-gpu"};
+        }
+        const std::unique_ptr<pool::GpuHost> host =
+            pool::makeGpuHost(options, pool::gpu::GpuHelper::start(options.helper));
+        return judgeGpus(host->devices(), host->absence());
+    } catch (const std::exception& e) {
+        return {Level::Warn, "gpus", std::string("cannot be looked for: ") + e.what(), ""};
+    }
+}
+
+}  // namespace hearth::cli

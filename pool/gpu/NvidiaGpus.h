@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/Fd.h"
+#include "base/Mutex.h"
+#include "pool/gpu/GpuHelper.h"
+#include "pool/gpu/GpuHost.h"
+#include "pool/gpu/GpuMessages.h"
+
+namespace hearth::pool {
+
+/// How often and how patiently the GPUs of a machine are looked at.
+struct GpuOptions {
+    gpu::HelperOptions helper;
+    std::chrono::milliseconds look_every{3'000};
+    std::chrono::milliseconds absent_look_every{60'000};  ///< while there are none
+    std::chrono::milliseconds look_limit{10'000};         ///< then the driver does not answer
+    std::chrono::milliseconds give_up_look{
+        60'000};  ///< later: its program is killed, and begun anew
+    std::chrono::milliseconds scrub_timeout{300'000};
+};
+
+/// NVIDIA's GPUs, by programs that load the driver's libraries (GpuHelper). A thread asks one of
+/// them for a look every few seconds and keeps the last picture. Thread-safe.
+class NvidiaGpus final : public GpuHost {
+public:
+    /// `helper`: of GpuHelper::start(). Returns after the first look, or after the limit of one.
+    NvidiaGpus(const GpuOptions& options, gpu::GpuHelper::Started helper);
+    /// Waits for no driver: what hangs there is killed, and ends when the driver lets it.
+    ~NvidiaGpus() override;
+
+    std::vector<GpuDevice> devices() const override;
+    std::string absence() const override;
+    /// Gives up after the options' time, and at stop().
+    GpuScrub scrub(const std::string& uuid) override;
+
+    /// Looks now. False if the look has not ended within `limit`; the picture is the last one then.
+    bool refresh(std::chrono::milliseconds limit);
+    /// Ends every scrub as not clean, and looks no more. The last picture stays.
+    void stop() noexcept;
+
+private:
+    using Program = std::optional<gpu::GpuProgram>;
+
+    void watch();
+    bool lookOnce(Program& program);
+    gpu::GpuProgram::Heard awaitLate(gpu::GpuProgram& program, std::string& line);
+    void publish(const gpu::GpuLook& look);
+    void publishFailure(const std::string& why, bool ended);
+    void endLook() HEARTH_REQUIRES(mutex_);
+    bool pause();
+    std::string unfitForScrub(const std::string& uuid) const;
+    GpuScrub runScrub(const std::string& uuid);
+    std::string afterScrub(const std::string& uuid);
+
+    const GpuOptions options_;
+    gpu::GpuHelper helper_;
+    const Fd stopping_;  ///< an eventfd, never read: can be read once stop() was called
+    mutable Mutex mutex_;
+    Condition changed_;
+    bool stopped_ HEARTH_GUARDED_BY(mutex_) = false;
+    bool asked_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::uint64_t begun_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< looks
+    std::uint64_t ended_ HEARTH_GUARDED_BY(mutex_) = 0;  ///< the last one that was answered
+    std::vector<GpuDevice> devices_ HEARTH_GUARDED_BY(mutex_);
+    std::string absence_ HEARTH_GUARDED_BY(mutex_);
+    std::map<std::string, std::string> lasting_ HEARTH_GUARDED_BY(mutex_);
+    std::set<std::string> scrubbed_ HEARTH_GUARDED_BY(mutex_);  ///< now, by uuid
+    std::string silent_since_;  ///< of the watcher: the start of the first look without an answer
+    std::jthread watcher_;
+};
+
+/// The GPUs of this machine; NoGpus if the options say that none are looked for.
+std::unique_ptr<GpuHost> makeGpuHost(const GpuOptions& options, gpu::GpuHelper::Started helper);
+
+}  // namespace hearth::pool

@@ -1,0 +1,153 @@
+#include "pool/gpu/scrub/MemoryScrub.h"
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "pool/gpu/scrub/Cuda.h"
+
+namespace hearth::pool::gpu {
+namespace {
+
+constexpr std::uint64_t kMiB = 1U << 20U;
+constexpr std::uint64_t kLeastChunk = kMiB;
+constexpr std::uint64_t kGranule = 2 * kMiB;  // drivers give memory in pages of this size
+constexpr std::uint64_t kBlock = 32 * kMiB;   // filled with one word and compared at once
+constexpr std::uint64_t kLeastCovered = 90;   // percent of the free memory
+constexpr std::uint64_t kLeastFree = 75;      // percent of all memory, once no process uses any
+constexpr auto kProcessLook = std::chrono::milliseconds(100);
+constexpr std::size_t kMostNamed = 8;
+
+std::string inMiB(std::uint64_t bytes) {
+    return std::to_string(bytes / kMiB) + " MiB";
+}
+
+std::string processNames(const std::vector<Nvml::Process>& processes) {
+    std::string names;
+    for (std::size_t i = 0; i < processes.size() && i < kMostNamed; ++i) {
+        std::string word;
+        std::ifstream comm("/proc/" + std::to_string(processes[i].pid) + "/comm");
+        std::getline(comm, word);
+        names += (i == 0 ? "" : ", ") + std::to_string(processes[i].pid);
+        if (!word.empty()) names += " (" + word + ")";
+    }
+    if (processes.size() > kMostNamed) {
+        names += " and " + std::to_string(processes.size() - kMostNamed) + " more";
+    }
+    return names;
+}
+
+/// Throws for processes that stay.
+void awaitNoProcess(const Nvml& nvml, const ScrubOrder& order) {
+    const Nvml::Device device = nvml.byUuid(order.uuid);
+    const auto end = std::chrono::steady_clock::now() + order.process_wait;
+    for (;;) {
+        const std::vector<Nvml::Process> left = nvml.processes(device);
+        if (left.empty()) return;
+        if (std::chrono::steady_clock::now() >= end) {
+            throw std::runtime_error("still used after " +
+                                     std::to_string(order.process_wait.count() / 1000) +
+                                     " s by process " + processNames(left));
+        }
+        std::this_thread::sleep_for(kProcessLook);
+    }
+}
+
+struct Chunk {
+    Cuda::Address at = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// All memory that there is, in pieces as large as the driver gives them.
+std::vector<Chunk> takeAll(const Cuda& cuda, const Cuda::Memory& memory) {
+    std::vector<Chunk> chunks;
+    std::uint64_t taken = 0;
+    std::uint64_t size = std::max(memory.free / kGranule * kGranule, kLeastChunk);
+    while (size >= kLeastChunk) {
+        // More than there is would be memory of the host.
+        const bool fits = taken + size <= memory.total;
+        const std::optional<Cuda::Address> at = fits ? cuda.allocate(size) : std::nullopt;
+        if (at) {
+            chunks.push_back({*at, size});
+            taken += size;
+        } else {
+            size = size / 2 / kLeastChunk * kLeastChunk;
+        }
+    }
+    return chunks;
+}
+
+/// A word of its own for each block, so that two blocks which are one in the device show.
+std::uint32_t wordOf(std::uint64_t block) {
+    return 0x9e3779b9U * static_cast<std::uint32_t>(block + 1) ^ 0xa5a5a5a5U;
+}
+
+/// Calls `visit` with place, size and word of each block.
+template <typename Visit>
+void eachBlock(const std::vector<Chunk>& chunks, const Visit& visit) {
+    std::uint64_t block = 0;
+    for (const Chunk& chunk : chunks) {
+        for (std::uint64_t done = 0; done < chunk.bytes; done += kBlock) {
+            visit(chunk.at + done, std::min(kBlock, chunk.bytes - done), wordOf(block++));
+        }
+    }
+}
+
+void compare(const Cuda& cuda, Cuda::Address at, std::uint64_t bytes, std::uint32_t word,
+             std::vector<std::uint32_t>& buffer) {
+    buffer.resize(bytes / sizeof(word));
+    std::ranges::fill(buffer, ~word);  // nothing of an earlier block can pass for this one
+    cuda.read(buffer.data(), at, bytes);
+    const auto wrong =
+        std::ranges::count_if(buffer, [word](std::uint32_t found) { return found != word; });
+    if (wrong != 0) {
+        throw std::runtime_error(
+            "its memory does not hold what is written to it: " + std::to_string(wrong) + " of " +
+            std::to_string(buffer.size()) + " words of a block read back wrong");
+    }
+}
+
+GpuScrub overwrite(const Cuda& cuda) {
+    const Cuda::Memory memory = cuda.memory();
+    if (memory.free < memory.total / 100 * kLeastFree) {
+        return {false,
+                "only " + inMiB(memory.free) + " of its " + inMiB(memory.total) +
+                    " are free though no process uses it",
+                0};
+    }
+    const std::vector<Chunk> chunks = takeAll(cuda, memory);
+    std::vector<std::uint32_t> buffer;
+    eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t word) {
+        cuda.fill(at, word, bytes / sizeof(word));
+    });
+    GpuScrub scrub;
+    eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t word) {
+        compare(cuda, at, bytes, word, buffer);
+        scrub.bytes += bytes;
+    });
+    eachBlock(chunks, [&](Cuda::Address at, std::uint64_t bytes, std::uint32_t /*word*/) {
+        cuda.fill(at, 0, bytes / sizeof(std::uint32_t));
+    });
+    for (const Chunk& chunk : chunks) cuda.free(chunk.at);
+    scrub.clean = scrub.bytes >= memory.free / 100 * kLeastCovered;
+    if (!scrub.clean) {
+        scrub.why = "only " + inMiB(scrub.bytes) + " of " + inMiB(memory.free) +
+                    " free memory could be overwritten; at least " + std::to_string(kLeastCovered) +
+                    " % must be";
+    }
+    return scrub;
+}
+
+}  // namespace
+
+GpuScrub scrubDevice(const Nvml& nvml, const ScrubOrder& order) {
+    try {
+        awaitNoProcess(nvml, order);
+        return overwrite(Cuda(order.cuda, order.uuid));
+    } catch (const std::exception& e) {
+        return {false, e.what(), 0};
+    }
+}
+
+}  // namespace hearth::pool::gpu
