@@ -64,6 +64,7 @@ struct ServeConfig {
     Setting<pool::docker::AgentMode> docker_agent;
     Setting<std::string> gpu_library;  ///< pool::gpu::kNoLibrary: GPUs are not looked for
     Setting<std::string> cuda_library;
+    Setting<std::vector<std::string>> cdi_folders;
     Setting<std::string> user;
     Setting<std::string> default_pool;
     Setting<std::vector<TokenConfig>> tokens;

@@ -231,6 +231,10 @@ const std::vector<SettingRow>& settings() {
          "libnvidia-ml.so.1", "NVIDIA's management library; none: do not look for GPUs"},
         {"cuda-library", "FILE", "cudaLibrary", plain(&C::cuda_library, Shape::Text, kLibrary),
          "libcuda.so.1", "CUDA's driver library, by which GPUs are scrubbed"},
+        {"cdi-folders", "DIR", "cdiFolders", plain(&C::cdi_folders, Shape::Paths),
+         "/etc/cdi,/var/run/cdi",
+         "Where files say what a container with a GPU needs (CDI); a later one outweighs the "
+         "others"},
         {"user", "NAME", "user", plain(&C::user, Shape::Text), "hearth",
          "The user that the server runs as beside its launcher"},
         {"default-pool", "NAME", "defaultPool", plain(&C::default_pool, Shape::Text), "",

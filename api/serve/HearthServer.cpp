@@ -17,6 +17,7 @@
 #include "api/serve/Capabilities.h"
 #include "api/serve/Endpoints.h"
 #include "api/serve/FreshFacts.h"
+#include "api/serve/GpuSetup.h"
 #include "api/serve/PartOptions.h"
 #include "api/serve/PrivilegedSetup.h"
 #include "api/serve/SignalThread.h"
@@ -33,7 +34,7 @@
 #include "controller/store/StateFiles.h"
 #include "controller/store/TokenStore.h"
 #include "metrics/LogWriter.h"
-#include "pool/gpu/GpuHost.h"
+#include "pool/gpu/NvidiaGpus.h"
 #include "pool/sys/NotifySocket.h"
 
 namespace hearth::program {
@@ -84,6 +85,7 @@ public:
                                              signals_.end();
                                          }})),
           lock_(std::move(ground_.lock)),
+          gpus_(pool::makeGpuHost(gpuOptions(config), std::move(ground_.gpu_helper))),
           plane_({*runtime_, poller_, journal_, metrics_, log_, clock_, *gpus_}, planeOptions()),
           audit_(*config.audit_log, clock_, log_, metrics_),
           services_{plane_.pools,
@@ -367,6 +369,7 @@ private:
         runtime_->finishWithin(kShutdownWait);
         if (looping_ && !runtime_died_ && *config_.shutdown_warm == cli::ShutdownWarm::Destroy)
             endWarm();
+        gpus_->stop();  // a scrub would take minutes
         plane_.loop.stop();
         journal_.flush(kShutdownWait);
         operations_.stop();
@@ -419,8 +422,7 @@ private:
     std::unique_ptr<pool::ContainerRuntime> runtime_;
     FreshFacts facts_{[this] { return runtime_->facts(); }, clock_};
     Fd lock_;  ///< goes before a launcher, which then finds that nobody needs the folder
-    const std::unique_ptr<pool::GpuHost> gpus_ =
-        std::make_unique<pool::NoGpus>("this server looks for no GPUs");
+    const std::unique_ptr<pool::GpuHost> gpus_;
     controller::ControlPlane plane_;
     metrics::AuditLog audit_;
     controller::Services services_;

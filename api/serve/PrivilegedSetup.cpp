@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "api/serve/GpuSetup.h"
 #include "api/serve/OfflineState.h"
 #include "api/serve/StateRepair.h"
 #include "api/serve/process/Capture.h"
@@ -162,6 +163,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
         repairState(ground.instance.run_dir + "/marks", account);
     }
     ground.runtime = factory.prepare(config, ground.instance, account);
+    ground.gpu_helper = pool::gpu::GpuHelper::start(gpuOptions(config).helper);
     if (root) {
         controller::becomeAccount(account, ground.runtime->group());
     } else {

@@ -11,6 +11,7 @@
 #include "base/Instance.h"
 #include "controller/contract/Quotas.h"
 #include "controller/spec/PoolSpec.h"
+#include "pool/gpu/GpuHelper.h"
 
 namespace hearth::program {
 
@@ -20,6 +21,7 @@ struct PrivilegedSetup {
     bool used_before = false;  ///< seen before anything was made for this start
     Fd use;                    ///< usedPath(), empty, at the first start: noteUse()
     std::unique_ptr<PreparedRuntime> runtime;
+    pool::gpu::GpuHelper::Started gpu_helper;
     Fd lock;  ///< goes first: the launcher, ending, removes the folder that nobody needs
     std::vector<controller::Pool> declared;
     std::vector<controller::Pool> declared_once;

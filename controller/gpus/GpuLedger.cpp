@@ -217,6 +217,11 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
     const TimePoint since = history_.clock.now();
     crashPoint("gpu.scrub.before");
     pool::GpuScrub result = host_.scrub(uuid);
+    if (result.interrupted) {  // not clean on disk either: the next start scrubs it
+        const MutexLock lock(mutex_);
+        devices_.at(uuid).scrubbing = false;
+        return ReconcileResult::settled();
+    }
     const double seconds = toSeconds(history_.clock.now() - since);
     history_.metrics.gpus().scrub(result.clean, seconds);
     if (result.clean) {

@@ -23,8 +23,9 @@ struct GpuDevice {
 /// What a scrub of a device came to.
 struct GpuScrub {
     bool clean = false;
-    std::string why = {};     ///< not clean: one line for an operator
-    std::uint64_t bytes = 0;  ///< of the device's memory, overwritten and read back
+    std::string why = {};      ///< not clean: one line for an operator
+    std::uint64_t bytes = 0;   ///< of the device's memory, overwritten and read back
+    bool interrupted = false;  ///< by stop(): nothing is known of the device
 };
 
 /// The GPUs of this machine. Thread-safe.
@@ -39,6 +40,8 @@ public:
     /// Makes sure that nothing of the last user is left on the device: no process, and memory
     /// overwritten and read back. Blocks up to minutes; never throws, a failure is not clean.
     virtual GpuScrub scrub(const std::string& uuid) = 0;
+    /// Ends every scrub as interrupted, and looks no more. Blocks for no driver.
+    virtual void stop() noexcept {}
 };
 
 /// A machine without any.

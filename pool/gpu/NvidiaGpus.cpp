@@ -215,7 +215,8 @@ GpuScrub NvidiaGpus::scrub(const std::string& uuid) {
     try {
         if (!isGpuUuid(uuid)) return {false, "\"" + uuid + "\" is not a GPU's uuid", 0};
         if (std::string unfit = unfitForScrub(uuid); !unfit.empty()) {
-            return {false, std::move(unfit), 0};
+            const MutexLock lock(mutex_);
+            return {false, std::move(unfit), 0, stopped_};
         }
         {
             const MutexLock lock(mutex_);
@@ -226,9 +227,12 @@ GpuScrub NvidiaGpus::scrub(const std::string& uuid) {
             scrubbed_.erase(uuid);
         });
         GpuScrub done = runScrub(uuid);
-        if (!done.clean) return done;
-        done.why = afterScrub(uuid);
-        done.clean = done.why.empty();
+        if (done.clean) {
+            done.why = afterScrub(uuid);
+            done.clean = done.why.empty();
+        }
+        const MutexLock lock(mutex_);
+        done.interrupted = !done.clean && stopped_;
         return done;
     } catch (const std::exception& e) {
         return {false, e.what(), 0};

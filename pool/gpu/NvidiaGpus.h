@@ -45,8 +45,8 @@ public:
 
     /// Looks now. False if the look has not ended within `limit`; the picture is the last one then.
     bool refresh(std::chrono::milliseconds limit);
-    /// Ends every scrub as not clean, and looks no more. The last picture stays.
-    void stop() noexcept;
+    /// The last picture stays.
+    void stop() noexcept override;
 
 private:
     using Program = std::optional<gpu::GpuProgram>;

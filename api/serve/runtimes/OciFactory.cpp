@@ -77,6 +77,7 @@ public:
         options.server_uid = account.uid;
         options.server_gid = account.gid;
         options.log_format = *config.log_format;
+        options.cdi.paths = *config.cdi_folders;
         // The launcher makes the server's directories.
         return std::make_unique<PreparedOci>(instance, pool::LauncherClient::forkLauncher(options));
     }
