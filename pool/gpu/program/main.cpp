@@ -3,15 +3,16 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstdio>
 #include <iostream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "pool/gpu/nvml/NvmlLook.h"
 #include "pool/gpu/program/Spawner.h"
 #include "pool/gpu/scrub/MemoryScrub.h"
+#include "pool/spec/GpuUuid.h"
 
 namespace {
 
@@ -36,35 +37,43 @@ struct Arguments {
     std::vector<std::string> flags;  ///< as they came, for programs that serve starts
 };
 
-std::optional<Arguments> parse(std::vector<std::string> words) {
-    if (words.empty()) return std::nullopt;
+std::chrono::milliseconds milliseconds(const std::string& flag, const std::string& value) {
+    std::uint32_t number = 0;
+    const char* end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, number);
+    if (read.ec == std::errc() && read.ptr == end) return std::chrono::milliseconds(number);
+    throw std::invalid_argument(flag + " takes milliseconds, 0 to 4294967295, not \"" + value +
+                                "\"");
+}
+
+/// Throws std::invalid_argument that names what is wrong.
+Arguments parse(const std::vector<std::string>& words) {
+    if (words.empty()) throw std::invalid_argument("a command is missing");
     Arguments all;
     all.command = words[0];
     std::size_t at = 1;
     if (all.command == "scrub") {
-        if (words.size() < 2) return std::nullopt;
-        all.scrub.uuid = words[at++];
+        all.scrub.uuid = words.size() > 1 ? words[at++] : "";
+        if (!isGpuUuid(all.scrub.uuid)) {
+            throw std::invalid_argument(
+                "scrub takes the uuid of a device, as look prints it, not \"" + all.scrub.uuid +
+                "\"");
+        }
     } else if (all.command != "look" && all.command != "watch" && all.command != "serve") {
-        return std::nullopt;
+        throw std::invalid_argument("\"" + all.command + "\" is not a command");
     }
     all.flags.assign(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
-    for (; at + 1 < words.size(); at += 2) {
+    for (; at < words.size(); at += 2) {
+        const std::string& flag = words[at];
+        const bool known = flag == "--library" || flag == "--cuda" || flag == "--process-wait";
+        if (!known) throw std::invalid_argument("\"" + flag + "\" is not a flag");
+        if (at + 1 == words.size()) throw std::invalid_argument(flag + " lacks its value");
         const std::string& value = words[at + 1];
-        if (words[at] == "--library") {
-            all.library = value;
-        } else if (words[at] == "--cuda") {
-            all.scrub.cuda = value;
-        } else if (words[at] == "--process-wait") {
-            unsigned wait = 0;
-            const char* end = value.data() + value.size();
-            const auto read = std::from_chars(value.data(), end, wait);
-            if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-            all.scrub.process_wait = std::chrono::milliseconds(wait);
-        } else {
-            return std::nullopt;
-        }
+        if (flag == "--library") all.library = value;
+        if (flag == "--cuda") all.scrub.cuda = value;
+        if (flag == "--process-wait") all.scrub.process_wait = milliseconds(flag, value);
     }
-    return at == words.size() ? std::optional(all) : std::nullopt;
+    return all;
 }
 
 /// False if nobody reads any more.
@@ -118,16 +127,15 @@ int main(int argc, char** argv) {
     ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the server, of the same user, cannot write into it
     const rlimit no_core{0, 0};            // a core would hold what was on the device
     ::setrlimit(RLIMIT_CORE, &no_core);
-    const std::optional<Arguments> arguments = parse({argv + 1, argv + argc});
     try {
-        if (!arguments) {
-            std::cerr << kUsage;
-            return 2;
-        }
-        if (arguments->command == "scrub") return scrub(*arguments);
-        if (arguments->command != "serve") return watch(*arguments, arguments->command == "look");
-        gpu::serveRequests({.arguments = arguments->flags});
+        const Arguments arguments = parse({argv + 1, argv + argc});
+        if (arguments.command == "scrub") return scrub(arguments);
+        if (arguments.command != "serve") return watch(arguments, arguments.command == "look");
+        gpu::serveRequests({.arguments = arguments.flags});
         return 0;
+    } catch (const std::invalid_argument& e) {
+        std::cerr << "hearth-gpu: " << e.what() << '\n' << kUsage;
+        return 2;
     } catch (const std::exception& e) {
         std::cerr << "hearth-gpu: " << e.what() << '\n';
         return 1;
