@@ -297,7 +297,7 @@ private:
         }
         if (!warmed_up_ && clock_.now() - started_at_ < kWarmUpGrace) {
             for (const controller::PoolPtr& pool : plane_.specs.all()) {
-                if (!pool->refused.empty()) continue;
+                if (!pool->refused.empty() || lacksGpus(*pool)) continue;
                 const controller::PoolStatus status = plane_.statuses.of(pool->name);
                 if (status.observed_generation == 0 ||
                     plane_.warm.counts(pool->name).total() < status.desired ||
@@ -311,6 +311,12 @@ private:
         warmed_up_ = true;
         const std::string leftovers = plane_.orphans.condition();
         return {true, leftovers.empty() ? "ready" : "ready; " + leftovers};
+    }
+
+    /// Its next sandbox waits for a GPU that somebody else has, or that cannot be had.
+    bool lacksGpus(const controller::Pool& pool) const {
+        return !plane_.breaker.state(pool.name).no_gpus.empty() &&
+               plane_.gpus.coming(pool.spec.gpu) == 0;
     }
 
     /// Every command in it works as it stands, whatever is on the PATH.

@@ -465,13 +465,14 @@ ClaimQueue::Arrivals ClaimQueue::arrivals(const std::string& pool) const {
 void ClaimQueue::refuse(const Pool& pool, std::size_t waiting, bool displaced) const {
     const pool::PoolCounts counts = warm_.counts(pool.name);
     // Everyone before us and we need one start each, some of them side by side.
-    const double seconds = static_cast<double>(waiting + 1) *
-                           breaker_.state(pool.name).start_seconds /
+    const CircuitBreaker::State breaker = breaker_.state(pool.name);
+    const double seconds = static_cast<double>(waiting + 1) * breaker.start_seconds /
                            static_cast<double>(pool.spec.parallel_creates);
     throw Error(ErrorCode::PoolExhausted,
                 "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) +
                     " ready, " + std::to_string(counts.claimed) + " claimed, " +
                     std::to_string(waiting) + " waiting" +
+                    (breaker.no_gpus.empty() ? "" : "; the next one " + breaker.no_gpus) +
                     (displaced ? "; a tenant with fewer of them took this one's place" : ""))
         .hint(
             "try again after Retry-After, close workspaces you no longer need, or ask the "

@@ -84,8 +84,8 @@ bool GpuLedger::takes(const Device& device, const GpuSpec& spec) {
            device.leases.size() < spec.shared_by;
 }
 
-std::vector<std::string> GpuLedger::take(const pool::SandboxId& sandbox, const std::string& pool,
-                                         const GpuSpec& spec, std::size_t kept) {
+GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::string& pool,
+                                 const GpuSpec& spec, std::size_t kept) {
     const MutexLock lock(mutex_);
     // The preferred product first; of equal ones the fullest shared one, then the smallest.
     using Place = std::tuple<std::size_t, std::size_t, std::uint64_t, std::string>;
@@ -110,10 +110,8 @@ std::vector<std::string> GpuLedger::take(const pool::SandboxId& sandbox, const s
         for (const auto& [state, count] : others) {
             why += "; " + std::to_string(count) + " " + kGpuStates.of(state);
         }
-        lacks_[pool] = std::move(why);
-        return {};
+        return {{}, std::move(why)};
     }
-    lacks_.erase(pool);
     std::sort(free.begin(), free.end());
     std::vector<std::string> uuids;
     for (std::size_t i = 0; i < spec.count; ++i) {
@@ -124,7 +122,7 @@ std::vector<std::string> GpuLedger::take(const pool::SandboxId& sandbox, const s
         uuids.push_back(uuid);
     }
     publish();
-    return uuids;
+    return {std::move(uuids), {}};
 }
 
 void GpuLedger::store(const pool::SandboxId& sandbox) {
@@ -373,17 +371,6 @@ void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {
         for (const auto& [sandbox, uuids] : known) gone.insert(sandbox);
     }
     for (const pool::SandboxId& sandbox : gone) drop(sandbox);
-}
-
-std::string GpuLedger::lack(const std::string& pool) const {
-    const MutexLock lock(mutex_);
-    const auto found = lacks_.find(pool);
-    return found == lacks_.end() ? "" : found->second;
-}
-
-void GpuLedger::forgetPool(const std::string& pool) {
-    const MutexLock lock(mutex_);
-    lacks_.erase(pool);
 }
 
 std::size_t GpuLedger::coming(const GpuSpec& spec) const {

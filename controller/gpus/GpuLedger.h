@@ -32,10 +32,14 @@ class GpuLedger {
 public:
     GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history);
 
+    struct Taken {
+        std::vector<std::string> uuids;
+        std::string lack;  ///< why there are none, in words
+    };
     /// Leases devices to a sandbox that is about to be made: all that the pool's sandboxes have, or
-    /// none, and then lack() says why. `kept`: so many fitting devices are left to others.
-    std::vector<std::string> take(const pool::SandboxId& sandbox, const std::string& pool,
-                                  const GpuSpec& spec, std::size_t kept = 0);
+    /// none. `kept`: so many fitting devices are left to others.
+    Taken take(const pool::SandboxId& sandbox, const std::string& pool, const GpuSpec& spec,
+               std::size_t kept = 0);
     /// Puts the sandbox's leases on disk. Before the sandbox is made; throws if the disk refuses.
     void store(const pool::SandboxId& sandbox);
     /// The sandbox is gone for certain, or was never made: its devices are scrubbed if they could
@@ -53,9 +57,6 @@ public:
     /// Makes a condemned device be scrubbed again. False: it is not condemned.
     bool retry(const std::string& uuid);
 
-    /// Why the pool's last sandbox got no devices; empty: it got them, or needs none.
-    std::string lack(const std::string& pool) const;
-    void forgetPool(const std::string& pool);
     /// Devices that fit the pool and are on their way back: being scrubbed.
     std::size_t coming(const GpuSpec& spec) const;
     /// The sandbox has a device that fits.
@@ -100,7 +101,6 @@ private:
     mutable Mutex mutex_;
     bool looked_ HEARTH_GUARDED_BY(mutex_) = false;
     std::map<std::string, Device> devices_ HEARTH_GUARDED_BY(mutex_);
-    std::map<std::string, std::string> lacks_ HEARTH_GUARDED_BY(mutex_);  // by pool
 };
 
 }  // namespace hearth::controller

@@ -48,6 +48,11 @@ void CircuitBreaker::room(const std::string& pool, const std::string& refusal) {
     judge(state);
 }
 
+void CircuitBreaker::gpus(const std::string& pool, const std::string& lack) {
+    const MutexLock lock(mutex_);
+    states_[pool].no_gpus = lack;
+}
+
 void CircuitBreaker::layer(const std::string& pool, const std::string& failure) {
     const MutexLock lock(mutex_);
     if (failure.empty() && !states_.contains(pool)) return;

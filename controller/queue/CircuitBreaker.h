@@ -30,6 +30,7 @@ public:
         bool no_layer = false;  ///< its packages cannot be installed: nothing can be made
         std::string layer;      ///< why
         std::string no_room;    ///< why its next sandbox has no room on the disk
+        std::string no_gpus;    ///< why its next sandbox gets no GPUs now: waited for, no failure
         bool degraded() const { return failures >= 3 || no_layer || !no_room.empty(); }
         /// It is degraded for want of disk, and only for that.
         bool diskFull() const { return degraded() && !no_layer && (!no_room.empty() || full); }
@@ -40,6 +41,8 @@ public:
     void failed(const std::string& pool, const std::string& reason, bool full = false);
     /// Why the disk has no room for its next sandbox: degraded at once; "": it has.
     void room(const std::string& pool, const std::string& refusal);
+    /// Why no GPUs are free for its next sandbox; "": it has them, or needs none.
+    void gpus(const std::string& pool, const std::string& lack);
     /// Why there is no layer with its packages, so that nothing can be made: degraded at once;
     /// "": there is one, or none is needed.
     void layer(const std::string& pool, const std::string& failure);

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/Ids.h"
+#include "controller/gpus/GpuLedger.h"
 #include "controller/reconcile/sizing/Sizing.h"
 #include "controller/schedule/Schedule.h"
 #include "controller/spec/TemplateHash.h"
@@ -131,6 +132,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
         }
     } else {
         supply_.breaker.room(name, "");
+        supply_.breaker.gpus(name, "");
     }
     if (mayRetire(pool->spec, stock, floor)) retireStale(*pool, wanted, floor);
     publish(*pool, sized);
@@ -213,7 +215,6 @@ void PoolReconciler::forget(const std::string& name) {
     }
     supply_.claims.forget(name);
     supply_.forecasts.forget(name);
-    supply_.gpus.forgetPool(name);
     history_.metrics.forgetPool(name);
     statuses_.forget(name);
 }
@@ -272,6 +273,7 @@ void PoolReconciler::retireStale(const Pool& pool, const std::string& wanted, st
 }
 
 bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::size_t count) {
+    if (pool.spec.gpu.count == 0) supply_.breaker.gpus(pool.name, "");
     for (std::size_t i = 0; i < count; ++i) {
         Member member;
         member.id = newId("sb_");
@@ -286,7 +288,10 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
         member.created = history_.clock.wall();
         member.created_at = history_.clock.now();
         if (pool.spec.gpu.count > 0) {
-            member.gpus = supply_.gpus.take(member.id, pool.name, pool.spec.gpu, gpusKept(pool));
+            GpuLedger::Taken taken =
+                supply_.gpus.take(member.id, pool.name, pool.spec.gpu, gpusKept(pool));
+            supply_.breaker.gpus(pool.name, taken.lack);
+            member.gpus = std::move(taken.uuids);
             if (member.gpus.empty()) {
                 giveUpSpare(pool);
                 return false;

@@ -65,7 +65,7 @@ void PoolStatuses::publish(const Pool& pool, const Sized& sized, bool refill) {
     setCondition(next, history_.clock, ConditionType::Degraded, degraded, reason,
                  degraded ? why : "");
     publishPrewarm(pool, breaker, next);
-    publishGpus(pool, next);
+    publishGpus(pool, breaker, next);
     publishSchedule(pool, next);
     const PoolStatus before = next;
     outside_.tell(pool.spec, next);
@@ -143,14 +143,15 @@ void PoolStatuses::publishPrewarm(const Pool& pool, const CircuitBreaker::State&
     }
 }
 
-void PoolStatuses::publishGpus(const Pool& pool, PoolStatus& status) {
+void PoolStatuses::publishGpus(const Pool& pool, const CircuitBreaker::State& breaker,
+                               PoolStatus& status) {
     if (pool.spec.gpu.count == 0) {
         std::erase_if(status.conditions, [](const PoolCondition& c) {
             return c.type == ConditionType::GpusAvailable;
         });
         return;
     }
-    const std::string lack = supply_.gpus.lack(pool.name);
+    const std::string& lack = breaker.no_gpus;
     setCondition(status, history_.clock, ConditionType::GpusAvailable, lack.empty(),
                  lack.empty() ? "Available" : "TooFewFree", lack);
 }

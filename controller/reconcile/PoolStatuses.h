@@ -41,7 +41,7 @@ private:
     /// The condition of its prewarm, if it has any.
     void publishPrewarm(const Pool& pool, const CircuitBreaker::State& breaker, PoolStatus& status);
     /// The condition of the GPUs that its next sandbox needs.
-    void publishGpus(const Pool& pool, PoolStatus& status);
+    void publishGpus(const Pool& pool, const CircuitBreaker::State& breaker, PoolStatus& status);
 
     const Supply supply_;
     const WorkspaceTable& table_;

@@ -229,26 +229,25 @@ TEST_CASE("products are preferred in their order, MIG instances and shared devic
     GpuSpec spec;
     spec.count = 1;
     spec.products = {"H100", "A100"};
-    CHECK(ledger.take("sb_a", "p", spec) == std::vector{FakeGpuHost::uuid(2)});
-    CHECK(ledger.take("sb_b", "p", spec) == std::vector{FakeGpuHost::uuid(1)});
-    CHECK(ledger.take("sb_c", "p", spec).empty());
-    CHECK(ledger.lack("p") == "needs 1 of 2 fitting GPUs, and 0 are free; 2 Leased");
+    CHECK(ledger.take("sb_a", "p", spec).uuids == std::vector{FakeGpuHost::uuid(2)});
+    CHECK(ledger.take("sb_b", "p", spec).uuids == std::vector{FakeGpuHost::uuid(1)});
+    CHECK(ledger.take("sb_c", "p", spec).lack ==
+          "needs 1 of 2 fitting GPUs, and 0 are free; 2 Leased");
     spec.sharing = GpuSharing::Mig;
     spec.products = {"1g.10gb"};
-    CHECK(ledger.take("sb_d", "p", spec) == std::vector{instance.uuid});
-    CHECK(ledger.lack("p").empty());
+    CHECK(ledger.take("sb_d", "p", spec).uuids == std::vector{instance.uuid});
 
     ledger.drop("sb_a");
     GpuSpec shared;
     shared.count = 1;
     shared.sharing = GpuSharing::Shared;
     shared.shared_by = 2;
-    CHECK(ledger.take("sb_e", "s", shared) == std::vector{FakeGpuHost::uuid(2)});
-    CHECK(ledger.take("sb_f", "s", shared) == std::vector{FakeGpuHost::uuid(2)});
-    CHECK(ledger.take("sb_g", "s", shared).empty());
+    CHECK(ledger.take("sb_e", "s", shared).uuids == std::vector{FakeGpuHost::uuid(2)});
+    CHECK(ledger.take("sb_f", "s", shared).uuids == std::vector{FakeGpuHost::uuid(2)});
+    CHECK(ledger.take("sb_g", "s", shared).uuids.empty());
     ledger.drop("sb_b");
-    CHECK(ledger.take("sb_h", "p", shared, 1).empty());
-    CHECK(ledger.take("sb_h", "p", shared) == std::vector{FakeGpuHost::uuid(1)});
+    CHECK(ledger.take("sb_h", "p", shared, 1).uuids.empty());
+    CHECK(ledger.take("sb_h", "p", shared).uuids == std::vector{FakeGpuHost::uuid(1)});
 }
 
 TEST_CASE("a manifest asks for what the machine can have, or is refused by its field",
