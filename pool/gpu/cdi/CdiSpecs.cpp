@@ -90,7 +90,8 @@ void CdiSpecs::readFolder(const std::string& path, std::size_t folder, uid_t own
     for (const std::string& name : sys::listDirectory(path)) {
         const bool json = name.ends_with(".json");
         if (!json && !name.ends_with(".yaml")) continue;
-        const std::string file = path + "/" + name;
+        std::string file = path;
+        file.append("/").append(name);
         if (++count > kMostFiles) {
             problems_.push_back(
                 {file, "the folder has more than " + std::to_string(kMostFiles) + " files"});
