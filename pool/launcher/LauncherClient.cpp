@@ -187,6 +187,7 @@ void LauncherClient::readLoop() {
 void LauncherClient::deliver(launcher::Reply reply) {
     std::optional<Late> late;
     std::size_t left = 0;
+    const std::string error = reply.error;
     {
         const MutexLock lock(mutex_);
         if (reply.seq == launcher::kReadySeq) {
@@ -212,7 +213,7 @@ void LauncherClient::deliver(launcher::Reply reply) {
     if (!late) return;
     tellStuck(late->operation, left);
     log_.info("launcher.late_answer",
-              {{"operation", late->operation}, {"subject", late->subject}, {"error", reply.error}});
+              {{"operation", late->operation}, {"subject", late->subject}, {"error", error}});
 }
 
 int LauncherClient::send(const launcher::Request& request, int fd) const {

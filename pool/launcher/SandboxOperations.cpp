@@ -44,14 +44,14 @@ constexpr std::string_view kImageSuffix = ".img";
 // inotify is charged to the maker of the user namespace, the host's root: without limits inside,
 // one sandbox would take the share of all. No sandbox needs namespaces in a namespace.
 const std::vector<std::pair<std::string, std::string>>& userLimits() {
-    static const std::vector<std::pair<std::string, std::string>> kLimits{
+    static const std::vector<std::pair<std::string, std::string>> limits{
         {"max_inotify_instances", "16"}, {"max_inotify_watches", "4096"},
         {"max_fanotify_groups", "0"},    {"max_user_namespaces", "0"},
         {"max_pid_namespaces", "0"},     {"max_net_namespaces", "0"},
         {"max_mnt_namespaces", "0"},     {"max_ipc_namespaces", "0"},
         {"max_uts_namespaces", "0"},     {"max_cgroup_namespaces", "0"},
         {"max_time_namespaces", "0"}};
-    return kLimits;
+    return limits;
 }
 
 std::string withoutSuffix(const std::string& name, std::string_view suffix) {

@@ -11,8 +11,10 @@
 #include <thread>
 
 #include "base/Error.h"
+#include "base/Fd.h"
 #include "base/Ids.h"
 #include "base/Json.h"
+#include "pool/runtime/AgentSocket.h"
 #include "pool/sys/Cgroups.h"
 #include "pool/sys/Files.h"
 #include "tests/kernel/Host.h"
@@ -59,24 +61,25 @@ public:
                        "echo $1 $(id -u) ${LD_PRELOAD-none} >> " +
                            data_ + "/trace\n",
                        0755);
+        daemon_ = pool::listenAt(data_ + "/driver/socket", 0666);
         sys::writeFile(data_ + "/driver/fail", "#!/bin/sh\nexit 3\n", 0755);
         const auto hook = [&](const char* point, const char* program, const char* word) {
             return Json{{"hookName", point},
                         {"path", data_ + "/driver/" + program},
                         {"args", Json::array({program, word})}};
         };
+        const auto mount = [&](const char* from, const char* to, const char* option) {
+            return Json{{"hostPath", data_ + "/driver/" + from},
+                        {"containerPath", to},
+                        {"options", Json::array({"nosuid", "nodev", option})}};
+        };
         const Json common{
             {"env", Json::array({"NVIDIA_VISIBLE_DEVICES=void", "CUDA_FAKE=1"})},
             {"deviceNodes", Json::array({{{"path", "/dev/nvidiactl"}, {"hostPath", "/dev/zero"}}})},
-            {"mounts", Json::array({{{"hostPath", data_ + "/driver/libgpu.so"},
-                                     {"containerPath", "/usr/lib/gpu/libgpu.so"},
-                                     {"options", Json::array({"ro", "nosuid", "nodev", "rbind"})}},
-                                    {{"hostPath", data_ + "/driver/share"},
-                                     {"containerPath", "/opt/gpu/share"},
-                                     {"options", Json::array({"ro", "nosuid", "nodev", "rbind"})}},
-                                    {{"hostPath", data_ + "/driver/libgpu.so"},
-                                     {"containerPath", "/by-link/deep/lib.so"},
-                                     {"options", Json::array({"rw"})}}})}};
+            {"mounts", Json::array({mount("libgpu.so", "/usr/lib/gpu/libgpu.so", "rbind"),
+                                    mount("share", "/opt/gpu/share", "rbind"),
+                                    mount("socket", "/run/gpu/socket", "noexec"),
+                                    mount("libgpu.so", "/by-link/deep/lib.so", "rw")})}};
         fs::create_symlink("usr/../opt/linked", treeOf(host) + "/by-link");  // to nowhere yet
         fs::create_symlink("opt/../workspace", treeOf(host) + "/astray");
         const Json devices = Json::array(
@@ -98,8 +101,7 @@ public:
                                               {"permissions", "r"}}})}}}},
              {{"name", kAstray},
               {"containerEdits",
-               {{"mounts", Json::array({{{"hostPath", data_ + "/driver/libgpu.so"},
-                                         {"containerPath", "/astray/lib.so"}}})}}}},
+               {{"mounts", Json::array({mount("libgpu.so", "/astray/lib.so", "ro")})}}}},
              {{"name", kBroken},
               {"containerEdits", {{"hooks", Json::array({hook("createRuntime", "fail", "")})}}}}});
         sys::writeFile(data_ + "/cdi/gpu.json",
@@ -115,6 +117,7 @@ public:
 
 private:
     std::string data_;
+    Fd daemon_;  ///< as the driver's persistence daemon has one
 };
 
 /// As much as that, or what the machine lets its root lock.
@@ -177,6 +180,9 @@ TEST_CASE("oci: a sandbox with a GPU has its nodes, mounts, variables and what h
     CHECK(says("cat /etc/passwd") == sys::readFile(treeOf(host) + "/etc/passwd").value());
     CHECK(agent.run("echo x > /opt/gpu/share/model").exitCode() != 0);
     CHECK(agent.run("test -d /dev/nvidia-caps/by-path").exitCode() == 0);
+    CHECK(agent.run("test -S /run/gpu/socket").exitCode() == 0);
+    // A MIG instance is found by /proc/driver, which is covered for others.
+    CHECK(says("grep -c ' /proc/driver ' /proc/self/mountinfo") == "0\n");
     // The sandbox's own root cannot write either: the file systems are sealed.
     for (const char* place : {"/opt/gpu", "/usr/lib/gpu", "/etc", "/dev/nvidia-caps"}) {
         const std::string inside = "/proc/" + std::to_string(host.initOf(id)) + "/root" + place;
@@ -211,6 +217,7 @@ TEST_CASE("oci: a sandbox without a GPU beside one that has one sees nothing of 
     CHECK(
         agent.run("ls -d /dev/nvidia* /opt/gpu /usr/lib/gpu /etc/ld.so.cache 2>/dev/null").output ==
         "");
+    CHECK(agent.run("grep -c ' /proc/driver ' /proc/self/mountinfo").output == "1\n");
     CHECK(agent.run("env").output.find("NVIDIA_") == std::string::npos);
     CHECK(agent.run("mknod /workspace/gpu c 10 237").exitCode() != 0);
     CHECK(agent.run("mknod /tmp/gpu c 10 237").exitCode() != 0);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/cli/doctor/CdiChecks.h"
 #include "api/cli/doctor/Doctor.h"
 #include "api/cli/doctor/GpuChecks.h"
 #include "api/cli/doctor/HostChecks.h"
@@ -89,6 +90,7 @@ int doctor(const Invocation& call) {
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
     for (Finding& f : checkState(config)) findings.push_back(std::move(f));
     if (auto pool = checkDefaultPool(config)) findings.push_back(std::move(*pool));
+    if (runtime.choice == RuntimeChoice::Oci) findings.push_back(checkCdi({}));
     findings.push_back(checkDocker(runtime.choice == RuntimeChoice::Docker));
     if (runtime.choice == RuntimeChoice::Docker && findings.back().level == Level::Ok) {
         findings.push_back(checkDockerAgent(config));

@@ -262,7 +262,7 @@ private:
             if (node.type == "u") node.type = "c";  // another word for the same
             if (node.type != "c") {
                 fields.complain(
-                    "type", "is \"" + node.type + "\"; Hearth makes character devices only, \"c\"");
+                    "type", "is \"" + node.type + R"("; Hearth makes character devices only, "c")");
             }
         }
         node.major = numberAt(fields, "major", kLargestMajor);
@@ -297,7 +297,7 @@ private:
             const std::string type = fields.text("type").value_or("");
             if (!type.empty() && type != "bind" && type != "none") {
                 fields.complain("type",
-                                "is \"" + type + "\"; Hearth mounts what is there, \"bind\"");
+                                "is \"" + type + R"("; Hearth mounts what is there, "bind")");
             }
         }
         texts(fields, "options", 32, [&](const std::string& option, const std::string& where) {
@@ -329,10 +329,11 @@ private:
         hook.path = path(fields, "path");
         texts(fields, "args", kMostArguments,
               [&](const std::string& text, const std::string&) { hook.args.push_back(text); });
-        texts(fields, "env", kMostVariables, [&](const std::string& text, const std::string& at_) {
-            if (!isVariable(text)) refuse({at_, "must be NAME=value"});
-            hook.env.push_back(text);
-        });
+        texts(fields, "env", kMostVariables,
+              [&](const std::string& text, const std::string& where) {
+                  if (!isVariable(text)) refuse({where, "must be NAME=value"});
+                  hook.env.push_back(text);
+              });
         if (fields.find("timeout") != nullptr) {
             const auto seconds = fields.number("timeout", 1, kLongestHook);
             if (seconds) hook.timeout_s = static_cast<std::uint32_t>(*seconds);

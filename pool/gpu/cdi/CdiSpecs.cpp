@@ -11,6 +11,7 @@
 
 #include "base/Error.h"
 #include "base/Fd.h"
+#include "pool/spec/GpuUuid.h"
 #include "pool/sys/Files.h"
 
 namespace hearth::pool::cdi {
@@ -20,8 +21,6 @@ constexpr std::size_t kMostFiles = 64;  // of one folder
 constexpr std::size_t kMaxFileBytes = 1U << 20U;
 constexpr std::size_t kMostTold = 8;
 constexpr mode_t kWritableByOthers = 022;
-constexpr const char* kHowToName =
-    "as root: nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml";
 
 /// Why what lies there may not be believed; empty if it may.
 std::string distrust(const struct stat& status, uid_t owner) {
@@ -90,7 +89,8 @@ void CdiSpecs::readFolder(const std::string& path, std::size_t folder, uid_t own
     for (const std::string& name : sys::listDirectory(path)) {
         const bool json = name.ends_with(".json");
         if (!json && !name.ends_with(".yaml")) continue;
-        const std::string file = path + "/" + name;
+        std::string file = path;
+        file.append("/").append(name);
         if (++count > kMostFiles) {
             problems_.push_back(
                 {file, "the folder has more than " + std::to_string(kMostFiles) + " files"});
@@ -116,6 +116,16 @@ void CdiSpecs::take(std::string file, CdiDocument document, std::size_t folder) 
     }
     files_.push_back(std::move(file));
     documents_.push_back(std::move(document));
+}
+
+std::vector<std::string> CdiSpecs::gpuUuids() const {
+    const std::string kind = std::string(kGpuKind) + "=";
+    std::vector<std::string> uuids;
+    for (const auto& [name, entry] : devices_) {
+        if (!name.starts_with(kind) || entry.documents.size() > 1) continue;
+        if (isGpuUuid(name.substr(kind.size()))) uuids.push_back(name.substr(kind.size()));
+    }
+    return uuids;
 }
 
 std::string CdiSpecs::whatWasRead() const {
@@ -151,7 +161,7 @@ CdiEdits CdiSpecs::gpus(const std::vector<std::string>& uuids) const {
         if (found == devices_.end()) {
             throw Error(ErrorCode::Unsupported,
                         "no CDI file names the device " + name + "; " + whatWasRead())
-                .hint(kHowToName);
+                .hint(kHowToNameGpus);
         }
         const std::vector<std::size_t>& documents = found->second.documents;
         if (documents.size() > 1) {
@@ -169,7 +179,7 @@ CdiEdits CdiSpecs::gpus(const std::vector<std::string>& uuids) const {
             throw Error(ErrorCode::Unsupported, "the CDI device " + name + " of " +
                                                     files_[documents.front()] +
                                                     " contradicts what comes with it: " + e.what())
-                .hint(kHowToName);
+                .hint(kHowToNameGpus);
         }
     }
     return all;

@@ -13,6 +13,10 @@ namespace hearth::pool::cdi {
 /// The kind under which NVIDIA's toolkit names GPUs and MIG instances.
 inline constexpr const char* kGpuKind = "nvidia.com/gpu";
 
+/// How an operator makes a file that names them by uuid.
+inline constexpr const char* kHowToNameGpus =
+    "as root: nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml";
+
 /// Where CDI files lie. A later folder outweighs an earlier one.
 struct CdiFolders {
     std::vector<std::string> paths{"/etc/cdi", "/var/run/cdi"};
@@ -30,6 +34,11 @@ public:
     /// because an index may mean another device after a restart. Throws Error(Unsupported) that
     /// says which files were read, where a device is not named or not clearly.
     CdiEdits gpus(const std::vector<std::string>& uuids) const;
+
+    /// Those that gpus() knows, sorted.
+    std::vector<std::string> gpuUuids() const;
+    /// Whether a file was read and not refused.
+    bool anyFile() const { return !files_.empty(); }
 
     /// A file or folder that was refused, and why.
     struct Problem {

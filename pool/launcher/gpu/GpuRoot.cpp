@@ -65,7 +65,8 @@ private:
                 at.resize(at.empty() ? 0 : at.rfind('/'));
                 continue;
             }
-            const std::string next = at + "/" + part;
+            std::string next = at;
+            next.append("/").append(part);
             if (!ownPlaceOf(next).empty()) {  // by a link of the image
                 if (last == Last::Any) return;
                 blocked(path, "it leads into " + next);

@@ -39,9 +39,11 @@ TEST_CASE("a YAML text that asks too much or says a thing twice is refused with 
     CHECK(yamlProblem(std::string(40, '[') + std::string(40, ']')) == "line 1: nested too deeply");
     std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x]\n";
     for (int i = 1; i < 9; ++i) {
+        const std::string name = "a" + std::to_string(i);
         const std::string before = "*a" + std::to_string(i - 1);
-        laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " +
-                  before + ", " + before + ", " + before + "]\n";
+        laughs.append(name).append(": &").append(name).append(" [").append(before);
+        for (int times = 1; times < 4; ++times) laughs.append(", ").append(before);
+        laughs.append("]\n");
     }
     CHECK(yamlProblem(laughs).find("too many values") != std::string::npos);
     CHECK(yamlProblem("abcdef", {4}) == "line 1: the text is larger than 4 bytes");

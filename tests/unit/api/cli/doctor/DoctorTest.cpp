@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "api/cli/doctor/CdiChecks.h"
 #include "api/cli/doctor/HostChecks.h"
 #include "api/cli/doctor/StateChecks.h"
 #include "api/cli/doctor/ToolChecks.h"
@@ -172,4 +175,33 @@ TEST_CASE("an instance that lost its tokens is told", "[unit][cli]") {
         ->create({"default", hearth::controller::Role::Admin, hearth::controller::kOwnerOfState},
                  "root", "default", hearth::controller::Role::Admin, {});
     CHECK(find(checkState(config), "tokens") == nullptr);
+}
+
+TEST_CASE("doctor lists the GPUs of CDI files, and the files that are refused", "[unit][cli]") {
+    const FakeHost host;
+    const hearth::pool::cdi::CdiFolders folders{{host.root() + "/cdi"}, ::geteuid()};
+    const auto write = [&](const std::string& name, const std::string& text) {
+        host.write("/cdi/" + name, text);
+        using std::filesystem::perms;
+        std::filesystem::permissions(host.root() + "/cdi", static_cast<perms>(0755));
+        std::filesystem::permissions(host.root() + "/cdi/" + name, static_cast<perms>(0644));
+    };
+    const auto named = [](const std::string& name) {
+        return R"({"cdiVersion":"0.5.0","kind":"nvidia.com/gpu","devices":[{"name":")" + name +
+               R"(","containerEdits":{"env":["A=1"]}}]})";
+    };
+    CHECK(checkCdi(folders).level == Level::Ok);
+    CHECK(checkCdi(folders).message.starts_with("no files"));
+    write("index.json", named("0"));
+    CHECK(checkCdi(folders).level == Level::Warn);
+    CHECK(checkCdi(folders).message == "0 GPUs are named by uuid");
+    CHECK(checkCdi(folders).fix.find("--device-name-strategy=uuid") != std::string::npos);
+    write("uuid.json", named("GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76"));
+    CHECK(checkCdi(folders).level == Level::Ok);
+    CHECK(checkCdi(folders).message ==
+          "1 GPUs are named by uuid: GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76");
+    write("broken.yaml", "kind: [");
+    CHECK(checkCdi(folders).level == Level::Warn);
+    CHECK(checkCdi(folders).message.find("/cdi/broken.yaml is refused: line ") !=
+          std::string::npos);
 }

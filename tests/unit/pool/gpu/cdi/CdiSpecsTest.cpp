@@ -79,6 +79,7 @@ TEST_CASE("several devices of one file bring the file's own edits once", "[unit]
     CHECK(two.env.size() == 1);
     CHECK(two.nodes.front().path == "/dev/nvidia-modeset");
     CHECK(specs.gpus({}).empty());
+    CHECK(specs.gpuUuids() == std::vector<std::string>{kSecond, kFirst});  // and no "all"
 }
 
 TEST_CASE("a device of the later folder outweighs that of the earlier", "[unit][cdi]") {
@@ -104,6 +105,7 @@ TEST_CASE("a device that two files of a folder describe is refused, and no other
     CHECK(said.find("two files of one folder") != std::string::npos);
     CHECK(said.find("/etc/a.json") != std::string::npos);
     CHECK(said.find("/etc/b.json") != std::string::npos);
+    CHECK(fixture.read().gpuUuids() == std::vector<std::string>{kSecond});
     CHECK(fixture.read().gpus({kSecond}).nodes.at(0).path == "/dev/c");
     // A folder that outweighs both decides.
     fixture.write("run/a.json", file(kFirst, "/dev/decided"));
