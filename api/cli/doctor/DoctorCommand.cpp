@@ -90,7 +90,8 @@ int doctor(const Invocation& call) {
     for (Finding& f : checkServer(config)) findings.push_back(std::move(f));
     for (Finding& f : checkState(config)) findings.push_back(std::move(f));
     if (auto pool = checkDefaultPool(config)) findings.push_back(std::move(*pool));
-    if (runtime.choice == RuntimeChoice::Oci) findings.push_back(checkCdi({}));
+    if (runtime.choice == RuntimeChoice::Oci)
+        findings.push_back(checkCdi({.paths = *config.cdi_folders}));
     findings.push_back(checkDocker(runtime.choice == RuntimeChoice::Docker));
     if (runtime.choice == RuntimeChoice::Docker && findings.back().level == Level::Ok) {
         findings.push_back(checkDockerAgent(config));
