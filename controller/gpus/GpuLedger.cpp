@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/CrashPoint.h"
 #include "controller/gpus/GpuChoice.h"
@@ -299,6 +300,7 @@ bool GpuLedger::retry(const std::string& uuid) {
 bool GpuLedger::look() {
     const std::vector<pool::GpuDevice> seen = host_.devices();
     std::vector<std::string> dirty;
+    std::vector<std::string> gone;
     struct News {
         std::string uuid;
         std::string type;
@@ -328,22 +330,48 @@ bool GpuLedger::look() {
             }
         }
         for (auto& [uuid, device] : devices_) {
-            if (!device.present || present.contains(uuid)) continue;
+            if (present.contains(uuid)) continue;
+            if (device.present) {
+                news.push_back({uuid, "gpu.gone", "Gone", "the driver does not show it any more"});
+            }
+            // Where it shows none at all it may only not have answered yet.
+            if (device.present || !seen.empty()) gone.push_back(uuid);
             device.present = false;
-            // Whoever resets or moves it may also use it.
-            device.clean = false;
-            news.push_back({uuid, "gpu.gone", "Gone", "the driver does not show it any more"});
         }
         looked_ = true;
         publish();
     }
     for (const std::string& uuid : dirty) want(uuid);
+    for (const std::string& uuid : gone) loseSight(uuid);
     for (const News& one : news) {
         history_.log.info(one.type.c_str(), {{"gpu", one.uuid}, {"message", one.message}});
         history_.events.publish(
             {.type = one.type, .resource = one.uuid, .reason = one.reason, .message = one.message});
     }
     return !news.empty();
+}
+
+void GpuLedger::loseSight(const std::string& uuid) {
+    {
+        const MutexLock lock(mutex_);
+        const auto found = devices_.find(uuid);
+        if (found == devices_.end() || found->second.present) return;
+        Device& device = found->second;
+        // Whoever resets or moves it may also use it.
+        const bool was_clean = std::exchange(device.clean, false);
+        const bool held = !device.leases.empty() || !device.condemned.empty() || device.scrubbing;
+        if (!held) devices_.erase(found);
+        if (held && !was_clean) return;
+    }
+    try {
+        history_.journal.writeNow([&](Database& database) {
+            Statement(database, "DELETE FROM gpus WHERE uuid = ? AND condemned = ''")
+                .bind(uuid)
+                .run();
+        });
+    } catch (const std::exception& e) {
+        history_.log.warn("gpu.gone_unwritten", {{"gpu", uuid}, {"error", e.what()}});
+    }
 }
 
 void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {
@@ -380,6 +408,13 @@ std::size_t GpuLedger::coming(const GpuSpec& spec) const {
             return stateOf(entry.second) == GpuState::Scrubbing &&
                    rankOf(entry.second.seen, spec).has_value();
         }));
+}
+
+bool GpuLedger::overlap(const GpuSpec& one, const GpuSpec& other) const {
+    const MutexLock lock(mutex_);
+    return std::any_of(devices_.begin(), devices_.end(), [&](const auto& entry) {
+        return rankOf(entry.second.seen, one) && rankOf(entry.second.seen, other);
+    });
 }
 
 bool GpuLedger::fits(const pool::SandboxId& sandbox, const GpuSpec& spec) const {

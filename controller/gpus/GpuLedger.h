@@ -47,9 +47,9 @@ public:
     void drop(const pool::SandboxId& sandbox);
     /// Work of kind Gpu: scrubs the device if nobody holds it. May take minutes.
     ReconcileResult scrub(const std::string& uuid);
-    /// Looks at the machine: new devices, faults, devices that have gone. True if there is news for
-    /// pools.
-    bool look();  // the first tells only faults
+    /// Looks at the machine: new devices, faults, devices that have gone. The first look takes what
+    /// it finds as known. True if there is news for pools.
+    bool look();
     /// Once, before anything is leased: keeps the leases of sandboxes that exist, by the disk or by
     /// their labels, and drops the others. Labels then say what the disk does.
     void recover(std::vector<pool::SandboxInfo>& sandboxes);
@@ -59,6 +59,8 @@ public:
 
     /// Devices that fit the pool and are on their way back: being scrubbed.
     std::size_t coming(const GpuSpec& spec) const;
+    /// A device fits both.
+    bool overlap(const GpuSpec& one, const GpuSpec& other) const;
     /// The sandbox has a device that fits.
     bool fits(const pool::SandboxId& sandbox, const GpuSpec& spec) const;
     /// Sandboxes whose leases are on disk, with their devices.
@@ -91,6 +93,8 @@ private:
     static bool takes(const Device& device, const GpuSpec& spec);
     void load();
     void want(const std::string& uuid);
+    /// A device that has gone: it is unclean when it comes back. Forgotten where nobody holds it.
+    void loseSight(const std::string& uuid);
     void publish() const HEARTH_REQUIRES(mutex_);
     void condemn(const std::string& uuid, const std::string& why);
 

@@ -293,7 +293,7 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
             supply_.breaker.gpus(pool.name, taken.lack);
             member.gpus = std::move(taken.uuids);
             if (member.gpus.empty()) {
-                giveUpSpare(pool);
+                if (!giveUpStale(pool, wanted)) giveUpSpare(pool);
                 return false;
             }
         }
@@ -320,13 +320,24 @@ std::size_t PoolReconciler::gpusKept(const Pool& pool) const {
     if (supply_.claims.waiting(pool.name) > 0) return 0;
     std::size_t kept = 0;
     for (const PoolPtr& other : specs_.all()) {
-        if (other->spec.gpu.count == 0 || other->name == pool.name) continue;
+        const std::size_t waiting = supply_.claims.waiting(other->name);
+        if (waiting == 0 || other->name == pool.name) continue;
+        if (!supply_.gpus.overlap(other->spec.gpu, pool.spec.gpu)) continue;
         const pool::PoolCounts counts = supply_.warm.counts(other->name);
         const std::size_t coming = counts.creating + counts.warming;
-        const std::size_t waiting = supply_.claims.waiting(other->name);
         if (waiting > coming) kept += (waiting - coming) * other->spec.gpu.count;
     }
     return kept;
+}
+
+bool PoolReconciler::giveUpStale(const Pool& pool, const std::string& wanted) {
+    for (const Member& member : supply_.warm.members(pool.name)) {
+        const bool spare = member.phase == Phase::Ready && member.template_hash != wanted;
+        if (spare && !member.gpus.empty() && endings_.retire(member, EndReason::Replaced)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void PoolReconciler::giveUpSpare(const Pool& pool) {

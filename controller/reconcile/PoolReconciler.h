@@ -52,6 +52,8 @@ private:
     bool create(const Pool& pool, const std::string& wanted, std::size_t count);
     /// Free GPUs that the pool leaves to claims that wait in other pools.
     std::size_t gpusKept(const Pool& pool) const;
+    /// Ends a ready sandbox of an earlier template, whose GPUs the new one waits for.
+    bool giveUpStale(const Pool& pool, const std::string& wanted);
     /// For a claim that waits for GPUs: ends a ready sandbox of another pool that has one.
     void giveUpSpare(const Pool& pool);
     void publishDisk();

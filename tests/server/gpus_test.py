@@ -145,6 +145,13 @@ def leases():
         pair = s.open_workspace(gpu={"count": 2})
         assert pair["pool"] == "pair" and sorted(pair["gpus"]) == [uuid(0), uuid(1)], pair
         assert s.run(pair["id"], "echo $GPU_0 $GPU_1")["stdout"] == "yes yes\n"
+        assert s.get("/v1/quota").json["use"]["gpus"] == 2
+        small = s.call("PUT", "/v1/quotas/default", {"gpus": 1})
+        assert small.status == 422 and small.json["errors"][0]["pointer"] == "/gpus", small
+        assert s.call("DELETE", f"/v1/workspaces/{pair['id']}").status == 204
+        wait_for("its place", lambda: s.call("PUT", "/v1/quotas/default", {"gpus": 1}).status == 201, 10)
+        too_many = s.post("/v1/workspaces", {"gpu": {"count": 2}})
+        assert too_many.status == 422 and "gpus" in too_many.json["message"], too_many
 
 
 def survives():

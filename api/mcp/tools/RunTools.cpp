@@ -19,8 +19,10 @@ void checkCombination(const Arguments& arguments) {
     if (arguments.has("code") == arguments.has("command")) {
         refuseArgument("give exactly one of code and command");
     }
-    if (arguments.has("workspace_id") && (arguments.has("pool") || arguments.has("image"))) {
-        refuseArgument("pool and image are for a run without workspace_id");
+    for (const char* choice : {"pool", "image", "gpus"}) {
+        if (arguments.has("workspace_id") && arguments.has(choice)) {
+            refuseArgument(std::string(choice) + " is for a run without workspace_id");
+        }
     }
     if (arguments.has("context")) {
         if (!arguments.has("workspace_id") || !arguments.has("code")) {
@@ -94,6 +96,7 @@ std::shared_ptr<Execution> startRun(const Services& services, const CallContext&
     where.pool = arguments.text("pool");
     where.image = arguments.text("image");
     where.language = arguments.text("language");
+    where.gpu = gpuWish(arguments);
     where.files = files;
     return services.executions.startOneShot(call.who, where, request);
 }
@@ -167,6 +170,7 @@ Json runSchema() {
          {"collect", textListParam("Patterns of files to return if the run made or changed them; "
                                    "default [\"**\"], all; [] returns none.",
                                    16)},
+         {"gpus", gpusParam()},
          {"packages",
           textListParam("Packages it needs, e.g. \"numpy==2.1\"; missing ones are "
                         "installed first, within timeout_s. Needs network Mirror or Egress.",

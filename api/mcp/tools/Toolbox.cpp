@@ -4,6 +4,7 @@
 
 #include "base/Ids.h"
 #include "base/Units.h"
+#include "pool/spec/GpuUuid.h"
 
 namespace hearth::mcp {
 namespace {
@@ -159,6 +160,16 @@ std::vector<std::string> imageLanguages(const Json& capabilities, const std::str
         if (const Json* one = member(*languages, image)) return textsOf(*one);
     }
     return {};
+}
+
+Json gpusParam() {
+    return integerParam("Picks a pool whose sandboxes have so many GPUs.", 1, pool::kMostGpus);
+}
+
+std::optional<controller::GpuWish> gpuWish(const Arguments& arguments) {
+    const auto count = arguments.number("gpus");
+    if (!count) return std::nullopt;
+    return controller::GpuWish{static_cast<std::uint32_t>(*count), {}};
 }
 
 controller::WorkspaceRequest claimFor(const CallContext& call) {

@@ -86,6 +86,9 @@ std::string poolFacts(const controller::PoolView& pool, const std::vector<std::s
 /// The languages of an image as the capabilities document names them; empty where it does not.
 std::vector<std::string> imageLanguages(const Json& capabilities, const std::string& image);
 
+/// The parameter `gpus` of the tools that claim, and what it asks for; none without it.
+Json gpusParam();
+std::optional<controller::GpuWish> gpuWish(const Arguments& arguments);
 /// A claim for a call, which waits as the call may.
 controller::WorkspaceRequest claimFor(const CallContext& call);
 /// `result` names a new workspace, which ends if the client never gets it.

@@ -1,6 +1,5 @@
 #include "api/mcp/tools/Toolbox.h"
 #include "base/Units.h"
-#include "pool/spec/GpuUuid.h"
 
 namespace hearth::mcp {
 namespace {
@@ -86,9 +85,7 @@ ToolOutcome workspaceOpen(const Services& services, const CallContext& call,
     request.name = arguments.text("name");
     request.image = arguments.text("image");
     request.language = arguments.text("language");
-    if (const auto gpus = arguments.number("gpus")) {
-        request.gpu = controller::GpuWish{static_cast<std::uint32_t>(*gpus), {}};
-    }
+    request.gpu = gpuWish(arguments);
     if (const auto mode = arguments.text("network")) {
         request.network = broker::kNetworkModes.find(*mode);
     }
@@ -207,8 +204,7 @@ std::vector<Tool> workspaceTools(const Services& services) {
                           "Picks a pool that offers it: Mirror to "
                           "install packages, Egress to reach what the "
                           "operator allows; None for no network."}}},
-                       {"gpus", integerParam("Picks a pool whose sandboxes have so many GPUs.", 1,
-                                             pool::kMostGpus)},
+                       {"gpus", gpusParam()},
                        {"name", stringParam("A name for your own use, shown in lists.")},
                        {"env", textMapParam("Environment variables for everything run in it.")},
                        {"secrets", textMapParam("The same, but never shown or logged.")},

@@ -212,6 +212,81 @@ TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]
     CHECK(house.warm.counts("p").ready == 0);
 }
 
+TEST_CASE("a changed template replaces sandboxes also where the old ones have all devices",
+          "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have(FakeGpuHost::several(1));
+    House house(ground);
+    house.declare("p", gpuSpec(1));
+    scrubbed(house);
+    REQUIRE(house.filled("p", 1));
+    const std::string before = house.warm.members("p").front().template_hash;
+    PoolSpec changed = gpuSpec(1);
+    changed.limits.pids = 77;
+    house.declare("p", changed);
+    REQUIRE(house.settleUntil([&] {
+        const std::vector<pool::Member> all = house.warm.members("p");
+        return all.size() == 1 && all.front().phase == pool::Phase::Ready &&
+               all.front().template_hash != before;
+    }));
+    CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(1)) == 2);
+}
+
+TEST_CASE("a claim that waits for one product keeps no device of another from a pool",
+          "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have({FakeGpuHost::device(1, "NVIDIA A100-SXM4-40GB")});
+    House house(ground);
+    house.gpu_reconciler.look();
+    GpuSpec a100;
+    a100.count = 1;
+    a100.products = {"A100"};
+    GpuSpec h100 = a100;
+    h100.products = {"H100"};
+    CHECK_FALSE(house.gpus.overlap(a100, h100));
+    CHECK(house.gpus.overlap(a100, a100));
+    CHECK_FALSE(house.gpus.overlap(GpuSpec(), h100));
+}
+
+TEST_CASE("a device that has gone is forgotten, and scrubbed when it comes back", "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have(FakeGpuHost::several(2));
+    {
+        House house(ground);
+        scrubbed(house);
+        ground.gpus.have(FakeGpuHost::several(1));
+        house.gpu_reconciler.look();
+        CHECK(house.gpu_service.list(house.who).size() == 1);
+        // A driver that shows none may only not have answered yet.
+        ground.gpus.have({});
+        house.gpu_reconciler.look();
+    }
+    House house(ground);
+    ground.gpus.have(FakeGpuHost::several(2));
+    house.recover();
+    house.loop.settle();
+    CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(2)) == 2);
+}
+
+TEST_CASE("a device in use that has gone keeps its lease", "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have(FakeGpuHost::several(2));
+    House house(ground);
+    house.declare("p", gpuSpec(2));
+    scrubbed(house);
+    REQUIRE(house.filled("p", 2));
+    const WorkspaceView view = house.workspaces.create(house.who, House::request());
+    const bool first = view.gpus.front() == FakeGpuHost::uuid(1);
+    ground.gpus.have({FakeGpuHost::device(first ? 2 : 1)});
+    house.gpu_reconciler.look();
+    const GpuView gone = house.gpu_service.get(house.who, view.gpus.front());
+    CHECK(gone.state == GpuState::Gone);
+    CHECK(gone.holders.at(0).workspace == view.id);
+    ground.gpus.have(FakeGpuHost::several(2));
+    house.gpu_reconciler.look();
+    CHECK(gpuOf(house, first ? 1 : 2).state == GpuState::Leased);
+}
+
 TEST_CASE("products are preferred in their order, MIG instances and shared devices are apart",
           "[unit][gpu]") {
     Ground ground;
