@@ -38,6 +38,7 @@ ControlPlane::ControlPlane(const Foundation& on, PlaneOptions with)
       statuses(supply, table, layers, outside, history),
       pool_reconciler(specs, supply, endings, layers, options.disk, statuses, history),
       gpu_reconciler(on.runtime, supply, specs, endings, history),
+      probes(warm, endings, work, history),
       claims(table, supply, epoch, fleet, endings, history, broker),
       image_gateway(options.deny, options.proxy, {on.log, on.metrics, on.clock}),
       images(on.runtime, image_gateway, options.insecure_registries, events, on.log),
@@ -111,6 +112,8 @@ void ControlPlane::handleWork() {
     });
     loop.handle(WorkKind::Gpu, [this](const Name& uuid) { return gpu_reconciler.scrub(uuid); });
     loop.handle(WorkKind::Gpus, [this](const Name&) { return gpu_reconciler.look(); });
+    loop.handle(WorkKind::Probe, [this](const Name& id) { return probes.probe(id); });
+    loop.handle(WorkKind::Probes, [this](const Name&) { return probes.look(); });
     loop.handle(WorkKind::Sweep, [this](const Name&) { return orphans.sweep(); });
 }
 
@@ -121,7 +124,7 @@ void ControlPlane::begin() {
     for (const PoolPtr& pool : specs.all()) work.add({WorkKind::Pool, pool->name});
     for (const WorkKind kind :
          {WorkKind::Overdue, WorkKind::Images, WorkKind::Layers, WorkKind::Artifacts,
-          WorkKind::Sweep, WorkKind::Measure, WorkKind::Gpus}) {
+          WorkKind::Sweep, WorkKind::Measure, WorkKind::Gpus, WorkKind::Probes}) {
         work.add({kind, "all"});
     }
     work.addAfter({WorkKind::Orphans, "all"}, kOrphanSweep);

@@ -39,6 +39,7 @@
 #include "controller/reconcile/PoolDependencies.h"
 #include "controller/reconcile/PoolReconciler.h"
 #include "controller/reconcile/PoolStatuses.h"
+#include "controller/reconcile/ReadyProbe.h"
 #include "controller/reconcile/SandboxReconciler.h"
 #include "controller/reconcile/SandboxStarter.h"
 #include "controller/services/ContextService.h"
@@ -140,6 +141,7 @@ struct ControlPlane {
     PoolStatuses statuses;
     PoolReconciler pool_reconciler;
     GpuReconciler gpu_reconciler;
+    ReadyProbe probes;
     Claimer claims;
     const broker::ImageGateway image_gateway;
     ImageFetcher images;

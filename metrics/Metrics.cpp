@@ -249,7 +249,7 @@ void Metrics::bornPool(const std::string& pool) {
         context_ends_.Add({{"pool", pool}, {"reason", reason}});
     }
     sandbox_start_.Add({{"pool", pool}}, kStartBuckets);
-    for (const char* reason : {"create", "lost"}) {
+    for (const char* reason : {"create", "lost", "silent"}) {
         sandbox_failures_.Add({{"pool", pool}, {"reason", reason}});
     }
     reclaim_lag_.Add({{"pool", pool}}, kWorkBuckets);

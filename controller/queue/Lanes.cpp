@@ -18,7 +18,8 @@ constexpr std::array<LaneRules, kLanes> kRules{{{"records", 2, 0},
                                                 {"forgets", 2, 1},
                                                 {"asks", 4, 1},
                                                 {"results", 3, 2},
-                                                {"gpus", 4, 1}}};
+                                                {"gpus", 4, 1},
+                                                {"probes", 1, 0}}};
 
 struct KindRules {
     std::string_view name;
@@ -34,7 +35,7 @@ constexpr std::array<KindRules, kWorkKinds> kKinds{
      {"sweep", Lane::Images},      {"forget", Lane::Forgets},  {"oom", Lane::Looks},
      {"suspect", Lane::Asks},      {"orphans", Lane::Asks},    {"measure", Lane::Asks},
      {"pause", Lane::Asks},        {"result", Lane::Results},  {"gpu", Lane::Gpus},
-     {"gpus", Lane::Asks}}};
+     {"gpus", Lane::Asks},         {"probe", Lane::Probes},    {"probes", Lane::Probes}}};
 
 }  // namespace
 

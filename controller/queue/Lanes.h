@@ -19,8 +19,9 @@ enum class Lane : std::uint8_t {
     Asks,      ///< questions to agents and runtimes that may answer late
     Results,   ///< long results of executions: processor only
     Gpus,      ///< scrubs of GPUs: minutes
+    Probes,    ///< questions to agents that nobody waits for
 };
-inline constexpr std::size_t kLanes = 10;
+inline constexpr std::size_t kLanes = 11;
 
 struct LaneRules {
     const char* name;  ///< in metrics
@@ -58,8 +59,10 @@ enum class WorkKind : std::uint8_t {
     Result,          ///< results of an execution that wait to be read
     Gpu,             ///< a GPU that nobody holds any more: its scrub
     Gpus,            ///< whether the GPUs are as they were
+    Probe,           ///< a ready sandbox, whether its agent answers
+    Probes,          ///< all of them
 };
-inline constexpr std::size_t kWorkKinds = 25;
+inline constexpr std::size_t kWorkKinds = 27;
 
 /// As in logs and metrics.
 std::string_view nameOf(WorkKind kind);

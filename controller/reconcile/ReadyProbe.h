@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "base/Clock.h"
+#include "base/Mutex.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/queue/WorkQueue.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/warm/WarmPool.h"
+
+namespace hearth::controller {
+
+/// Asks the agents of sandboxes that wait for claims whether they answer, so that no claim meets a
+/// dead one. Never asks for one that is claimed: that belongs to its workspace. Thread-safe.
+class ReadyProbe {
+public:
+    static constexpr std::chrono::milliseconds kAnswerWithin{2000};
+
+    ReadyProbe(const pool::WarmPool& warm, WorkspaceTerminator& endings, WorkQueue& work,
+               const History& history, std::chrono::milliseconds patience = kAnswerWithin)
+        : warm_(warm), endings_(endings), work_(work), history_(history), patience_(patience) {}
+
+    /// The work on ("probes", "all"): every ready sandbox becomes a key. Comes back.
+    ReconcileResult look();
+    /// The work on keys ("probe", id): replaces a sandbox that has not answered several times in a
+    /// row.
+    ReconcileResult probe(const pool::SandboxId& id);
+
+private:
+    void forget(const pool::SandboxId& id);
+
+    const pool::WarmPool& warm_;
+    WorkspaceTerminator& endings_;
+    WorkQueue& work_;
+    const History history_;
+    const std::chrono::milliseconds patience_;
+    Mutex mutex_;
+    std::map<pool::SandboxId, unsigned> silent_ HEARTH_GUARDED_BY(mutex_);  // times in a row
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,70 @@
+#include <catch2/catch.hpp>
+
+#include "controller/reconcile/ReadyProbe.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Probed {
+    Probed() {
+        house.declare("p", smallSpec(1));
+        REQUIRE(house.filled("p", 1));
+    }
+    pool::SandboxId ready() const { return house.warm.members("p").front().id; }
+
+    Ground ground;
+    House house{ground};
+    ReadyProbe probe{house.warm, house.endings, house.work, house.history, 20ms};
+};
+
+}  // namespace
+
+TEST_CASE("a ready sandbox that does not answer three times in a row is replaced",
+          "[unit][controller]") {
+    Probed p;
+    const pool::SandboxId id = p.ready();
+    p.ground.runtime.hang(id);
+    CHECK(p.probe.probe(id).again == 5s);
+    CHECK(p.probe.probe(id).again == 5s);
+    CHECK(p.house.warm.find(id)->phase == pool::Phase::Ready);
+    CHECK_FALSE(p.probe.probe(id).again);
+    CHECK(p.house.logged("sandbox.silent").size() == 1);
+    REQUIRE(p.house.settleUntil([&] { return !p.house.warm.find(id); }));
+    REQUIRE(p.house.filled("p", 1));
+    CHECK(p.ready() != id);
+}
+
+TEST_CASE("one that answers again is as good as new", "[unit][controller]") {
+    Probed p;
+    const pool::SandboxId id = p.ready();
+    for (int round = 0; round < 2; ++round) {
+        p.ground.runtime.hang(id);
+        p.probe.probe(id);
+        p.probe.probe(id);
+        p.ground.runtime.resume(id);
+        CHECK_FALSE(p.probe.probe(id).again);
+    }
+    CHECK(p.house.warm.find(id)->phase == pool::Phase::Ready);
+}
+
+TEST_CASE("a claimed sandbox is never asked", "[unit][controller]") {
+    Probed p;
+    const WorkspaceView view = p.house.workspaces.create(p.house.who, House::request());
+    p.ground.runtime.hang(view.sandbox_id);
+    for (int i = 0; i < 5; ++i) CHECK_FALSE(p.probe.probe(view.sandbox_id).again);
+    CHECK(p.house.warm.find(view.sandbox_id)->phase == pool::Phase::Claimed);
+    p.ground.runtime.resume(view.sandbox_id);
+}
+
+TEST_CASE("every ready sandbox is probed from time to time", "[unit][controller]") {
+    Probed p;
+    CHECK(p.house.probes.look().again == 30s);
+    const pool::SandboxId id = p.ready();
+    REQUIRE(p.house.settleUntil([&] { return p.house.warm.find(id).has_value(); }));
+    CHECK(p.house.warm.find(id)->phase == pool::Phase::Ready);
+}
