@@ -244,11 +244,16 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
     } else {
         condemn(uuid, result.why.empty() ? "its memory could not be overwritten" : result.why);
     }
-    const MutexLock lock(mutex_);
-    Device& device = devices_.at(uuid);
-    device.scrubbing = false;
-    device.clean = result.clean;
-    publish();
+    bool present = false;
+    {
+        const MutexLock lock(mutex_);
+        Device& device = devices_.at(uuid);
+        device.scrubbing = false;
+        device.clean = result.clean;
+        present = device.present;
+        publish();
+    }
+    if (!present) loseSight(uuid);  // what happens to it now is not known
     return ReconcileResult::settled();
 }
 

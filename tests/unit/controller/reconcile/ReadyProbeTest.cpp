@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "controller/reconcile/ReadyProbe.h"
 #include "tests/support/House.h"
@@ -61,10 +62,18 @@ TEST_CASE("a claimed sandbox is never asked", "[unit][controller]") {
     p.ground.runtime.resume(view.sandbox_id);
 }
 
-TEST_CASE("every ready sandbox is probed from time to time", "[unit][controller]") {
+TEST_CASE("every ready sandbox becomes work, and no claimed one", "[unit][controller]") {
     Probed p;
+    const WorkspaceView view = p.house.workspaces.create(p.house.who, House::request());
+    REQUIRE(p.house.filled("p", 1));
+    p.house.loop.settle();
     CHECK(p.house.probes.look().again == 30s);
-    const pool::SandboxId id = p.ready();
-    REQUIRE(p.house.settleUntil([&] { return p.house.warm.find(id).has_value(); }));
-    CHECK(p.house.warm.find(id)->phase == pool::Phase::Ready);
+    std::set<pool::SandboxId> probed;
+    while (const std::optional<WorkKey> key = p.house.work.takeDue()) {
+        if (key->kind == WorkKind::Probe) probed.insert(key->name);
+        p.house.work.settled(*key);
+        p.house.work.done(*key);
+    }
+    CHECK(probed.size() == 1);
+    CHECK_FALSE(probed.contains(view.sandbox_id));
 }
