@@ -41,10 +41,12 @@ SEEN_BY = {
     "controller/egress/mirror/npm": "egress packages",
     "controller/egress/mirror/pypi": "egress layer packages seeds",
     "controller/layers": "layer",
+    "pool/gpu": "gpus start",
+    "pool/gpu/cdi": "gpus start",
     "controller/packages": "layer packages seeds",
     "tests/bench/program": "bench docker",
 }
-SERVER = ["api", "pool/agent/program"]  # the rooms at the top of what a server is made of
+SERVER = ["api", "pool/agent/program", "pool/gpu/program"]  # the rooms at the top of what a server is made of
 KERNEL = ["pool/runtime/docker", "pool/runtime/oci", "pool/agent/client", "pool/agent/program"]
 
 # Files outside the rooms: stages, or stage/suite, that a change is seen by. The first line that fits counts.

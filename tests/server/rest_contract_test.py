@@ -16,6 +16,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from egress_test import mirrored, pool  # noqa: E402
+from gpu_machine import Machine, uuid  # noqa: E402
 from harness import SLOWER, Server, main, pool_yaml, wait_for  # noqa: E402
 from index import Index, wheel  # noqa: E402
 from openapi import Described  # noqa: E402
@@ -43,7 +44,8 @@ class Contract:
         self.connection = None
         self.sent = 0
         self.workspace = self.ok("POST", "/v1/workspaces", {"maxLifetimeSeconds": 3000}, 201)["id"]
-        self.ids = {"workspace": self.workspace, "pool": "python", "name": "a.txt", "path": "a.txt", "tenant": "shop"}
+        self.ids = {"workspace": self.workspace, "pool": "python", "name": "a.txt", "path": "a.txt", "tenant": "shop", "uuid": uuid(0)}
+        wait_for("its GPU", lambda: self.ok("GET", "/v1/gpus")["items"])
         self.offline = self.ok("POST", "/v1/workspaces", {"maxLifetimeSeconds": 3000, "network": "None"}, 201)["id"]
         self.spare()
         self.ok("PUT", f"/v1/workspaces/{self.workspace}/files/plot.png", b"png")
@@ -216,8 +218,8 @@ def examples(c):
                 text = text.replace("cx_5f0c2c9a3d1e4b7f8a6b5c4d3e2f1a0b", c.ids["context"]).encode()
             answer = c.send(method, target, text, {"Content-Type": media} if media else {})
             c.check(operation, (method, target, body), answer)
-            # Only these may be refused as they stand: the pool is there already, and nothing runs in the context.
-            may = {"createPool": (409,), "interruptContext": (409,)}
+            # Only these may be refused as they stand: the pool is there already, nothing runs in the context, the GPU is not condemned.
+            may = {"createPool": (409,), "interruptContext": (409,), "scrubGpu": (409,)}
             assert answer[0] < 400 or answer[0] in may.get(name, ()), ("an example is refused", name, body, answer)
             if name == "signalExecution":  # it ends a little later, and the next example wants one that runs
                 wait_for("its end", lambda: c.ok("GET", "/v1/executions/" + c.ids["execution"])["status"] != "running")
@@ -507,7 +509,8 @@ def contract():
     """the REST contract: every example of openapi.json, malformed variants of every operation, and what is no HTTP"""
     pools = "---\n".join([pool("python", "Mirror", warm=3), pool_yaml("shell", warm=1)]).replace("1h", "4h")
     # The example's package.
-    with Index([wheel("six")]) as index, Server(pools, args=("--default-pool", "python", *mirrored(index)), ready_within=120) as s:
+    with (Index([wheel("six")]) as index, Machine() as machine,
+          Server(pools, args=("--default-pool", "python", *mirrored(index), *machine.args), env=machine.env, ready_within=120) as s):
         c = Contract(s)
         for part in (examples, malformed, wire):
             begin = time.monotonic()

@@ -36,6 +36,7 @@ PathParameter pathParameter(const std::string& name) {
         {"token", {kExampleToken}},
         {"pool", {kExamplePool, kPoolName.longest}},
         {"tenant", {"shop", kTenant.longest}},
+        {"uuid", {"GPU-0f3c2a9e-1111-2222-3333-444455556666", 64}},
         {"path", {"out/plot.png", kPath.longest}},
         {"name", {"plot.png", kPath.longest}}};
     const auto at = kParameters.find(name);
