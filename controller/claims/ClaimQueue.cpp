@@ -239,6 +239,12 @@ std::vector<pool::Member> ClaimQueue::settle(const Pool& pool, const Claimant& c
         metrics_.claimQueued(pool.name, toSeconds(clock_.now() - waiter.since));
         return members;
     }
+    // Those behind it may do with what there is, where it could not.
+    const std::vector<WaiterPtr> next = serve(pool.name);
+    lock.unlock();
+    tell(next);
+    work_.add({WorkKind::Pool, pool.name});
+    lock.lock();
     refuseClosed();
     if (degraded(pool)) refuseDegraded(pool, claimant);
     const auto line = lines_.find(pool.name);
@@ -472,7 +478,7 @@ void ClaimQueue::refuse(const Pool& pool, std::size_t waiting, bool displaced) c
                 "pool " + pool.name + " has no free sandbox: " + std::to_string(counts.ready) +
                     " ready, " + std::to_string(counts.claimed) + " claimed, " +
                     std::to_string(waiting) + " waiting" +
-                    (breaker.no_gpus.empty() ? "" : "; the next one " + breaker.no_gpus) +
+                    (breaker.no_gpus.empty() ? "" : "; the next one waits for GPUs") +
                     (displaced ? "; a tenant with fewer of them took this one's place" : ""))
         .hint(
             "try again after Retry-After, close workspaces you no longer need, or ask the "

@@ -269,6 +269,13 @@ std::vector<Claimer::Claimed> Claimer::claimAll(const std::vector<Wanted>& all) 
             .field("/count", "is " + std::to_string(all.size()) + ", and pool " + pool +
                                  " has at most " + std::to_string(most) + " ready at once");
     }
+    const std::size_t devices = all.size() * spec.gpu.count;
+    if (devices > 0 && devices > supply_.gpus.fitting(spec.gpu)) {
+        throw Error(ErrorCode::InvalidSpec, "this machine has too few GPUs for " +
+                                                std::to_string(all.size()) +
+                                                " workspaces of pool " + pool + " at once")
+            .field("/count", "needs " + std::to_string(devices) + " GPUs at once");
+    }
     const TimePoint begin =
         first.request->started_at == TimePoint{} ? history_.clock.now() : first.request->started_at;
     std::vector<Binding> bindings;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/CrashPoint.h"
+#include "base/Ids.h"
 #include "controller/gpus/GpuChoice.h"
 #include "pool/spec/GpuUuid.h"
 #include "pool/sys/Files.h"
@@ -13,12 +14,16 @@ namespace hearth::controller {
 namespace {
 
 constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
+constexpr std::size_t kBootIdSize = 36;
+/// A driver that did not answer may answer then.
+constexpr auto kScrubAgain = std::chrono::seconds(30);
 
 /// What was proven of a device's memory says nothing after another boot.
 std::string bootId() {
-    std::string id = sys::readFile(kBootId, 64).value_or("unknown");
+    std::string id = sys::readFile(kBootId, 64).value_or("");
     while (!id.empty() && id.back() == '\n') id.pop_back();
-    return id;
+    // Where it cannot be read, nothing of before this start is believed.
+    return id.size() == kBootIdSize ? id : newId("boot_");
 }
 
 }  // namespace
@@ -63,8 +68,7 @@ void GpuLedger::load() {
             Device& device = devices_[lease.text(0)];
             device.seen.uuid = lease.text(0);
             device.clean = false;
-            device.shared = lease.integer(3) != 0;
-            device.leases[lease.text(1)] = {lease.text(2), true};
+            device.leases[lease.text(1)] = {lease.text(2), lease.integer(3) != 0, true};
         }
     });
 }
@@ -80,9 +84,10 @@ GpuState GpuLedger::stateOf(const Device& device) {
 
 bool GpuLedger::takes(const Device& device, const GpuSpec& spec) {
     if (device.leases.empty()) return stateOf(device) == GpuState::Free;
-    return spec.sharing == GpuSharing::Shared && device.shared && device.present &&
-           device.seen.fault.empty() && device.condemned.empty() &&
-           device.leases.size() < spec.shared_by;
+    return spec.sharing == GpuSharing::Shared && device.present && device.seen.fault.empty() &&
+           device.condemned.empty() && device.leases.size() < spec.shared_by &&
+           std::all_of(device.leases.begin(), device.leases.end(),
+                       [](const auto& entry) { return entry.second.shared; });
 }
 
 GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::string& pool,
@@ -118,8 +123,7 @@ GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::stri
     for (std::size_t i = 0; i < spec.count; ++i) {
         const std::string& uuid = std::get<3>(free[i]);
         Device& device = devices_.at(uuid);
-        device.shared = spec.sharing == GpuSharing::Shared;
-        device.leases[sandbox] = {pool, false};
+        device.leases[sandbox] = {pool, spec.sharing == GpuSharing::Shared, false};
         uuids.push_back(uuid);
     }
     publish();
@@ -138,7 +142,7 @@ void GpuLedger::store(const pool::SandboxId& sandbox) {
         for (const auto& [uuid, device] : devices_) {
             const auto found = device.leases.find(sandbox);
             if (found != device.leases.end()) {
-                rows.push_back({uuid, found->second.pool, device.shared});
+                rows.push_back({uuid, found->second.pool, found->second.shared});
             }
         }
     }
@@ -184,17 +188,26 @@ void GpuLedger::drop(const pool::SandboxId& sandbox) {
         }
         if (!left.empty()) publish();
     }
-    if (stored) {
-        try {
-            history_.journal.writeNow([&](Database& database) {
-                Statement(database, "DELETE FROM gpu_leases WHERE sandbox = ?").bind(sandbox).run();
-            });
-        } catch (const std::exception& e) {
-            // The next start finds that the sandbox is gone.
-            history_.log.warn("gpu.lease_kept", {{"sandbox", sandbox}, {"error", e.what()}});
-        }
-    }
+    if (stored) erase(sandbox);
     for (const std::string& uuid : left) want(uuid);
+}
+
+void GpuLedger::erase(const pool::SandboxId& sandbox) {
+    bool erased = false;
+    try {
+        history_.journal.writeNow([&](Database& database) {
+            Statement(database, "DELETE FROM gpu_leases WHERE sandbox = ?").bind(sandbox).run();
+        });
+        erased = true;
+    } catch (const std::exception& e) {
+        history_.log.warn("gpu.lease_kept", {{"sandbox", sandbox}, {"error", e.what()}});
+    }
+    const MutexLock lock(mutex_);
+    if (erased) {
+        unerased_.erase(sandbox);
+    } else {
+        unerased_.insert(sandbox);
+    }
 }
 
 void GpuLedger::want(const std::string& uuid) {
@@ -216,10 +229,11 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
     const TimePoint since = history_.clock.now();
     crashPoint("gpu.scrub.before");
     pool::GpuScrub result = host_.scrub(uuid);
-    if (result.interrupted) {  // not clean on disk either: the next start scrubs it
+    if (!result.clean && result.unknown) {  // says nothing against the device
+        history_.log.warn("gpu.scrub_unknown", {{"gpu", uuid}, {"why", result.why}});
         const MutexLock lock(mutex_);
         devices_.at(uuid).scrubbing = false;
-        return ReconcileResult::settled();
+        return ReconcileResult::after(kScrubAgain);
     }
     const double seconds = toSeconds(history_.clock.now() - since);
     history_.metrics.gpus().scrub(result.clean, seconds);
@@ -306,6 +320,7 @@ bool GpuLedger::look() {
     const std::vector<pool::GpuDevice> seen = host_.devices();
     std::vector<std::string> dirty;
     std::vector<std::string> gone;
+    std::set<pool::SandboxId> unerased;
     struct News {
         std::string uuid;
         std::string type;
@@ -344,10 +359,12 @@ bool GpuLedger::look() {
             device.present = false;
         }
         looked_ = true;
+        unerased = unerased_;
         publish();
     }
     for (const std::string& uuid : dirty) want(uuid);
     for (const std::string& uuid : gone) loseSight(uuid);
+    for (const pool::SandboxId& sandbox : unerased) erase(sandbox);
     for (const News& one : news) {
         history_.log.info(one.type.c_str(), {{"gpu", one.uuid}, {"message", one.message}});
         history_.events.publish(
@@ -398,7 +415,9 @@ void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {
                 Device& device = devices_[uuid];
                 device.seen.uuid = uuid;
                 device.clean = false;
-                device.leases[info.id] = {pool == info.labels.end() ? "" : pool->second, true};
+                // Whether its pool shares is not known: then it is its own.
+                device.leases[info.id] = {pool == info.labels.end() ? "" : pool->second, false,
+                                          true};
             }
         }
         for (const auto& [sandbox, uuids] : known) gone.insert(sandbox);
@@ -413,6 +432,15 @@ std::size_t GpuLedger::coming(const GpuSpec& spec) const {
             return stateOf(entry.second) == GpuState::Scrubbing &&
                    rankOf(entry.second.seen, spec).has_value();
         }));
+}
+
+std::size_t GpuLedger::fitting(const GpuSpec& spec) const {
+    const MutexLock lock(mutex_);
+    const auto devices = static_cast<std::size_t>(
+        std::count_if(devices_.begin(), devices_.end(), [&](const auto& entry) {
+            return entry.second.present && rankOf(entry.second.seen, spec).has_value();
+        }));
+    return spec.sharing == GpuSharing::Shared ? devices * spec.shared_by : devices;
 }
 
 bool GpuLedger::overlap(const GpuSpec& one, const GpuSpec& other) const {

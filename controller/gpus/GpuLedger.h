@@ -59,6 +59,8 @@ public:
 
     /// Devices that fit the pool and are on their way back: being scrubbed.
     std::size_t coming(const GpuSpec& spec) const;
+    /// Devices that fit, whoever has them; for Shared, the sandboxes that they are enough for.
+    std::size_t fitting(const GpuSpec& spec) const;
     /// A device fits both.
     bool overlap(const GpuSpec& one, const GpuSpec& other) const;
     /// The sandbox has a device that fits.
@@ -77,6 +79,7 @@ public:
 private:
     struct Lease {
         std::string pool;
+        bool shared = false;  ///< of a pool that shares its devices
         bool stored = false;
     };
     struct Device {
@@ -84,7 +87,6 @@ private:
         bool present = false;
         bool clean = false;
         bool scrubbing = false;
-        bool shared = false;  ///< its leases are of pools that share
         std::string condemned;
         std::map<pool::SandboxId, Lease> leases;
     };
@@ -93,6 +95,8 @@ private:
     static bool takes(const Device& device, const GpuSpec& spec);
     void load();
     void want(const std::string& uuid);
+    /// Takes the leases of a sandbox that has gone from the disk; kept in mind where that fails.
+    void erase(const pool::SandboxId& sandbox);
     /// A device that has gone: it is unclean when it comes back. Forgotten where nobody holds it.
     void loseSight(const std::string& uuid);
     void publish() const HEARTH_REQUIRES(mutex_);
@@ -104,6 +108,7 @@ private:
     const std::string boot_;  ///< of the machine
     mutable Mutex mutex_;
     bool looked_ HEARTH_GUARDED_BY(mutex_) = false;
+    std::set<pool::SandboxId> unerased_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, Device> devices_ HEARTH_GUARDED_BY(mutex_);
 };
 

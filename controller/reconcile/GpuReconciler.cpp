@@ -43,7 +43,14 @@ void GpuReconciler::refill() {
 }
 
 void GpuReconciler::retireFaulty() {
-    for (const pool::SandboxId& id : supply_.gpus.onFaulty()) {
+    std::set<pool::SandboxId> now = supply_.gpus.onFaulty();
+    std::set<pool::SandboxId> before;
+    {
+        const MutexLock lock(mutex_);
+        before = std::exchange(faulty_, now);
+    }
+    for (const pool::SandboxId& id : now) {
+        if (!before.contains(id)) continue;
         const std::optional<pool::Member> member = supply_.warm.find(id);
         if (member && isWarm(member->phase)) endings_.retire(*member, EndReason::Replaced);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/Clock.h"
@@ -28,7 +29,7 @@ public:
 
 private:
     void refill();
-    /// Sandboxes that nobody has claimed do not keep a device with a fault.
+    /// Sandboxes that nobody has claimed do not keep a device with a fault that lasts two looks.
     void retireFaulty();
     void dropLost();
     void countIdle();
@@ -40,6 +41,7 @@ private:
     const History history_;
     Mutex mutex_;
     std::optional<TimePoint> counted_ HEARTH_GUARDED_BY(mutex_);
+    std::set<pool::SandboxId> faulty_ HEARTH_GUARDED_BY(mutex_);  // at the last look
 };
 
 }  // namespace hearth::controller

@@ -331,30 +331,27 @@ std::size_t PoolReconciler::gpusKept(const Pool& pool) const {
 }
 
 bool PoolReconciler::giveUpStale(const Pool& pool, const std::string& wanted) {
+    std::vector<Member> stale;
     for (const Member& member : supply_.warm.members(pool.name)) {
-        const bool spare = member.phase == Phase::Ready && member.template_hash != wanted;
-        if (spare && !member.gpus.empty() && endings_.retire(member, EndReason::Replaced)) {
-            return true;
-        }
+        if (member.gpus.empty()) continue;
+        if (member.phase == Phase::Draining) return true;  // one after the other
+        if (member.phase == Phase::Ready && member.template_hash != wanted) stale.push_back(member);
     }
-    return false;
+    if (stale.empty()) return false;
+    if (supply_.gpus.coming(pool.spec.gpu) >= pool.spec.gpu.count) return true;
+    return endings_.retire(stale.front(), EndReason::Replaced);
 }
 
 void PoolReconciler::giveUpSpare(const Pool& pool) {
     const std::size_t waiting = supply_.claims.waiting(pool.name);
     if (waiting == 0 || supply_.gpus.coming(pool.spec.gpu) >= waiting * pool.spec.gpu.count) return;
     for (const PoolPtr& other : specs_.all()) {
-        const bool spares = other->spec.gpu.count > 0 && other->name != pool.name &&
-                            other->spec.gpu.sharing == pool.spec.gpu.sharing &&
-                            supply_.claims.waiting(other->name) == 0;
-        if (!spares) continue;
+        if (other->spec.gpu.count == 0 || other->name == pool.name) continue;
+        if (supply_.claims.waiting(other->name) > 0) continue;
         for (const Member& member : supply_.warm.members(other->name)) {
-            // Those on their way out bring theirs back already.
-            if (member.phase == Phase::Draining && !member.gpus.empty()) return;
-            if (member.phase == Phase::Ready && supply_.gpus.fits(member.id, pool.spec.gpu) &&
-                endings_.retire(member, EndReason::Shrink)) {
-                return;
-            }
+            const bool spare =
+                member.phase == Phase::Ready && supply_.gpus.fits(member.id, pool.spec.gpu);
+            if (spare && endings_.retire(member, EndReason::Shrink)) return;
         }
     }
 }

@@ -38,11 +38,17 @@ ReconcileResult ReadyProbe::probe(const pool::SandboxId& id) {
         return ReconcileResult::settled();
     }
     unsigned times = 0;
+    std::size_t silent = 0;
     {
         const MutexLock lock(mutex_);
-        times = ++silent_[id];
+        Silent& one = silent_[id];
+        one.pool = member->pool;
+        times = ++one.times;
+        for (const auto& [other, known] : silent_) silent += known.pool == member->pool ? 1 : 0;
     }
-    if (times < kMostSilent) return ReconcileResult::after(kProbeAgain);
+    // Where most are silent it is the machine that is busy.
+    const bool busy = silent > 1 && silent * 2 > warm_.counts(member->pool).ready;
+    if (times < kMostSilent || busy) return ReconcileResult::after(kProbeAgain);
     forget(id);
     if (endings_.retire(*member, EndReason::Lost)) {
         history_.metrics.sandboxFailure(member->pool, "silent");

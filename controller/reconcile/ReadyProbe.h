@@ -15,7 +15,8 @@
 namespace hearth::controller {
 
 /// Asks the agents of sandboxes that wait for claims whether they answer, so that no claim meets a
-/// dead one. Never asks for one that is claimed: that belongs to its workspace. Thread-safe.
+/// dead one. Where most of a pool are silent it is the machine that is busy, and none is replaced.
+/// Never asks for one that is claimed: that belongs to its workspace. Thread-safe.
 class ReadyProbe {
 public:
     static constexpr std::chrono::milliseconds kAnswerWithin{2000};
@@ -39,7 +40,11 @@ private:
     const History history_;
     const std::chrono::milliseconds patience_;
     Mutex mutex_;
-    std::map<pool::SandboxId, unsigned> silent_ HEARTH_GUARDED_BY(mutex_);  // times in a row
+    struct Silent {
+        std::string pool;
+        unsigned times = 0;  ///< in a row
+    };
+    std::map<pool::SandboxId, Silent> silent_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::controller

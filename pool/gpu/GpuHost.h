@@ -23,9 +23,9 @@ struct GpuDevice {
 /// What a scrub of a device came to.
 struct GpuScrub {
     bool clean = false;
-    std::string why = {};      ///< not clean: one line for an operator
-    std::uint64_t bytes = 0;   ///< of the device's memory, overwritten and read back
-    bool interrupted = false;  ///< by stop(): nothing is known of the device
+    std::string why = {};     ///< not clean: one line for an operator
+    std::uint64_t bytes = 0;  ///< of the device's memory, overwritten and read back
+    bool unknown = false;     ///< not clean: no scrub has ended, which says nothing of the device
 };
 
 /// The GPUs of this machine. Thread-safe.
@@ -40,7 +40,7 @@ public:
     /// Makes sure that nothing of the last user is left on the device: no process, and memory
     /// overwritten and read back. Blocks up to minutes; never throws, a failure is not clean.
     virtual GpuScrub scrub(const std::string& uuid) = 0;
-    /// Ends every scrub as interrupted, and looks no more. Blocks for no driver.
+    /// Ends every scrub as unknown, and looks no more. Blocks for no driver.
     virtual void stop() noexcept {}
 };
 

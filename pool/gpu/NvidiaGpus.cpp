@@ -35,6 +35,10 @@ Fd newEvent() {
     return fd;
 }
 
+GpuScrub unknownOutcome(std::string why) {
+    return {false, std::move(why), 0, true};
+}
+
 }  // namespace
 
 NvidiaGpus::NvidiaGpus(const GpuOptions& options, gpu::GpuHelper::Started helper)
@@ -215,27 +219,22 @@ GpuScrub NvidiaGpus::scrub(const std::string& uuid) {
     try {
         if (!isGpuUuid(uuid)) return {false, "\"" + uuid + "\" is not a GPU's uuid", 0};
         if (std::string unfit = unfitForScrub(uuid); !unfit.empty()) {
-            const MutexLock lock(mutex_);
-            return {false, std::move(unfit), 0, stopped_};
+            return unknownOutcome(std::move(unfit));
         }
         {
             const MutexLock lock(mutex_);
-            if (!scrubbed_.insert(uuid).second) return {false, "another scrub of it runs", 0};
+            if (!scrubbed_.insert(uuid).second) return unknownOutcome("another scrub of it runs");
         }
         const ScopeExit over([this, &uuid] {
             const MutexLock lock(mutex_);
             scrubbed_.erase(uuid);
         });
         GpuScrub done = runScrub(uuid);
-        if (done.clean) {
-            done.why = afterScrub(uuid);
-            done.clean = done.why.empty();
-        }
-        const MutexLock lock(mutex_);
-        done.interrupted = !done.clean && stopped_;
+        if (!done.clean) return done;
+        if (std::string why = afterScrub(uuid); !why.empty()) return unknownOutcome(std::move(why));
         return done;
     } catch (const std::exception& e) {
-        return {false, e.what(), 0};
+        return unknownOutcome(e.what());
     }
 }
 
@@ -246,7 +245,7 @@ GpuScrub NvidiaGpus::runScrub(const std::string& uuid) {
     const Heard heard =
         program.listen(line, steady_clock::now() + options_.scrub_timeout, stopping_.get());
     if (heard == Heard::Line) return gpu::decodeScrub(line);
-    if (heard == Heard::Ended) return {false, "the scrub's program ended without a result", 0};
+    if (heard == Heard::Ended) return unknownOutcome("the scrub's program ended without a result");
     program.kill();
     std::string why = heard == Heard::Stopped
                           ? "the server ends"
@@ -256,6 +255,7 @@ GpuScrub NvidiaGpus::runScrub(const std::string& uuid) {
     if (heard == Heard::Late && !program.waitEnd(kKilledWithin)) {
         why += ", which the driver does not let it be";
     }
+    if (heard == Heard::Stopped) return unknownOutcome(std::move(why));
     return {false, std::move(why), 0};
 }
 

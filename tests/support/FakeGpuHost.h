@@ -23,6 +23,7 @@ public:
         ++scrubs_[uuid];
         const auto failure = failures_.find(uuid);
         if (failure != failures_.end()) return {false, failure->second, 0};
+        if (silent_) return {false, "the driver does not answer", 0, true};
         return {true, {}, 1U << 20U};
     }
 
@@ -35,6 +36,11 @@ public:
         const MutexLock lock(mutex_);
         failures_.erase(uuid);
         if (!why.empty()) failures_[uuid] = why;
+    }
+    /// Scrubs come to nothing, as with a driver that does not answer.
+    void fallSilent(bool silent) {
+        const MutexLock lock(mutex_);
+        silent_ = silent;
     }
     unsigned scrubs(const std::string& uuid) const {
         const MutexLock lock(mutex_);
@@ -61,6 +67,7 @@ private:
     mutable Mutex mutex_;
     std::vector<pool::GpuDevice> devices_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::string> failures_ HEARTH_GUARDED_BY(mutex_);
+    bool silent_ HEARTH_GUARDED_BY(mutex_) = false;
     std::map<std::string, unsigned> scrubs_ HEARTH_GUARDED_BY(mutex_);
 };
 

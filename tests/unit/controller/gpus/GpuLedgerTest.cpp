@@ -104,6 +104,45 @@ TEST_CASE("a device comes back only after its scrub, and one whose scrub fails s
     CHECK_THROWS_AS(house.gpu_service.scrub(house.who, FakeGpuHost::uuid(1)), Error);
 }
 
+TEST_CASE("a scrub that came to nothing condemns no device, and is done again", "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have(FakeGpuHost::several(1));
+    ground.gpus.fallSilent(true);
+    House house(ground);
+    house.gpu_reconciler.look();
+    house.loop.settle();
+    CHECK(gpuOf(house, 1).state == GpuState::Scrubbing);
+    CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(1)) == 1);
+    ground.gpus.fallSilent(false);
+    ground.manual.advance(31s);
+    REQUIRE(house.settleUntil([&] { return gpuOf(house, 1).state == GpuState::Free; }));
+}
+
+TEST_CASE("a shared device is shared only among pools that share", "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have(FakeGpuHost::several(1));
+    GpuSpec shared;
+    shared.count = 1;
+    shared.sharing = GpuSharing::Shared;
+    GpuSpec own;
+    own.count = 1;
+    {
+        House house(ground);
+        scrubbed(house);
+        CHECK(house.gpus.take("sb_a", "s", shared).uuids.size() == 1);
+        house.gpus.store("sb_a");
+        CHECK(house.gpus.take("sb_b", "p", own).uuids.empty());
+        house.gpus.drop("sb_a");
+        scrubbed(house);
+        CHECK(house.gpus.take("sb_b", "p", own).uuids.size() == 1);
+        house.gpus.store("sb_b");
+        CHECK(house.gpus.take("sb_c", "s", shared).uuids.empty());
+    }
+    House house(ground);
+    house.gpus.look();
+    CHECK(house.gpus.take("sb_d", "s", shared).uuids.empty());
+}
+
 TEST_CASE("a condemned device is condemned after a restart too", "[unit][gpu]") {
     Ground ground;
     ground.gpus.have(FakeGpuHost::several(1));
@@ -175,6 +214,9 @@ TEST_CASE("a device with a fault is not given out, and spares do not keep it", "
     std::vector<pool::GpuDevice> devices = FakeGpuHost::several(2);
     devices[0].fault = "XID 79: the GPU has fallen off the bus";
     ground.gpus.have(devices);
+    house.gpu_reconciler.look();
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 2);  // it may pass
     house.gpu_reconciler.look();
     REQUIRE(house.settleUntil([&] { return gpuOf(house, 1).state == GpuState::Faulty; }));
     CHECK(house.warm.counts("p").ready == 1);

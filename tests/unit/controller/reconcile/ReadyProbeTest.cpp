@@ -62,6 +62,24 @@ TEST_CASE("a claimed sandbox is never asked", "[unit][controller]") {
     p.ground.runtime.resume(view.sandbox_id);
 }
 
+TEST_CASE("where most sandboxes of a pool are silent none is replaced", "[unit][controller]") {
+    Probed p;
+    p.house.declare("p", smallSpec(3));
+    REQUIRE(p.house.filled("p", 3));
+    const std::vector<pool::Member> all = p.house.warm.members("p");
+    for (const pool::Member& member : all) p.ground.runtime.hang(member.id);
+    for (int i = 0; i < 3; ++i) {
+        for (const pool::Member& member : all) p.probe.probe(member.id);
+    }
+    CHECK(p.house.warm.counts("p").ready == 3);
+    p.ground.runtime.resume(all[0].id);
+    p.ground.runtime.resume(all[1].id);
+    p.probe.probe(all[0].id);
+    p.probe.probe(all[1].id);
+    p.probe.probe(all[2].id);
+    CHECK(p.house.warm.counts("p").ready == 2);
+}
+
 TEST_CASE("every ready sandbox becomes work, and no claimed one", "[unit][controller]") {
     Probed p;
     const WorkspaceView view = p.house.workspaces.create(p.house.who, House::request());
