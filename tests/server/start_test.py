@@ -52,7 +52,7 @@ def nothing_left(s):
 def unpacked(s):
     """Trees of images, whole or not."""
     folder = os.path.join(s.data, "rootfs")
-    return [name for name in os.listdir(folder) if name not in (".lock", ".view", ".empty")] if os.path.isdir(folder) else []
+    return [name for name in os.listdir(folder) if name not in (".lock", ".view", ".empty", ".scratch")] if os.path.isdir(folder) else []
 
 
 def taken_port():
