@@ -231,7 +231,9 @@ GpuScrub NvidiaGpus::scrub(const std::string& uuid) {
         });
         GpuScrub done = runScrub(uuid);
         if (!done.clean) return done;
-        if (std::string why = afterScrub(uuid); !why.empty()) return unknownOutcome(std::move(why));
+        done.why = afterScrub(uuid);
+        done.clean = done.why.empty();
+        done.unknown = !done.clean;
         return done;
     } catch (const std::exception& e) {
         return unknownOutcome(e.what());
