@@ -405,7 +405,8 @@ class Server:
         assert answer.status in (200, 202, 204), answer
 
     def launcher_pids(self):
-        return [pid for pid in pids() if parent(pid) == self.process.pid]
+        """Its children without the helper that looks at GPUs."""
+        return [pid for pid in pids() if parent(pid) == self.process.pid and command_of(pid) != "hearth-gpu"]
 
     def leftovers(self):
         return leftovers(self.instance, self.data) + self.docker_leftovers()
@@ -531,6 +532,15 @@ def parent(pid):
             return int(f.read().rsplit(")", 1)[1].split()[1])
     except OSError:
         return -1
+
+
+def command_of(pid):
+    """The name of its program, as the kernel has it; empty where it has gone."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
 
 
 def leftovers(instance, data):
