@@ -66,6 +66,11 @@ std::string formatBytes(std::uint64_t bytes) {
     return std::to_string(bytes);
 }
 
+std::string formatGiB(std::uint64_t bytes) {
+    const std::uint64_t tenths = (bytes >> 30U) * 10 + (((bytes & ((1U << 30U) - 1)) * 10) >> 30U);
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
 std::optional<std::uint32_t> parseMilliCpu(std::string_view text) {
     const std::optional<double> number = takeNumber(text);
     if (!number) return std::nullopt;

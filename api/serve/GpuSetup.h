@@ -5,8 +5,8 @@
 
 namespace hearth::program {
 
-/// What is needed to look at this machine's GPUs. Of root, the helper becomes the server's account,
-/// so that it finds what the server would.
+/// The options for a look at this machine's GPUs. Started by root, the helper becomes the server's
+/// account, so that it finds what the server would.
 pool::GpuOptions gpuOptions(const cli::ServeConfig& config);
 
 }  // namespace hearth::program

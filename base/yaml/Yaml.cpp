@@ -6,15 +6,21 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <vector>
-
-#include "base/Error.h"
+#include <utility>
 
 namespace hearth {
 namespace {
 
+constexpr std::size_t kMiB = 1U << 20U;
+
+/// `line`: from 0, as yaml-cpp counts.
 [[noreturn]] void refuseAt(int line, const std::string& what) {
-    throw Error(ErrorCode::InvalidArgument, "line " + std::to_string(line + 1) + ": " + what);
+    throw YamlFault(line + 1, what);
+}
+
+std::string sizeText(std::size_t bytes) {
+    return bytes % kMiB == 0 ? std::to_string(bytes / kMiB) + " MiB"
+                             : std::to_string(bytes) + " bytes";
 }
 
 /// yaml-cpp by itself reads "yes" as a boolean and "010" as eight, as YAML 1.1 did.
@@ -43,18 +49,22 @@ Json scalarValue(const std::string& text) {
 
 class YamlReader {
 public:
-    explicit YamlReader(const YamlLimits& limits) : limits_(limits) {}
+    YamlReader(const YamlLimits& limits, std::size_t& values, YamlDocument& out)
+        : limits_(limits), values_(values), out_(out) {}
 
-    Json read(const YAML::Node& node, std::size_t depth) {
+    Json read(const YAML::Node& node, const std::string& pointer, std::size_t depth) {
         const int line = node.Mark().line;
+        out_.lines.emplace(pointer, line + 1);
         if (depth > limits_.depth) refuseAt(line, "nested too deeply");
         if (++values_ > limits_.values) refuseAt(line, "too many values (are there aliases?)");
         if (node.IsSequence()) {
             Json list = Json::array();
-            for (const YAML::Node& item : node) list.push_back(read(item, depth + 1));
+            for (const YAML::Node& item : node) {
+                list.push_back(read(item, pointer + "/" + std::to_string(list.size()), depth + 1));
+            }
             return list;
         }
-        if (node.IsMap()) return object(node, depth);
+        if (node.IsMap()) return object(node, pointer, depth);
         if (!node.IsScalar()) return nullptr;
         if (!isUtf8(node.Scalar())) refuseAt(line, "is not UTF-8");
         // Quoted scalars have the tag "!", plain ones "?".
@@ -62,7 +72,7 @@ public:
     }
 
 private:
-    Json object(const YAML::Node& node, std::size_t depth) {
+    Json object(const YAML::Node& node, const std::string& pointer, std::size_t depth) {
         Json object = Json::object();
         for (const auto& entry : node) {
             const YAML::Node& key = entry.first;
@@ -70,32 +80,46 @@ private:
             if (!key.IsScalar() || !isUtf8(key.Scalar())) refuseAt(line, "a key must be a name");
             const std::string& name = key.Scalar();
             if (object.contains(name)) refuseAt(line, "the key \"" + name + "\" stands twice");
-            object[name] = read(entry.second, depth + 1);
+            std::string inner = pointer;
+            inner.append("/").append(name);
+            out_.lines.emplace(inner, line + 1);  // a fault of the value is told where its key is
+            object[name] = read(entry.second, inner, depth + 1);
         }
         return object;
     }
 
     const YamlLimits& limits_;
-    std::size_t values_ = 0;
+    std::size_t& values_;  ///< of all documents of the text
+    YamlDocument& out_;
 };
 
 }  // namespace
 
-Json parseYaml(const std::string& text, const YamlLimits& limits) {
+std::vector<YamlDocument> parseYamlDocuments(const std::string& text, const YamlLimits& limits) {
     if (text.size() > limits.bytes) {
-        throw Error(ErrorCode::InvalidArgument,
-                    "line 1: the text is larger than " + std::to_string(limits.bytes) + " bytes");
+        refuseAt(0, "the text is larger than " + sizeText(limits.bytes));
     }
-    std::vector<YAML::Node> documents;
+    std::vector<YAML::Node> nodes;
     try {
-        documents = YAML::LoadAll(text);
+        nodes = YAML::LoadAll(text);
     } catch (const YAML::Exception& e) {
         refuseAt(std::max(e.mark.line, 0), e.msg);
     }
+    std::vector<YamlDocument> documents;
+    std::size_t values = 0;
+    for (const YAML::Node& node : nodes) {
+        YamlDocument& one = documents.emplace_back();
+        one.json = YamlReader(limits, values, one).read(node, "", 0);
+    }
+    return documents;
+}
+
+Json parseYaml(const std::string& text, const YamlLimits& limits) {
+    std::vector<YamlDocument> documents = parseYamlDocuments(text, limits);
     if (documents.size() != 1) {
         refuseAt(0, "must be one document, not " + std::to_string(documents.size()));
     }
-    return YamlReader(limits).read(documents.front(), 0);
+    return std::move(documents.front().json);
 }
 
 }  // namespace hearth

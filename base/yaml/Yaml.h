@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "base/Error.h"
 #include "base/Json.h"
 
 namespace hearth {
@@ -14,8 +18,31 @@ struct YamlLimits {
     std::size_t values = 20'000;
 };
 
-/// The one document of a YAML text as JSON, by the core schema of YAML 1.2: no duplicate key, every
-/// key a plain name. Throws Error(InvalidArgument) that begins with "line <number>: ".
+/// What is wrong with a YAML text, and where: what() is "line <number>: <reason>".
+class YamlFault : public Error {
+public:
+    YamlFault(int line, const std::string& reason)
+        : Error(ErrorCode::InvalidArgument, "line " + std::to_string(line) + ": " + reason),
+          line_(line),
+          reason_(reason) {}
+    int line() const noexcept { return line_; }
+    const std::string& reason() const noexcept { return reason_; }
+
+private:
+    int line_;
+    std::string reason_;
+};
+
+struct YamlDocument {
+    Json json;
+    std::map<std::string, int> lines;  ///< where each value stands, by "/key/0"
+};
+
+/// The documents of a YAML text as JSON, by the core schema of YAML 1.2: no duplicate key, every
+/// key a plain name. Throws YamlFault.
+std::vector<YamlDocument> parseYamlDocuments(const std::string& text,
+                                             const YamlLimits& limits = {});
+/// The same of a text that is to be one document.
 Json parseYaml(const std::string& text, const YamlLimits& limits = {});
 
 }  // namespace hearth

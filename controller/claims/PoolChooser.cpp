@@ -101,7 +101,7 @@ OnDemandPools::Found PoolChooser::choose(const Principal& who, const WorkspaceRe
     };
     const auto roomy = [&](const Pool& pool) { return request.limits.within(pool.spec.limits); };
     const auto has_gpus = [&](const Pool& pool) {
-        return !request.gpu || hearth::controller::offers(pool.spec.gpu, *request.gpu);
+        return !request.gpu || matches(pool.spec.gpu, *request.gpu);
     };
     if (request.pool) {
         PoolPtr pool = specs_.find(*request.pool);

@@ -55,7 +55,7 @@ public:
     /// Scrubs a condemned device again, which is then given out if that succeeds. Answers before
     /// the scrub begins. Throws Error(NotFound); Conflict where it is not condemned.
     virtual GpuView scrub(const Principal& who, const std::string& uuid) = 0;
-    /// What can be given out at all: no device that is Split or Gone.
+    /// The devices that can be given out at all: none that is Split or Gone.
     virtual std::vector<GpuProduct> products() const = 0;
 };
 

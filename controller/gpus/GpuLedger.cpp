@@ -18,7 +18,7 @@ constexpr std::size_t kBootIdSize = 36;
 /// A driver that did not answer may answer then.
 constexpr auto kScrubAgain = std::chrono::seconds(30);
 
-/// What was proven of a device's memory says nothing after another boot.
+/// A scrub proves nothing after another boot of the machine.
 std::string bootId() {
     std::string id = sys::readFile(kBootId, 64).value_or("");
     while (!id.empty() && id.back() == '\n') id.pop_back();
@@ -415,7 +415,7 @@ void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {
                 Device& device = devices_[uuid];
                 device.seen.uuid = uuid;
                 device.clean = false;
-                // Whether its pool shares is not known: then it is its own.
+                // Labels do not say whether the pool shares: the device is this sandbox's alone.
                 device.leases[info.id] = {pool == info.labels.end() ? "" : pool->second, false,
                                           true};
             }

@@ -91,7 +91,7 @@ private:
         std::map<pool::SandboxId, Lease> leases;
     };
     static GpuState stateOf(const Device& device);
-    /// Whether the device could be given to one more sandbox now.
+    /// The device could be given to one more sandbox now.
     static bool takes(const Device& device, const GpuSpec& spec);
     void load();
     void want(const std::string& uuid);

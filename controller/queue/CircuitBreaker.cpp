@@ -50,6 +50,7 @@ void CircuitBreaker::room(const std::string& pool, const std::string& refusal) {
 
 void CircuitBreaker::gpus(const std::string& pool, const std::string& lack) {
     const MutexLock lock(mutex_);
+    if (lack.empty() && !states_.contains(pool)) return;
     states_[pool].no_gpus = lack;
 }
 

@@ -15,8 +15,8 @@
 namespace hearth::controller {
 
 /// Asks the agents of sandboxes that wait for claims whether they answer, so that no claim meets a
-/// dead one. Where most of a pool are silent it is the machine that is busy, and none is replaced.
-/// Never asks for one that is claimed: that belongs to its workspace. Thread-safe.
+/// dead one. Where most of a pool are silent the machine is busy, and none is replaced. Never asks
+/// for a sandbox that is claimed: that belongs to its workspace. Thread-safe.
 class ReadyProbe {
 public:
     static constexpr std::chrono::milliseconds kAnswerWithin{2000};

@@ -30,7 +30,7 @@ bool hasWords(const std::string& whole, const std::string& text) {
     }
 }
 
-bool offers(const GpuSpec& spec, const GpuWish& wish) {
+bool matches(const GpuSpec& spec, const GpuWish& wish) {
     if (spec.count != wish.count) return false;
     if (wish.product.empty()) return true;
     return !spec.products.empty() &&

@@ -23,15 +23,15 @@ struct GpuSpec {
     bool operator==(const GpuSpec&) const = default;
 };
 
-/// What a claim asks for. It selects a pool.
+/// The GPUs that a claim asks for, by which a pool is chosen.
 struct GpuWish {
     std::uint32_t count = 1;
     std::string product = {};  ///< one of the pool's products; empty: any
 };
 
-/// Whether the pool's sandboxes have what the claim asks for: as many devices, and only of the
+/// The pool's sandboxes have what the claim asks for: exactly so many devices, and only of the
 /// product.
-bool offers(const GpuSpec& spec, const GpuWish& wish);
+bool matches(const GpuSpec& spec, const GpuWish& wish);
 /// The words of `text` stand together in `whole`; case does not matter. "H100" is in
 /// "NVIDIA H100 80GB HBM3", and "A10" is not in "NVIDIA A100".
 bool hasWords(const std::string& whole, const std::string& text);

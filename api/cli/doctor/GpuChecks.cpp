@@ -5,20 +5,14 @@
 #include <memory>
 
 #include "api/serve/GpuSetup.h"
+#include "base/Units.h"
 
 namespace hearth::cli {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-
-std::string inGiB(std::uint64_t bytes) {
-    std::string text = std::to_string(static_cast<double>(bytes) / kGiB);
-    return text.substr(0, text.find('.') + 2) + " GiB";
-}
-
 std::string describe(const pool::GpuDevice& device) {
     std::string text = device.product + (device.profile.empty() ? "" : " MIG " + device.profile) +
-                       " (" + inGiB(device.memory_bytes) + ", " + device.uuid;
+                       " (" + formatGiB(device.memory_bytes) + ", " + device.uuid;
     if (device.split) text += ", in MIG mode";
     return text + (device.fault.empty() ? ")" : ", FAULTY: " + device.fault + ")");
 }

@@ -274,7 +274,7 @@ std::string gpuTable(const std::vector<Json>& items, WallTime /*now*/) {
         }
         const std::string profile = at(g, {"profile"});
         table.add({at(g, {"uuid"}), at(g, {"product"}) + (profile.empty() ? "" : " " + profile),
-                   formatBytes(g.value("memoryBytes", 0ULL)), at(g, {"state"}), pools, workspaces,
+                   formatGiB(g.value("memoryBytes", 0ULL)), at(g, {"state"}), pools, workspaces,
                    at(g, {"reason"})});
     }
     return table.text();

@@ -4,6 +4,12 @@
 using namespace hearth;
 using namespace std::chrono_literals;
 
+TEST_CASE("memory is rounded for people", "[unit][base]") {
+    CHECK(formatGiB(0) == "0.0 GiB");
+    CHECK(formatGiB(85'520'809'984) == "79.6 GiB");
+    CHECK(formatGiB(80ULL << 30U) == "80.0 GiB");
+}
+
 TEST_CASE("sizes are read with their units and written back", "[unit][base]") {
     CHECK(parseBytes("4096") == 4096);
     CHECK(parseBytes("512Mi") == 512ULL << 20U);

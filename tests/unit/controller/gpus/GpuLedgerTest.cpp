@@ -37,6 +37,19 @@ void scrubbed(House& house) {
     REQUIRE(house.settleUntil([&] { return states(house)[GpuState::Scrubbing] == 0; }));
 }
 
+/// A pool with one device for each of its warm sandboxes, which are ready.
+struct Filled {
+    explicit Filled(unsigned devices) {
+        ground.gpus.have(FakeGpuHost::several(devices));
+        house.declare("p", gpuSpec(devices));
+        scrubbed(house);
+        REQUIRE(house.filled("p", devices));
+    }
+
+    Ground ground;
+    House house{ground};
+};
+
 }  // namespace
 
 TEST_CASE("a device whose past nobody knows is scrubbed before anybody gets it", "[unit][gpu]") {
@@ -75,12 +88,9 @@ TEST_CASE("a pool makes as many sandboxes as there are devices, and says what it
 
 TEST_CASE("a device comes back only after its scrub, and one whose scrub fails stays out",
           "[unit][gpu]") {
-    Ground ground;
-    ground.gpus.have(FakeGpuHost::several(1));
-    House house(ground);
-    house.declare("p", gpuSpec(1));
-    scrubbed(house);
-    REQUIRE(house.filled("p", 1));
+    Filled filled(1);
+    Ground& ground = filled.ground;
+    House& house = filled.house;
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     CHECK(view.gpus == std::vector<std::string>{FakeGpuHost::uuid(1)});
     CHECK(gpuOf(house, 1).holders.at(0).workspace == view.id);
@@ -205,12 +215,9 @@ TEST_CASE("the lease of a sandbox that ended while no server ran is scrubbed awa
 }
 
 TEST_CASE("a device with a fault is not given out, and spares do not keep it", "[unit][gpu]") {
-    Ground ground;
-    ground.gpus.have(FakeGpuHost::several(2));
-    House house(ground);
-    house.declare("p", gpuSpec(2));
-    scrubbed(house);
-    REQUIRE(house.filled("p", 2));
+    Filled filled(2);
+    Ground& ground = filled.ground;
+    House& house = filled.house;
     std::vector<pool::GpuDevice> devices = FakeGpuHost::several(2);
     devices[0].fault = "XID 79: the GPU has fallen off the bus";
     ground.gpus.have(devices);
@@ -228,12 +235,8 @@ TEST_CASE("a device with a fault is not given out, and spares do not keep it", "
 }
 
 TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]") {
-    Ground ground;
-    ground.gpus.have(FakeGpuHost::several(1));
-    House house(ground);
-    house.declare("p", gpuSpec(1));
-    scrubbed(house);
-    REQUIRE(house.filled("p", 1));
+    Filled filled(1);
+    House& house = filled.house;
     PoolSpec other = gpuSpec(0);
     other.on_empty = OnEmpty::Queue;
     house.declare("q", other);
@@ -256,12 +259,9 @@ TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]
 
 TEST_CASE("a changed template replaces sandboxes also where the old ones have all devices",
           "[unit][gpu]") {
-    Ground ground;
-    ground.gpus.have(FakeGpuHost::several(1));
-    House house(ground);
-    house.declare("p", gpuSpec(1));
-    scrubbed(house);
-    REQUIRE(house.filled("p", 1));
+    Filled filled(1);
+    Ground& ground = filled.ground;
+    House& house = filled.house;
     const std::string before = house.warm.members("p").front().template_hash;
     PoolSpec changed = gpuSpec(1);
     changed.limits.pids = 77;
@@ -311,12 +311,9 @@ TEST_CASE("a device that has gone is forgotten, and scrubbed when it comes back"
 }
 
 TEST_CASE("a device in use that has gone keeps its lease", "[unit][gpu]") {
-    Ground ground;
-    ground.gpus.have(FakeGpuHost::several(2));
-    House house(ground);
-    house.declare("p", gpuSpec(2));
-    scrubbed(house);
-    REQUIRE(house.filled("p", 2));
+    Filled filled(2);
+    Ground& ground = filled.ground;
+    House& house = filled.house;
     const WorkspaceView view = house.workspaces.create(house.who, House::request());
     const bool first = view.gpus.front() == FakeGpuHost::uuid(1);
     ground.gpus.have({FakeGpuHost::device(first ? 2 : 1)});
