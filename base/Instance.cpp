@@ -14,10 +14,12 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/Digest.h"
 #include "base/Error.h"
+#include "base/Ids.h"
 
 namespace hearth {
 namespace {
@@ -37,6 +39,10 @@ std::string runRoot() {
     return std::string(own) + "/hearth";
 }
 constexpr std::size_t kNameDigits = 12;
+constexpr const char* kLock = "lock";
+constexpr const char* kLauncherLock = "launcher.lock";
+/// Between the name of a run_dir and random digits: one that is being removed.
+constexpr const char* kGoing = ".going-";
 constexpr int kLockTries = 20;
 constexpr int kLockTryMs = 10;
 /// A server that is just starting has made its folder and does not hold the lock yet.
@@ -75,7 +81,7 @@ bool lifeless(const std::string& run_dir) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(run_dir)) {
         const std::string name = entry.path().lexically_relative(run_dir).string();
         if (entry.is_symlink() || (!entry.is_directory() && !entry.is_regular_file())) return false;
-        if (entry.is_directory() || name == "lock" || name == "launcher.lock" ||
+        if (entry.is_directory() || name == kLock || name == kLauncherLock ||
             name.starts_with("runtime-version")) {
             continue;
         }
@@ -135,7 +141,7 @@ void requirePassable(const Instance& instance) {
 }
 
 Fd lockInstance(const Instance& instance) {
-    const std::string path = instance.run_dir + "/lock";
+    const std::string path = instance.run_dir + "/" + kLock;
     for (int patience = kLockTries;; --patience) {
         makeDirectory(instance.run_dir, 0755);
         Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -154,18 +160,24 @@ Fd lockInstance(const Instance& instance) {
 }
 
 bool removeDeadRunDir(const std::string& run_dir) {
-    if (!std::filesystem::exists(run_dir)) return false;
     std::vector<Fd> locks;
-    for (const char* name : {"lock", "launcher.lock"}) {
+    // The server's is made where it is missing, so that no server can take it meanwhile.
+    for (const auto& [name, make] : {std::pair(kLock, O_CREAT), std::pair(kLauncherLock, 0)}) {
         const std::string path = run_dir + "/" + name;
-        Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-        if (!fd && errno == ENOENT) continue;
+        Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | make, 0600));
+        if (!fd && errno == ENOENT) {
+            if (make != 0) return false;  // there is no such folder
+            continue;
+        }
         if (!fd) throwErrno("open", path);
-        if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
+        if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || !isStill(fd, path)) return false;
         locks.push_back(std::move(fd));
     }
     if (!lifeless(run_dir)) return false;
-    std::filesystem::remove_all(run_dir);
+    // Gone in one step: a server that starts meanwhile makes its own, and never works in this one.
+    const std::string going = run_dir + kGoing + newId("");
+    std::filesystem::rename(run_dir, going);
+    std::filesystem::remove_all(going);
     return true;
 }
 
@@ -174,15 +186,20 @@ void removeDeadRunDirs(const Instance& own) {
     std::error_code unknown;
     for (const auto& entry : std::filesystem::directory_iterator(run_dir.parent_path(), unknown)) {
         const std::string name = entry.path().filename().string();
-        const bool ours = name.size() == kNameDigits &&
-                          name.find_first_not_of("0123456789abcdef") == std::string::npos;
+        const bool going = name.find(kGoing) == kNameDigits;
+        const bool ours = (going || name.size() == kNameDigits) &&
+                          name.find_first_not_of("0123456789abcdef") >= kNameDigits;
         struct stat st {};
         if (!ours || name == own.name || ::lstat(entry.path().c_str(), &st) != 0 ||
             !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < kUntouchedSeconds) {
             continue;
         }
         try {
-            removeDeadRunDir(entry.path().string());
+            if (going) {
+                std::filesystem::remove_all(entry.path());
+            } else {
+                removeDeadRunDir(entry.path().string());
+            }
         } catch (const std::system_error&) {
             continue;  // somebody else's, or just going
         }

@@ -63,10 +63,11 @@ void GpuLedger::load() {
             device.clean = known.text(1) == boot_;
             device.condemned = known.text(2);
         }
-        Statement lease(database, "SELECT uuid, sandbox, pool, shared FROM gpu_leases");
+        Statement lease(database, "SELECT uuid, sandbox, pool, shared, parent FROM gpu_leases");
         while (lease.step()) {
             Device& device = devices_[lease.text(0)];
             device.seen.uuid = lease.text(0);
+            device.seen.parent = lease.text(4);
             device.clean = false;
             device.leases[lease.text(1)] = {lease.text(2), lease.integer(3) != 0, true};
         }
@@ -90,6 +91,16 @@ bool GpuLedger::takes(const Device& device, const GpuSpec& spec) {
                        [](const auto& entry) { return entry.second.shared; });
 }
 
+bool GpuLedger::heldThroughAnother(const Device& device) const {
+    return std::any_of(devices_.begin(), devices_.end(), [&](const auto& entry) {
+        const Device& other = entry.second;
+        if (other.leases.empty() || other.seen.uuid == device.seen.uuid) return false;
+        const std::string& parent = device.seen.parent;
+        return other.seen.parent == device.seen.uuid || other.seen.uuid == parent ||
+               (!parent.empty() && other.seen.parent == parent && !other.present);
+    });
+}
+
 GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::string& pool,
                                  const GpuSpec& spec, std::size_t kept) {
     const MutexLock lock(mutex_);
@@ -102,7 +113,7 @@ GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::stri
         const std::optional<std::size_t> rank = rankOf(device.seen, spec);
         if (!rank) continue;
         ++fitting;
-        if (takes(device, spec)) {
+        if (takes(device, spec) && !heldThroughAnother(device)) {
             free.emplace_back(*rank, spec.shared_by - device.leases.size(),
                               device.seen.memory_bytes, uuid);
         } else {
@@ -135,6 +146,7 @@ void GpuLedger::store(const pool::SandboxId& sandbox) {
         std::string uuid;
         std::string pool;
         bool shared;
+        std::string parent;
     };
     std::vector<Row> rows;
     {
@@ -142,7 +154,8 @@ void GpuLedger::store(const pool::SandboxId& sandbox) {
         for (const auto& [uuid, device] : devices_) {
             const auto found = device.leases.find(sandbox);
             if (found != device.leases.end()) {
-                rows.push_back({uuid, found->second.pool, found->second.shared});
+                rows.push_back(
+                    {uuid, found->second.pool, found->second.shared, device.seen.parent});
             }
         }
     }
@@ -155,12 +168,13 @@ void GpuLedger::store(const pool::SandboxId& sandbox) {
                 .bind(row.uuid)
                 .run();
             Statement(database,
-                      "INSERT OR REPLACE INTO gpu_leases (uuid, sandbox, pool, shared) "
-                      "VALUES (?,?,?,?)")
+                      "INSERT OR REPLACE INTO gpu_leases (uuid, sandbox, pool, shared, parent) "
+                      "VALUES (?,?,?,?,?)")
                 .bind(row.uuid)
                 .bind(sandbox)
                 .bind(row.pool)
                 .bind(static_cast<std::int64_t>(row.shared))
+                .bind(row.parent)
                 .run();
         }
     });
@@ -220,7 +234,8 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
         const auto found = devices_.find(uuid);
         if (found == devices_.end()) return ReconcileResult::settled();
         Device& device = found->second;
-        if (device.clean || device.scrubbing || stateOf(device) != GpuState::Scrubbing) {
+        if (device.clean || device.scrubbing || stateOf(device) != GpuState::Scrubbing ||
+            heldThroughAnother(device)) {  // a look comes back to it
             return ReconcileResult::settled();
         }
         device.scrubbing = true;
@@ -319,6 +334,7 @@ bool GpuLedger::retry(const std::string& uuid) {
 bool GpuLedger::look() {
     const std::vector<pool::GpuDevice> seen = host_.devices();
     std::vector<std::string> dirty;
+    std::vector<std::string> split;
     std::vector<std::string> gone;
     std::set<pool::SandboxId> unerased;
     struct News {
@@ -345,6 +361,8 @@ bool GpuLedger::look() {
             }
             device.seen = one;
             device.present = true;
+            // Its instances are used: what is left of them is found when it is whole again.
+            if (one.split && std::exchange(device.clean, false)) split.push_back(one.uuid);
             if (stateOf(device) == GpuState::Scrubbing && !device.scrubbing) {
                 dirty.push_back(one.uuid);
             }
@@ -363,6 +381,7 @@ bool GpuLedger::look() {
         publish();
     }
     for (const std::string& uuid : dirty) want(uuid);
+    for (const std::string& uuid : split) distrust(uuid);
     for (const std::string& uuid : gone) loseSight(uuid);
     for (const pool::SandboxId& sandbox : unerased) erase(sandbox);
     for (const News& one : news) {
@@ -385,6 +404,10 @@ void GpuLedger::loseSight(const std::string& uuid) {
         if (!held) devices_.erase(found);
         if (held && !was_clean) return;
     }
+    distrust(uuid);
+}
+
+void GpuLedger::distrust(const std::string& uuid) {
     try {
         history_.journal.writeNow([&](Database& database) {
             Statement(database, "DELETE FROM gpus WHERE uuid = ? AND condemned = ''")
@@ -392,7 +415,7 @@ void GpuLedger::loseSight(const std::string& uuid) {
                 .run();
         });
     } catch (const std::exception& e) {
-        history_.log.warn("gpu.gone_unwritten", {{"gpu", uuid}, {"error", e.what()}});
+        history_.log.warn("gpu.distrust_unwritten", {{"gpu", uuid}, {"error", e.what()}});
     }
 }
 

@@ -93,10 +93,15 @@ private:
     static GpuState stateOf(const Device& device);
     /// The device could be given to one more sandbox now.
     static bool takes(const Device& device, const GpuSpec& spec);
+    /// Another device of the same silicon has a lease: its instance, its GPU, or an instance that
+    /// is gone from the driver's list but not from its sandbox.
+    bool heldThroughAnother(const Device& device) const HEARTH_REQUIRES(mutex_);
     void load();
     void want(const std::string& uuid);
     /// Takes the leases of a sandbox that has gone from the disk; kept in mind where that fails.
     void erase(const pool::SandboxId& sandbox);
+    /// What was proven of the device does not hold any more; on disk too.
+    void distrust(const std::string& uuid);
     /// A device that has gone: it is unclean when it comes back. Forgotten where nobody holds it.
     void loseSight(const std::string& uuid);
     void publish() const HEARTH_REQUIRES(mutex_);

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS gpus (
     uuid TEXT PRIMARY KEY, clean_in TEXT NOT NULL, condemned TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS gpu_leases (
     uuid TEXT NOT NULL, sandbox TEXT NOT NULL, pool TEXT NOT NULL, shared INTEGER NOT NULL,
-    PRIMARY KEY (uuid, sandbox)) WITHOUT ROWID;
+    parent TEXT NOT NULL, PRIMARY KEY (uuid, sandbox)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS workspaces (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, pool TEXT NOT NULL, sandbox TEXT NOT NULL,
     claim_id TEXT NOT NULL, fingerprint TEXT NOT NULL, name TEXT NOT NULL,

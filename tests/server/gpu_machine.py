@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-from harness import BUILD, Server
+from harness import BUILD, Server, pool_yaml
 
 STANDIN = os.path.join(BUILD, "gpu-standin")
 MEMORY = 4 << 20
@@ -14,6 +14,10 @@ MEMORY = 4 << 20
 
 def uuid(number):
     return f"GPU-00000000-0000-0000-0000-{number:012d}"
+
+
+def gpu_pool(name="gpu", warm=1, count=1, more="", **fields):
+    return pool_yaml(name, warm=warm, **fields).replace("    resources:", f"    gpu: {{count: {count}{more}}}\n    resources:")
 
 
 class Machine:

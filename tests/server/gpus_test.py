@@ -10,14 +10,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpu_machine import MEMORY, Machine, uuid  # noqa: E402
+from gpu_machine import MEMORY, Machine, gpu_pool, uuid  # noqa: E402
 from harness import BUILD, Server, main, pool_yaml, wait_for  # noqa: E402
 
 SECRET = "of-the-former-user"
-
-
-def gpu_pool(name="gpu", warm=1, count=1, more="", **fields):
-    return pool_yaml(name, warm=warm, **fields).replace("    resources:", f"    gpu: {{count: {count}{more}}}\n    resources:")
 
 
 def gpus(s):

@@ -1,7 +1,9 @@
 #include <sys/time.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <thread>
 
 #include "base/Instance.h"
 #include "tests/support/Support.h"
@@ -42,6 +44,7 @@ TEST_CASE("the folders of servers that have gone are removed, those of others st
     const std::string with_claim = leftBy(root, "aaaaaaaaaaa4");
     writeText(with_claim + "/marks/claimed", std::string(100, '\0') + "sb_1");
     const std::string other = leftBy(root, "uids");
+    const std::string going = leftBy(root, "aaaaaaaaaaa7.going-00");
     const std::string young = leftBy(root, "aaaaaaaaaaa5");
     fs::last_write_time(young, fs::file_time_type::clock::now());
     const Instance served{"aaaaaaaaaaa6", root.path(), leftBy(root, "aaaaaaaaaaa6")};
@@ -51,6 +54,7 @@ TEST_CASE("the folders of servers that have gone are removed, those of others st
     removeDeadRunDirs({"000000000000", root.path(), own});
     CHECK_FALSE(fs::exists(dead));
     CHECK_FALSE(fs::exists(empty));
+    CHECK_FALSE(fs::exists(going));
     for (const std::string& path : {own, with_socket, with_claim, other, young, served.run_dir}) {
         INFO(path);
         CHECK(fs::exists(path));
@@ -68,4 +72,39 @@ TEST_CASE("a second server is refused, and the next one gets the folder anew", "
     CHECK(removeDeadRunDir(instance.run_dir));
     CHECK_FALSE(fs::exists(instance.run_dir));
     CHECK(lockInstance(instance));
+}
+
+TEST_CASE("a folder that is just being removed is never one that a server has begun",
+          "[unit][base]") {
+    const TempDir root;
+    const Instance instance{"aaaaaaaaaaaa", root.path(), root.file("aaaaaaaaaaaa")};
+    std::atomic<int> removed = 0;
+    std::atomic<int> failures = 0;
+    std::jthread remover([&](const std::stop_token& end) {
+        while (!end.stop_requested()) {
+            try {
+                removed += removeDeadRunDir(instance.run_dir) ? 1 : 0;
+            } catch (const std::system_error&) {
+                ++failures;
+            }
+        }
+    });
+    int lost = 0;
+    for (int turn = 0; turn < 20'000 && removed < 50; ++turn) {
+        try {
+            const Fd lock = lockInstance(instance);
+            fs::create_directory(instance.run_dir + "/sockets");
+            std::this_thread::yield();
+            if (!fs::exists(instance.run_dir + "/sockets")) ++lost;
+        } catch (const Error&) {  // the remover was always first
+            continue;
+        } catch (const std::system_error&) {
+            ++lost;
+        }
+    }
+    remover.request_stop();
+    remover.join();
+    CHECK(lost == 0);
+    CHECK(failures == 0);
+    CHECK(removed >= 50);
 }

@@ -128,6 +128,58 @@ TEST_CASE("a scrub that came to nothing condemns no device, and is done again", 
     REQUIRE(house.settleUntil([&] { return gpuOf(house, 1).state == GpuState::Free; }));
 }
 
+TEST_CASE("a GPU is nobody's while a sandbox has an instance of it, also one that is gone",
+          "[unit][gpu]") {
+    Ground ground;
+    pool::GpuDevice whole = FakeGpuHost::device(1);
+    const pool::GpuDevice instance{FakeGpuHost::uuid(2, "MIG-"), whole.product, 10ULL << 30U,
+                                   whole.uuid, "1g.10gb"};
+    const pool::GpuDevice another{FakeGpuHost::uuid(3, "MIG-"), whole.product, 10ULL << 30U,
+                                  whole.uuid, "1g.10gb"};
+    GpuSpec mig;
+    mig.count = 1;
+    mig.sharing = GpuSharing::Mig;
+    GpuSpec own;
+    own.count = 1;
+    ground.gpus.have({whole});
+    {
+        House house(ground);
+        pool::SandboxSpec spec;
+        spec.image = "python";
+        ground.runtime.create("sb_a", spec);
+        scrubbed(house);  // whole, and clean
+        whole.split = true;
+        ground.gpus.have({whole, instance});
+        scrubbed(house);
+        REQUIRE(house.gpus.take("sb_a", "m", mig).uuids == std::vector{instance.uuid});
+        house.gpus.store("sb_a");
+    }
+    const unsigned before = ground.gpus.scrubs(whole.uuid);
+    House house(ground);
+    whole.split = false;
+    ground.gpus.have({whole});
+    house.gpu_reconciler.look();
+    house.loop.settle();
+    CHECK(house.gpu_service.get(house.who, instance.uuid).state == GpuState::Gone);
+    CHECK(house.gpus.take("sb_b", "p", own).uuids.empty());
+    CHECK(ground.gpus.scrubs(whole.uuid) == before);
+    whole.split = true;
+    ground.gpus.have({whole, another});
+    house.gpu_reconciler.look();
+    house.loop.settle();
+    CHECK(house.gpus.take("sb_c", "m", mig).uuids.empty());
+
+    house.gpus.drop("sb_a");
+    scrubbed(house);
+    CHECK(house.gpus.take("sb_c", "m", mig).uuids == std::vector{another.uuid});
+    house.gpus.drop("sb_c");
+    whole.split = false;
+    ground.gpus.have({whole});
+    scrubbed(house);
+    CHECK(house.gpus.take("sb_b", "p", own).uuids == std::vector{whole.uuid});
+    CHECK(ground.gpus.scrubs(whole.uuid) == before + 1);
+}
+
 TEST_CASE("a shared device is shared only among pools that share", "[unit][gpu]") {
     Ground ground;
     ground.gpus.have(FakeGpuHost::several(1));
