@@ -21,4 +21,20 @@ pool::GpuOptions gpuOptions(const cli::ServeConfig& config) {
     return options;
 }
 
+GpuGround prepareGpus(const cli::ServeConfig& config, const Instance& instance) {
+    const pool::gpu::HelperOptions options = gpuOptions(config).helper;
+    if (options.library == pool::gpu::kNoLibrary) return {};
+    GpuGround ground{pool::gpu::GpuSeat::take(instance, options.library), {}};
+    if (ground.seat->taken()) ground.helper = pool::gpu::GpuHelper::start(options);
+    return ground;
+}
+
+std::unique_ptr<pool::GpuHost> makeGpus(const cli::ServeConfig& config, GpuGround& ground) {
+    if (ground.seat && !ground.seat->taken()) {
+        return std::make_unique<pool::NoGpus>(ground.seat->refusal());
+    }
+    return pool::makeGpuHost(gpuOptions(config), std::move(ground.helper),
+                             ground.seat ? ground.seat->tenure() : pool::GpuTenure());
+}
+
 }  // namespace hearth::program

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <memory>
+#include <optional>
+
 #include "api/config/ServeConfig.h"
+#include "base/Instance.h"
+#include "pool/gpu/GpuSeat.h"
 #include "pool/gpu/NvidiaGpus.h"
 
 namespace hearth::program {
@@ -8,5 +13,15 @@ namespace hearth::program {
 /// The options for a look at this machine's GPUs. Started by root, the helper becomes the server's
 /// account, so that it finds what the server would.
 pool::GpuOptions gpuOptions(const cli::ServeConfig& config);
+
+/// What a server takes of the machine's GPUs before it gives root up.
+struct GpuGround {
+    std::optional<pool::gpu::GpuSeat> seat;  ///< none if no GPUs are looked for
+    pool::gpu::GpuHelper::Started helper;
+};
+/// Throws std::system_error.
+GpuGround prepareGpus(const cli::ServeConfig& config, const Instance& instance);
+/// The seat stays in `ground`, which lives as long as the server.
+std::unique_ptr<pool::GpuHost> makeGpus(const cli::ServeConfig& config, GpuGround& ground);
 
 }  // namespace hearth::program

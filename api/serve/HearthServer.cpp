@@ -85,7 +85,7 @@ public:
                                              signals_.end();
                                          }})),
           lock_(std::move(ground_.lock)),
-          gpus_(pool::makeGpuHost(gpuOptions(config), std::move(ground_.gpu_helper))),
+          gpus_(makeGpus(config, ground_.gpus)),
           plane_({*runtime_, poller_, journal_, metrics_, log_, clock_, *gpus_}, planeOptions()),
           audit_(*config.audit_log, clock_, log_, metrics_),
           services_{plane_.pools,

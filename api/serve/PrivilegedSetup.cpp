@@ -163,7 +163,7 @@ PrivilegedSetup prepare(const cli::ServeConfig& config, const RuntimeFactory* gi
         repairState(ground.instance.run_dir + "/marks", account);
     }
     ground.runtime = factory.prepare(config, ground.instance, account);
-    ground.gpu_helper = pool::gpu::GpuHelper::start(gpuOptions(config).helper);
+    ground.gpus = prepareGpus(config, ground.instance);
     if (root) {
         controller::becomeAccount(account, ground.runtime->group());
     } else {

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "api/config/ServeConfig.h"
+#include "api/serve/GpuSetup.h"
 #include "api/serve/runtimes/RuntimeFactory.h"
 #include "base/Fd.h"
 #include "base/Instance.h"
 #include "controller/contract/Quotas.h"
 #include "controller/spec/PoolSpec.h"
-#include "pool/gpu/GpuHelper.h"
 
 namespace hearth::program {
 
@@ -21,7 +21,7 @@ struct PrivilegedSetup {
     bool used_before = false;  ///< seen before anything was made for this start
     Fd use;                    ///< usedPath(), empty, at the first start: noteUse()
     std::unique_ptr<PreparedRuntime> runtime;
-    pool::gpu::GpuHelper::Started gpu_helper;
+    GpuGround gpus;
     Fd lock;  ///< goes first: the launcher, ending, removes the folder that nobody needs
     std::vector<controller::Pool> declared;
     std::vector<controller::Pool> declared_once;

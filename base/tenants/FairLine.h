@@ -59,21 +59,27 @@ public:
         if (queue->items.empty()) {
             queues_.erase(queue);
         } else if (++queue->served >= queue->weight) {
-            queue->served = 0;
-            queues_.splice(queues_.end(), queues_, queue);
+            endTurn(queue);
         }
         return item;
     }
 
+    /// Takes it out. What could not be served and leaves has had its tenant's turn: else a tenant
+    /// would hold up the others with one such after the other.
     bool erase(const std::string& tenant, const T& item) {
         const auto queue = std::find_if(queues_.begin(), queues_.end(),
                                         [&](const Queue& each) { return each.tenant == tenant; });
         if (queue == queues_.end()) return false;
         const auto at = std::find(queue->items.begin(), queue->items.end(), item);
         if (at == queue->items.end()) return false;
+        const bool its_turn = queue == queues_.begin() && at == queue->items.begin();
         queue->items.erase(at);
         --size_;
-        if (queue->items.empty()) queues_.erase(queue);
+        if (queue->items.empty()) {
+            queues_.erase(queue);
+        } else if (its_turn) {
+            endTurn(queue);
+        }
         return true;
     }
 
@@ -125,6 +131,10 @@ private:
         std::size_t weight = 1;
         std::size_t served = 0;  ///< of its turn, less than its weight
     };
+    void endTurn(const typename std::list<Queue>::iterator& queue) {
+        queue->served = 0;
+        queues_.splice(queues_.end(), queues_, queue);
+    }
     const Queue* find(const std::string& tenant) const {
         for (const Queue& queue : queues_) {
             if (queue.tenant == tenant) return &queue;

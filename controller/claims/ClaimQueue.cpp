@@ -132,9 +132,9 @@ std::vector<pool::Member> ClaimQueue::acquireAll(const Pool& pool, const Claiman
             const MutexLock lock(mutex_);
             refuseClosed();
             if (patience.stop.stop_requested()) throw takenBack();
-            // Claims in line come first; while there is a line, nothing is ready.
+            // Those in line whose turn it can be come first.
             Line& line = lines_[pool.name];
-            if (line.waiters.empty()) {
+            if (line.waiters.empty() || !nextOf(pool.name, line)) {
                 const FloorRule floors(warm_, quotas_, pool.name);
                 if (floors.none() || floors.leavesOthers(claimant.tenant, workspaces.size(),
                                                          pool.spec.max_members)) {
@@ -309,15 +309,18 @@ std::vector<pool::Member> ClaimQueue::take(const std::string& pool, const std::s
 
 ClaimQueue::WaiterPtr ClaimQueue::nextOf(const std::string& pool, const Line& line) const {
     const FloorRule floors(warm_, quotas_, pool);
-    if (floors.none()) return line.waiters.next();
-    const auto leaves = [&](const std::string& tenant, const WaiterPtr& waiter) {
-        return floors.leavesOthers(tenant, waiter->workspaces.size(), waiter->max_members);
+    const auto may = [&](const std::string& tenant, const WaiterPtr& waiter) {
+        const std::size_t count = waiter->workspaces.size();
+        if (count > line.most && count > warm_.counts(pool).ready) return false;
+        return floors.none() || floors.leavesOthers(tenant, count, waiter->max_members);
     };
-    const WaiterPtr* found =
-        line.waiters.nextIf([&](const std::string& tenant, const WaiterPtr& waiter) {
-            return floors.under(tenant) && leaves(tenant, waiter);
+    const WaiterPtr* found = nullptr;
+    if (!floors.none()) {
+        found = line.waiters.nextIf([&](const std::string& tenant, const WaiterPtr& waiter) {
+            return floors.under(tenant) && may(tenant, waiter);
         });
-    if (found == nullptr) found = line.waiters.nextIf(leaves);
+    }
+    if (found == nullptr) found = line.waiters.nextIf(may);
     return found == nullptr ? nullptr : *found;
 }
 
@@ -451,14 +454,31 @@ void ClaimQueue::close(const Error& why) {
     tell(all);
 }
 
+void ClaimQueue::limit(const std::string& pool, std::size_t most) {
+    const MutexLock lock(mutex_);
+    const auto found = lines_.find(pool);
+    if (found != lines_.end()) found->second.most = most;
+}
+
 std::size_t ClaimQueue::waiting(const std::string& pool) const {
+    return countNeeded(pool, [](std::size_t, const Line&) { return true; });
+}
+
+std::size_t ClaimQueue::needed(const std::string& pool) const {
+    return countNeeded(
+        pool, [](std::size_t count, const Line& line) { return count == 1 || count <= line.most; });
+}
+
+std::size_t ClaimQueue::countNeeded(const std::string& pool,
+                                    bool (*counts)(std::size_t count, const Line&)) const {
     const MutexLock lock(mutex_);
     const auto found = lines_.find(pool);
     std::size_t sandboxes = 0;
-    if (found != lines_.end()) {
-        found->second.waiters.each(
-            [&](const WaiterPtr& waiter) { sandboxes += waiter->workspaces.size(); });
-    }
+    if (found == lines_.end()) return sandboxes;
+    found->second.waiters.each([&](const WaiterPtr& waiter) {
+        const std::size_t count = waiter->workspaces.size();
+        if (counts(count, found->second)) sandboxes += count;
+    });
     return sandboxes;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,8 +69,13 @@ public:
     void tellHopeless(const std::string& pool);
     /// Every waiting and later claim is refused with this. The first word counts.
     void close(const Error& why);
+    /// As things are, no more than `most` sandboxes of the pool can be ready at once. A claim of
+    /// more stays in line, and holds up nobody.
+    void limit(const std::string& pool, std::size_t most);
     /// How many sandboxes the claims in the pool's line need.
     std::size_t waiting(const std::string& pool) const;
+    /// The same without claims of several that are more than can be ready at once.
+    std::size_t needed(const std::string& pool) const;
 
     /// Claims that came to a pool since it was there, and those that found no ready sandbox.
     struct Arrivals {
@@ -83,6 +90,7 @@ private:
     class Ticket;
     struct Line {
         FairLine<WaiterPtr> waiters;
+        std::size_t most = SIZE_MAX;         ///< see limit()
         TimePoint served_at{};               ///< the last one, while others waited
         std::optional<double> every_secs{};  ///< moving average of the time between two
         Arrivals arrivals{};
@@ -104,8 +112,12 @@ private:
     std::vector<pool::Member> take(const std::string& pool, const std::string& tenant,
                                    const std::vector<std::string>& workspaces)
         HEARTH_REQUIRES(mutex_);
-    /// The next waiter whose turn it is; null where all must leave what is free to others.
+    /// The next waiter whose turn it is; null where all must leave what is free to others, or need
+    /// more than there can be.
     WaiterPtr nextOf(const std::string& pool, const Line& line) const HEARTH_REQUIRES(mutex_);
+    /// The sandboxes of those claims in line, by how many each needs, that count.
+    std::size_t countNeeded(const std::string& pool,
+                            bool (*counts)(std::size_t count, const Line& line)) const;
     /// True if one of them is ready for others.
     bool giveBackAll(const std::vector<pool::Member>& members) HEARTH_REQUIRES(mutex_);
     /// Takes it out of its line.

@@ -1,30 +1,19 @@
 #include "controller/gpus/GpuLedger.h"
 
 #include <algorithm>
+#include <chrono>
 #include <tuple>
 #include <utility>
 
 #include "base/CrashPoint.h"
-#include "base/Ids.h"
 #include "controller/gpus/GpuChoice.h"
 #include "pool/spec/GpuUuid.h"
-#include "pool/sys/Files.h"
 
 namespace hearth::controller {
 namespace {
 
-constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
-constexpr std::size_t kBootIdSize = 36;
 /// A driver that did not answer may answer then.
 constexpr auto kScrubAgain = std::chrono::seconds(30);
-
-/// A scrub proves nothing after another boot of the machine.
-std::string bootId() {
-    std::string id = sys::readFile(kBootId, 64).value_or("");
-    while (!id.empty() && id.back() == '\n') id.pop_back();
-    // Where it cannot be read, nothing of before this start is believed.
-    return id.size() == kBootIdSize ? id : newId("boot_");
-}
 
 }  // namespace
 
@@ -49,8 +38,24 @@ std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels
 }
 
 GpuLedger::GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history)
-    : host_(host), work_(work), history_(history), boot_(bootId()) {
+    : host_(host), work_(work), history_(history), tenure_(host.tenure()) {
     load();
+    renew();
+}
+
+void GpuLedger::renew() {
+    try {
+        history_.journal.writeNow([this](Database& database) {
+            Statement(database,
+                      "UPDATE gpus SET clean_in = CASE clean_in WHEN ? THEN ? ELSE '' END")
+                .bind(tenure_.before)
+                .bind(tenure_.now)
+                .run();
+        });
+    } catch (const std::exception& e) {
+        // The next start believes nothing of it, and scrubs them all.
+        history_.log.warn("gpu.renewal_unwritten", {{"error", e.what()}});
+    }
 }
 
 void GpuLedger::load() {
@@ -60,7 +65,7 @@ void GpuLedger::load() {
         while (known.step()) {
             Device& device = devices_[known.text(0)];
             device.seen.uuid = known.text(0);
-            device.clean = known.text(1) == boot_;
+            device.clean = !tenure_.before.empty() && known.text(1) == tenure_.before;
             device.condemned = known.text(2);
         }
         Statement lease(database, "SELECT uuid, sandbox, pool, shared, parent FROM gpu_leases");
@@ -259,7 +264,7 @@ ReconcileResult GpuLedger::scrub(const std::string& uuid) {
                           "INSERT OR REPLACE INTO gpus (uuid, clean_in, condemned) "
                           "VALUES (?,?,'')")
                     .bind(uuid)
-                    .bind(boot_)
+                    .bind(tenure_.now)
                     .run();
             });
         } catch (...) {
@@ -464,6 +469,27 @@ std::size_t GpuLedger::fitting(const GpuSpec& spec) const {
             return entry.second.present && rankOf(entry.second.seen, spec).has_value();
         }));
     return spec.sharing == GpuSharing::Shared ? devices * spec.shared_by : devices;
+}
+
+std::size_t GpuLedger::attainable(const GpuSpec& spec,
+                                  const std::set<pool::SandboxId>& claimed) const {
+    const std::size_t of_each = spec.sharing == GpuSharing::Shared ? spec.shared_by : 1;
+    std::size_t places = 0;
+    const MutexLock lock(mutex_);
+    for (const auto& [uuid, device] : devices_) {
+        const GpuState state = stateOf(device);
+        const bool healthy =
+            device.seen.fault.empty() &&
+            (state == GpuState::Free || state == GpuState::Scrubbing || state == GpuState::Leased);
+        if (!healthy || !rankOf(device.seen, spec) || heldThroughAnother(device)) continue;
+        std::size_t taken = 0;
+        for (const auto& [sandbox, lease] : device.leases) {
+            if (!claimed.contains(sandbox)) continue;
+            taken += lease.shared ? 1 : of_each;
+        }
+        places += of_each - std::min(taken, of_each);
+    }
+    return places;
 }
 
 bool GpuLedger::overlap(const GpuSpec& one, const GpuSpec& other) const {

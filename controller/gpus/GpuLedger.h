@@ -26,7 +26,7 @@ std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels
 
 /// Which sandbox has which GPU. No device is ever in two exclusive leases, also over kill -9: a
 /// lease is on disk before its sandbox is made, and outlives the sandbox until the device is
-/// scrubbed. A device is clean only where the disk says so, for this boot of the machine: whatever
+/// scrubbed. A device is clean only where the disk says so, for this server's last start: whatever
 /// is not known is scrubbed first. Thread-safe.
 class GpuLedger {
 public:
@@ -61,6 +61,8 @@ public:
     std::size_t coming(const GpuSpec& spec) const;
     /// Devices that fit, whoever has them; for Shared, the sandboxes that they are enough for.
     std::size_t fitting(const GpuSpec& spec) const;
+    /// Of fitting(), what can be had while the claimed sandboxes keep what they have.
+    std::size_t attainable(const GpuSpec& spec, const std::set<pool::SandboxId>& claimed) const;
     /// A device fits both.
     bool overlap(const GpuSpec& one, const GpuSpec& other) const;
     /// The sandbox has a device that fits.
@@ -97,6 +99,8 @@ private:
     /// is gone from the driver's list but not from its sandbox.
     bool heldThroughAnother(const Device& device) const HEARTH_REQUIRES(mutex_);
     void load();
+    /// What the last start has found clean is so for this one.
+    void renew();
     void want(const std::string& uuid);
     /// Takes the leases of a sandbox that has gone from the disk; kept in mind where that fails.
     void erase(const pool::SandboxId& sandbox);
@@ -110,7 +114,7 @@ private:
     pool::GpuHost& host_;
     WorkQueue& work_;
     const History history_;
-    const std::string boot_;  ///< of the machine
+    const pool::GpuTenure tenure_;
     mutable Mutex mutex_;
     bool looked_ HEARTH_GUARDED_BY(mutex_) = false;
     std::set<pool::SandboxId> unerased_ HEARTH_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "base/Ids.h"
 #include "controller/gpus/GpuLedger.h"
@@ -80,6 +81,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     }
     if (pool->deleting) return endDeleted(*pool);
     // A sandbox that has ended, or another quota, may let in a claim that left it to others.
+    supply_.claims.limit(name, supply_.claims.waiting(name) > 0 ? attainable(*pool) : SIZE_MAX);
     supply_.claims.offer(name);
     if (!refill_ || !pool->refused.empty()) {
         publish(*pool, refill_ ? size(*pool) : PoolStatuses::Sized{});
@@ -101,7 +103,7 @@ ReconcileResult PoolReconciler::reconcile(const std::string& name) {
     const PoolStatuses::Sized sized = size(*pool);
     const std::size_t floor = sized.desired;
     const std::size_t target = std::min<std::size_t>(
-        floor + supply_.claims.waiting(name),
+        floor + supply_.claims.needed(name),
         std::max<std::size_t>(rangeNow({pool->spec, history_.clock.wall()}).max, 1));
     std::optional<std::chrono::nanoseconds> again;
     if (stock.fresh < target) {
@@ -316,13 +318,32 @@ bool PoolReconciler::create(const Pool& pool, const std::string& wanted, std::si
     return true;
 }
 
+std::size_t PoolReconciler::attainable(const Pool& pool) const {
+    const std::size_t claimed = supply_.warm.counts(pool.name).claimed;
+    const std::size_t members = pool.spec.max_members;
+    const std::size_t most = std::min<std::size_t>(rangeNow({pool.spec, history_.clock.wall()}).max,
+                                                   members - std::min(members, claimed));
+    if (pool.spec.gpu.count == 0) return most;
+    std::set<pool::SandboxId> holders;
+    for (const auto& [id, uuids] : supply_.gpus.leases()) {
+        const std::optional<Member> member = supply_.warm.find(id);
+        if (!member || member->phase == Phase::Claimed) holders.insert(id);
+    }
+    return std::min(most, supply_.gpus.attainable(pool.spec.gpu, holders) / pool.spec.gpu.count);
+}
+
+std::size_t PoolReconciler::servable(const Pool& pool) const {
+    const std::size_t needed = supply_.claims.needed(pool.name);
+    return needed == 0 ? 0 : std::min(needed, attainable(pool));
+}
+
 std::size_t PoolReconciler::gpusKept(const Pool& pool) const {
-    if (supply_.claims.waiting(pool.name) > 0) return 0;
+    if (servable(pool) > 0) return 0;
     std::size_t kept = 0;
     for (const PoolPtr& other : specs_.all()) {
-        const std::size_t waiting = supply_.claims.waiting(other->name);
-        if (waiting == 0 || other->name == pool.name) continue;
-        if (!supply_.gpus.overlap(other->spec.gpu, pool.spec.gpu)) continue;
+        if (other->spec.gpu.count == 0 || other->name == pool.name) continue;
+        const std::size_t waiting = servable(*other);
+        if (waiting == 0 || !supply_.gpus.overlap(other->spec.gpu, pool.spec.gpu)) continue;
         const pool::PoolCounts counts = supply_.warm.counts(other->name);
         const std::size_t coming = counts.creating + counts.warming;
         if (waiting > coming) kept += (waiting - coming) * other->spec.gpu.count;
@@ -343,11 +364,11 @@ bool PoolReconciler::giveUpStale(const Pool& pool, const std::string& wanted) {
 }
 
 void PoolReconciler::giveUpSpare(const Pool& pool) {
-    const std::size_t waiting = supply_.claims.waiting(pool.name);
+    const std::size_t waiting = servable(pool);
     if (waiting == 0 || supply_.gpus.coming(pool.spec.gpu) >= waiting * pool.spec.gpu.count) return;
     for (const PoolPtr& other : specs_.all()) {
         if (other->spec.gpu.count == 0 || other->name == pool.name) continue;
-        if (supply_.claims.waiting(other->name) > 0) continue;
+        if (servable(*other) > 0) continue;
         for (const Member& member : supply_.warm.members(other->name)) {
             const bool spare =
                 member.phase == Phase::Ready && supply_.gpus.fits(member.id, pool.spec.gpu);

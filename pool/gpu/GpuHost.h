@@ -28,6 +28,13 @@ struct GpuScrub {
     bool unknown = false;     ///< not clean: no scrub has ended, which says nothing of the device
 };
 
+/// What the record of a scrub is worth.
+struct GpuTenure {
+    std::string before = {};  ///< names this server's last start; empty if others may have had the
+                              ///< devices since then, or the machine was off
+    std::string now = {};     ///< names this start
+};
+
 /// The GPUs of this machine. Thread-safe.
 class GpuHost {
 public:
@@ -37,6 +44,8 @@ public:
     virtual std::vector<GpuDevice> devices() const = 0;
     /// Why there are none, in one line for an operator; empty if there are.
     virtual std::string absence() const = 0;
+    /// The same for the life of the process.
+    virtual GpuTenure tenure() const { return {}; }
     /// Makes sure that nothing of the last user is left on the device: no process, and memory
     /// overwritten and read back. Blocks up to minutes; never throws, a failure is not clean.
     virtual GpuScrub scrub(const std::string& uuid) = 0;

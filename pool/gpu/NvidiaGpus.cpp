@@ -41,8 +41,9 @@ GpuScrub unknownOutcome(std::string why) {
 
 }  // namespace
 
-NvidiaGpus::NvidiaGpus(const GpuOptions& options, gpu::GpuHelper::Started helper)
+NvidiaGpus::NvidiaGpus(const GpuOptions& options, gpu::GpuHelper::Started helper, GpuTenure tenure)
     : options_(options),
+      tenure_(std::move(tenure)),
       helper_(std::move(helper), options.helper.program),
       stopping_(newEvent()),
       absence_("the first look at this machine's GPUs has not ended"),
@@ -267,11 +268,12 @@ std::string NvidiaGpus::afterScrub(const std::string& uuid) {
     return unfitForScrub(uuid);
 }
 
-std::unique_ptr<GpuHost> makeGpuHost(const GpuOptions& options, gpu::GpuHelper::Started helper) {
+std::unique_ptr<GpuHost> makeGpuHost(const GpuOptions& options, gpu::GpuHelper::Started helper,
+                                     GpuTenure tenure) {
     if (options.helper.library == gpu::kNoLibrary) {
         return std::make_unique<NoGpus>("GPUs are not looked for: the setting gpuLibrary is none");
     }
-    return std::make_unique<NvidiaGpus>(options, std::move(helper));
+    return std::make_unique<NvidiaGpus>(options, std::move(helper), std::move(tenure));
 }
 
 }  // namespace hearth::pool

@@ -34,12 +34,13 @@ struct GpuOptions {
 class NvidiaGpus final : public GpuHost {
 public:
     /// `helper`: of GpuHelper::start(). Returns after the first look, or after the limit of one.
-    NvidiaGpus(const GpuOptions& options, gpu::GpuHelper::Started helper);
+    NvidiaGpus(const GpuOptions& options, gpu::GpuHelper::Started helper, GpuTenure tenure = {});
     /// Waits for no driver: what hangs there is killed, and ends when the driver lets it.
     ~NvidiaGpus() override;
 
     std::vector<GpuDevice> devices() const override;
     std::string absence() const override;
+    GpuTenure tenure() const override { return tenure_; }
     /// Gives up after the options' time, and at stop().
     GpuScrub scrub(const std::string& uuid) override;
 
@@ -63,6 +64,7 @@ private:
     std::string afterScrub(const std::string& uuid);
 
     const GpuOptions options_;
+    const GpuTenure tenure_;
     gpu::GpuHelper helper_;
     const Fd stopping_;  ///< an eventfd, never read: can be read once stop() was called
     mutable Mutex mutex_;
@@ -80,6 +82,7 @@ private:
 };
 
 /// The GPUs of this machine; NoGpus if the options say that none are looked for.
-std::unique_ptr<GpuHost> makeGpuHost(const GpuOptions& options, gpu::GpuHelper::Started helper);
+std::unique_ptr<GpuHost> makeGpuHost(const GpuOptions& options, gpu::GpuHelper::Started helper,
+                                     GpuTenure tenure = {});
 
 }  // namespace hearth::pool

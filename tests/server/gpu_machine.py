@@ -1,6 +1,7 @@
 """A machine with GPUs for a server: the folder that the stand-in for NVIDIA's libraries reads (tests/support/gpu), and CDI files
 that give a sandbox each device's memory as a file. Standard library only."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import tempfile
 from harness import BUILD, Server, pool_yaml
 
 STANDIN = os.path.join(BUILD, "gpu-standin")
+LIBRARIES = ("libnvidia-ml-standin.so", "libcuda-standin.so")
 MEMORY = 4 << 20
 
 
@@ -26,6 +28,8 @@ class Machine:
     def __init__(self, count=1):
         self.root = tempfile.mkdtemp(prefix="hearth-gpus-")
         os.chmod(self.root, 0o755)
+        for library in LIBRARIES:  # servers of one library share a machine's GPUs, and tests run side by side
+            shutil.copy(os.path.join(STANDIN, library), self.root)
         self.cdi = os.path.join(self.root, "cdi")
         os.mkdir(self.cdi, 0o755)
         devices = []
@@ -58,8 +62,14 @@ class Machine:
 
     @property
     def args(self):
-        return ["--gpu-library", os.path.join(STANDIN, "libnvidia-ml-standin.so"),
-                "--cuda-library", os.path.join(STANDIN, "libcuda-standin.so"), "--cdi-folders", self.cdi]
+        nvml, cuda = (os.path.join(self.root, library) for library in LIBRARIES)
+        return ["--gpu-library", nvml, "--cuda-library", cuda, "--cdi-folders", self.cdi]
+
+    @property
+    def seat(self):
+        """The lock of the server that has this machine's GPUs."""
+        digest = hashlib.sha256(self.args[1].encode()).hexdigest()
+        return f"/run/hearth/gpus-{digest[:12]}.lock"
 
     @property
     def env(self):
@@ -73,3 +83,5 @@ class Machine:
 
     def __exit__(self, *_):
         shutil.rmtree(self.root)
+        if os.path.exists(self.seat):
+            os.remove(self.seat)

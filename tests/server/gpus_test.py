@@ -94,6 +94,27 @@ def leases():
         assert too_many.status == 422 and "GPUs of 2" in too_many.json["message"], too_many
 
 
+def one_server():
+    """the devices are one server's at a time, and the next one scrubs what that has had"""
+    with Machine() as machine, machine.server(gpu_pool()) as s:
+        with machine.server(pool_yaml("plain", warm=1)) as other:
+            assert gpus(other) == {}, gpus(other)
+            refused = other.call("PUT", "/v1/pools/gpu", {k: v for k, v in s.get("/v1/pools/gpu").json.items() if k != "status"})
+            assert refused.status == 422 and f"process {s.process.pid}" in str(refused.json), refused
+        mine = open_with_gpu(s)
+        keep_secret(s, mine["id"])
+        s.kill9()
+        with machine.server(gpu_pool()) as other:  # the sandbox lives on, and has its device
+            assert gpus(other) == {}, gpus(other)
+        s.start()
+        assert s.call("DELETE", f"/v1/workspaces/{mine['id']}").status == 204
+        wait_for("its scrub", lambda: scrubs(s) == 1, 20)
+        s.stop()
+        with machine.server(gpu_pool()) as other:
+            open_with_gpu(other)
+            assert scrubs(other) == 1 and not any(machine.memory(0)), "it believed the other's scrub"
+
+
 def survives():
     """a lease and a scrub that has begun survive kill -9: the device is nobody else's, and is scrubbed before it is"""
     with Machine() as machine, machine.server(gpu_pool(max_wait="40s")) as s:
@@ -238,7 +259,7 @@ def refusals():
         assert s.open_workspace()["gpus"] == []
 
 
-ALL = [residue, leases, survives, crashes, condemned, faults, refusals]
+ALL = [residue, leases, one_server, survives, crashes, condemned, faults, refusals]
 for test in ALL:
     test.only = "oci"  # a daemon would need NVIDIA's driver
 

@@ -18,6 +18,17 @@ public:
         return devices_;
     }
     std::string absence() const override { return "no GPU library was found"; }
+    /// Each ledger is a new start of the one server that has them.
+    pool::GpuTenure tenure() const override {
+        const MutexLock lock(mutex_);
+        const std::string before = std::exchange(start_, start_ + "+");
+        return {before, start_};
+    }
+    /// Another server has had them since the last start.
+    void lendOut() {
+        const MutexLock lock(mutex_);
+        start_ = "another";
+    }
     pool::GpuScrub scrub(const std::string& uuid) override {
         const MutexLock lock(mutex_);
         ++scrubs_[uuid];
@@ -65,6 +76,7 @@ public:
 
 private:
     mutable Mutex mutex_;
+    mutable std::string start_ HEARTH_GUARDED_BY(mutex_) = "start";
     std::vector<pool::GpuDevice> devices_ HEARTH_GUARDED_BY(mutex_);
     std::map<std::string, std::string> failures_ HEARTH_GUARDED_BY(mutex_);
     bool silent_ HEARTH_GUARDED_BY(mutex_) = false;

@@ -51,6 +51,19 @@ TEST_CASE("who leaves is not served, and the turns of the others stay", "[unit][
     CHECK(popped(line) == std::vector<int>{1, 4, 3});
 }
 
+TEST_CASE("who leaves at the head of the line has had its tenant's turn", "[unit][controller]") {
+    FairLine<int> line;
+    for (const int a : {1, 2, 3}) line.push("a", a);
+    line.push("b", 4);
+    CHECK(line.erase("a", 2));  // not its turn
+    CHECK(line.next() == 1);
+    CHECK(line.erase("a", 1));
+    CHECK(line.next() == 4);
+    CHECK(line.erase("b", 4));
+    CHECK(line.pop() == 3);
+    CHECK(line.empty());
+}
+
 TEST_CASE("room is made by the newest of who has most, until shares are equal",
           "[unit][controller]") {
     FairLine<int> line = lineOf({{"a", 1}, {"a", 2}, {"a", 3}, {"a", 4}});

@@ -120,6 +120,25 @@ TEST_CASE("a claim of several takes all at once and holds none while it waits",
     CHECK(q.run("u", other).size() == 1);
 }
 
+TEST_CASE("a claim of more than there can be holds up nobody", "[unit][controller][quota]") {
+    SharedLine q;
+    const auto five = std::make_shared<ClaimWait>();
+    const auto other = std::make_shared<ClaimWait>();
+    const auto late = std::make_shared<ClaimWait>();
+    CHECK(q.run("t", five, 5).empty());
+    CHECK(q.run("u", other).empty());
+    CHECK(q.queue.needed("p") == 6);
+    q.queue.limit("p", 4);
+    CHECK(q.queue.waiting("p") == 6);
+    CHECK(q.queue.needed("p") == 1);
+    q.makeReady(3);
+    CHECK(q.run("u", other).size() == 1);
+    CHECK(q.run("v", late).size() == 1);  // also one that comes while it waits
+    // It has kept its place: where as many are ready after all, they are its own.
+    q.makeReady(4);
+    CHECK(q.run("t", five, 5).size() == 5);
+}
+
 TEST_CASE("two claims of several do not deadlock, and one that leaves gives up its turn",
           "[unit][controller][quota]") {
     SharedLine q;

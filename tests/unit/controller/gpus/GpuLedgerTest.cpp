@@ -248,6 +248,24 @@ TEST_CASE("a lease outlives the server, also where its data file is lost", "[uni
     CHECK(ground.gpus.scrubs(view.gpus.front()) == before);
 }
 
+TEST_CASE("what was clean is so after a restart, unless another server had the devices meanwhile",
+          "[unit][gpu]") {
+    Ground ground;
+    ground.gpus.have(FakeGpuHost::several(2));
+    for (int start = 0; start < 3; ++start) {
+        House house(ground);
+        scrubbed(house);
+        CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(1)) == 1);
+    }
+    ground.gpus.lendOut();
+    for (int start = 0; start < 2; ++start) {
+        House house(ground);
+        scrubbed(house);
+        CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(1)) == 2);
+        CHECK(ground.gpus.scrubs(FakeGpuHost::uuid(2)) == 2);
+    }
+}
+
 TEST_CASE("the lease of a sandbox that ended while no server ran is scrubbed away", "[unit][gpu]") {
     Ground ground;
     ground.gpus.have(FakeGpuHost::several(1));
@@ -307,6 +325,40 @@ TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]
     CHECK(view->gpus.size() == 1);
     house.pool_reconciler.reconcile("p");
     CHECK(house.warm.counts("p").ready == 0);
+}
+
+TEST_CASE("a claim of more devices than are to be had takes none from other pools", "[unit][gpu]") {
+    Filled filled(3);
+    House& house = filled.house;
+    PoolSpec other = gpuSpec(0);
+    other.on_empty = OnEmpty::Queue;
+    house.declare("q", other);
+    WorkspaceRequest taken = House::request();
+    taken.pool = "p";
+    const std::string first = house.workspaces.create(house.who, taken).id;
+    house.workspaces.create(house.who, taken);
+    WorkspaceRequest request = House::request();
+    request.pool = "q";
+    request.patience.waits = false;
+    request.patience.wait = std::make_shared<ClaimWait>();
+    std::size_t got = 0;
+    const auto claim = [&] {
+        try {
+            if (got == 0) got = house.workspaces.createAll(house.who, request, 2).size();
+        } catch (const MustWait&) {
+        }
+        return got > 0;
+    };
+    CHECK_FALSE(claim());
+    house.loop.settle();
+    house.pool_reconciler.reconcile("q");
+    house.loop.settle();
+    CHECK(house.warm.counts("p").ready == 1);
+    CHECK(house.warm.counts("q").total() == 0);
+
+    house.workspaces.close(house.who, first);
+    CHECK(house.settleUntil(claim));
+    CHECK(got == 2);
 }
 
 TEST_CASE("a changed template replaces sandboxes also where the old ones have all devices",

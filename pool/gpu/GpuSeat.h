@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "base/Fd.h"
+#include "base/Instance.h"
+#include "pool/gpu/GpuHost.h"
+
+namespace hearth::pool::gpu {
+
+/// A machine's GPUs are one server's: each would lease what the other has leased. Held by a lock
+/// beside the run_dirs, for the life of the process.
+class GpuSeat {
+public:
+    /// Takes it, unless another server has it or has left sandboxes behind, which may have GPUs.
+    /// `library`: the driver's; one given by its path has a seat of its own. Throws
+    /// std::system_error.
+    static GpuSeat take(const Instance& instance, const std::string& library);
+
+    bool taken() const { return lock_.get() >= 0; }
+    /// Why it was not taken, in one line for an operator; empty if it was.
+    const std::string& refusal() const { return refusal_; }
+    const GpuTenure& tenure() const { return tenure_; }
+
+private:
+    Fd lock_;
+    std::string refusal_;
+    GpuTenure tenure_;
+};
+
+}  // namespace hearth::pool::gpu
