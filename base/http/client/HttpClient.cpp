@@ -322,6 +322,7 @@ HttpClient::HttpClient(std::string url, ClientOptions options) : options_(std::m
     endpoint_.socket = std::move(parts.socket);
     endpoint_.host = std::move(parts.host);
     endpoint_.port = parts.port;
+    endpoint_.dead_peer = options_.dead_peer;
     host_header_ = std::move(parts.authority);
     base_path_ = std::move(parts.path);
     if (!endpoint_.socket.empty()) return;

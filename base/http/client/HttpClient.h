@@ -33,6 +33,8 @@ struct ClientOptions {
     std::shared_ptr<const TlsContext> tls = nullptr;
     /// For URLs; unix:// and this machine are never reached by a proxy.
     ProxySettings proxies = {};
+    /// For URLs: as Endpoint::dead_peer.
+    std::chrono::milliseconds dead_peer{0};
     /// The largest body that request() keeps in memory.
     std::size_t max_body = 256U << 20U;
 };
