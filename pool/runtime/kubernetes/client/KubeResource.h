@@ -7,10 +7,10 @@ namespace hearth::pool::kubernetes {
 
 /// A kind of objects of the API server, of one namespace or of all.
 struct KubeResource {
-    std::string group;  ///< empty: the core group
+    std::string group = {};  ///< empty: the core group
     std::string version = "v1";
-    std::string plural;  ///< "pods"
-    std::string ns;      ///< empty: all namespaces, or the resource has none
+    std::string plural = {};  ///< "pods"
+    std::string ns = {};      ///< empty: all namespaces, or the resource has none
 
     /// "/api/v1/namespaces/default/pods"; with parts below it: "NAME", "NAME" and "status".
     std::string path(std::string_view name = {}, std::string_view subresource = {}) const;
