@@ -90,6 +90,13 @@ KubeResult<Json> KubernetesClient::create(const KubeResource& resource, const Js
     return run({"POST", resource.path(), dumpJson(object)}, limits);
 }
 
+KubeResult<Json> KubernetesClient::createBelow(const KubeResource& resource,
+                                               const std::string& name,
+                                               const std::string& subresource, const Json& object,
+                                               const CallLimits& limits) {
+    return run({"POST", resource.path(name, subresource), dumpJson(object)}, limits);
+}
+
 KubeResult<Json> KubernetesClient::replace(const KubeResource& resource, const Json& object,
                                            const CallLimits& limits) {
     return put(resource, object, {}, limits);

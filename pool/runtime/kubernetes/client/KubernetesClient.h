@@ -71,6 +71,10 @@ public:
     /// With metadata.name, or generateName. If the error is ambiguous, get() by name tells.
     KubeResult<Json> create(const KubeResource& resource, const Json& object,
                             const CallLimits& limits = {});
+    /// Of something below an object: "token" of a ServiceAccount, "eviction" of a Pod.
+    KubeResult<Json> createBelow(const KubeResource& resource, const std::string& name,
+                                 const std::string& subresource, const Json& object,
+                                 const CallLimits& limits = {});
     /// Replaces the object of metadata.name, if metadata.resourceVersion is still its version. A
     /// foreign object is patched instead: replacing it drops fields that are not known here.
     KubeResult<Json> replace(const KubeResource& resource, const Json& object,
