@@ -56,6 +56,9 @@ TEST_CASE("a reflector misses nothing when the real API server is killed and com
     c.make("anew");
     Follower follower(c);
     follower.await({"+anew", "+goes", "+stays"});
+    // Something else changes, so that the versions that we know are older than the next server's.
+    REQUIRE(c.client.create({.plural = "nodes"}, {{"metadata", {{"name", c.ns}}}}));
+    REQUIRE(c.client.remove({.plural = "nodes"}, c.ns));
     fault("kill");
     follower.until([&] { return follower.reflector().condition().state == State::Behind; });
     CHECK(follower.cache().size() == 3);
