@@ -6,7 +6,6 @@ using Kind = KubeErrorKind;
 
 TEST_CASE("the real API server: objects are made, changed and deleted as the fake does it",
           "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     const Json made = c.make("a");
     CHECK(c.client.create(c.configs(), c.config("a")).failed(Kind::AlreadyExists));
@@ -33,7 +32,6 @@ TEST_CASE("the real API server: objects are made, changed and deleted as the fak
 }
 
 TEST_CASE("the real API server: the status of a node is written apart", "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     const KubeResource nodes{.plural = "nodes"};
     const auto made = c.client.create(nodes, {{"metadata", {{"name", c.ns}}}});
@@ -49,7 +47,6 @@ TEST_CASE("the real API server: the status of a node is written apart", "[cluste
 }
 
 TEST_CASE("the real API server: a Lease has one winner", "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     const KubeResource leases{.group = "coordination.k8s.io", .plural = "leases", .ns = c.ns};
     const auto made = c.client.create(leases, {{"metadata", {{"name", "leader"}}}});
@@ -64,7 +61,6 @@ TEST_CASE("the real API server: a Lease has one winner", "[cluster]") {
 }
 
 TEST_CASE("the real API server: a list in pages is one moment's", "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     for (const char* name : {"a", "b", "c", "d", "e"}) c.make(name);
     const ObjectPage first = c.client.list(c.configs(), {.limit = 2}).value();
@@ -81,7 +77,6 @@ TEST_CASE("the real API server: a list in pages is one moment's", "[cluster]") {
 }
 
 TEST_CASE("the real API server: versions that it has not seen are told apart", "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     const auto answer = c.client.list(c.configs(), {.resource_version = "999999999999"});
     REQUIRE_FALSE(answer);
@@ -91,7 +86,6 @@ TEST_CASE("the real API server: versions that it has not seen are told apart", "
 
 TEST_CASE("the real API server: tokens of ServiceAccounts are accepted, and may do little",
           "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     const KubeResource accounts{.plural = "serviceaccounts", .ns = c.ns};
     REQUIRE(c.client.create(accounts, {{"metadata", {{"name", "robot"}}}}));
@@ -118,7 +112,6 @@ TEST_CASE("the real API server: tokens of ServiceAccounts are accepted, and may 
 }
 
 TEST_CASE("the real API server: its certificate is compared with the authority", "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     ClusterConfig config = c.access.config();
     config.authority = {};  // this machine's

@@ -30,26 +30,12 @@ inline std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// The real API server of HEARTH_CLUSTER_KUBECONFIG. If there is none, the case says SKIP and ends.
-#define HEARTH_NEED_CLUSTER()                                                             \
-    if (::hearth::cluster_test::variable("HEARTH_CLUSTER_KUBECONFIG").empty()) {          \
-        std::cout << "SKIP HEARTH_CLUSTER_KUBECONFIG names no kubeconfig of a cluster\n"; \
-        return;                                                                           \
-    }
-
-/// A cluster that may be hurt: HEARTH_CLUSTER_FAULT is a command that takes a word of fault.py.
-#define HEARTH_NEED_FAULTS()                                                           \
-    HEARTH_NEED_CLUSTER()                                                              \
-    if (::hearth::cluster_test::variable("HEARTH_CLUSTER_FAULT").empty()) {            \
-        std::cout << "SKIP this cluster is not ours to hurt (HEARTH_CLUSTER_FAULT)\n"; \
-        return;                                                                        \
-    }
-
+/// Hurts the API server: HEARTH_CLUSTER_FAULT is a command that takes a word of fault.py.
 inline void fault(const std::string& word) {
     REQUIRE(std::system((variable("HEARTH_CLUSTER_FAULT") + " " + word).c_str()) == 0);
 }
 
-/// The cluster, and a namespace of this case's own in it.
+/// The cluster of HEARTH_CLUSTER_KUBECONFIG, and a namespace of this case's own in it.
 struct Cluster {
     Cluster() {
         ns = "hearth-client-" + newId("ws_").substr(3, 8);

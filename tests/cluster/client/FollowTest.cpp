@@ -5,7 +5,6 @@ using namespace hearth::cluster_test;
 using State = ReflectorCondition::State;
 
 TEST_CASE("a reflector of the real API server sees objects come, change and go", "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     c.make("before");
     c.make("other", "theirs");
@@ -24,7 +23,6 @@ TEST_CASE("a reflector of the real API server sees objects come, change and go",
 }
 
 TEST_CASE("a reflector goes on where the real API server ends its watch", "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     Follower follower(
         c, {.shortest_watch = std::chrono::seconds(1), .longest_watch = std::chrono::seconds(1)});
@@ -38,7 +36,6 @@ TEST_CASE("a reflector goes on where the real API server ends its watch", "[clus
 
 TEST_CASE("a reflector waits for a kind that the real API server lacks, and for a permission",
           "[cluster]") {
-    HEARTH_NEED_CLUSTER();
     Cluster c;
     ObjectCache cache;
     Reflector missing(c.client, {.group = "none.hearth.dev", .plural = "things"}, cache, c.clock);
@@ -49,7 +46,6 @@ TEST_CASE("a reflector waits for a kind that the real API server lacks, and for 
 
 TEST_CASE("a reflector misses nothing when the real API server is killed and comes back",
           "[cluster][faults]") {
-    HEARTH_NEED_FAULTS();
     Cluster c;
     c.make("stays");
     c.make("goes");
@@ -83,7 +79,6 @@ TEST_CASE("a reflector misses nothing when the real API server is killed and com
 
 TEST_CASE("a reflector bears a real API server that stands still for a while",
           "[cluster][faults]") {
-    HEARTH_NEED_FAULTS();
     Cluster c;
     Follower follower(c, {.shortest_watch = std::chrono::seconds(1),
                           .longest_watch = std::chrono::seconds(1),
@@ -100,7 +95,6 @@ TEST_CASE("a reflector bears a real API server that stands still for a while",
 
 TEST_CASE("pages that etcd has forgotten are told, and a reflector lists anew",
           "[cluster][faults]") {
-    HEARTH_NEED_FAULTS();
     Cluster c;
     for (const char* name : {"a", "b", "c"}) c.make(name);
     const ObjectPage first = c.client.list(c.configs(), {.limit = 1}).value();

@@ -84,9 +84,10 @@ KubeError fromStatus(const Json& status, int code) {
         error.kind = KubeErrorKind::VersionTooLarge;
     }
     const auto wait = details.find("retryAfterSeconds");
-    if (wait != details.end() && wait->is_number_integer() && *wait > 0) {
-        error.retry_after =
-            std::min(std::chrono::seconds(wait->get<std::int64_t>()), kLongestRetryAfter);
+    if (wait != details.end() && wait->is_number_unsigned()) {
+        const auto most = static_cast<std::uint64_t>(kLongestRetryAfter.count());
+        const auto count = std::min(wait->get<std::uint64_t>(), most);
+        if (count > 0) error.retry_after = std::chrono::seconds(count);
     }
     return error;
 }

@@ -81,13 +81,19 @@ nanoseconds Reflector::step() {
     return next_ == Next::Watch || streams() ? watch() : list();
 }
 
-void Reflector::run(std::stop_token stop) {
-    const std::stop_callback wake(stop, [this] { watch_.stop(); });
-    while (!stop.stop_requested()) {
+void Reflector::run(const std::stop_token& stop) {
+    const std::stop_callback wake(stop, [this] { this->stop(); });
+    while (!watch_.stopped()) {
         const nanoseconds delay = step();
         const MutexLock lock(mutex_);
-        wake_.waitFor(mutex_, stop, delay, [] { return false; });
+        wake_.waitFor(mutex_, delay, [this] { return watch_.stopped(); });
     }
+}
+
+void Reflector::stop() noexcept {
+    watch_.stop();
+    const MutexLock lock(mutex_);  // so that run() does not begin to wait in between
+    wake_.notifyAll();
 }
 
 ReflectorCondition Reflector::condition() const {

@@ -80,10 +80,10 @@ public:
 
     /// One list, or one watch to its end; gives the time to wait before the next call.
     std::chrono::nanoseconds step();
-    /// Steps until a stop is requested.
-    void run(std::stop_token stop);
-    /// Ends a step() soon, for good.
-    void stop() noexcept { watch_.stop(); }
+    /// Steps until a stop is requested, or stop() is called.
+    void run(const std::stop_token& stop);
+    /// Ends step() and run() soon, for good.
+    void stop() noexcept;
 
     ReflectorCondition condition() const;
     /// The cache has been filled, and the kind still exists.
@@ -150,7 +150,7 @@ private:
     bool settled_ = false;  ///< since the list a watch has lived, or brought something
 
     mutable Mutex mutex_;
-    StoppableCondition wake_;
+    Condition wake_;
     ReflectorCondition condition_ HEARTH_GUARDED_BY(mutex_);
 };
 

@@ -76,6 +76,10 @@ TEST_CASE("the time to wait comes from the header or the Status, within reason",
     Json detailed = parseJson(body);
     detailed["details"]["retryAfterSeconds"] = 3;
     CHECK(errorOf(answer(429, dumpJson(detailed))).retry_after == seconds(3));
+    detailed["details"]["retryAfterSeconds"] = UINT64_MAX;
+    CHECK(errorOf(answer(429, dumpJson(detailed))).retry_after == seconds(3600));
+    detailed["details"]["retryAfterSeconds"] = -5;
+    CHECK_FALSE(errorOf(answer(429, dumpJson(detailed))).retry_after);
 }
 
 TEST_CASE("an answer that is no Status is still an error with a message", "[unit][kubernetes]") {

@@ -1,5 +1,6 @@
 #include <thread>
 
+#include "controller/egress/credentials/TlsAuthority.h"
 #include "tests/support/Support.h"
 #include "tests/unit/pool/runtime/kubernetes/client/ReflectorHarness.h"
 
@@ -356,6 +357,51 @@ TEST_CASE("a stop ends the pause between two tries", "[unit][kubernetes]") {
     thread.request_stop();
     thread.join();
     CHECK(h.lists() == 1);
+}
+
+TEST_CASE("a reflector that is stopped by itself ends run()", "[unit][kubernetes]") {
+    ReflectorHarness h;
+    std::jthread thread([&] { h.reflector->run({}); });
+    h.server.awaitWatches(1);
+    h.reflector->stop();
+    thread.join();
+    CHECK(h.cache.hasSynced());
+}
+
+TEST_CASE("a watch over TLS breaks, is silent and is stopped like a plain one",
+          "[unit][kubernetes]") {
+    broker::TlsAuthority authority({"127.0.0.1"});
+    const ManualClock clock;
+    FakeApiServer server(authority.serverFor("127.0.0.1"));
+    server.addKind(kPods);
+    ClusterAccess access({.url = server.url(), .authority = {.text = authority.certificatePem()}},
+                         clock);
+    KubernetesClient client(access);
+    ObjectCache cache;
+    std::vector<RestartReason> restarts;
+    Reflector reflector(client, {.plural = "pods", .ns = "x"}, cache, clock,
+                        {.shortest_watch = seconds(0),
+                         .longest_watch = seconds(0),
+                         .patience = milliseconds(100),
+                         .random = half,
+                         .on_restart = [&](RestartReason reason) { restarts.push_back(reason); }});
+    CHECK(reflector.step() == nanoseconds(0));
+    CHECK(reflector.step() == nanoseconds(0));
+    server.put(kPods, podNamed("a"));
+    server.planWatch({.lines = {}, .end = End::Abrupt});
+    CHECK(reflector.step() == milliseconds(400));
+    CHECK(cache.get("x/a") != nullptr);
+    server.planWatch({.lines = {}, .end = End::Silent});
+    CHECK(reflector.step() == nanoseconds(0));
+    CHECK(restarts == std::vector<RestartReason>{RestartReason::Broken, RestartReason::Silent});
+
+    ObjectCache other;
+    Reflector patient(client, {.plural = "pods", .ns = "x"}, other, clock, {.random = half});
+    std::jthread thread([&](const std::stop_token& stop) { patient.run(stop); });
+    server.awaitWatches(3);
+    thread.request_stop();
+    thread.join();
+    CHECK(other.size() == 1);
 }
 
 TEST_CASE("a token that has changed is read again after a 401", "[unit][kubernetes]") {
