@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -38,6 +40,7 @@ inline void fault(const std::string& word) {
 /// The cluster of HEARTH_CLUSTER_KUBECONFIG, and a namespace of this case's own in it.
 struct Cluster {
     Cluster() {
+        ::signal(SIGPIPE, SIG_IGN);  // as the server does; OpenSSL writes without MSG_NOSIGNAL
         ns = "hearth-client-" + newId("ws_").substr(3, 8);
         const auto made = client.create({.plural = "namespaces"}, {{"metadata", {{"name", ns}}}});
         INFO((made ? "" : made.error().text()));
