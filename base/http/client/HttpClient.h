@@ -49,6 +49,8 @@ struct ClientRequest {
     std::optional<std::uint64_t> source_length;
     /// Instead of the client's timeout.
     std::optional<std::chrono::milliseconds> timeout;
+    /// Instead of both until the head of the answer has come: for streams that may be silent later.
+    std::optional<std::chrono::milliseconds> answer_timeout;
     /// The end of the whole exchange, connecting included.
     TimePoint until = TimePoint::max();
     const std::atomic<bool>* stop = nullptr;  ///< ends the exchange when it becomes true

@@ -189,8 +189,9 @@ nanoseconds Reflector::watch() {
     const WatchConnection::Listener listener{
         .on_open = [&] { opened(watched); },
         .on_line = [&](std::string_view line) { return take(watched, line); }};
-    const KubeResult<WatchEnd> end =
-        watch_.run(watchTarget(streamed, length), length + options_.patience, listener);
+    const KubeResult<WatchEnd> end = watch_.run(
+        watchTarget(streamed, length),
+        {.answer = options_.answer_timeout, .silence = length + options_.patience}, listener);
     if (watch_.stopped()) return kAtOnce;
     if (streamed && !end && (end.failed(Failure::Invalid) || end.failed(Failure::BadRequest))) {
         client_.noStreamedLists();

@@ -57,6 +57,8 @@ struct ReflectorOptions {
     /// A watch that is silent for so much longer than its time is given up.
     std::chrono::milliseconds patience{30'000};
     std::chrono::milliseconds list_timeout{60'000};
+    /// How long the server may take to begin a watch. It answers before there is any event.
+    std::chrono::milliseconds answer_timeout{30'000};
     /// Numbers from 0 to below 1; empty: the kernel's.
     std::function<double()> random = {};
     /// Called by the thread of step(), for metrics; may be empty.

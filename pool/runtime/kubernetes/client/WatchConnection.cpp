@@ -32,12 +32,12 @@ struct WatchConnection::Exchange {
     }
 };
 
-KubeResult<WatchEnd> WatchConnection::run(const std::string& target,
-                                          std::chrono::milliseconds silence,
+KubeResult<WatchEnd> WatchConnection::run(const std::string& target, const Limits& limits,
                                           const Listener& listener) {
     Exchange exchange{.request = {}, .lines = http::LineReader(kMostLine, listener.on_line)};
     exchange.request.target = target;
-    exchange.request.timeout = silence;
+    exchange.request.timeout = limits.silence;
+    exchange.request.answer_timeout = limits.answer;
     exchange.request.stop = &stop_;
     try {
         const ClusterCredentials credentials = access_.credentials();

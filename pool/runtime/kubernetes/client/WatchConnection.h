@@ -32,15 +32,18 @@ public:
     /// `access` must outlive it.
     explicit WatchConnection(ClusterAccess& access) : access_(access) {}
 
+    struct Limits {
+        std::chrono::milliseconds answer{30'000};  ///< until the stream begins, or is refused
+        std::chrono::milliseconds silence{0};      ///< the longest pause between two bytes of it
+    };
     struct Listener {
         std::function<void()> on_open;                  ///< a stream begins
         std::function<bool(std::string_view)> on_line;  ///< false ends it
     };
 
-    /// Gets `target` as a stream. `silence` is the longest pause between two bytes. An error if no
-    /// stream began; a 401 makes it try once more with credentials that were read anew. Exceptions
-    /// of the listener pass through.
-    KubeResult<WatchEnd> run(const std::string& target, std::chrono::milliseconds silence,
+    /// Gets `target` as a stream. An error if no stream began; a 401 makes it try once more with
+    /// credentials that were read anew. Exceptions of the listener pass through.
+    KubeResult<WatchEnd> run(const std::string& target, const Limits& limits,
                              const Listener& listener);
     /// Ends run() soon, also one that has not begun. For good.
     void stop() noexcept;

@@ -277,6 +277,31 @@ TEST_CASE("silence is a plain reconnect", "[unit][kubernetes]") {
     CHECK(h.takeTold() == Lines{"+a"});
 }
 
+TEST_CASE("a server that does not even begin a watch is given up sooner than a silent watch",
+          "[unit][kubernetes]") {
+    // Answers the list, then reads and says nothing.
+    test::HttpListener frozen(nullptr, [](test::ServedConnection& connection) {
+        while (const auto request = connection.request()) {
+            if (request->param("watch") == "true") continue;
+            connection.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: 43\r\n\r\n"
+                R"({"metadata":{"resourceVersion":"7"}})"
+                "       ");
+        }
+    });
+    const ManualClock clock;
+    ClusterAccess access({.url = frozen.url()}, clock);
+    KubernetesClient client(access);
+    client.noStreamedLists();
+    ObjectCache cache;
+    Reflector reflector(client, {.plural = "pods", .ns = "x"}, cache, clock,
+                        {.answer_timeout = milliseconds(50), .random = half});
+    CHECK(reflector.step() == nanoseconds(0));
+    CHECK(cache.hasSynced());
+    CHECK(reflector.step() == milliseconds(400));
+    CHECK(reflector.condition().state == State::Behind);
+}
+
 TEST_CASE("a line that is no event is never skipped: the resource is listed again",
           "[unit][kubernetes]") {
     ReflectorHarness h;
