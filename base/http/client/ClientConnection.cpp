@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -52,17 +53,77 @@ std::string broke(int error) {
     throw Error(ErrorCode::InvalidArgument, path + " cannot be used");
 }
 
+[[noreturn]] void badText(const char* what) {
+    ::ERR_clear_error();
+    throw Error(ErrorCode::InvalidArgument, std::string(what) + " cannot be used");
+}
+
+using Bio = std::unique_ptr<BIO, decltype(&::BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&::X509_free)>;
+
+Bio bioOf(const std::string& text) {
+    Bio bio(::BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &::BIO_free);
+    if (!bio) throw std::bad_alloc();
+    return bio;
+}
+
+/// The next certificate of a PEM text; null at its end.
+Certificate nextCertificate(BIO* text) {
+    return {::PEM_read_bio_X509(text, nullptr, nullptr, nullptr), &::X509_free};
+}
+
+void useAuthority(SSL_CTX* context, const std::string& text) {
+    const char* const name = "the certificate of the authority";
+    const Bio bio = bioOf(text);
+    X509_STORE* const store = ::SSL_CTX_get_cert_store(context);
+    int found = 0;
+    for (Certificate one = nextCertificate(bio.get()); one; one = nextCertificate(bio.get())) {
+        if (::X509_STORE_add_cert(store, one.get()) != 1) badText(name);
+        ++found;
+    }
+    // The end of the text is an error of PEM, too: "no start line".
+    if (found == 0 || ERR_GET_REASON(::ERR_peek_last_error()) != PEM_R_NO_START_LINE) badText(name);
+    ::ERR_clear_error();
+}
+
+void useCertificate(SSL_CTX* context, const std::string& text, const std::string& key) {
+    const char* const name = "the client certificate";
+    const Bio bio = bioOf(text);
+    const Certificate own = nextCertificate(bio.get());
+    if (!own || ::SSL_CTX_use_certificate(context, own.get()) != 1) badText(name);
+    for (Certificate one = nextCertificate(bio.get()); one; one = nextCertificate(bio.get())) {
+        if (::SSL_CTX_add1_chain_cert(context, one.get()) != 1) badText(name);
+    }
+    ::ERR_clear_error();
+    const Bio key_bio = bioOf(key);
+    // Without a terminal to ask: a key with a passphrase cannot be used.
+    const auto no_phrase = [](char*, int, int, void*) { return 0; };
+    const std::unique_ptr<EVP_PKEY, decltype(&::EVP_PKEY_free)> secret(
+        ::PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_phrase, nullptr), &::EVP_PKEY_free);
+    if (!secret || ::SSL_CTX_use_PrivateKey(context, secret.get()) != 1) {
+        badText("the client key");
+    }
+}
+
 }  // namespace
 
 ExchangeError::ExchangeError(Kind kind, const std::string& message, std::string reason, int error)
     : Error(codeOf(kind), message), kind_(kind), reason_(std::move(reason)), error_(error) {}
 
-TlsContext::TlsContext(const Files& files)
-    : context_(::SSL_CTX_new(::TLS_client_method()), &::SSL_CTX_free) {
+TlsContext::TlsContext() : context_(::SSL_CTX_new(::TLS_client_method()), &::SSL_CTX_free) {
     if (!context_) throw std::bad_alloc();
     ::SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
     ::SSL_CTX_set_mode(context_.get(),
                        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+
+void TlsContext::trustMachine() {
+    // SSL_CERT_FILE and SSL_CERT_DIR name others than the system's.
+    if (::SSL_CTX_set_default_verify_paths(context_.get()) != 1) throw std::bad_alloc();
+    ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+}
+
+TlsContext::TlsContext(const Files& files) : TlsContext() {
     if (!files.certificate.empty()) {
         if (::SSL_CTX_use_certificate_chain_file(context_.get(), files.certificate.c_str()) != 1) {
             badFile(files.certificate);
@@ -72,16 +133,24 @@ TlsContext::TlsContext(const Files& files)
             badFile(files.key);
         }
     }
-    if (files.authority.empty() && files.machine_authorities) {
-        // SSL_CERT_FILE and SSL_CERT_DIR name others than the system's.
-        if (::SSL_CTX_set_default_verify_paths(context_.get()) != 1) throw std::bad_alloc();
-        ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+    if (files.authority.empty()) {
+        if (files.machine_authorities) trustMachine();
         return;
     }
-    if (files.authority.empty()) return;
     if (::SSL_CTX_load_verify_locations(context_.get(), files.authority.c_str(), nullptr) != 1) {
         badFile(files.authority);
     }
+    ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+}
+
+TlsContext::TlsContext(const Pem& texts) : TlsContext() {
+    ::ERR_clear_error();
+    if (!texts.certificate.empty()) useCertificate(context_.get(), texts.certificate, texts.key);
+    if (texts.authority.empty()) {
+        trustMachine();
+        return;
+    }
+    useAuthority(context_.get(), texts.authority);
     ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
 }
 
@@ -94,6 +163,7 @@ ClientConnection::ClientConnection(const Endpoint& endpoint, const Patience& pat
     connectTcp(endpoint, patience);
     const int on = 1;
     ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (endpoint.dead_peer.count() > 0) watchPeer(endpoint.dead_peer);
     if (endpoint.tls == nullptr) return;
     if (endpoint.proxy) tunnel(endpoint, patience);
     handshake(endpoint, patience);
@@ -151,6 +221,22 @@ void ClientConnection::connectTcp(const Endpoint& endpoint, const Patience& pati
         if (failure == 0) return;
     }
     cannotConnect(failure);
+}
+
+void ClientConnection::watchPeer(milliseconds dead_peer) const {
+    const auto set = [this](int level, int name, long value) {
+        const int number = static_cast<int>(value);
+        ::setsockopt(fd_.get(), level, name, &number, sizeof number);
+    };
+    // Keepalive finds a peer that is gone while nothing is sent, the other limit while something
+    // is.
+    constexpr long kProbes = 3;
+    const long probe = std::max(1L, std::chrono::ceil<std::chrono::seconds>(dead_peer).count() / 4);
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, probe);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, probe);
+    set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, dead_peer.count());
 }
 
 void ClientConnection::handshake(const Endpoint& endpoint, const Patience& patience) {

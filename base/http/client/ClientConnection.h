@@ -54,11 +54,23 @@ public:
         /// Without an authority: accepts those of this machine, instead of any server.
         bool machine_authorities = false;
     };
+    /// The same as PEM texts. Without an authority, those of this machine are accepted.
+    struct Pem {
+        std::string authority = {};
+        std::string certificate = {};  ///< with its chain
+        std::string key = {};
+    };
     /// Throws Error(InvalidArgument) with the file that cannot be used.
     explicit TlsContext(const Files& files);
+    /// Throws Error(InvalidArgument) that names the text.
+    explicit TlsContext(const Pem& texts);
     SSL_CTX* get() const noexcept { return context_.get(); }
 
 private:
+    TlsContext();
+    /// Accepts servers that the authorities of this machine have signed.
+    void trustMachine();
+
     std::unique_ptr<SSL_CTX, decltype(&::SSL_CTX_free)> context_;
 };
 
@@ -70,6 +82,9 @@ struct Endpoint {
     std::uint16_t port = 0;
     const TlsContext* tls = nullptr;  ///< null: plain; outlives the connections
     std::optional<Proxy> proxy = {};  ///< in between
+    /// Breaks a TCP connection whose peer has acknowledged nothing for so long, idle ones too, to
+    /// the second; zero: as the kernel does by itself, which takes hours.
+    std::chrono::milliseconds dead_peer{0};
 };
 
 /// How long a call may take.
@@ -111,6 +126,7 @@ private:
     Moved movedTls(int result, int own) const noexcept;
     void connectUnix(const Endpoint& endpoint);
     void connectTcp(const Endpoint& endpoint, const Patience& patience);
+    void watchPeer(std::chrono::milliseconds dead_peer) const;
     void handshake(const Endpoint& endpoint, const Patience& patience);
     /// Waits for `events`; false after a silence.
     bool ready(short events, const Patience& patience) const;

@@ -120,6 +120,7 @@ public:
         patience_ = patience;
         answered_ = false;
     }
+    void waitAs(const Patience& patience) { patience_ = patience; }
     void flush() {
         put(out_);
         out_.clear();
@@ -200,6 +201,7 @@ public:
         return buffered() > 0 || !transport_.unread().empty() || !transport_.connection().quiet();
     }
     bool answered() const noexcept { return transport_.answered(); }
+    void waitAs(const Patience& patience) { transport_.waitAs(patience); }
     int fd() { return transport_.connection().fd(); }
 
     void send(const HTTPRequest& head, const ClientRequest& request, const Patience& patience) {
@@ -322,6 +324,7 @@ HttpClient::HttpClient(std::string url, ClientOptions options) : options_(std::m
     endpoint_.socket = std::move(parts.socket);
     endpoint_.host = std::move(parts.host);
     endpoint_.port = parts.port;
+    endpoint_.dead_peer = options_.dead_peer;
     host_header_ = std::move(parts.authority);
     base_path_ = std::move(parts.path);
     if (!endpoint_.socket.empty()) return;
@@ -433,9 +436,14 @@ ClientResponse HttpClient::send(const ClientRequest& request) {
         head.setContentLength64(static_cast<Poco::Int64>(request.source ? *request.source_length
                                                                         : request.body.size()));
     }
-    session_->send(head, request,
-                   {request.timeout.value_or(options_.timeout), request.until, request.stop});
-    return session_->receive();
+    Patience patience{request.timeout.value_or(options_.timeout), request.until, request.stop};
+    const std::chrono::milliseconds later = patience.silence;
+    patience.silence = request.answer_timeout.value_or(later);
+    session_->send(head, request, patience);
+    ClientResponse response = session_->receive();
+    patience.silence = later;
+    session_->waitAs(patience);
+    return response;
 }
 
 bool HttpClient::readBody(ClientResponse& response, const BodySink* sink) {

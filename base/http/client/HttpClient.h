@@ -33,6 +33,8 @@ struct ClientOptions {
     std::shared_ptr<const TlsContext> tls = nullptr;
     /// For URLs; unix:// and this machine are never reached by a proxy.
     ProxySettings proxies = {};
+    /// For URLs: as Endpoint::dead_peer.
+    std::chrono::milliseconds dead_peer{0};
     /// The largest body that request() keeps in memory.
     std::size_t max_body = 256U << 20U;
 };
@@ -47,6 +49,8 @@ struct ClientRequest {
     std::optional<std::uint64_t> source_length;
     /// Instead of the client's timeout.
     std::optional<std::chrono::milliseconds> timeout;
+    /// Instead of both until the head of the answer has come: for streams that may be silent later.
+    std::optional<std::chrono::milliseconds> answer_timeout;
     /// The end of the whole exchange, connecting included.
     TimePoint until = TimePoint::max();
     const std::atomic<bool>* stop = nullptr;  ///< ends the exchange when it becomes true

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Json.h"
+#include "base/Mutex.h"
+#include "base/Texts.h"
+#include "pool/runtime/kubernetes/client/Backoff.h"
+#include "pool/runtime/kubernetes/client/KubeError.h"
+#include "pool/runtime/kubernetes/client/KubeResource.h"
+#include "pool/runtime/kubernetes/client/KubernetesClient.h"
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
+#include "pool/runtime/kubernetes/client/WatchConnection.h"
+#include "pool/runtime/kubernetes/client/WatchEvent.h"
+
+namespace hearth::pool::kubernetes {
+
+/// Why a reflector lists again or opens another watch; a label of metrics.
+enum class RestartReason { Ended, Broken, Silent, Expired, Ahead, Refused, Throttled, Unreadable };
+inline constexpr Texts<RestartReason, 8> kRestartReasons{
+    {"ended", "broken", "silent", "expired", "ahead", "refused", "throttled", "unreadable"}};
+
+/// How well the cache follows the API server.
+struct ReflectorCondition {
+    enum class State {
+        Starting,      ///< no list has come yet
+        Following,     ///< the cache is as the server says
+        Missing,       ///< the kind does not exist: its CRD is not installed
+        Forbidden,     ///< RBAC lacks a verb
+        Unauthorized,  ///< the credentials are not accepted
+        Behind,        ///< the server is away, slow, or not understood
+    };
+    State state = State::Starting;
+    std::string message = {};  ///< the last failure
+    WallTime since = {};
+
+    bool operator==(const ReflectorCondition& other) const {
+        return state == other.state && message == other.message;
+    }
+};
+
+struct ReflectorOptions {
+    std::string label_selector = {};
+    std::string field_selector = {};
+    unsigned page = 500;  ///< objects on a page of a list
+    /// The server ends each watch after a random time in between.
+    std::chrono::seconds shortest_watch{300};
+    std::chrono::seconds longest_watch{600};
+    /// A watch that is silent for so much longer than its time is given up.
+    std::chrono::milliseconds patience{30'000};
+    std::chrono::milliseconds list_timeout{60'000};
+    /// How long the server may take to begin a watch. It answers before there is any event.
+    std::chrono::milliseconds answer_timeout{30'000};
+    /// Numbers from 0 to below 1; empty: the kernel's.
+    std::function<double()> random = {};
+    /// Called by the thread of step(), for metrics; may be empty.
+    std::function<void(RestartReason)> on_restart = {};
+    /// Called by the thread of step() when the condition has changed; may be empty.
+    std::function<void(const ReflectorCondition&)> on_condition = {};
+};
+
+/// Keeps a cache equal to one resource of the API server: lists it, watches from the version of the
+/// list, and lists again only where a watch cannot go on. Objects that were deleted in between are
+/// found by the difference. A version is never compared, except for equality.
+///
+/// One thread calls step() or run(); stop() and condition() may be called by any. The rules are
+/// those of client-go's reflector, and of "Efficient detection of changes" in Kubernetes' API
+/// concepts.
+class Reflector {
+public:
+    /// All references must outlive it.
+    Reflector(KubernetesClient& client, KubeResource resource, ObjectCache& cache,
+              const Clock& clock, ReflectorOptions options = {});
+
+    /// One list, or one watch to its end; gives the time to wait before the next call.
+    std::chrono::nanoseconds step();
+    /// Steps until a stop is requested, or stop() is called.
+    void run(const std::stop_token& stop);
+    /// Ends step() and run() soon, for good.
+    void stop() noexcept;
+
+    ReflectorCondition condition() const;
+    /// The cache has been filled, and the kind still exists.
+    bool ready() const;
+
+private:
+    /// What step() does next.
+    enum class Next {
+        ListLatest,     ///< consistent, in pages
+        ListAtVersion,  ///< not older than version_; from the server's cache
+        ListWhole,      ///< consistent, on one page: the pages expired while they were read
+        Watch,
+    };
+    /// What one watch has brought so far.
+    struct Watched {
+        TimePoint began;
+        bool events = false;                            ///< any line was understood
+        bool unreadable = false;                        ///< a line was not
+        std::optional<KubeError> failure = {};          ///< of an ERROR event
+        std::optional<std::vector<Json>> initial = {};  ///< of a streamed list that is not over
+    };
+    using Delay = std::chrono::nanoseconds;
+
+    bool streams() const;
+    Delay list();
+    Delay listFailed(const KubeError& error);
+    Delay watch();
+    std::string watchTarget(bool streamed, std::chrono::seconds length) const;
+    void opened(const Watched& watched);
+    /// False ends the watch.
+    bool take(Watched& watched, std::string_view line);
+    void apply(Watched& watched, WatchEvent event);
+    Delay watchEnded(const Watched& watched, WatchEnd end);
+    Delay watchFailed(const Watched& watched, const KubeError& error);
+    Delay internalError(const KubeError& error);
+    Delay relist(RestartReason reason, Delay delay);
+    /// After a list: `version` is its own.
+    void listed(std::vector<Json> items, std::string version);
+
+    /// The next delay after a failure, not shorter than the server asks for.
+    Delay backoff(const KubeError* error = nullptr);
+    bool lived(const Watched& watched) const;
+    void restarted(RestartReason reason) const;
+    void follow();
+    void fail(const KubeError& error);
+    void fail(ReflectorCondition::State state, const std::string& message);
+    void become(ReflectorCondition condition);
+
+    KubernetesClient& client_;
+    const KubeResource resource_;
+    ObjectCache& cache_;
+    const Clock& clock_;
+    const ReflectorOptions options_;
+    WatchConnection watch_;
+
+    // Of the thread of step().
+    Next next_ = Next::ListLatest;
+    std::string version_;
+    Backoff backoff_;
+    std::optional<TimePoint> healthy_since_;   ///< no failure from then on
+    std::optional<TimePoint> internal_since_;  ///< the first of the 500s in a row
+    unsigned ahead_ = 0;                       ///< answers in a row that version_ is too large
+    unsigned unfinished_streams_ = 0;          ///< streamed lists in a row that broke off
+    bool settled_ = false;  ///< since the list a watch has lived, or brought something
+
+    mutable Mutex mutex_;
+    Condition wake_;
+    ReflectorCondition condition_ HEARTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace hearth::pool::kubernetes

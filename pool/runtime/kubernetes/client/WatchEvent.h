@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/Json.h"
+
+namespace hearth::pool::kubernetes {
+
+/// One line of a watch.
+struct WatchEvent {
+    enum class Kind { Added, Modified, Deleted, Bookmark, Failure };
+    Kind kind = Kind::Added;
+    Json object;          ///< of Failure: a Status
+    std::string version;  ///< metadata.resourceVersion; empty only for Failure
+    /// A bookmark that ends the initial events of a streamed list.
+    bool ends_initial = false;
+};
+
+/// nullopt for a line that is no event that we know: nobody can tell what it would have changed.
+std::optional<WatchEvent> parseWatchEvent(std::string_view line);
+
+}  // namespace hearth::pool::kubernetes

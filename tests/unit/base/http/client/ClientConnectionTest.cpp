@@ -1,0 +1,54 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+
+#include "base/http/client/ClientConnection.h"
+
+using namespace hearth;
+using namespace hearth::http;
+
+namespace {
+
+int option(const ClientConnection& connection, int level, int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    REQUIRE(::getsockopt(connection.fd(), level, name, &value, &size) == 0);
+    return value;
+}
+
+/// A socket that listens on this machine, and where.
+struct Listening {
+    Listening() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_in where{};
+        where.sin_family = AF_INET;
+        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof where;
+        auto* const address = reinterpret_cast<sockaddr*>(&where);
+        REQUIRE(::bind(fd.get(), address, size) == 0);
+        REQUIRE(::listen(fd.get(), 4) == 0);
+        REQUIRE(::getsockname(fd.get(), address, &size) == 0);
+        endpoint.name = endpoint.host = "127.0.0.1";
+        endpoint.port = ntohs(where.sin_port);
+    }
+    Fd fd;
+    Endpoint endpoint;
+};
+
+}  // namespace
+
+TEST_CASE("a connection finds a peer that is gone in the time that is asked for", "[unit][http]") {
+    Listening there;
+    const ClientConnection usual(there.endpoint, {});
+    CHECK(option(usual, SOL_SOCKET, SO_KEEPALIVE) == 0);
+    there.endpoint.dead_peer = std::chrono::seconds(30);
+    const ClientConnection watched(there.endpoint, {});
+    CHECK(option(watched, SOL_SOCKET, SO_KEEPALIVE) == 1);
+    CHECK(option(watched, IPPROTO_TCP, TCP_USER_TIMEOUT) == 30'000);
+    const int idle = option(watched, IPPROTO_TCP, TCP_KEEPIDLE);
+    const int probes = option(watched, IPPROTO_TCP, TCP_KEEPCNT);
+    const int gap = option(watched, IPPROTO_TCP, TCP_KEEPINTVL);
+    CHECK(idle + probes * gap <= 32);
+}
