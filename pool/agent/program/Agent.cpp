@@ -13,6 +13,7 @@
 #include <csignal>
 #include <utility>
 
+#include "pool/agent/program/TcpListener.h"
 #include "pool/agent/program/egress/AptFiles.h"
 #include "pool/agent/program/egress/TrustFile.h"
 
@@ -22,11 +23,24 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kHelloWithinNs = 10'000 * kMs;
+/// A server answers within one journey; a tenant must not hold places for long.
+constexpr std::int64_t kProofWithinNs = 5'000 * kMs;
 constexpr std::size_t kMaxNew = 16;
+/// Peers that have not proved themselves yet, from inside and from outside of the sandbox.
+constexpr std::size_t kMaxInside = 16;
+constexpr std::size_t kMaxOutside = 64;
+/// Of a tenant that connects as fast as it can, before the others have their turn.
+constexpr int kAcceptedAtOnce = 32;
 constexpr std::size_t kMaxText = 4'096;
 
 std::uint64_t epochOf(const JsonValue& body) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(body["epoch"].integer(), 0));
+}
+
+/// When a connection that says nothing is closed; INT64_MAX for one that has said hello.
+std::int64_t silentUntilNs(const Connection& c) {
+    if (c.kind != Connection::Kind::New) return INT64_MAX;
+    return c.opened_ns + (c.proven() ? kHelloWithinNs : kProofWithinNs);
 }
 
 /// A value that goes back to the server later; it must fit into a hello.
@@ -54,8 +68,10 @@ struct Agent::Operation {
     bool when_bound;  ///< refused before bind
 };
 
-Agent::Agent(const Settings& settings, Fd listener, Fd signals)
+Agent::Agent(const Settings& settings, std::optional<secure::AgentIdentity> identity, Fd listener,
+             Fd signals)
     : settings_(settings),
+      identity_(std::move(identity)),
       executions_(loop_, settings, deadlines_),
       broker_(loop_),
       oom_watch_(settings),
@@ -90,7 +106,7 @@ std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
         next = std::min(next, alone_since_ns_ + settings_.orphan_ms * kMs);
     }
     for (const auto& c : connections_) {
-        if (c->kind == Connection::Kind::New) next = std::min(next, c->opened_ns + kHelloWithinNs);
+        next = std::min(next, silentUntilNs(*c));
         next = std::min(next, c->heldUntilNs());
     }
     if (next == INT64_MAX) return -1;
@@ -104,9 +120,7 @@ void Agent::tick(std::int64_t now_ns) {
     std::vector<Connection*> held;
     for (const auto& c : connections_) {
         if (now_ns >= c->heldUntilNs()) held.push_back(c.get());
-        if (c->kind == Connection::Kind::New && now_ns >= c->opened_ns + kHelloWithinNs) {
-            silent.push_back(c.get());
-        }
+        if (now_ns >= silentUntilNs(*c)) silent.push_back(c.get());
     }
     for (Connection* c : held) c->flush();
     for (Connection* c : silent) c->close();
@@ -119,14 +133,46 @@ void Agent::tick(std::int64_t now_ns) {
 }
 
 void Agent::accept() {
-    ConnectionOwner& self = *this;
-    while (true) {
-        Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    for (int i = 0; i < kAcceptedAtOnce; ++i) {
+        sockaddr_storage peer{};
+        socklen_t size = sizeof(peer);
+        Fd socket(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
+                          SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) return;
-        if (count(Connection::Kind::New) >= kMaxNew) continue;
-        auto connection = std::make_unique<Connection>(loop_, self, std::move(socket));
-        if (connection->isOpen()) connections_.push_back(std::move(connection));
+        take(std::move(socket), peer);
     }
+}
+
+void Agent::take(Fd socket, const sockaddr_storage& peer) {
+    std::unique_ptr<SecureLine> line;
+    const bool from_inside = settings_.server && isOwnAddress(peer);
+    if (settings_.server) {
+        makePlace(from_inside);
+        tuneTcp(socket.get());
+        line = std::make_unique<SecureLine>(*settings_.server, *identity_, settings_.pod);
+    } else if (count(Connection::Kind::New) >= kMaxNew) {
+        return;
+    }
+    ConnectionOwner& self = *this;
+    auto made = std::make_unique<Connection>(loop_, self, std::move(socket), std::move(line));
+    if (!made->isOpen()) return;
+    made->from_inside = from_inside;
+    Connection& connection = *made;
+    connections_.push_back(std::move(made));
+    connection.flush();  // over TCP we speak first
+}
+
+/// The longest silent peer makes place for a new one. So a tenant that holds connections open
+/// cannot keep the server out; and it competes with others of its own sandbox only.
+void Agent::makePlace(bool from_inside) {
+    const auto unproven = [&](const auto& c) {
+        return !c->proven() && c->from_inside == from_inside;
+    };
+    const auto most = from_inside ? kMaxInside : kMaxOutside;
+    const auto now = std::count_if(connections_.begin(), connections_.end(), unproven);
+    if (static_cast<std::size_t>(now) < most) return;
+    const auto oldest = std::find_if(connections_.begin(), connections_.end(), unproven);
+    (*oldest)->close();
 }
 
 void Agent::closed(Connection& connection) {
@@ -282,6 +328,11 @@ void Agent::hello(Connection& connection, std::uint32_t stream, const JsonValue&
         JsonValue details = JsonValue::object();
         details.set("protocol", kProtocolVersion);
         return refuse("UNSUPPORTED", "this agent speaks another version", details);
+    }
+    if ((kind == "data" || kind == "control") &&
+        !connection.meantFor(kind == "data" ? Connection::Kind::Data : Connection::Kind::Control)) {
+        return refuse("BAD_REQUEST", "the connection was opened for the other kind",
+                      JsonValue::object());
     }
     if (kind == "data") {
         if (!lock_.holder()) return refuse("NOT_BOUND", "nothing is bound", JsonValue::object());
