@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "pool/agent/program/TcpListener.h"
@@ -23,24 +25,15 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kHelloWithinNs = 10'000 * kMs;
-/// A server answers within one journey; a tenant must not hold places for long.
-constexpr std::int64_t kProofWithinNs = 5'000 * kMs;
 constexpr std::size_t kMaxNew = 16;
-/// Peers that have not proved themselves yet, from inside and from outside of the sandbox.
-constexpr std::size_t kMaxInside = 16;
-constexpr std::size_t kMaxOutside = 64;
+/// Peers over TCP that have not proved themselves yet.
+constexpr std::size_t kMaxUnproven = 64;
 /// Of a tenant that connects as fast as it can, before the others have their turn.
 constexpr int kAcceptedAtOnce = 32;
 constexpr std::size_t kMaxText = 4'096;
 
 std::uint64_t epochOf(const JsonValue& body) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(body["epoch"].integer(), 0));
-}
-
-/// When a connection that says nothing is closed; INT64_MAX for one that has said hello.
-std::int64_t silentUntilNs(const Connection& c) {
-    if (c.kind != Connection::Kind::New) return INT64_MAX;
-    return c.opened_ns + (c.proven() ? kHelloWithinNs : kProofWithinNs);
 }
 
 /// A value that goes back to the server later; it must fit into a hello.
@@ -97,6 +90,12 @@ int Agent::run() {
     return 0;
 }
 
+/// When a connection that says nothing is closed; INT64_MAX for one that has said hello.
+std::int64_t Agent::silentUntilNs(const Connection& c) const {
+    if (c.kind != Connection::Kind::New) return INT64_MAX;
+    return c.opened_ns + (c.proven() ? kHelloWithinNs : settings_.proof_ms * kMs);
+}
+
 std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
     std::int64_t next =
         std::min(executions_.nextTickNs(), oom_watch_.nextTickNs(lock_.holder().has_value()));
@@ -145,34 +144,46 @@ void Agent::accept() {
 
 void Agent::take(Fd socket, const sockaddr_storage& peer) {
     std::unique_ptr<SecureLine> line;
-    const bool from_inside = settings_.server && isOwnAddress(peer);
+    std::string origin;
     if (settings_.server) {
-        makePlace(from_inside);
+        makePlace();
         tuneTcp(socket.get());
         line = std::make_unique<SecureLine>(*settings_.server, *identity_, settings_.pod);
+        // A tenant has all of these addresses, whichever it uses.
+        const std::string address = addressText(peer);
+        if (address == settings_.outside || !isOwnAddress(peer)) origin = address;
     } else if (count(Connection::Kind::New) >= kMaxNew) {
         return;
     }
     ConnectionOwner& self = *this;
     auto made = std::make_unique<Connection>(loop_, self, std::move(socket), std::move(line));
     if (!made->isOpen()) return;
-    made->from_inside = from_inside;
+    made->origin = std::move(origin);
     Connection& connection = *made;
     connections_.push_back(std::move(made));
     connection.flush();  // over TCP we speak first
 }
 
-/// The longest silent peer makes place for a new one. So a tenant that holds connections open
-/// cannot keep the server out; and it competes with others of its own sandbox only.
-void Agent::makePlace(bool from_inside) {
-    const auto unproven = [&](const auto& c) {
-        return !c->proven() && c->from_inside == from_inside;
+/// Where peers that have proved nothing take all places, the oldest from the address that has most
+/// goes. So whoever floods the port competes with itself, and not with the server.
+void Agent::makePlace() {
+    struct Share {
+        std::size_t count = 0;
+        Connection* oldest = nullptr;
     };
-    const auto most = from_inside ? kMaxInside : kMaxOutside;
-    const auto now = std::count_if(connections_.begin(), connections_.end(), unproven);
-    if (static_cast<std::size_t>(now) < most) return;
-    const auto oldest = std::find_if(connections_.begin(), connections_.end(), unproven);
-    (*oldest)->close();
+    std::map<std::string_view, Share> shares;
+    std::size_t all = 0;
+    for (const auto& c : connections_) {
+        if (c->proven()) continue;
+        Share& share = shares[c->origin];
+        if (share.count++ == 0) share.oldest = c.get();
+        ++all;
+    }
+    if (all < kMaxUnproven) return;
+    const auto most = std::max_element(
+        shares.begin(), shares.end(),
+        [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
+    most->second.oldest->close();
 }
 
 void Agent::closed(Connection& connection) {

@@ -43,11 +43,12 @@ private:
 
     void accept();
     void take(Fd socket, const sockaddr_storage& peer);
-    void makePlace(bool from_inside);
+    void makePlace();
     void signalled();
     void reap();
     void tick(std::int64_t now_ns);
     std::int64_t timeoutNs(std::int64_t now_ns) const;
+    std::int64_t silentUntilNs(const Connection& c) const;
     /// Ends every process of the sandbox; the loop ends after its batch.
     void end();
     void killEverything();

@@ -56,6 +56,16 @@ bool isOwnAddress(const sockaddr_storage& peer) {
     return probe && bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0;
 }
 
+std::string addressText(const sockaddr_storage& peer) {
+    char text[INET6_ADDRSTRLEN] = "";
+    const void* address = &reinterpret_cast<const sockaddr_in&>(peer).sin_addr;
+    if (peer.ss_family == AF_INET6) {
+        address = &reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
+    }
+    inet_ntop(peer.ss_family, address, text, sizeof(text));
+    return text;
+}
+
 void tuneTcp(int socket) {
     setOption(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     setOption(socket, SOL_SOCKET, SO_KEEPALIVE, 1);

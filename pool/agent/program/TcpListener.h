@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <string>
 
 #include "base/Fd.h"
 
@@ -15,6 +16,9 @@ Fd listenOnTcp(std::uint16_t port);
 /// Whether this address is one of our own network's: then the peer is a process of the sandbox, or
 /// a proxy of the Pod's.
 bool isOwnAddress(const sockaddr_storage& peer);
+
+/// The address as text.
+std::string addressText(const sockaddr_storage& peer);
 
 /// Small frames go at once; a server that has vanished is noticed within a minute.
 void tuneTcp(int socket);

@@ -70,19 +70,19 @@ private:
 
 /// Of everything that was said, and of the keys that both sides know. All parts but the greeting
 /// and the answer have a fixed length, and these two have one as well.
-Digest digestOf(std::string_view greeting, std::string_view answer, const ServerPublicKey& server,
-                const AgentPublicKey& agent) noexcept {
-    Hash hash(kDigestDomain, sizeof(Digest));
+TranscriptHash digestOf(std::string_view greeting, std::string_view answer,
+                        const ServerPublicKey& server, const AgentPublicKey& agent) noexcept {
+    Hash hash(kDigestDomain, sizeof(TranscriptHash));
     hash.add(server.bytes.data(), server.bytes.size());
     hash.add(agent.bytes.data(), agent.bytes.size());
     hash.add(bytesOf(greeting.data()), greeting.size());
     hash.add(bytesOf(answer.data()), answer.size());
-    Digest digest;
+    TranscriptHash digest;
     hash.finish(digest.data());
     return digest;
 }
 
-std::string signedBytes(const Digest& digest) {
+std::string signedBytes(const TranscriptHash& digest) {
     std::string text(kProofDomain);
     text.push_back('\0');
     append(text, digest);
@@ -117,7 +117,7 @@ struct Keys {
 /// Both shared secrets become the keys. False if one of the peer's keys is worthless: then the
 /// secret would be known to all.
 bool derive(const FreshKey& mine, const Key& first, const FreshKey& also, const Key& second,
-            const Digest& digest, Keys& keys) noexcept {
+            const TranscriptHash& digest, Keys& keys) noexcept {
     SecretBytes<crypto_scalarmult_BYTES> fresh;
     SecretBytes<crypto_scalarmult_BYTES> lasting;
     if (crypto_scalarmult(fresh.data(), mine.data(), first.data()) != 0 ||
@@ -159,8 +159,8 @@ Progress AgentHandshake::judge(std::string& out) {
     rest.remove_prefix(1);
     if (purpose != Purpose::Control && purpose != Purpose::Data) return Progress::Refused;
     const Key theirs = cut<32>(rest);
-    const Digest digest = digestOf(greeting_, whole.substr(0, whole.size() - rest.size()), server_,
-                                   identity_.publicKey());
+    const TranscriptHash digest = digestOf(greeting_, whole.substr(0, whole.size() - rest.size()),
+                                           server_, identity_.publicKey());
     const std::string text = signedBytes(digest);
     Keys keys;
     if (crypto_sign_ed25519_verify_detached(bytesOf(rest.data()), bytesOf(text.data()), text.size(),

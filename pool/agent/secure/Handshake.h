@@ -64,7 +64,7 @@ struct Session {
 };
 
 using FreshKey = SecretBytes<crypto_scalarmult_SCALARBYTES>;
-using Digest = std::array<unsigned char, 32>;
+using TranscriptHash = std::array<unsigned char, 32>;
 
 /// The agent's side of one connection; makes no I/O. Used by one thread.
 class AgentHandshake {
@@ -128,7 +128,7 @@ private:
     const std::string pod_uid_;
     std::string greeting_;
     std::string proof_;
-    Digest digest_{};
+    TranscriptHash digest_{};
     StreamKey from_agent_;
     Session session_;
     Refusal refusal_ = Refusal::None;

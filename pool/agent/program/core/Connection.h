@@ -109,7 +109,7 @@ public:
     bool meantFor(Kind wanted) const noexcept;
 
     Kind kind = Kind::New;
-    bool from_inside = false;  ///< over TCP, from an address of the sandbox's own
+    std::string origin;  ///< over TCP, the peer's address; empty for all of the sandbox's own
     std::int64_t opened_ns = 0;
 
 private:

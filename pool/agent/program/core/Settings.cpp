@@ -134,6 +134,8 @@ int readSettings(int argc, char** argv, Settings& s) {
         if (*env("HEARTH_AGENT_TMP") != '\0') s.tmp = env("HEARTH_AGENT_TMP");
         if (*env("HEARTH_AGENT_LANGUAGES") != '\0') s.languages = env("HEARTH_AGENT_LANGUAGES");
         if (number(env("HEARTH_AGENT_ORPHAN_MS"), n) && n > 0) s.orphan_ms = n;
+        if (number(env("HEARTH_AGENT_PROOF_MS"), n) && n > 0) s.proof_ms = n;
+        s.outside = env("HEARTH_AGENT_OUTSIDE");
         s.keep_identity = std::string_view(env("HEARTH_AGENT_KEEP_IDENTITY")) == "1";
         unconfined = std::string_view(env("HEARTH_AGENT_UNCONFINED")) == "1";
     }

@@ -46,6 +46,8 @@ struct Settings {
     std::optional<secure::ServerPublicKey> server;
     std::string pod;                     ///< the Pod's UID, where there is a `server`
     std::string identity;                ///< file with our own key, likewise
+    std::int64_t proof_ms = 5'000;       ///< how long a peer may take to prove to be the server
+    std::string outside;                 ///< an address that counts as another machine's
     std::int64_t orphan_ms = 3'600'000;  ///< life without bind and without control connection
     /// Our own oom_score_adj, kept open where a child cannot open its own, and what was in it.
     int oom_fd = -1;
