@@ -87,6 +87,10 @@ int Agent::run() {
         tick(nowNs());
     }
     killEverything();
+    // Over TCP the server is told that this is the end, and not a cut.
+    for (std::size_t left = connections_.size(); settings_.server && left > 0; --left) {
+        connections_.front()->close();
+    }
     return 0;
 }
 

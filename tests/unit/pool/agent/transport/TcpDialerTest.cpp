@@ -20,6 +20,20 @@ std::system_error dialling(const TcpDialer& dialer) {
     throw std::runtime_error("it was let in");
 }
 
+/// A port that nobody has, from those that the kernel gives to no client: else one that asks
+/// whether somebody listens there could meet itself.
+std::uint16_t unusedPort() {
+    const auto first = static_cast<std::uint16_t>(15'000 + ::getpid() % 15'000);
+    for (std::uint16_t port = first; port < first + 1'000; ++port) {
+        const Fd fd = tcpSocket();
+        const sockaddr_in address = loopback(port);
+        if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+            return port;
+        }
+    }
+    throw std::runtime_error("no port is unused");
+}
+
 std::string patternOf(std::size_t size) {
     std::string text(size, '\0');
     for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7 + i / 251);
@@ -278,11 +292,7 @@ TEST_CASE("the agent holds a port of both families, so that no tenant can share 
                       pod.folder.path + "/told"}) == 0);
     std::string text;
     std::ifstream(pod.folder.path + "/told") >> text;
-    std::uint16_t port = 0;
-    {
-        const Fd free = listenOnLoopback();
-        port = portOf(free);
-    }
+    const std::uint16_t port = unusedPort();
     std::vector<std::string> words = pod.arguments();
     words.insert(words.end(), {"--tcp", std::to_string(port)});
     const AgentProcess agent({}, HEARTH_AGENT_PATH, words);
