@@ -288,6 +288,7 @@ TEST_CASE("an identity is one agent's, and gone from its file once it serves",
 TEST_CASE("the agent holds a port of both families, so that no tenant can share it",
           "[unit][agent][transport]") {
     Pod pod;
+    REQUIRE_NOTHROW(pod.client());  // it has taken its identity
     REQUIRE(runAgent({"--make-identity", pod.folder.path + "/identity",
                       pod.folder.path + "/told"}) == 0);
     std::string text;
