@@ -15,7 +15,7 @@ ServerKey ServerKey::generate() {
 }
 
 std::optional<ServerKey> ServerKey::parse(std::string_view seed) {
-    constexpr std::size_t kDigits = 2 * crypto_sign_ed25519_SEEDBYTES;
+    constexpr std::size_t kDigits = std::size_t{2} * crypto_sign_ed25519_SEEDBYTES;
     SecretBytes<crypto_sign_ed25519_SEEDBYTES> bytes;
     std::size_t length = 0;
     const char* end = nullptr;
