@@ -1,7 +1,6 @@
 #include "pool/agent/client/AgentClient.h"
 
 #include <algorithm>
-#include <system_error>
 
 #include "base/Mutex.h"
 #include "pool/agent/client/Ask.h"
@@ -186,17 +185,12 @@ struct AgentClient::Impl {
 AgentClient::AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
                          std::chrono::milliseconds timeout, OnLost on_lost, const Clock* clock)
     : impl_(std::make_unique<Impl>()) {
-    Fd fd;
-    try {
-        fd = connect();
-    } catch (const std::system_error& e) {
-        throw AgentLost(e.what());
-    }
+    AgentLink link = dial(connect, secure::Purpose::Control);
     const auto report = std::make_shared<LossReport>(std::move(on_lost));
     const auto transfers = std::make_shared<Transfers>();
     impl_->timeout = timeout;
     impl_->control = AgentConnection::start(
-        poller, std::move(fd),
+        poller, std::move(link),
         [report, transfers](AgentConnection::End end, const std::string& reason) {
             transfers->cut();  // first: a listener of the loss may wait for the disk
             report->lost(AgentLost(reason, lossOf(end)));

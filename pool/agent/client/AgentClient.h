@@ -16,6 +16,7 @@
 #include "base/Json.h"
 #include "pool/agent/client/AgentTypes.h"
 #include "pool/agent/client/FileTypes.h"
+#include "pool/agent/transport/AgentLink.h"
 
 namespace hearth::agent {
 
@@ -31,16 +32,16 @@ class Poller;
 /// A late answer fails only its own call: the connection continues, and the answer is dropped.
 class AgentClient {
 public:
-    using Connect = std::function<Fd()>;
+    using Connect = AgentDialer;
     /// Hears why the control connection has ended.
     using OnLost = std::function<void(const AgentLost& loss)>;
 
-    /// `connect` makes a new connection to the agent (ContainerRuntime::connect). `on_lost` is
-    /// called once, from any thread (also before the constructor has returned), when the control
-    /// connection ends or the agent breaks the protocol; not if the constructor throws, and not for
-    /// the destructor. Blocks for the hello. `timeout` is also that of calls that take none.
-    /// `clock` is asked during the hello only: an agent on another machine has another clock. Null:
-    /// it is known to be on this one.
+    /// `connect` makes a new connection to the agent (SandboxRuntime::connect, TcpDialer).
+    /// `on_lost` is called once, from any thread (also before the constructor has returned), when
+    /// the control connection ends or the agent breaks the protocol; not if the constructor throws,
+    /// and not for the destructor. Blocks for the hello. `timeout` is also that of calls that take
+    /// none. `clock` is asked during the hello only: an agent on another machine has another clock.
+    /// Null: it is known to be on this one.
     AgentClient(Poller& poller, Connect connect, std::uint64_t epoch,
                 std::chrono::milliseconds timeout, OnLost on_lost, const Clock* clock = nullptr);
     /// As close().

@@ -27,15 +27,19 @@ constexpr int kReadsInARow = 32;
 
 }  // namespace
 
-std::shared_ptr<AgentConnection> AgentConnection::start(Poller& poller, Fd fd, OnEnd on_end) {
+std::shared_ptr<AgentConnection> AgentConnection::start(Poller& poller, AgentLink link,
+                                                        OnEnd on_end) {
     std::shared_ptr<AgentConnection> connection(
-        new AgentConnection(poller, std::move(fd), std::move(on_end)));
+        new AgentConnection(poller, std::move(link), std::move(on_end)));
     connection->poll_id_ = connection->poller_.add(connection->fd_.get(), connection);
     return connection;
 }
 
-AgentConnection::AgentConnection(Poller& poller, Fd fd, OnEnd on_end)
-    : poller_(*poller.impl_), fd_(std::move(fd)), on_end_(std::move(on_end)) {}
+AgentConnection::AgentConnection(Poller& poller, AgentLink link, OnEnd on_end)
+    : poller_(*poller.impl_),
+      fd_(std::move(link.fd)),
+      sealed_(std::move(link.sealed)),
+      on_end_(std::move(on_end)) {}
 
 AgentConnection::~AgentConnection() {
     if (poll_id_ != 0) poller_.remove(poll_id_, fd_.get());
@@ -81,6 +85,7 @@ void AgentConnection::takeRole() {
 
 void AgentConnection::leaveRole() {
     if (filled_ == 0 && !buffer_.empty()) buffer_ = {};
+    if (opened_.empty() && opened_.capacity() > kStackRead) opened_ = {};
     if (dead() && !buried_) bury();
     reading_ = false;
     reader_ = {};
@@ -232,6 +237,7 @@ void AgentConnection::kill(End end, const std::string& reason) {
     end_ = end;
     reason_ = reason;
     dead_.store(true, std::memory_order_release);
+    if (sealed_ && end == End::Ours && !writing_) sealed_->finish(fd_.get());
     ::shutdown(fd_.get(), SHUT_RDWR);  // wakes readers and writers
     wakeAll();
     pen_free_.notifyAll();
@@ -246,6 +252,7 @@ void AgentConnection::bury() {
     listening_ = 0;
     buffer_ = {};
     filled_ = 0;
+    opened_ = {};
     std::string failures;
     {
         const MutexUnlock unlocked(mutex_);
@@ -365,6 +372,7 @@ bool AgentConnection::heardSince(Steady::time_point at) const noexcept {
 }
 
 bool AgentConnection::readOnce() {
+    if (sealed_) return readSealed();
     std::array<char, kStackRead> stack;
     const bool fresh = filled_ == 0;
     char* into = stack.data();
@@ -403,6 +411,37 @@ bool AgentConnection::readOnce() {
         std::move(buffer_.data() + used, buffer_.data() + filled_, buffer_.data());
         filled_ -= used;
     }
+    return true;
+}
+
+/// As readOnce(). Nothing here says that the agent broke the protocol: whoever stands in between
+/// can end a connection, and must not condemn a sandbox.
+bool AgentConnection::readSealed() {
+    const std::size_t before = opened_.size();
+    switch (sealed_->receive(fd_.get(), opened_)) {
+        case SealedWire::Received::Bytes:
+            break;
+        case SealedWire::Received::Nothing:
+            return false;
+        case SealedWire::Received::Ended:
+            kill(End::Closed, "the agent closed the connection");
+            return false;
+        case SealedWire::Received::Cut:
+            kill(End::Closed, "the connection to the agent was cut");
+            return false;
+        case SealedWire::Received::Forged:
+            kill(End::Closed, "the connection to the agent was tampered with");
+            return false;
+        case SealedWire::Received::Failed:
+            kill(End::Closed,
+                 "the connection to the agent failed: " + std::generic_category().message(errno));
+            return false;
+    }
+    if (opened_.size() == before) return true;
+    heard_.store(Steady::now(), std::memory_order_relaxed);
+    const std::size_t used = consume(opened_.data(), opened_.size());
+    if (dead()) return false;
+    opened_.erase(0, used);
     return true;
 }
 

@@ -17,6 +17,7 @@
 #include "pool/agent/client/AgentClient.h"
 #include "pool/agent/client/Poller.h"
 #include "pool/agent/protocol/Frame.h"
+#include "pool/agent/transport/AgentLink.h"
 
 namespace hearth::agent {
 
@@ -65,7 +66,7 @@ public:
     using OnEnd = std::function<void(End, const std::string& reason)>;
     using Deadline = Steady::time_point;
 
-    static std::shared_ptr<AgentConnection> start(Poller& poller, Fd fd, OnEnd on_end);
+    static std::shared_ptr<AgentConnection> start(Poller& poller, AgentLink link, OnEnd on_end);
     ~AgentConnection();
     AgentConnection(const AgentConnection&) = delete;
     AgentConnection& operator=(const AgentConnection&) = delete;
@@ -122,7 +123,7 @@ private:
         bool woken = false;
     };
 
-    AgentConnection(Poller& poller, Fd fd, OnEnd on_end);
+    AgentConnection(Poller& poller, AgentLink link, OnEnd on_end);
 
     void takeRole() HEARTH_REQUIRES(mutex_);
     void leaveRole() HEARTH_REQUIRES(mutex_);
@@ -137,6 +138,7 @@ private:
     bool pollFor(short events, Deadline deadline) const;
     bool waitReadable(Deadline deadline, bool answer_is_near) const;
     bool readOnce();
+    bool readSealed();
     bool heardSince(Steady::time_point at) const noexcept;
     ssize_t receive(char* into, std::size_t room);
     std::size_t consume(const char* bytes, std::size_t size);
@@ -145,11 +147,15 @@ private:
     bool takePen(Deadline deadline) HEARTH_REQUIRES(mutex_);
     void transmit(const FrameHeader& header, std::string_view payload, Deadline deadline)
         HEARTH_REQUIRES(mutex_);
+    ssize_t transmitSome(const iovec* parts, std::size_t count);
+    bool unsent() const HEARTH_REQUIRES(mutex_);
     bool enqueue(FrameType type, std::uint32_t stream, std::string_view payload, bool alone);
     void flushPosted() HEARTH_REQUIRES(mutex_);
 
     Poller::Impl& poller_;
     Fd fd_;
+    /// Null on a Unix socket. Its receiving half is the reader's, its sending half is the pen's.
+    const std::unique_ptr<SealedWire> sealed_;
     std::uint64_t poll_id_ = 0;
     OnEnd on_end_;
     std::atomic<bool> dead_{false};  // written under mutex_
@@ -158,6 +164,7 @@ private:
     // Owned by the holder of the reader role: an incomplete frame.
     std::vector<char> buffer_;
     std::size_t filled_ = 0;
+    std::string opened_;     ///< the same where there is a sealed_
     std::deque<Fd> passed_;  ///< in the order of the frames that carry them
 
     mutable Mutex mutex_;

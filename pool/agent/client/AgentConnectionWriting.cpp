@@ -111,11 +111,8 @@ void AgentConnection::transmit(const FrameHeader& header, std::string_view paylo
         std::size_t at = 0;
         std::string problem;
         End end = End::Closed;
-        while (at < parts.size() && problem.empty()) {
-            msghdr message{};
-            message.msg_iov = &parts[at];
-            message.msg_iovlen = parts.size() - at;
-            const ssize_t n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        while ((at < parts.size() || (sealed_ && sealed_->pending())) && problem.empty()) {
+            const ssize_t n = transmitSome(parts.data() + at, parts.size() - at);
             if (n < 0) {
                 if (errno == EINTR) continue;
                 if (errno != EAGAIN) {
@@ -137,8 +134,22 @@ void AgentConnection::transmit(const FrameHeader& header, std::string_view paylo
         if (!problem.empty()) kill(end, problem);
     }
     writing_ = false;
-    if (!posted_.empty()) flushPosted();
+    if (unsent()) flushPosted();
     pen_free_.notifyOne();
+}
+
+/// As sendmsg(); a sealed connection may keep some of the bytes pending.
+ssize_t AgentConnection::transmitSome(const iovec* parts, std::size_t count) {
+    if (sealed_) return sealed_->send(fd_.get(), parts, count);
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts);
+    message.msg_iovlen = count;
+    return ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/// Whether bytes wait for a socket that took nothing more; asked while nobody writes.
+bool AgentConnection::unsent() const {
+    return !posted_.empty() || (sealed_ && sealed_->pending());
 }
 
 void AgentConnection::post(FrameType type, std::uint32_t stream, std::string_view payload) {
@@ -159,7 +170,7 @@ bool AgentConnection::enqueue(FrameType type, std::uint32_t stream, std::string_
     header.type = type;
     encodeHeader(header, head.data());
     UniqueMutexLock lock(mutex_);
-    if (dead() || (alone && (writing_ || !posted_.empty()))) return false;
+    if (dead() || (alone && (writing_ || unsent()))) return false;
     posted_.append(reinterpret_cast<const char*>(head.data()), head.size());
     posted_.append(payload);
     if (posted_.size() > kMaxPosted) {
@@ -179,21 +190,22 @@ void AgentConnection::postCredit(std::uint32_t stream, std::size_t bytes) {
 }
 
 void AgentConnection::flushPosted() {
-    while (!writing_ && !posted_.empty() && !dead()) {
+    while (!writing_ && unsent() && !dead()) {
         writing_ = true;
         std::string bytes = std::exchange(posted_, {});
         ssize_t n = 0;
         int error = 0;
         {
             const MutexUnlock unlocked(mutex_);
-            n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            const iovec part{bytes.data(), bytes.size()};
+            n = transmitSome(&part, 1);
             error = errno;
         }
         writing_ = false;
         pen_free_.notifyOne();
         bytes.erase(0, n > 0 ? static_cast<std::size_t>(n) : 0);
-        if (bytes.empty()) continue;
         posted_.insert(0, bytes);
+        if (n >= 0 && bytes.empty() && !(sealed_ && sealed_->pending())) continue;
         if (n < 0 && error != EAGAIN && error != EINTR) return;  // the reader hears why
         wantTickLocked(Steady::now() + kWriteAgain);
         return;

@@ -1,11 +1,21 @@
 #pragma once
 
 #include <string_view>
+#include <system_error>
 
 #include "pool/agent/client/AgentConnection.h"
 #include "pool/agent/client/AgentMessages.h"
 
 namespace hearth::agent {
+
+/// A new connection. Throws AgentLost if there is none.
+inline AgentLink dial(const AgentDialer& dialer, secure::Purpose purpose) {
+    try {
+        return dialer(purpose);
+    } catch (const std::system_error& e) {
+        throw AgentLost(e.what());
+    }
+}
 
 /// Runs `decode` on what an agent sent; if it does not fit, the connection ends and AgentLost is
 /// thrown.

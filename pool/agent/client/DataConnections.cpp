@@ -1,7 +1,5 @@
 #include "pool/agent/client/DataConnections.h"
 
-#include <system_error>
-
 #include "pool/agent/client/Ask.h"
 
 namespace hearth::agent {
@@ -111,14 +109,8 @@ std::shared_ptr<AgentConnection> DataConnections::connectNew(Deadline deadline) 
 
 std::shared_ptr<AgentConnection> DataConnections::tryConnect(const std::string& claim,
                                                              Deadline deadline) {
-    Fd fd;
-    try {
-        fd = connect_();
-    } catch (const std::system_error& e) {
-        throw AgentLost(e.what());
-    }
     auto connection = AgentConnection::start(
-        poller_, std::move(fd),
+        poller_, dial(connect_, secure::Purpose::Data),
         [weak = weak_from_this(), control = control_](AgentConnection::End end,
                                                       const std::string& why) {
             if (const auto main = control.lock(); main && end == AgentConnection::End::Violation) {

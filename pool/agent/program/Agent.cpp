@@ -11,8 +11,11 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <map>
+#include <string_view>
 #include <utility>
 
+#include "pool/agent/program/TcpListener.h"
 #include "pool/agent/program/egress/AptFiles.h"
 #include "pool/agent/program/egress/TrustFile.h"
 
@@ -23,6 +26,10 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kHelloWithinNs = 10'000 * kMs;
 constexpr std::size_t kMaxNew = 16;
+/// Peers over TCP that have not proved themselves yet.
+constexpr std::size_t kMaxUnproven = 64;
+/// Of a tenant that connects as fast as it can, before the others have their turn.
+constexpr int kAcceptedAtOnce = 32;
 constexpr std::size_t kMaxText = 4'096;
 
 std::uint64_t epochOf(const JsonValue& body) {
@@ -54,8 +61,10 @@ struct Agent::Operation {
     bool when_bound;  ///< refused before bind
 };
 
-Agent::Agent(const Settings& settings, Fd listener, Fd signals)
+Agent::Agent(const Settings& settings, std::optional<secure::AgentIdentity> identity, Fd listener,
+             Fd signals)
     : settings_(settings),
+      identity_(std::move(identity)),
       executions_(loop_, settings, deadlines_),
       broker_(loop_),
       oom_watch_(settings),
@@ -78,7 +87,17 @@ int Agent::run() {
         tick(nowNs());
     }
     killEverything();
+    // Over TCP the server is told that this is the end, and not a cut.
+    for (std::size_t left = connections_.size(); settings_.server && left > 0; --left) {
+        connections_.front()->close();
+    }
     return 0;
+}
+
+/// When a connection that says nothing is closed; INT64_MAX for one that has said hello.
+std::int64_t Agent::silentUntilNs(const Connection& c) const {
+    if (c.kind != Connection::Kind::New) return INT64_MAX;
+    return c.opened_ns + (c.proven() ? kHelloWithinNs : settings_.proof_ms * kMs);
 }
 
 std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
@@ -90,7 +109,7 @@ std::int64_t Agent::timeoutNs(std::int64_t now_ns) const {
         next = std::min(next, alone_since_ns_ + settings_.orphan_ms * kMs);
     }
     for (const auto& c : connections_) {
-        if (c->kind == Connection::Kind::New) next = std::min(next, c->opened_ns + kHelloWithinNs);
+        next = std::min(next, silentUntilNs(*c));
         next = std::min(next, c->heldUntilNs());
     }
     if (next == INT64_MAX) return -1;
@@ -104,9 +123,7 @@ void Agent::tick(std::int64_t now_ns) {
     std::vector<Connection*> held;
     for (const auto& c : connections_) {
         if (now_ns >= c->heldUntilNs()) held.push_back(c.get());
-        if (c->kind == Connection::Kind::New && now_ns >= c->opened_ns + kHelloWithinNs) {
-            silent.push_back(c.get());
-        }
+        if (now_ns >= silentUntilNs(*c)) silent.push_back(c.get());
     }
     for (Connection* c : held) c->flush();
     for (Connection* c : silent) c->close();
@@ -119,14 +136,58 @@ void Agent::tick(std::int64_t now_ns) {
 }
 
 void Agent::accept() {
-    ConnectionOwner& self = *this;
-    while (true) {
-        Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    for (int i = 0; i < kAcceptedAtOnce; ++i) {
+        sockaddr_storage peer{};
+        socklen_t size = sizeof(peer);
+        Fd socket(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
+                          SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) return;
-        if (count(Connection::Kind::New) >= kMaxNew) continue;
-        auto connection = std::make_unique<Connection>(loop_, self, std::move(socket));
-        if (connection->isOpen()) connections_.push_back(std::move(connection));
+        take(std::move(socket), peer);
     }
+}
+
+void Agent::take(Fd socket, const sockaddr_storage& peer) {
+    std::unique_ptr<SecureLine> line;
+    std::string origin;
+    if (settings_.server) {
+        makePlace();
+        tuneTcp(socket.get());
+        line = std::make_unique<SecureLine>(*settings_.server, *identity_, settings_.pod);
+        // A tenant has all of these addresses, whichever it uses.
+        const std::string address = addressText(peer);
+        if (address == settings_.outside || !isOwnAddress(peer)) origin = address;
+    } else if (count(Connection::Kind::New) >= kMaxNew) {
+        return;
+    }
+    ConnectionOwner& self = *this;
+    auto made = std::make_unique<Connection>(loop_, self, std::move(socket), std::move(line));
+    if (!made->isOpen()) return;
+    made->origin = std::move(origin);
+    Connection& connection = *made;
+    connections_.push_back(std::move(made));
+    connection.flush();  // over TCP we speak first
+}
+
+/// Where peers that have proved nothing take all places, the oldest from the address that has most
+/// goes. So whoever floods the port competes with itself, and not with the server.
+void Agent::makePlace() {
+    struct Share {
+        std::size_t count = 0;
+        Connection* oldest = nullptr;
+    };
+    std::map<std::string_view, Share> shares;
+    std::size_t all = 0;
+    for (const auto& c : connections_) {
+        if (c->proven()) continue;
+        Share& share = shares[c->origin];
+        if (share.count++ == 0) share.oldest = c.get();
+        ++all;
+    }
+    if (all < kMaxUnproven) return;
+    const auto most = std::max_element(
+        shares.begin(), shares.end(),
+        [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
+    most->second.oldest->close();
 }
 
 void Agent::closed(Connection& connection) {
@@ -282,6 +343,11 @@ void Agent::hello(Connection& connection, std::uint32_t stream, const JsonValue&
         JsonValue details = JsonValue::object();
         details.set("protocol", kProtocolVersion);
         return refuse("UNSUPPORTED", "this agent speaks another version", details);
+    }
+    if ((kind == "data" || kind == "control") &&
+        !connection.meantFor(kind == "data" ? Connection::Kind::Data : Connection::Kind::Control)) {
+        return refuse("BAD_REQUEST", "the connection was opened for the other kind",
+                      JsonValue::object());
     }
     if (kind == "data") {
         if (!lock_.holder()) return refuse("NOT_BOUND", "nothing is bound", JsonValue::object());

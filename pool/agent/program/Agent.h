@@ -1,8 +1,11 @@
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pool/agent/program/core/Connection.h"
@@ -14,6 +17,7 @@
 #include "pool/agent/program/files/FileWorker.h"
 #include "pool/agent/protocol/BindLock.h"
 #include "pool/agent/protocol/Deadlines.h"
+#include "pool/agent/secure/Keys.h"
 
 namespace hearth::agent {
 
@@ -25,7 +29,9 @@ public:
     static constexpr std::size_t kMaxWorkers = 12;
 
     /// `listener` is a listening socket, `signals` a signalfd of SIGCHLD, SIGTERM and SIGINT.
-    Agent(const Settings& settings, Fd listener, Fd signals);
+    /// `identity` is given where the settings name a server: then the socket is a TCP one.
+    Agent(const Settings& settings, std::optional<secure::AgentIdentity> identity, Fd listener,
+          Fd signals);
     ~Agent();
 
     /// Serves until the sandbox ends; the exit status.
@@ -36,10 +42,13 @@ private:
     struct Operation;
 
     void accept();
+    void take(Fd socket, const sockaddr_storage& peer);
+    void makePlace();
     void signalled();
     void reap();
     void tick(std::int64_t now_ns);
     std::int64_t timeoutNs(std::int64_t now_ns) const;
+    std::int64_t silentUntilNs(const Connection& c) const;
     /// Ends every process of the sandbox; the loop ends after its batch.
     void end();
     void killEverything();
@@ -75,6 +84,7 @@ private:
     std::size_t count(Connection::Kind kind) const;
 
     const Settings& settings_;
+    const std::optional<secure::AgentIdentity> identity_;
     EventLoop loop_;
     BindLock lock_;
     Deadlines deadlines_;

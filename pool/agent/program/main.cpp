@@ -12,10 +12,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "pool/agent/program/Agent.h"
+#include "pool/agent/program/Identity.h"
 #include "pool/agent/program/Relay.h"
+#include "pool/agent/program/TcpListener.h"
 
 namespace {
 
@@ -29,11 +32,16 @@ void takeStandardFds() {
     if (fd >= 3) close(fd);
 }
 
-bool isListening(const Fd& fd) {
-    int listening = 0;
-    socklen_t size = sizeof(listening);
-    return getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
-           listening != 0;
+int optionOf(const Fd& fd, int name) {
+    int value = 0;
+    socklen_t size = sizeof(value);
+    return getsockopt(fd.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : 0;
+}
+
+/// A socket that others than our server can reach is used only where it must prove itself.
+bool isListening(const Fd& fd, const Settings& settings) {
+    const bool network = optionOf(fd, SO_DOMAIN) != AF_UNIX;
+    return optionOf(fd, SO_ACCEPTCONN) != 0 && network == settings.server.has_value();
 }
 
 bool addressOf(const std::string& path, sockaddr_un& address) {
@@ -100,9 +108,10 @@ Fd madeAt(const std::string& path) {
 
 Fd listener(const Settings& settings, Fd& handover) {
     Fd fd = !settings.receive.empty()  ? received(settings.receive, handover)
+            : settings.tcp != 0        ? hearth::agent::listenOnTcp(settings.tcp)
             : !settings.listen.empty() ? madeAt(settings.listen)
                                        : Fd(hearth::agent::kListenFd);
-    if (!fd || !isListening(fd)) {
+    if (!fd || !isListening(fd, settings)) {
         (void)fd.release();  // may be anybody's
         return Fd();
     }
@@ -142,6 +151,8 @@ void confine(const Settings& settings) {
 int main(int argc, char** argv) {
     if (argc == 3 && std::string_view(argv[1]) == "--open") return hearth::agent::openFor(argv[2]);
     if (argc == 3 && std::string_view(argv[1]) == "--relay") return hearth::agent::relay(argv[2]);
+    if (argc == 4 && std::string_view(argv[1]) == "--make-identity")
+        return hearth::agent::makeIdentity(argv[2], argv[3]);
     Settings settings;
     if (const int status = hearth::agent::readSettings(argc, argv, settings); status >= 0)
         return status;
@@ -153,6 +164,11 @@ int main(int argc, char** argv) {
     confine(settings);
     // Whatever mode it was mounted with: runc gives a tmpfs that of the folder beneath it.
     if (settings.init && settings.keep_identity) chmod(settings.root.c_str(), 0700);
+    std::optional<hearth::agent::secure::AgentIdentity> identity;
+    if (settings.server) {
+        identity = hearth::agent::takeIdentity(settings.identity.c_str());
+        if (!identity) return 2;
+    }
     Fd signals = prepareSignals();
     Fd handover;
     Fd listening = listener(settings, handover);
@@ -161,7 +177,8 @@ int main(int argc, char** argv) {
         std::fputs("hearth-agent: no listening socket\n", stderr);
         return 2;
     }
-    hearth::agent::Agent agent(settings, std::move(listening), std::move(signals));
+    hearth::agent::Agent agent(settings, std::move(identity), std::move(listening),
+                               std::move(signals));
     if (handover && send(handover.get(), "", 1, MSG_NOSIGNAL) < 0) return 2;  // nobody wants us
     handover.reset();
     const int status = agent.run();

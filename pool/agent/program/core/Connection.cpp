@@ -13,11 +13,17 @@ namespace hearth::agent {
 
 namespace {
 constexpr std::size_t kKeepCapacity = 65'536;
+constexpr std::size_t kSealedAtOnce = 65'536;
 char receive_buffer[65'536];  // the loop's thread only
 }  // namespace
 
-Connection::Connection(EventLoop& loop, ConnectionOwner& owner, Fd socket)
-    : opened_ns(nowNs()), loop_(loop), owner_(owner), socket_(std::move(socket)) {
+Connection::Connection(EventLoop& loop, ConnectionOwner& owner, Fd socket,
+                       std::unique_ptr<SecureLine> line)
+    : opened_ns(nowNs()),
+      loop_(loop),
+      owner_(owner),
+      socket_(std::move(socket)),
+      line_(std::move(line)) {
     watched_ = EPOLLIN;
     if (!loop_.add(socket_.get(), watched_, *this)) socket_.reset();
 }
@@ -26,7 +32,13 @@ Connection::~Connection() {
     if (socket_) loop_.remove(socket_.get());
 }
 
+bool Connection::meantFor(Kind wanted) const noexcept {
+    return line_ == nullptr ||
+           (line_->purpose() == secure::Purpose::Control) == (wanted == Kind::Control);
+}
+
 bool Connection::passes() const {
+    if (line_ != nullptr) return false;
     ucred peer{};
     socklen_t size = sizeof(peer);
     // A client outside of our process namespace has no number in it.
@@ -52,11 +64,21 @@ void Connection::receive() {
         const ssize_t n = recv(socket_.get(), receive_buffer, sizeof(receive_buffer), MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return close();
         if (n < 0) break;
-        in_.append(receive_buffer, static_cast<std::size_t>(n));
-        parse();
+        if (!take({receive_buffer, static_cast<std::size_t>(n)})) return close();
         if (static_cast<std::size_t>(n) < sizeof(receive_buffer)) break;
     }
     if (socket_) flush();
+}
+
+/// False if the connection is to be closed.
+bool Connection::take(std::string_view bytes) {
+    if (line_ == nullptr) {
+        in_.append(bytes);
+    } else if (!line_->receive(bytes, in_)) {
+        return false;
+    }
+    parse();
+    return line_ == nullptr || !line_->ended();
 }
 
 void Connection::parse() {
@@ -135,6 +157,7 @@ void Connection::sendPassing(FrameType type, std::uint32_t stream, std::string_v
 /// Sends queued bytes as far as the socket takes them; a descriptor goes with the first byte of its
 /// frame.
 ssize_t Connection::sendSome() {
+    if (line_ != nullptr) return sendSealed();
     std::size_t end = out_.size();
     const bool passes = !passing_.empty() && passing_.front().at == sent_;
     if (passes && passing_.size() > 1) end = passing_[1].at;
@@ -157,6 +180,17 @@ ssize_t Connection::sendSome() {
     const ssize_t n = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n > 0 && passes) passing_.pop_front();
     return n;
+}
+
+/// As sendSome(): gives the bytes of frames that were sealed. Those that the socket has not taken
+/// then go first.
+ssize_t Connection::sendSealed() {
+    std::size_t taken = 0;
+    if (line_->queued() == 0) {
+        taken = std::min(unsealed(), kSealedAtOnce);
+        line_->send(std::string_view(out_).substr(sent_, taken));
+    }
+    return line_->flush(socket_.get()) || taken > 0 ? static_cast<ssize_t>(taken) : -1;
 }
 
 void Connection::output(std::uint32_t stream, Channel channel, std::uint64_t offset,
@@ -281,6 +315,10 @@ void Connection::watch() {
 
 void Connection::close() {
     if (!socket_) return;
+    if (line_ != nullptr && line_->proven() && unsealed() == 0) {
+        line_->finish();  // so the server knows that nobody cut it
+        line_->flush(socket_.get());
+    }
     loop_.remove(socket_.get());
     socket_.reset();
     std::string().swap(out_);

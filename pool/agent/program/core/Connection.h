@@ -13,6 +13,7 @@
 #include "base/Fd.h"
 #include "pool/agent/program/core/EventLoop.h"
 #include "pool/agent/program/core/JsonValue.h"
+#include "pool/agent/program/core/SecureLine.h"
 #include "pool/agent/protocol/Frame.h"
 
 namespace hearth::agent {
@@ -60,7 +61,9 @@ public:
     /// A frame costs its receiver a wake-up, and the work that it tells of the processor meanwhile.
     static constexpr std::int64_t kHoldNs = 1'000'000;
 
-    Connection(EventLoop& loop, ConnectionOwner& owner, Fd socket);
+    /// `line` is given where the socket leads into a network; null on a Unix socket.
+    Connection(EventLoop& loop, ConnectionOwner& owner, Fd socket,
+               std::unique_ptr<SecureLine> line = nullptr);
     ~Connection() override;
 
     void ready(std::uint32_t events) override;
@@ -80,8 +83,8 @@ public:
                 std::string_view bytes);
     void grant(std::uint32_t stream, std::uint32_t bytes);
 
-    /// Whether descriptors sent on it reach the client: not through a relay, which is a process of
-    /// this sandbox.
+    /// Whether descriptors sent on it reach the client: not over a network, nor through a relay,
+    /// which is a process of this sandbox.
     bool passes() const;
 
     /// True while streams may produce.
@@ -100,20 +103,32 @@ public:
     void close();
     bool isOpen() const noexcept { return static_cast<bool>(socket_); }
 
+    /// Whether the peer is the server: on a Unix socket it always is.
+    bool proven() const noexcept { return line_ == nullptr || line_->proven(); }
+    /// Whether the server opened it for this kind.
+    bool meantFor(Kind wanted) const noexcept;
+
     Kind kind = Kind::New;
+    std::string origin;  ///< over TCP, the peer's address; empty for all of the sandbox's own
     std::int64_t opened_ns = 0;
 
 private:
-    std::size_t queued() const noexcept { return out_.size() - sent_; }
+    std::size_t unsealed() const noexcept { return out_.size() - sent_; }
+    std::size_t queued() const noexcept {
+        return unsealed() + (line_ != nullptr ? line_->queued() : 0);
+    }
+    bool take(std::string_view bytes);
     void receive();
     void parse();
     bool frame(const FrameHeader& header, std::string_view payload);
     void watch();
     ssize_t sendSome();
+    ssize_t sendSealed();
 
     EventLoop& loop_;
     ConnectionOwner& owner_;
     Fd socket_;
+    std::unique_ptr<SecureLine> line_;
     std::uint32_t watched_ = 0;
     std::string in_;
     std::string out_;

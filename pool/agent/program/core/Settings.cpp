@@ -17,6 +17,7 @@
 
 #include "base/Fd.h"
 #include "pool/agent/program/core/OomWatch.h"
+#include "pool/agent/secure/Handshake.h"
 
 namespace hearth::agent {
 
@@ -24,10 +25,17 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: hearth-agent [--receive PATH | --listen PATH] [--uid N] [--gid N]\n"
+    "       hearth-agent [--tcp PORT] --server-key KEY --pod UID --identity FILE\n"
+    "       hearth-agent --make-identity FILE PUBLIC\n"
     "       hearth-agent --open DIR | --relay DIR\n"
     "The program inside a Hearth sandbox. It serves the agent protocol on descriptor 3.\n"
     "  --receive PATH  take the listening socket from who listens at PATH instead\n"
     "  --listen PATH   make the listening socket at PATH (outside a sandbox only)\n"
+    "  --tcp PORT      listen on this port of every address\n"
+    "  --server-key KEY  serve only who has the other half of this key (64 digits)\n"
+    "  --pod UID       the UID of our Pod\n"
+    "  --identity FILE  take our own key from FILE, and remove it\n"
+    "  --make-identity FILE PUBLIC  make that file, and write the key's public half to PUBLIC\n"
     "  --open DIR      make the agent's socket in DIR and give it to one with --receive "
     "DIR/socket\n"
     "  --relay DIR     carry bytes between that agent and standard input and output\n"
@@ -37,6 +45,10 @@ constexpr const char* kHelp =
 bool number(std::string_view text, std::int64_t& out) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc() && end == text.data() + text.size() && out >= 0;
+}
+
+bool isPodUid(std::string_view text) {
+    return !text.empty() && text.size() <= secure::kMaxPodUid;
 }
 
 const char* env(const char* name) {
@@ -83,6 +95,15 @@ int readSettings(int argc, char** argv, Settings& s) {
             s.listen = argv[++i];
         } else if (flag == "--receive" && i + 1 < argc) {
             s.receive = argv[++i];
+        } else if (flag == "--tcp" && i + 1 < argc && number(argv[++i], n) && n > 0 && n < 65'536) {
+            s.tcp = static_cast<std::uint16_t>(n);
+        } else if (flag == "--server-key" && i + 1 < argc &&
+                   (s.server = secure::ServerPublicKey::parse(argv[i + 1]))) {
+            ++i;
+        } else if (flag == "--pod" && i + 1 < argc && isPodUid(argv[i + 1])) {
+            s.pod = argv[++i];
+        } else if (flag == "--identity" && i + 1 < argc) {
+            s.identity = argv[++i];
         } else if (flag == "--uid" && i + 1 < argc && number(argv[++i], n)) {
             s.uid = static_cast<uid_t>(n);
         } else if (flag == "--gid" && i + 1 < argc && number(argv[++i], n)) {
@@ -91,6 +112,13 @@ int readSettings(int argc, char** argv, Settings& s) {
             std::fprintf(stderr, "hearth-agent: bad argument %s\n%s", argv[i], kHelp);
             return 2;
         }
+    }
+    const bool all = s.server && !s.pod.empty() && !s.identity.empty();
+    const bool none = !s.server && s.pod.empty() && s.identity.empty() && s.tcp == 0;
+    if (!all && !none) {
+        std::fputs("hearth-agent: over a network --server-key, --pod and --identity are needed\n",
+                   stderr);
+        return 2;
     }
     s.sandbox = env("HEARTH_SANDBOX");
     s.image = env("HEARTH_IMAGE");
@@ -106,6 +134,8 @@ int readSettings(int argc, char** argv, Settings& s) {
         if (*env("HEARTH_AGENT_TMP") != '\0') s.tmp = env("HEARTH_AGENT_TMP");
         if (*env("HEARTH_AGENT_LANGUAGES") != '\0') s.languages = env("HEARTH_AGENT_LANGUAGES");
         if (number(env("HEARTH_AGENT_ORPHAN_MS"), n) && n > 0) s.orphan_ms = n;
+        if (number(env("HEARTH_AGENT_PROOF_MS"), n) && n > 0) s.proof_ms = n;
+        s.outside = env("HEARTH_AGENT_OUTSIDE");
         s.keep_identity = std::string_view(env("HEARTH_AGENT_KEEP_IDENTITY")) == "1";
         unconfined = std::string_view(env("HEARTH_AGENT_UNCONFINED")) == "1";
     }

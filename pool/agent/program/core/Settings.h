@@ -4,9 +4,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "pool/agent/secure/Keys.h"
 
 namespace hearth::agent {
 
@@ -30,13 +33,21 @@ struct Settings {
     std::string root = "/workspace";  ///< where the workspace really is
     std::string tmp = "/tmp";
     std::string languages = "/etc/hearth/languages.json";
-    std::string image;                   ///< HEARTH_IMAGE: what the image brings, as JSON
-    std::string gpu;                     ///< HEARTH_GPU: what its GPUs need, as JSON
-    std::string layer;                   ///< HEARTH_LAYER: where the layer is mounted; may be empty
-    std::string sandbox;                 ///< HEARTH_SANDBOX, sent in hello
-    std::string cpus;                    ///< HEARTH_CPUS, for thread-count variables
-    std::string listen;                  ///< path to listen on; empty: descriptor 3
-    std::string receive;                 ///< path of a socket that hands the listening one over
+    std::string image;      ///< HEARTH_IMAGE: what the image brings, as JSON
+    std::string gpu;        ///< HEARTH_GPU: what its GPUs need, as JSON
+    std::string layer;      ///< HEARTH_LAYER: where the layer is mounted; may be empty
+    std::string sandbox;    ///< HEARTH_SANDBOX, sent in hello
+    std::string cpus;       ///< HEARTH_CPUS, for thread-count variables
+    std::string listen;     ///< path to listen on; empty: descriptor 3
+    std::string receive;    ///< path of a socket that hands the listening one over
+    std::uint16_t tcp = 0;  ///< port to listen on instead; 0: none
+    /// Whom we serve over a network. Without it every peer is believed, so the socket is a Unix
+    /// one.
+    std::optional<secure::ServerPublicKey> server;
+    std::string pod;                     ///< the Pod's UID, where there is a `server`
+    std::string identity;                ///< file with our own key, likewise
+    std::int64_t proof_ms = 5'000;       ///< how long a peer may take to prove to be the server
+    std::string outside;                 ///< an address that counts as another machine's
     std::int64_t orphan_ms = 3'600'000;  ///< life without bind and without control connection
     /// Our own oom_score_adj, kept open where a child cannot open its own, and what was in it.
     int oom_fd = -1;

@@ -213,8 +213,10 @@ inline Fd listenAt(const std::string& path) {
 /// One agent process with a workspace of its own; killed with everything it started at the end.
 class AgentProcess {
 public:
+    /// With `listener` it serves there, else on socket(); `words` are further arguments.
     explicit AgentProcess(std::vector<std::string> environment = {},
-                          const std::string& program = HEARTH_AGENT_PATH) {
+                          const std::string& program = HEARTH_AGENT_PATH,
+                          std::vector<std::string> words = {}, Fd listener = {}) {
         char name[] = "/tmp/hearth-agent-test-XXXXXX";
         base_ = mkdtemp(name);
         std::filesystem::create_directories(base_ + "/root");
@@ -243,7 +245,11 @@ public:
         for (std::string& e : environment) env.push_back(e.data());
         env.push_back(nullptr);
         // As the server does it: the listening socket is there before the agent is.
-        const Fd listening = listenAt(socket());
+        const Fd listening = listener ? std::move(listener) : listenAt(socket());
+        words.insert(words.begin(), "hearth-agent");
+        std::vector<char*> argv;
+        for (std::string& word : words) argv.push_back(word.data());
+        argv.push_back(nullptr);
         pid_ = fork();
         if (pid_ == 0) {
             if (listening.get() == kListenFd) {
@@ -251,7 +257,7 @@ public:
             } else {
                 dup2(listening.get(), kListenFd);
             }
-            execle(program.c_str(), "hearth-agent", nullptr, env.data());
+            execve(program.c_str(), argv.data(), env.data());
             _exit(1);
         }
     }
