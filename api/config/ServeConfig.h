@@ -62,6 +62,8 @@ struct ServeConfig {
     Setting<RuntimeChoice> runtime;
     Setting<std::string> oci_runtime;
     Setting<pool::docker::AgentMode> docker_agent;
+    Setting<std::string> kubeconfig;
+    Setting<std::string> agent_image;
     Setting<std::string> gpu_library;  ///< pool::gpu::kNoLibrary: GPUs are not looked for
     Setting<std::string> cuda_library;
     Setting<std::vector<std::string>> cdi_folders;

@@ -147,8 +147,8 @@ public:
         }
         builder_.check();
         agent_ = std::make_unique<agent::AgentClient>(
-            builder_.poller_, [this] { return builder_.runtime_.connect(id_); },
-            builder_.epoch_.get(), kAnswer, [](const agent::AgentLost&) {}, &builder_.clock_);
+            builder_.poller_, builder_.runtime_.dialer(id_), builder_.epoch_.get(), kAnswer,
+            [](const agent::AgentLost&) {}, &builder_.clock_);
         agent::BindRequest bind;
         bind.epoch = builder_.epoch_.get();
         bind.claim_id = "layer-" + id_;

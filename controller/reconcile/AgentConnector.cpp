@@ -17,7 +17,7 @@ AgentConnector::AgentConnector(pool::SandboxRuntime& runtime, agent::Poller& pol
 std::shared_ptr<agent::AgentClient> AgentConnector::connect(const pool::SandboxId& id,
                                                             std::chrono::milliseconds timeout) {
     auto client = std::make_shared<agent::AgentClient>(
-        poller_, [this, id] { return runtime_.connect(id); }, epoch_.get(), timeout,
+        poller_, runtime_.dialer(id), epoch_.get(), timeout,
         [line = lifeline_.line(), id](const agent::AgentLost& loss) {
             line.reach([&](AgentConnector& owner) { owner.heard(id, {loss.what(), loss.loss()}); });
         },

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/Error.h"
 #include "base/Fd.h"
+#include "pool/agent/transport/AgentLink.h"
 #include "pool/spec/SandboxSpec.h"
 
 namespace hearth::pool {
@@ -64,9 +66,15 @@ public:
     /// with remote sandboxes needs it: on this machine the end of a sandbox ends its agent's
     /// connection.
     virtual void onNews(const std::function<void(const SandboxId&)>& /*news*/) {}
-    /// A new stream connection to the sandbox's agent, whoever carries it (a Unix socket, TCP); the
-    /// runtime vouches for the peer. Throws if it is not there.
-    virtual Fd connect(const SandboxId& id) = 0;
+    /// Makes connections to the sandbox's agent, whoever carries them (a Unix socket, TCP); the
+    /// runtime vouches for the peer. Each throws if it is not there. The runtime outlives it.
+    virtual agent::AgentDialer dialer(const SandboxId& id) {
+        return [this, id] { return connect(id); };
+    }
+    /// One of them, where it is a socket of this machine; else Error(Unsupported).
+    virtual Fd connect(const SandboxId& id) {
+        throw Error(ErrorCode::Unsupported, "the agent of " + id + " is not on this machine");
+    }
     /// nullopt if it is gone, or if the runtime cannot look into its machine.
     virtual std::optional<SandboxUsage> usage(const SandboxId& id) = 0;
     /// Sets whether the sandbox gets the processor before the others of its machine. An unclaimed

@@ -33,5 +33,6 @@ Command makeGpu();
 Command makePackages();
 Command makeMcpConfig();
 Command makeSimulate();
+Command makeAgentFolder();
 
 }  // namespace hearth::cli

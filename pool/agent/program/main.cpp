@@ -17,6 +17,7 @@
 
 #include "pool/agent/program/Agent.h"
 #include "pool/agent/program/Identity.h"
+#include "pool/agent/program/PodStart.h"
 #include "pool/agent/program/Relay.h"
 #include "pool/agent/program/TcpListener.h"
 
@@ -153,6 +154,8 @@ int main(int argc, char** argv) {
     if (argc == 3 && std::string_view(argv[1]) == "--relay") return hearth::agent::relay(argv[2]);
     if (argc == 4 && std::string_view(argv[1]) == "--make-identity")
         return hearth::agent::makeIdentity(argv[2], argv[3]);
+    if (argc == 5 && std::string_view(argv[1]) == "--begin-pod")
+        return hearth::agent::beginPod(argv[2], argv[3], argv[4]);
     Settings settings;
     if (const int status = hearth::agent::readSettings(argc, argv, settings); status >= 0)
         return status;

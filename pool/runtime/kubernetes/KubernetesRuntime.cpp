@@ -1,0 +1,282 @@
+#include "pool/runtime/kubernetes/KubernetesRuntime.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/Error.h"
+#include "base/Ids.h"
+#include "pool/runtime/kubernetes/PodManifest.h"
+
+namespace hearth::pool {
+namespace {
+
+using kubernetes::KubeError;
+using kubernetes::KubeErrorKind;
+using kubernetes::ObjectChange;
+
+constexpr auto kFirstList = std::chrono::seconds(20);
+constexpr auto kDial = std::chrono::seconds(5);
+/// A Pod that was created and that the watch never shows has gone again meanwhile.
+constexpr auto kShownWithin = std::chrono::minutes(5);
+
+void requireId(const SandboxId& id) {
+    if (!isId(id, "sb_")) throw Error(ErrorCode::InvalidArgument, "not a sandbox id");
+}
+
+/// A refusal of a Pod, in words for the pool's condition.
+Error refusal(const KubeError& error) {
+    const bool ours =
+        error.kind == KubeErrorKind::Invalid || error.kind == KubeErrorKind::BadRequest;
+    Error told(ours ? ErrorCode::InvalidSpec : ErrorCode::Unavailable,
+               "the API server made no Pod: " + error.text());
+    if (error.kind == KubeErrorKind::Forbidden) {
+        told.hint("a quota of the namespace may be full, or the server's role lacks a verb");
+    }
+    return told;
+}
+
+}  // namespace
+
+KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
+                                     std::unique_ptr<kubernetes::ClusterAccess> access,
+                                     agent::secure::ServerKey key, const Clock& clock,
+                                     metrics::Log& log)
+    : options_(std::move(options)),
+      access_(std::move(access)),
+      key_(std::move(key)),
+      clock_(clock),
+      log_(log),
+      pods_{.plural = "pods", .ns = access_->config().ns},
+      client_(*access_),
+      reflector_(client_, pods_, cache_, clock, following()) {
+    const kubernetes::KubeResult<Json> version = client_.getPath("/version");
+    if (!version) {
+        throw Error(ErrorCode::Unavailable, "the API server at " + access_->config().url +
+                                                " does not answer: " + version.error().text());
+    }
+    version_ = version.value().value("gitVersion", "");
+    subscription_ = cache_.subscribe([this](const ObjectChange& change) { changed(change); });
+    follower_ = std::jthread([this](const std::stop_token& stop) { reflector_.run(stop); });
+    try {
+        awaitFirstList();
+    } catch (...) {
+        reflector_.stop();
+        throw;
+    }
+}
+
+KubernetesRuntime::~KubernetesRuntime() {
+    stopped_ = true;
+    follower_.request_stop();
+    reflector_.stop();
+    if (follower_.joinable()) follower_.join();
+    subscription_.reset();
+}
+
+kubernetes::ReflectorOptions KubernetesRuntime::following() {
+    kubernetes::ReflectorOptions options;
+    options.label_selector = std::string(kubernetes::kInstanceLabel) + "=" + options_.instance;
+    options.on_condition = [this](const kubernetes::ReflectorCondition& condition) {
+        heard(condition);
+    };
+    return options;
+}
+
+void KubernetesRuntime::heard(const kubernetes::ReflectorCondition& condition) {
+    if (condition.state == kubernetes::ReflectorCondition::State::Following) {
+        log_.info("kubernetes.following", {{"namespace", pods_.ns}});
+    } else {
+        log_.warn("kubernetes.behind", {{"namespace", pods_.ns}, {"why", condition.message}});
+    }
+    {
+        const MutexLock lock(mutex_);
+        followed_ = followed_ || cache_.hasSynced();
+    }
+    following_.notifyAll();
+}
+
+void KubernetesRuntime::awaitFirstList() {
+    const MutexLock lock(mutex_);
+    following_.waitFor(mutex_, kFirstList, [this]() HEARTH_REQUIRES(mutex_) { return followed_; });
+    if (followed_) return;
+    throw Error(ErrorCode::Unavailable, "the Pods of namespace " + pods_.ns +
+                                            " cannot be listed: " + reflector_.condition().message);
+}
+
+void KubernetesRuntime::changed(const ObjectChange& change) {
+    const std::optional<kubernetes::PodView> seen =
+        kubernetes::viewOf(change.now ? *change.now : *change.before);
+    if (!seen) return;
+    std::function<void(const SandboxId&)> news;
+    {
+        const MutexLock lock(mutex_);
+        const auto made = made_.find(seen->info.id);
+        if (made != made_.end()) made->second.reset();
+        if (!change.now) made_.erase(seen->info.id), ended_.erase(seen->info.id);
+        news = news_;
+    }
+    if (!seen->trouble.empty()) {
+        log_.debug("kubernetes.pod_waits", {{"sandbox", seen->info.id}, {"why", seen->trouble}});
+    }
+    if (news) news(seen->info.id);
+}
+
+void KubernetesRuntime::onNews(const std::function<void(const SandboxId&)>& news) {
+    const MutexLock lock(mutex_);
+    news_ = news;
+}
+
+/// A create whose answer is lost may have been one: the name tells.
+kubernetes::KubeResult<Json> KubernetesRuntime::createPod(const Json& pod) {
+    kubernetes::KubeResult<Json> made = client_.create(pods_, pod, limits());
+    if (made || !made.error().ambiguous) return made;
+    return client_.get(pods_, pod.at("metadata").at("name").get<std::string>(), limits());
+}
+
+ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
+    requireId(id);
+    if (!spec.layer.empty()) layers();
+    if (!spec.gpus.empty()) {
+        throw Error(ErrorCode::Unsupported, "Pods get no GPUs of the server's machine");
+    }
+    {
+        const MutexLock lock(mutex_);
+        made_[id] = clock_.now();
+    }
+    const Json pod =
+        kubernetes::podManifest(spec, {.id = id,
+                                       .instance = options_.instance,
+                                       .agent_image = options_.agent_image,
+                                       .server_key = key_.publicKey().text(),
+                                       .created_unix_ms = toUnixMillis(clock_.wall())});
+    const kubernetes::KubeResult<Json> made = createPod(pod);
+    if (!made) {
+        const MutexLock lock(mutex_);
+        made_.erase(id);
+        if (made.failed(KubeErrorKind::AlreadyExists)) {
+            throw Error(ErrorCode::Conflict, "the sandbox exists already");
+        }
+        throw refusal(made.error());
+    }
+    return Started::Accepted;
+}
+
+void KubernetesRuntime::destroy(const SandboxId& id) {
+    requireId(id);
+    const kubernetes::KubeResult<Json> gone =
+        client_.remove(pods_, kubernetes::podName(id), {.grace_seconds = 0}, limits());
+    if (!gone && !gone.failed(KubeErrorKind::NotFound)) {
+        throw Error(ErrorCode::Unavailable,
+                    "the API server deleted no Pod: " + gone.error().text());
+    }
+    const MutexLock lock(mutex_);
+    made_.erase(id);
+    // The watch tells it a moment later.
+    if (cache_.get(keyOf(id))) ended_.insert(id);
+}
+
+std::string KubernetesRuntime::keyOf(const SandboxId& id) const {
+    return pods_.ns + "/" + kubernetes::podName(id);
+}
+
+std::optional<kubernetes::PodView> KubernetesRuntime::view(const SandboxId& id) const {
+    const kubernetes::KubeObject pod = cache_.get(keyOf(id));
+    return pod ? kubernetes::viewOf(*pod) : std::nullopt;
+}
+
+std::optional<SandboxInfo> KubernetesRuntime::find(const SandboxId& id) {
+    requireId(id);
+    std::optional<kubernetes::PodView> seen = view(id);
+    const MutexLock lock(mutex_);
+    if (ended_.contains(id)) return std::nullopt;
+    if (seen) return std::move(seen->info);
+    const auto made = made_.find(id);
+    if (made == made_.end() || !made->second) return std::nullopt;
+    if (clock_.now() - *made->second > kShownWithin) {
+        made_.erase(made);
+        return std::nullopt;
+    }
+    SandboxInfo info;  // the watch has not shown it yet
+    info.id = id;
+    info.alive = true;
+    info.listening = false;
+    return info;
+}
+
+std::vector<SandboxInfo> KubernetesRuntime::list() {
+    std::vector<SandboxInfo> all;
+    std::set<SandboxId> seen;
+    for (const kubernetes::KubeObject& pod : cache_.list()) {
+        std::optional<kubernetes::PodView> one = kubernetes::viewOf(*pod);
+        if (!one) continue;
+        seen.insert(one->info.id);
+        all.push_back(std::move(one->info));
+    }
+    std::vector<SandboxId> fresh;
+    {
+        const MutexLock lock(mutex_);
+        std::erase_if(all, [&](const SandboxInfo& one)
+                               HEARTH_REQUIRES(mutex_) { return ended_.contains(one.id); });
+        for (const auto& [id, since] : made_) {
+            if (since && !seen.contains(id)) fresh.push_back(id);
+        }
+    }
+    for (const SandboxId& id : fresh) {
+        if (std::optional<SandboxInfo> info = find(id)) all.push_back(*std::move(info));
+    }
+    return all;
+}
+
+agent::AgentDialer KubernetesRuntime::dialer(const SandboxId& id) {
+    requireId(id);
+    return [this, id](agent::secure::Purpose purpose) { return dial(id, purpose); };
+}
+
+agent::AgentLink KubernetesRuntime::dial(const SandboxId& id,
+                                         agent::secure::Purpose purpose) const {
+    const std::optional<kubernetes::PodView> seen = view(id);
+    if (!seen || !seen->info.listening) throwErrno(ENOTCONN, "connect", "the agent of " + id);
+    return agent::TcpDialer(key_, *seen->agent, kDial)(purpose);
+}
+
+std::optional<LimitInUse> KubernetesRuntime::narrow(const SandboxId& id,
+                                                    const SandboxLimits& /*limits*/) {
+    requireId(id);
+    throw Error(ErrorCode::Unsupported, "a Pod keeps the limits that its pool gives it")
+        .hint("choose a pool with smaller limits");
+}
+
+std::vector<Leftover> KubernetesRuntime::sweep(const std::vector<SandboxId>& keep) {
+    const std::set<SandboxId> kept(keep.begin(), keep.end());
+    std::vector<Leftover> left;
+    for (const SandboxInfo& info : list()) {
+        {
+            const MutexLock lock(mutex_);
+            if (kept.contains(info.id) || made_.contains(info.id)) continue;
+        }
+        try {
+            destroy(info.id);
+        } catch (const std::exception& e) {
+            left.push_back({info.id, e.what()});
+        }
+    }
+    return left;
+}
+
+RuntimeFacts KubernetesRuntime::facts() {
+    RuntimeFacts facts;
+    facts.name = "kubernetes";
+    facts.version = version_;
+    facts.seccomp = true;
+    facts.cgroup = "none";
+    return facts;
+}
+
+void KubernetesRuntime::finishWithin(std::chrono::milliseconds most) {
+    static_cast<void>(most);  // the client looks at the flag within that
+    stopped_ = true;
+}
+
+}  // namespace hearth::pool

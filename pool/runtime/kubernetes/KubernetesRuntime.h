@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/Clock.h"
+#include "base/Mutex.h"
+#include "metrics/Log.h"
+#include "pool/agent/secure/Keys.h"
+#include "pool/runtime/ContainerRuntime.h"
+#include "pool/runtime/kubernetes/PodView.h"
+#include "pool/runtime/kubernetes/client/KubernetesClient.h"
+#include "pool/runtime/kubernetes/client/ObjectCache.h"
+#include "pool/runtime/kubernetes/client/Reflector.h"
+
+namespace hearth::pool {
+
+/// Of a cluster, what a server must be told.
+struct KubernetesOptions {
+    std::string instance;     ///< the label of this server's Pods
+    std::string agent_image;  ///< has the agent's folder at /hearth
+};
+
+/// The kubernetes runtime: each sandbox is a Pod. Nothing is asked of the API server but writes:
+/// what there is comes from a watch, and so do the agents' addresses and keys. Connections to
+/// agents are TCP to the Pod, sealed (agent::secure). Thread-safe.
+class KubernetesRuntime final : public ContainerRuntime {
+public:
+    /// Waits until the Pods of the instance are known; throws Error(Unavailable) with the reason
+    /// where they cannot be. `key`: the server's, the same over restarts.
+    KubernetesRuntime(KubernetesOptions options, std::unique_ptr<kubernetes::ClusterAccess> access,
+                      agent::secure::ServerKey key, const Clock& clock, metrics::Log& log);
+    ~KubernetesRuntime() override;
+
+    Started create(const SandboxId& id, const SandboxSpec& spec) override;
+    void destroy(const SandboxId& id) override;
+    std::vector<SandboxInfo> list() override;
+    std::optional<SandboxInfo> find(const SandboxId& id) override;
+    void onNews(const std::function<void(const SandboxId&)>& news) override;
+    agent::AgentDialer dialer(const SandboxId& id) override;
+    /// The node is not ours to see.
+    std::optional<SandboxUsage> usage(const SandboxId& /*id*/) override { return std::nullopt; }
+    std::optional<LimitInUse> narrow(const SandboxId& id, const SandboxLimits& limits) override;
+    std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
+    /// The reference itself: the kubelet pulls.
+    std::string resolveImage(const std::string& name) override { return name; }
+    RuntimeFacts facts() override;
+    void finishWithin(std::chrono::milliseconds most) override;
+
+private:
+    kubernetes::ReflectorOptions following();
+    void heard(const kubernetes::ReflectorCondition& condition);
+    void awaitFirstList();
+    std::string keyOf(const SandboxId& id) const;
+    void changed(const kubernetes::ObjectChange& change);
+    agent::AgentLink dial(const SandboxId& id, agent::secure::Purpose purpose) const;
+    std::optional<kubernetes::PodView> view(const SandboxId& id) const;
+    kubernetes::CallLimits limits() const { return {.stop = &stopped_}; }
+    kubernetes::KubeResult<Json> createPod(const Json& pod);
+
+    const KubernetesOptions options_;
+    const std::unique_ptr<kubernetes::ClusterAccess> access_;
+    const agent::secure::ServerKey key_;
+    const Clock& clock_;
+    metrics::Log& log_;
+    const kubernetes::KubeResource pods_;
+    kubernetes::KubernetesClient client_;
+    kubernetes::ObjectCache cache_;
+    kubernetes::Reflector reflector_;
+    std::atomic<bool> stopped_{false};
+    std::string version_;  ///< of the API server
+
+    mutable Mutex mutex_;
+    std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);
+    /// Made since this runtime began, and when; those that the watch has shown have no time.
+    std::map<SandboxId, std::optional<TimePoint>> made_ HEARTH_GUARDED_BY(mutex_);
+    std::set<SandboxId> ended_ HEARTH_GUARDED_BY(mutex_);  ///< the watch still shows them
+    bool followed_ HEARTH_GUARDED_BY(mutex_) = false;
+    Condition following_;
+    std::shared_ptr<void> subscription_;
+    std::jthread follower_;
+};
+
+}  // namespace hearth::pool

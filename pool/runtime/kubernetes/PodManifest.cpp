@@ -1,0 +1,133 @@
+#include "pool/runtime/kubernetes/PodManifest.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace hearth::pool::kubernetes {
+namespace {
+
+constexpr int kUid = 1000;
+constexpr const char* kInside = "/.hearth";
+constexpr const char* kKeyFolder = "/.hearth-key";
+constexpr const char* kKeyFile = "/.hearth-key/identity";
+constexpr const char* kTold = "/dev/termination-log";
+/// A sandbox that waits to be claimed needs little of the processor; a node takes so many more.
+constexpr std::uint32_t kIdleShare = 10;
+constexpr std::uint32_t kLeastMilliCpu = 10;
+
+std::string bytes(std::uint64_t count) {
+    return std::to_string(count);
+}
+
+std::string milli(std::uint32_t count) {
+    return std::to_string(count) + "m";
+}
+
+Json volumeMount(const char* name, const char* path, bool read_only = false) {
+    return {{"name", name}, {"mountPath", path}, {"readOnly", read_only}};
+}
+
+Json emptyDir(const char* name, std::uint64_t size, bool in_memory) {
+    Json volume{{"sizeLimit", bytes(size)}};
+    if (in_memory) volume["medium"] = "Memory";
+    return {{"name", name}, {"emptyDir", std::move(volume)}};
+}
+
+Json confined() {
+    return {{"allowPrivilegeEscalation", false},
+            {"readOnlyRootFilesystem", true},
+            {"privileged", false},
+            {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+}
+
+Json resources(const SandboxSpec& spec) {
+    const SandboxLimits& limits = spec.limits;
+    Json most{{"cpu", milli(limits.milli_cpu)}, {"memory", bytes(limits.memory_bytes)}};
+    const std::uint32_t idle = std::max(limits.milli_cpu / kIdleShare, kLeastMilliCpu);
+    Json least{{"cpu", milli(std::min(idle, limits.milli_cpu))},
+               {"memory", bytes(limits.memory_bytes)}};
+    if (spec.storage == Storage::Disk) {
+        // The kubelet counts both volumes and what the kernel writes of logs.
+        const std::uint64_t disk = limits.workspace_bytes + limits.tmp_bytes + (16U << 20U);
+        most["ephemeral-storage"] = bytes(disk);
+    }
+    return {{"limits", std::move(most)}, {"requests", std::move(least)}};
+}
+
+Json initContainer(const SandboxSpec& spec, const PodPlaces& places) {
+    return {{"name", kInitContainer},
+            {"image", places.agent_image},
+            {"imagePullPolicy", "IfNotPresent"},
+            {"command", Json::array({"/hearth/agent", "--begin-pod", kInside, kKeyFile, kTold})},
+            {"terminationMessagePath", kTold},
+            {"securityContext", confined()},
+            {"resources", resources(spec)},
+            {"volumeMounts",
+             Json::array({volumeMount("inside", kInside), volumeMount("key", kKeyFolder)})}};
+}
+
+Json sandboxContainer(const SandboxSpec& spec, const PodPlaces& places) {
+    const Json environment = Json::array(
+        {{{"name", "HEARTH_POD"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.uid"}}}}}},
+         {{"name", "HEARTH_SANDBOX"}, {"value", places.id}},
+         {{"name", "HEARTH_CPUS"}, {"value", std::to_string(wholeCpus(spec.limits))}},
+         // Where NVIDIA's runtime is the node's default, an image could take all GPUs.
+         {{"name", "NVIDIA_VISIBLE_DEVICES"}, {"value", "void"}}});
+    return {{"name", kSandboxContainer},
+            {"image", spec.image},
+            {"imagePullPolicy", "IfNotPresent"},
+            {"command",
+             Json::array({"/.hearth/agent", "--tcp", std::to_string(kAgentPort), "--server-key",
+                          places.server_key, "--pod", "$(HEARTH_POD)", "--identity", kKeyFile})},
+            {"workingDir", "/"},
+            {"env", environment},
+            {"ports", Json::array({{{"name", "agent"}, {"containerPort", kAgentPort}}})},
+            {"securityContext", confined()},
+            {"resources", resources(spec)},
+            {"volumeMounts",
+             Json::array({volumeMount("inside", kInside, true), volumeMount("key", kKeyFolder),
+                          volumeMount("workspace", "/workspace"), volumeMount("tmp", "/tmp")})}};
+}
+
+}  // namespace
+
+std::string podName(const SandboxId& id) {
+    return "sb-" + id.substr(id.find('_') + 1);
+}
+
+Json podManifest(const SandboxSpec& spec, const PodPlaces& places) {
+    constexpr std::uint64_t kInsideBytes = 64ULL << 20U;
+    const bool in_memory = spec.storage == Storage::Memory;
+    return {{"apiVersion", "v1"},
+            {"kind", "Pod"},
+            {"metadata",
+             {{"name", podName(places.id)},
+              {"labels",
+               {{"app.kubernetes.io/managed-by", "hearth"},
+                {kInstanceLabel, places.instance},
+                {kSandboxLabel, podName(places.id)}}},
+              {"annotations",
+               {{kCreatedNote, std::to_string(places.created_unix_ms)},
+                {kLabelsNote, dumpJson(Json(spec.labels))}}}}},
+            {"spec",
+             {{"restartPolicy", "Never"},
+              {"automountServiceAccountToken", false},
+              {"enableServiceLinks", false},
+              {"shareProcessNamespace", false},
+              {"hostname", "sandbox"},
+              {"terminationGracePeriodSeconds", 0},
+              {"securityContext",
+               {{"runAsNonRoot", true},
+                {"runAsUser", kUid},
+                {"runAsGroup", kUid},
+                {"fsGroup", kUid},
+                {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+              {"initContainers", Json::array({initContainer(spec, places)})},
+              {"containers", Json::array({sandboxContainer(spec, places)})},
+              {"volumes",
+               Json::array({emptyDir("inside", kInsideBytes, true), emptyDir("key", 4096, true),
+                            emptyDir("workspace", spec.limits.workspace_bytes, in_memory),
+                            emptyDir("tmp", spec.limits.tmp_bytes, in_memory)})}}}};
+}
+
+}  // namespace hearth::pool::kubernetes

@@ -1,0 +1,103 @@
+#include "pool/runtime/kubernetes/PodView.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/Ids.h"
+#include "pool/runtime/kubernetes/PodManifest.h"
+
+namespace hearth::pool::kubernetes {
+namespace {
+
+const Json kNothing;
+
+const Json& below(const Json& object, std::initializer_list<std::string_view> path) {
+    const Json* at = &object;
+    for (const std::string_view name : path) {
+        if (!at->is_object()) return kNothing;
+        const auto found = at->find(std::string(name));
+        if (found == at->end()) return kNothing;
+        at = &*found;
+    }
+    return *at;
+}
+
+std::string text(const Json& object, std::initializer_list<std::string_view> path) {
+    const Json& value = below(object, path);
+    return value.is_string() ? value.get<std::string>() : "";
+}
+
+/// The status of the container with this name in a list of them.
+const Json& container(const Json& pod, const char* list, const char* name) {
+    for (const Json& each : below(pod, {"status", list})) {
+        if (text(each, {"name"}) == name) return each;
+    }
+    return kNothing;
+}
+
+std::map<std::string, std::string> labelsOf(const Json& pod) {
+    const Json noted =
+        Json::parse(text(pod, {"metadata", "annotations", kLabelsNote}), nullptr, false);
+    std::map<std::string, std::string> labels;
+    if (!noted.is_object()) return labels;
+    for (const auto& [key, value] : noted.items()) {
+        if (value.is_string()) labels.emplace(key, value.get<std::string>());
+    }
+    return labels;
+}
+
+/// A container that waits says why: ErrImagePull, CreateContainerConfigError. A Pod without a node
+/// says it in a condition.
+std::string troubleOf(const Json& pod) {
+    for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+        for (const Json& each : below(pod, {"status", list})) {
+            const std::string reason = text(each, {"state", "waiting", "reason"});
+            if (reason.empty() || reason == "PodInitializing" || reason == "ContainerCreating") {
+                continue;
+            }
+            const std::string message = text(each, {"state", "waiting", "message"});
+            return reason + (message.empty() ? "" : ": " + message);
+        }
+    }
+    for (const Json& condition : below(pod, {"status", "conditions"})) {
+        if (text(condition, {"type"}) == "PodScheduled" && text(condition, {"status"}) == "False") {
+            return text(condition, {"reason"}) + ": " + text(condition, {"message"});
+        }
+    }
+    return text(pod, {"status", "message"});
+}
+
+}  // namespace
+
+std::optional<PodView> viewOf(const Json& pod) {
+    const std::string name = text(pod, {"metadata", "labels", kSandboxLabel});
+    constexpr std::string_view kPrefix = "sb-";
+    if (!name.starts_with(kPrefix)) return std::nullopt;
+    PodView view;
+    view.info.id = "sb_" + name.substr(kPrefix.size());
+    if (!isId(view.info.id, "sb_")) return std::nullopt;
+    view.info.labels = labelsOf(pod);
+    const std::string created = text(pod, {"metadata", "annotations", kCreatedNote});
+    std::from_chars(created.data(), created.data() + created.size(), view.info.created_unix_ms);
+
+    const std::string phase = text(pod, {"status", "phase"});
+    const Json& sandbox = container(pod, "containerStatuses", kSandboxContainer);
+    const bool ended = !below(sandbox, {"state", "terminated"}).is_null();
+    view.info.alive = (phase.empty() || phase == "Pending" || phase == "Running") && !ended &&
+                      text(pod, {"metadata", "deletionTimestamp"}).empty();
+    const std::string told = text(container(pod, "initContainerStatuses", kInitContainer),
+                                  {"state", "terminated", "message"});
+    const std::string address = text(pod, {"status", "podIP"});
+    const auto identity = agent::secure::AgentPublicKey::parse(told);
+    if (!address.empty() && identity) {
+        view.agent =
+            agent::PodAgent{address, kAgentPort, text(pod, {"metadata", "uid"}), *identity};
+    }
+    view.info.listening = view.info.alive && view.agent.has_value() &&
+                          !below(sandbox, {"state", "running"}).is_null();
+    if (!view.info.listening) view.trouble = troubleOf(pod);
+    return view;
+}
+
+}  // namespace hearth::pool::kubernetes
