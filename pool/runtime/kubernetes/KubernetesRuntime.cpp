@@ -8,6 +8,7 @@
 #include "base/Error.h"
 #include "base/Ids.h"
 #include "pool/runtime/kubernetes/PodManifest.h"
+#include "pool/runtime/kubernetes/PodNetwork.h"
 
 namespace hearth::pool {
 namespace {
@@ -57,6 +58,7 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
                                                 " does not answer: " + version.error().text());
     }
     version_ = version.value().value("gitVersion", "");
+    kubernetes::shutPodsOff(client_, pods_.ns, options_.instance, limits());
     subscription_ = cache_.subscribe([this](const ObjectChange& change) { changed(change); });
     follower_ = std::jthread([this](const std::stop_token& stop) { reflector_.run(stop); });
     try {

@@ -333,6 +333,8 @@ bool FakeApiServer::answer(ServedConnection& connection, const SeenRequest& requ
         } else if (!planned.empty()) {
             answer = planned.front();
             planned.pop_front();
+        } else if (request.target == "/version") {
+            answer = {200, R"({"major":"1","minor":"20","gitVersion":"v1.20.2"})"};
         } else if (!where || !objects_.contains(where->collection)) {
             answer = status(404, "NotFound", "the server could not find the requested resource");
         } else if (verb == "watch") {

@@ -1,0 +1,39 @@
+#include "pool/runtime/kubernetes/PodNetwork.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/Error.h"
+#include "pool/runtime/kubernetes/PodManifest.h"
+
+namespace hearth::pool::kubernetes {
+
+void shutPodsOff(KubernetesClient& client, const std::string& ns, const std::string& instance,
+                 const CallLimits& limits) {
+    const KubeResource policies{
+        .group = "networking.k8s.io", .version = "v1", .plural = "networkpolicies", .ns = ns};
+    const std::string name = "hearth-" + instance;
+    const Json port{{"protocol", "TCP"}, {"port", kAgentPort}};
+    const Json spec{{"podSelector", {{"matchLabels", {{kInstanceLabel, instance}}}}},
+                    {"policyTypes", Json::array({"Ingress", "Egress"})},
+                    {"ingress", Json::array({{{"ports", Json::array({port})}}})},
+                    {"egress", Json::array()}};
+    const Json policy{
+        {"apiVersion", "networking.k8s.io/v1"},
+        {"kind", "NetworkPolicy"},
+        {"metadata",
+         {{"name", name},
+          {"labels", {{"app.kubernetes.io/managed-by", "hearth"}, {kInstanceLabel, instance}}}}},
+        {"spec", spec}};
+    KubeResult<Json> made = client.create(policies, policy, limits);
+    // Of an earlier version, or of the start before this one.
+    if (made.failed(KubeErrorKind::AlreadyExists)) {
+        made = client.patch(policies, name, PatchKind::Merge, {{"spec", spec}}, {}, limits);
+    }
+    if (made) return;
+    throw Error(ErrorCode::Unavailable,
+                "the Pods of namespace " + ns +
+                    " cannot be shut off from the network: " + made.error().text())
+        .hint("the server may create and patch networkpolicies there");
+}
+
+}  // namespace hearth::pool::kubernetes

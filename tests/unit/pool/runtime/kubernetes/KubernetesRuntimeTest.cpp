@@ -1,0 +1,153 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/Ids.h"
+#include "pool/runtime/kubernetes/KubernetesRuntime.h"
+#include "pool/runtime/kubernetes/PodManifest.h"
+#include "tests/support/Support.h"
+#include "tests/support/kubernetes/FakeApiServer.h"
+
+using namespace hearth;
+using namespace hearth::pool;
+using namespace hearth::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kPods = "/api/v1/pods";
+constexpr const char* kPolicies = "/apis/networking.k8s.io/v1/networkpolicies";
+
+/// A cluster without nodes: Pods stay as they were created until the test plays the kubelet.
+struct Cluster {
+    FakeApiServer server;
+    SystemClock clock;
+    metrics::Log log{-1, metrics::LogLevel::Error};
+    std::unique_ptr<KubernetesRuntime> runtime;
+
+    Cluster() {
+        REQUIRE(agent::secure::initialise());
+        server.addKind(kPods);
+        server.addKind(kPolicies);
+    }
+    KubernetesRuntime& start() {
+        runtime.reset();
+        runtime = std::make_unique<KubernetesRuntime>(
+            KubernetesOptions{"aaaaaaaaaaaa", "agents:1"},
+            std::make_unique<kubernetes::ClusterAccess>(
+                kubernetes::ClusterConfig{.url = server.url()}, clock),
+            *agent::secure::ServerKey::parse(std::string(64, '1')), clock, log);
+        return *runtime;
+    }
+    static std::string keyOf(const SandboxId& id) { return "default/" + kubernetes::podName(id); }
+    /// As the kubelet does once the sandbox runs.
+    void run(const SandboxId& id) {
+        Json pod = *server.get(kPods, keyOf(id));
+        pod["status"] = {
+            {"phase", "Running"},
+            {"podIP", "127.0.0.1"},
+            {"initContainerStatuses",
+             Json::array({{{"name", kubernetes::kInitContainer},
+                           {"state", {{"terminated", {{"message", std::string(64, 'a')}}}}}}})},
+            {"containerStatuses", Json::array({{{"name", kubernetes::kSandboxContainer},
+                                                {"state", {{"running", Json::object()}}}}})}};
+        server.put(kPods, pod);
+    }
+};
+
+SandboxSpec small() {
+    SandboxSpec spec;
+    spec.image = "images/python@sha256:1";
+    spec.labels = {{"pool", "p"}};
+    return spec;
+}
+
+}  // namespace
+
+TEST_CASE("a sandbox is a Pod: accepted at once, listening when the kubelet says so",
+          "[unit][kubernetes]") {
+    Cluster cluster;
+    KubernetesRuntime& runtime = cluster.start();
+    std::atomic<int> news = 0;
+    runtime.onNews([&](const SandboxId&) { ++news; });
+    const SandboxId id = newId("sb_");
+    CHECK(runtime.create(id, small()) == SandboxRuntime::Started::Accepted);
+    const std::optional<SandboxInfo> fresh = runtime.find(id);  // whatever the watch has shown
+    REQUIRE(fresh);
+    CHECK(fresh->alive);
+    CHECK_FALSE(fresh->listening);
+    CHECK_THROWS_AS(runtime.dialer(id)(agent::secure::Purpose::Control), std::system_error);
+    cluster.run(id);
+    REQUIRE(eventually([&] { return runtime.find(id)->listening; }));
+    CHECK(news > 0);
+    CHECK(runtime.list().size() == 1);
+    CHECK(runtime.list()[0].labels.at("pool") == "p");
+    CHECK(codeOf([&] { runtime.create(id, small()); }) == ErrorCode::Conflict);
+}
+
+TEST_CASE("what is destroyed is gone at once, and again is fine", "[unit][kubernetes]") {
+    Cluster cluster;
+    KubernetesRuntime& runtime = cluster.start();
+    const SandboxId id = newId("sb_");
+    runtime.create(id, small());
+    runtime.destroy(id);
+    CHECK_FALSE(runtime.find(id));
+    CHECK(runtime.list().empty());
+    CHECK(cluster.server.count(kPods) == 0);
+    runtime.destroy(id);
+}
+
+TEST_CASE("a new server finds the Pods of the one before, and sweeps those nobody needs",
+          "[unit][kubernetes]") {
+    Cluster cluster;
+    const SandboxId kept = newId("sb_");
+    const SandboxId lost = newId("sb_");
+    cluster.start().create(kept, small());
+    cluster.runtime->create(lost, small());
+    KubernetesRuntime& runtime = cluster.start();
+    CHECK(runtime.list().size() == 2);
+    const SandboxId fresh = newId("sb_");
+    runtime.create(fresh, small());
+    CHECK(runtime.sweep({kept}).empty());
+    CHECK(runtime.find(kept));
+    CHECK(runtime.find(fresh));
+    CHECK_FALSE(runtime.find(lost));
+}
+
+TEST_CASE("Pods are shut off from the network before there are any", "[unit][kubernetes]") {
+    Cluster cluster;
+    cluster.start();
+    Json policy = *cluster.server.get(kPolicies, "default/hearth-aaaaaaaaaaaa");
+    CHECK(policy.at("spec").at("egress").empty());
+    policy["spec"]["egress"] = Json::array({Json::object()});  // somebody has opened it
+    cluster.server.put(kPolicies, policy);
+    cluster.start();
+    policy = *cluster.server.get(kPolicies, "default/hearth-aaaaaaaaaaaa");
+    CHECK(policy.at("spec").at("egress").empty());
+
+    cluster.runtime.reset();
+    cluster.server.answerNext("create", FakeApiServer::status(403, "Forbidden", "no verb create"));
+    CHECK(codeOf([&] { cluster.start(); }) == ErrorCode::Unavailable);
+}
+
+TEST_CASE("why a Pod is refused is told, and nothing of it is kept", "[unit][kubernetes]") {
+    Cluster cluster;
+    KubernetesRuntime& runtime = cluster.start();
+    const SandboxId id = newId("sb_");
+    cluster.server.answerNext(
+        "create", FakeApiServer::status(403, "Forbidden", "exceeded quota: pods, used: 5"));
+    try {
+        runtime.create(id, small());
+        FAIL("it was refused");
+    } catch (const Error& e) {
+        CHECK(e.code() == ErrorCode::Unavailable);
+        CHECK_THAT(e.what(), Catch::Contains("exceeded quota"));
+    }
+    CHECK_FALSE(runtime.find(id));
+}
+
+TEST_CASE("a server without the API server does not start", "[unit][kubernetes]") {
+    Cluster cluster;
+    cluster.server.shut();
+    CHECK(codeOf([&] { cluster.start(); }) == ErrorCode::Unavailable);
+}
