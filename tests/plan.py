@@ -20,7 +20,7 @@ import sys
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEFAULT = ["lint", "unit", "kernel", "server", "crash", "security"]
 SANITIZED = ["agent", "sandbox", "gpu", "runtime", "egress", "controller", "http", "mcp"]  # unit programs: where threads and bytes meet
-ON_REQUEST = ["unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy", "gpu"]
+ON_REQUEST = ["unit-asan", "unit-tsan", "server-asan", "server-tsan", "tidy", "gpu", "cluster"]
 DEFAULT_SECONDS = 30  # of a suite that neither says how long it takes nor has run here
 
 # A change in one of these rooms, or in those below it, is seen by these server suites; by all where a room is not here.
@@ -55,7 +55,7 @@ FILES = [
     (r"^(\.ci/|\.clang-|\.gitignore$|tests/(lint|bench|gpu)/|tests/plan\.py$|(run|test)$|sandbox_images/(lock|setup\.sh)$)", ""),
     (r"^(ROOMS|tests/catch_results\.py|tests/unit/main\.cpp)$", "unit"),
     (r"^tests/CMakeLists\.txt$", "unit kernel"),
-    (r"^tests/(kernel|crash|security)/", r"\1"),
+    (r"^tests/(kernel|crash|security|cluster)/", r"\1"),
     (r"^tests/server/harness\.py$", "kernel server crash security"),
     (r"^tests/second_try\.py$", "unit server/start"),
     (r"^tests/server/mcp/conformance/", "server/conformance"),
@@ -165,7 +165,7 @@ def suites(table):
     for path in files("tests/server/**/*_test.py"):
         name = path[len("tests/server/"):-len("_test.py")]
         found.append(Script("server", "seeds" if name == "seeds/seeds" else name, path))
-    return found + [Script(name, name, f"tests/{name}/run") for name in ("crash", "security", "gpu")]
+    return found + [Script(name, name, f"tests/{name}/run") for name in ("crash", "security", "gpu", "cluster")]
 
 
 def measured():

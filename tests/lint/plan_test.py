@@ -50,6 +50,7 @@ class ByChange(unittest.TestCase):
         self.assertEqual(seen("tests/unit/controller/egress/Outside.h"), {("lint", "lint"), ("unit", "egress")})
         self.assertEqual(seen("tests/server/rest_test.py"), {("lint", "lint"), ("server", "rest")})
         self.assertEqual(seen("tests/crash/run"), {("lint", "lint"), ("crash", "crash")})
+        self.assertEqual(seen("tests/cluster/node.py"), {("lint", "lint"), ("cluster", "cluster")})
 
     def test_what_tests_stand_on_is_seen_by_those_tests(self):
         self.assertEqual(seen("tests/server/debian.py"), {("lint", "lint"), ("server", "apt")})

@@ -352,7 +352,7 @@ def service():
 def links():
     """every link in the documents leads to a file and a heading that exist"""
     pages = PAGES + ["docs/README.md", "docs/rest.md", "ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md", "sandbox_images/README.md",
-                     "tests/bench/README.md", "pool/runtime/CONTRACT.md"]
+                     "tests/bench/README.md", "tests/cluster/README.md", "pool/runtime/CONTRACT.md"]
     broken = []
     for page in pages:
         with open(os.path.join(REPO, page), encoding="utf-8") as file:
