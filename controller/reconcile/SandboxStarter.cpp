@@ -136,10 +136,11 @@ bool SandboxStarter::listens(const pool::SandboxId& id, TimePoint since) {
         if (!accepted_.contains(id)) return true;
     }
     const std::optional<pool::SandboxInfo> info = runtime_.find(id);
-    if (!info || !info->alive) throw std::runtime_error("it ended while it started");
-    if (info->listening) return true;
+    if (info && info->alive && info->listening) return true;
+    const std::string trouble = info && !info->trouble.empty() ? ": " + info->trouble : "";
+    if (!info || !info->alive) throw std::runtime_error("it ended while it started" + trouble);
     if (history_.clock.now() - since > kStartTime) {
-        throw std::runtime_error("its agent did not listen in time");
+        throw std::runtime_error("its agent did not listen in time" + trouble);
     }
     return false;
 }

@@ -119,8 +119,9 @@ void KubernetesRuntime::changed(const ObjectChange& change) {
         if (!change.now) made_.erase(seen->info.id), ended_.erase(seen->info.id);
         news = news_;
     }
-    if (!seen->trouble.empty()) {
-        log_.debug("kubernetes.pod_waits", {{"sandbox", seen->info.id}, {"why", seen->trouble}});
+    if (!seen->info.trouble.empty()) {
+        log_.debug("kubernetes.pod_waits",
+                   {{"sandbox", seen->info.id}, {"why", seen->info.trouble}});
     }
     if (news) news(seen->info.id);
 }

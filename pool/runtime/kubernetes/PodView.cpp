@@ -1,5 +1,7 @@
 #include "pool/runtime/kubernetes/PodView.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -47,15 +49,20 @@ std::map<std::string, std::string> labelsOf(const Json& pod) {
     return labels;
 }
 
-/// A container that waits says why: ErrImagePull, CreateContainerConfigError. A Pod without a node
-/// says it in a condition.
-std::string troubleOf(const Json& pod) {
+/// What the kubelet tries again and again without an end; the next Pod of the pool tries it too.
+constexpr std::array<std::string_view, 5> kHopeless{
+    "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError",
+    "CreateContainerError"};
+
+/// A container that waits says why; a Pod without a node says it in a condition.
+std::string troubleOf(const Json& pod, bool& hopeless) {
     for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
         for (const Json& each : below(pod, {"status", list})) {
             const std::string reason = text(each, {"state", "waiting", "reason"});
             if (reason.empty() || reason == "PodInitializing" || reason == "ContainerCreating") {
                 continue;
             }
+            hopeless = std::ranges::find(kHopeless, reason) != kHopeless.end();
             const std::string message = text(each, {"state", "waiting", "message"});
             return reason + (message.empty() ? "" : ": " + message);
         }
@@ -96,7 +103,11 @@ std::optional<PodView> viewOf(const Json& pod) {
     }
     view.info.listening = view.info.alive && view.agent.has_value() &&
                           !below(sandbox, {"state", "running"}).is_null();
-    if (!view.info.listening) view.trouble = troubleOf(pod);
+    if (!view.info.listening) {
+        bool hopeless = false;
+        view.info.trouble = troubleOf(pod, hopeless);
+        if (hopeless) view.info.alive = false;
+    }
     return view;
 }
 

@@ -14,7 +14,6 @@ struct PodView {
     SandboxInfo info;
     /// Where its agent is and what it must prove to be; none until both are known.
     std::optional<agent::PodAgent> agent;
-    std::string trouble;  ///< why it does not run yet, in the kubelet's words; often empty
 };
 
 /// Nullopt for a Pod that is none of ours.

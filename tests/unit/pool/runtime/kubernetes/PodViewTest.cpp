@@ -119,7 +119,20 @@ TEST_CASE("what keeps a Pod from running is told", "[unit][kubernetes]") {
                                                     {"message", "0/1 nodes are available"}}});
         why = "Unschedulable: 0/1 nodes are available";
     }
-    CHECK(viewOf(pod)->trouble == why);
+    CHECK(viewOf(pod)->info.trouble == why);
+}
+
+TEST_CASE("a Pod that will never run counts as ended", "[unit][kubernetes]") {
+    Json pod = podOf();
+    const auto waits = [&](const char* reason) {
+        pod["status"]["initContainerStatuses"] = Json::array(
+            {{{"name", kInitContainer}, {"state", {{"waiting", {{"reason", reason}}}}}}});
+        return viewOf(pod)->info;
+    };
+    CHECK(waits("PodInitializing").alive);
+    CHECK(waits("ErrImagePull").alive);  // it is tried again
+    CHECK_FALSE(waits("ImagePullBackOff").alive);
+    CHECK(waits("ImagePullBackOff").trouble == "ImagePullBackOff");
 }
 
 TEST_CASE("others' Pods, and what is none, are no sandboxes", "[unit][kubernetes]") {
