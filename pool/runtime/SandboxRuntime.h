@@ -18,10 +18,10 @@ namespace hearth::pool {
 /// One sandbox as a runtime finds it, also after a restart of the server.
 struct SandboxInfo {
     SandboxId id;
-    bool alive = false;     ///< its first process (the agent) runs, or will: it is being started
-    bool listening = true;  ///< its agent can be connected to
+    bool alive = false;        ///< its first process (the agent) runs, or will: it is being started
+    bool listening = true;     ///< its agent can be connected to
     std::string trouble = {};  ///< what keeps it from listening, for an operator; often empty
-    bool frozen = false;    ///< freeze() stopped it, perhaps in an earlier life of the server
+    bool frozen = false;       ///< freeze() stopped it, perhaps in an earlier life of the server
     std::map<std::string, std::string> labels;
     std::int64_t created_unix_ms = 0;
 };
