@@ -184,7 +184,7 @@ nanoseconds Reflector::watch() {
         static_cast<double>((options_.longest_watch - options_.shortest_watch).count());
     const seconds length =
         options_.shortest_watch + seconds(static_cast<std::int64_t>(span * options_.random()));
-    Watched watched{.began = clock_.now()};
+    Watched watched;
     if (streamed) watched.initial.emplace();
     const WatchConnection::Listener listener{
         .on_open = [&] { opened(watched); },
@@ -202,6 +202,7 @@ nanoseconds Reflector::watch() {
         internal_since_.reset();
     }
     if (watched.unreadable) {
+        if (watched.initial) ++unfinished_streams_;
         fail(State::Behind, "a watch brought a line that is no event");
         return relist(RestartReason::Unreadable, backoff());
     }
@@ -210,7 +211,8 @@ nanoseconds Reflector::watch() {
 }
 
 /// Nothing else may come for minutes: the resource may be at rest.
-void Reflector::opened(const Watched& watched) {
+void Reflector::opened(Watched& watched) {
+    watched.opened = clock_.now();
     if (!watched.initial) follow();
 }
 
@@ -232,12 +234,7 @@ bool Reflector::take(Watched& watched, std::string_view line) {
 
 void Reflector::apply(Watched& watched, WatchEvent event) {
     if (watched.initial) {
-        if (event.kind == WatchEvent::Kind::Added) {
-            watched.initial->push_back(std::move(event.object));
-        } else if (event.ends_initial) {
-            listed(std::move(*watched.initial), std::move(event.version));
-            watched.initial.reset();
-        }
+        applyInitial(watched, std::move(event));
         return;
     }
     switch (event.kind) {
@@ -251,6 +248,24 @@ void Reflector::apply(Watched& watched, WatchEvent event) {
     }
     version_ = std::move(event.version);
     follow();
+}
+
+/// What happens while the server sends the objects comes among them, before the bookmark.
+void Reflector::applyInitial(Watched& watched, WatchEvent event) {
+    if (event.kind == WatchEvent::Kind::Bookmark) {
+        if (!event.ends_initial) return;
+        std::vector<Json> items;
+        for (auto& [key, object] : *watched.initial) items.push_back(std::move(object));
+        watched.initial.reset();
+        listed(std::move(items), std::move(event.version));
+        return;
+    }
+    const std::string key = objectKey(event.object);
+    if (event.kind == WatchEvent::Kind::Deleted) {
+        watched.initial->erase(key);
+    } else {
+        (*watched.initial)[key] = std::move(event.object);
+    }
 }
 
 nanoseconds Reflector::watchEnded(const Watched& watched, WatchEnd end) {
@@ -318,7 +333,7 @@ nanoseconds Reflector::internalError(const KubeError& error) {
 }
 
 nanoseconds Reflector::relist(RestartReason reason, Delay delay) {
-    next_ = Next::ListAtVersion;
+    next_ = version_.empty() ? Next::ListLatest : Next::ListAtVersion;
     restarted(reason);
     return delay;
 }
@@ -333,7 +348,7 @@ nanoseconds Reflector::backoff(const KubeError* error) {
 }
 
 bool Reflector::lived(const Watched& watched) const {
-    return clock_.now() - watched.began >= kLived;
+    return watched.opened && clock_.now() - *watched.opened >= kLived;
 }
 
 void Reflector::restarted(RestartReason reason) const {

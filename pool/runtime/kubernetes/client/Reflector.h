@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
@@ -101,11 +102,11 @@ private:
     };
     /// What one watch has brought so far.
     struct Watched {
-        TimePoint began;
-        bool events = false;                            ///< any line was understood
-        bool unreadable = false;                        ///< a line was not
-        std::optional<KubeError> failure = {};          ///< of an ERROR event
-        std::optional<std::vector<Json>> initial = {};  ///< of a streamed list that is not over
+        std::optional<TimePoint> opened = {};                     ///< when the stream began
+        bool events = false;                                      ///< any line was understood
+        bool unreadable = false;                                  ///< a line was not
+        std::optional<KubeError> failure = {};                    ///< of an ERROR event
+        std::optional<std::map<std::string, Json>> initial = {};  ///< by key, of a streamed list
     };
     using Delay = std::chrono::nanoseconds;
 
@@ -114,10 +115,11 @@ private:
     Delay listFailed(const KubeError& error);
     Delay watch();
     std::string watchTarget(bool streamed, std::chrono::seconds length) const;
-    void opened(const Watched& watched);
+    void opened(Watched& watched);
     /// False ends the watch.
     bool take(Watched& watched, std::string_view line);
     void apply(Watched& watched, WatchEvent event);
+    void applyInitial(Watched& watched, WatchEvent event);
     Delay watchEnded(const Watched& watched, WatchEnd end);
     Delay watchFailed(const Watched& watched, const KubeError& error);
     Delay internalError(const KubeError& error);

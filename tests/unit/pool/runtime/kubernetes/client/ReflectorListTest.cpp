@@ -226,6 +226,36 @@ TEST_CASE("a server that streams no lists is asked once, by one reflector", "[un
     CHECK(h.server.seen("watch").size() == 1);
 }
 
+TEST_CASE("what happens while a list is streamed is a part of it", "[unit][kubernetes]") {
+    ReflectorHarness h;
+    const auto line = [](const std::string& type, const std::string& name,
+                         const std::string& version) {
+        return R"({"type":")" + type + R"(","object":{"metadata":{"namespace":"x","name":")" +
+               name + R"(","uid":"u","resourceVersion":")" + version + "\"}}}\n";
+    };
+    h.server.answerNext(
+        "watch", {.status = 200,
+                  .body = line("ADDED", "a", "5") + line("ADDED", "b", "6") +
+                          line("MODIFIED", "a", "7") + line("DELETED", "b", "8") +
+                          R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8",)"
+                          R"("annotations":{"k8s.io/initial-events-end":"true"}}}})" +
+                          "\n"});
+    h.step();
+    CHECK(h.takeTold() == Lines{"+a"});
+    CHECK(metadataText(*h.cache.get("x/a"), "resourceVersion") == "7");
+}
+
+TEST_CASE("a first list that cannot be read is followed by a consistent one",
+          "[unit][kubernetes]") {
+    ReflectorHarness h;
+    h.server.answerNext("watch", {.status = 200, .body = "no event\n"});
+    h.step(milliseconds(400));
+    h.step();  // 422
+    h.step();
+    CHECK(h.last("list").param("limit") == "500");
+    CHECK(h.cache.hasSynced());
+}
+
 TEST_CASE("a streamed list that breaks off is thrown away, and replaced by pages in the end",
           "[unit][kubernetes]") {
     ReflectorHarness h;

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <thread>
 
 #include "controller/egress/credentials/TlsAuthority.h"
@@ -237,6 +238,32 @@ TEST_CASE("failures of the server are borne for a minute, then the resource is l
     h.step();
     CHECK(h.lists() == 2);
     CHECK(h.state() == State::Following);
+}
+
+TEST_CASE("failures that come slowly are failures all the same", "[unit][kubernetes]") {
+    ManualClock clock;
+    std::atomic<int> lists{0};
+    // Answers the list, and each watch after half a minute with 500.
+    test::HttpListener slow(nullptr, [&](test::ServedConnection& connection) {
+        while (const auto request = connection.request()) {
+            if (request->param("watch") == "true") {
+                clock.advance(seconds(29));
+                connection.send("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
+                continue;
+            }
+            ++lists;
+            connection.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: 36\r\n\r\n"
+                R"({"metadata":{"resourceVersion":"7"}})");
+        }
+    });
+    ClusterAccess access({.url = slow.url()}, clock);
+    KubernetesClient client(access);
+    client.noStreamedLists();
+    ObjectCache cache;
+    Reflector reflector(client, {.plural = "pods", .ns = "x"}, cache, clock, {.random = half});
+    for (int i = 0; i < 6; ++i) (void)reflector.step();
+    CHECK(lists == 2);
 }
 
 TEST_CASE("a watch that is forbidden is a condition, and is tried again", "[unit][kubernetes]") {
