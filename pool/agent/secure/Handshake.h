@@ -12,12 +12,9 @@
 
 /// How server and agent meet over a network. Three messages of fixed length:
 ///
-///   agent  -> server  what protocol, a fresh X25519 key, a nonce, the agent's identity key, the
-///                     Pod's UID
-///   server -> agent   the kind of connection, a fresh X25519 key, and an Ed25519 signature over
-///   all
-///                     of both messages
-///   agent  -> server  its first record: a digest of the handshake
+/// - agent: protocol and version, a fresh X25519 key, a nonce, its identity key, the Pod's UID;
+/// - server: the kind of connection, a fresh X25519 key, an Ed25519 signature over both messages;
+/// - agent: its first record, with the hash of the handshake.
 ///
 /// The keys of the records come from both fresh keys, and from the server's fresh key with the
 /// agent's identity. So they are known only to a server that has the private Ed25519 key and to

@@ -22,7 +22,7 @@ std::size_t lengthOf(const unsigned char* in) noexcept {
     return length;
 }
 
-const unsigned char* bytesOf(std::string_view text) noexcept {
+const unsigned char* octetsOf(std::string_view text) noexcept {
     return reinterpret_cast<const unsigned char*>(text.data());
 }
 
@@ -57,7 +57,7 @@ void Sealer::put(std::string_view plain, unsigned char tag, std::string& wire) {
     wire.resize(at + kLengthSize + sealed);
     auto* out = reinterpret_cast<unsigned char*>(wire.data()) + at;
     putLength(out, sealed);
-    crypto_secretstream_xchacha20poly1305_push(&state_, out + kLengthSize, nullptr, bytesOf(plain),
+    crypto_secretstream_xchacha20poly1305_push(&state_, out + kLengthSize, nullptr, octetsOf(plain),
                                                plain.size(), out, kLengthSize, tag);
 }
 
@@ -81,8 +81,9 @@ Opener::State Opener::open(std::string_view wire, std::string& plain) {
     // Whole records are opened where they lie; only the rest of one is kept.
     if (partial_.empty()) wire.remove_prefix(take(wire, plain));
     while (stage_ != State::Broken && !wire.empty()) {
-        const std::size_t want =
-            partial_.size() < kLengthSize ? kLengthSize : kLengthSize + lengthOf(bytesOf(partial_));
+        const std::size_t want = partial_.size() < kLengthSize
+                                     ? kLengthSize
+                                     : kLengthSize + lengthOf(octetsOf(partial_));
         const std::size_t more = std::min(wire.size(), want - partial_.size());
         partial_.reserve(std::min(want, kLengthSize + kMost));
         partial_.append(wire.substr(0, more));
@@ -98,7 +99,7 @@ Opener::State Opener::open(std::string_view wire, std::string& plain) {
 std::size_t Opener::take(std::string_view wire, std::string& plain) {
     std::size_t at = 0;
     while (stage_ != State::Broken && wire.size() - at >= kLengthSize) {
-        const unsigned char* in = bytesOf(wire) + at;
+        const unsigned char* in = octetsOf(wire) + at;
         const std::size_t sealed = lengthOf(in);
         if (sealed < kLeast || sealed > kMost || stage_ == State::Ended) {
             stage_ = State::Broken;
