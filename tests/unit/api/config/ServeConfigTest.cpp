@@ -386,7 +386,8 @@ TEST_CASE("a wrong value names its flag, its variable or its line and key", "[un
     CHECK(said({"--workers=1025"}) ==
           "--workers is no number from 1 to 1024: \"1025\" | give a whole number");
     CHECK(said({}, {{"HEARTH_WORKERS", "x"}}).starts_with("HEARTH_WORKERS is no number"));
-    CHECK(said({"--runtime=magic"}) == "--runtime is \"magic\" | use auto, oci or docker");
+    CHECK(said({"--runtime=magic"}) ==
+          "--runtime is \"magic\" | use auto, oci, docker or kubernetes");
     CHECK(messageOf("mirrors:\n  cache: much\n") ==
           "h.yaml:2: cache is \"much\", which is no size | write 256Mi or 4Gi");
 }
