@@ -53,7 +53,8 @@ void makeDirectory(const std::string& path, mode_t mode) {
         if (errno != EEXIST) throwErrno("mkdir", path);
         return;
     }
-    if (::chmod(path.c_str(), mode) != 0) throwErrno("chmod", path);  // mkdir obeys the umask
+    // mkdir obeys the umask. It may be gone again: who uses it finds out.
+    if (::chmod(path.c_str(), mode) != 0 && errno != ENOENT) throwErrno("chmod", path);
 }
 
 [[noreturn]] void refuseDataDir(const std::string& path, const std::string& what,
@@ -177,7 +178,8 @@ bool removeDeadRunDir(const std::string& run_dir) {
     // Gone in one step: a server that starts meanwhile makes its own, and never works in this one.
     const std::string going = run_dir + kGoing + newId("");
     std::filesystem::rename(run_dir, going);
-    std::filesystem::remove_all(going);
+    std::error_code left;  // another start may be removing it as well, or does it later
+    std::filesystem::remove_all(going, left);
     return true;
 }
 

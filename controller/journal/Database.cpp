@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
@@ -62,17 +63,28 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE INDEX IF NOT EXISTS events_of ON events (tenant);
 )";
 
-/// Files of earlier versions do not have the column.
-void addStartedAt(Database& database) {
+struct Column {
+    const char* table;
+    const char* name;
+    const char* type;
+};
+/// Files of earlier versions do not have these.
+constexpr std::array<Column, 2> kLaterColumns{
+    {{"executions", "started_at", "TEXT"}, {"gpu_leases", "parent", "TEXT NOT NULL DEFAULT ''"}}};
+
+void addColumn(Database& database, const Column& column) {
     const auto missing = [&] {
-        return !Statement(database,
-                          "SELECT 1 FROM pragma_table_info('executions') WHERE name = 'started_at'")
-                    .step();
+        Statement there(database, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?");
+        return !there.bind(column.table).bind(column.name).step();
     };
     if (!missing()) return;
     database.execute("BEGIN IMMEDIATE");
     try {
-        if (missing()) database.execute("ALTER TABLE executions ADD COLUMN started_at TEXT");
+        if (missing()) {
+            const std::string change = std::string("ALTER TABLE ") + column.table + " ADD COLUMN " +
+                                       column.name + " " + column.type;
+            database.execute(change.c_str());
+        }
         database.execute("COMMIT");
     } catch (...) {
         database.rollBack();
@@ -187,7 +199,7 @@ void Database::open(const std::string& path, const char* vfs) {
     ::sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
     try {
         execute(kSchema);
-        addStartedAt(*this);
+        for (const Column& column : kLaterColumns) addColumn(*this, column);
     } catch (...) {
         close();
         throw;
