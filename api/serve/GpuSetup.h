@@ -14,7 +14,7 @@ namespace hearth::program {
 /// account, so that it finds what the server would.
 pool::GpuOptions gpuOptions(const cli::ServeConfig& config);
 
-/// What a server takes of the machine's GPUs before it gives root up.
+/// The machine's GPUs as a server takes them before it gives root up.
 struct GpuGround {
     std::optional<pool::gpu::GpuSeat> seat;  ///< none if no GPUs are looked for
     pool::gpu::GpuHelper::Started helper;

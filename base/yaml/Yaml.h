@@ -18,7 +18,7 @@ struct YamlLimits {
     std::size_t values = 20'000;
 };
 
-/// What is wrong with a YAML text, and where: what() is "line <number>: <reason>".
+/// A fault of a YAML text and its place: what() is "line <number>: <reason>".
 class YamlFault : public Error {
 public:
     YamlFault(int line, const std::string& reason)

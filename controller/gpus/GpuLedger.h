@@ -61,7 +61,7 @@ public:
     std::size_t coming(const GpuSpec& spec) const;
     /// Devices that fit, whoever has them; for Shared, the sandboxes that they are enough for.
     std::size_t fitting(const GpuSpec& spec) const;
-    /// Of fitting(), what can be had while the claimed sandboxes keep what they have.
+    /// As fitting(), without the devices of claimed sandboxes and those that cannot be used now.
     std::size_t attainable(const GpuSpec& spec, const std::set<pool::SandboxId>& claimed) const;
     /// A device fits both.
     bool overlap(const GpuSpec& one, const GpuSpec& other) const;
@@ -99,12 +99,12 @@ private:
     /// is gone from the driver's list but not from its sandbox.
     bool heldThroughAnother(const Device& device) const HEARTH_REQUIRES(mutex_);
     void load();
-    /// What the last start has found clean is so for this one.
+    /// Devices that were clean in the last start are clean in this one.
     void renew();
     void want(const std::string& uuid);
     /// Takes the leases of a sandbox that has gone from the disk; kept in mind where that fails.
     void erase(const pool::SandboxId& sandbox);
-    /// What was proven of the device does not hold any more; on disk too.
+    /// The device is unclean from now on; on disk too.
     void distrust(const std::string& uuid);
     /// A device that has gone: it is unclean when it comes back. Forgotten where nobody holds it.
     void loseSight(const std::string& uuid);

@@ -52,7 +52,7 @@ private:
     bool create(const Pool& pool, const std::string& wanted, std::size_t count);
     /// So many sandboxes of the pool could be ready at once with no end of a workspace.
     std::size_t attainable(const Pool& pool) const;
-    /// Of the sandboxes that claims in the pool's line need, what can be made now.
+    /// The sandboxes that claims in the pool's line need, as far as they can be made now.
     std::size_t servable(const Pool& pool) const;
     /// Free GPUs that the pool leaves to claims that wait in other pools.
     std::size_t gpusKept(const Pool& pool) const;

@@ -4,13 +4,15 @@ import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import tarfile
 import tempfile
 
 import images
 from harness import BUILD, IMAGES, Server, pool_yaml, wait_for
-from session import NAMESPACE, Lacks, get, kubectl, session
+from places import Trouble
+from session import NAMESPACE, Lacks, get, kubectl, own_cluster, session
 
 AGENT = "localhost/hearth-agent:test"
 SHELL = "localhost/hearth-shell:test"
@@ -116,7 +118,32 @@ def lost_pod():
         workspace = s.open_workspace()
         kubectl("delete", "pod", workspace["sandboxId"].replace("_", "-"), "--grace-period=0", "--force", "--wait=false")
         wait_for("the workspace's end", lambda: s.get(f"/v1/workspaces/{workspace['id']}").json.get("phase") != "Active", 60)
+        told = s.get(f"/v1/workspaces/{workspace['id']}")
+        assert told.status == 410 and "sandbox" in str(told.json).lower(), told
         wait_for("a warm Pod again", lambda: ready(s) == 1, 90)
+
+
+def api_server_away():
+    """while the API server is away, claims are served from what is warm; what ended meanwhile goes when it is back, and the pool refills"""
+    api = own_cluster("full")
+    with serving(pool_yaml(image=SHELL, warm=2)) as s:
+        wait_for("two warm Pods", lambda: ready(s) == 2, 90)
+        api.stop("apiserver", signal.SIGKILL)
+        try:
+            workspace = s.open_workspace()
+            assert s.run(workspace["id"], "echo on")["stdout"] == "on\n"
+            assert s.call("DELETE", f"/v1/workspaces/{workspace['id']}").status == 204
+        finally:
+            api.restart("apiserver")
+        name = workspace["sandboxId"].replace("_", "-")
+
+        def gone():
+            try:
+                return name not in kubectl("get", "pods", "-o", "name")
+            except Trouble:  # it has only just begun to answer
+                return False
+        wait_for("its Pod has gone", gone, 120)
+        wait_for("two warm Pods again", lambda: ready(s) == 2, 120)
 
 
 def missing_image():
@@ -130,4 +157,4 @@ def missing_image():
         assert s.run(s.open_workspace(pool="shell")["id"], "echo on")["stdout"] == "on\n"
 
 
-CASES = [claimed_pod, killed_server, lost_pod, missing_image]
+CASES = [claimed_pod, killed_server, lost_pod, api_server_away, missing_image]

@@ -45,8 +45,10 @@ bool copyFolder(const std::string& from, const std::string& to, int depth) {
     while (const dirent* entry = readdir(folder.get())) {
         const std::string name = entry->d_name;
         if (name == "." || name == "..") continue;
-        const std::string source = from + "/" + name;
-        const std::string target = to + "/" + name;
+        std::string source = from;
+        source.append("/").append(name);
+        std::string target = to;
+        target.append("/").append(name);
         struct stat st {};
         if (lstat(source.c_str(), &st) != 0) return fail(source);
         if (S_ISDIR(st.st_mode)) {

@@ -19,7 +19,7 @@ using kubernetes::ObjectChange;
 
 constexpr auto kFirstList = std::chrono::seconds(20);
 constexpr auto kDial = std::chrono::seconds(5);
-/// A Pod that was created and that the watch never shows has gone again meanwhile.
+/// The watch has told of a Pod's creation or end by then, or never will: it was both meanwhile.
 constexpr auto kShownWithin = std::chrono::minutes(5);
 
 void requireId(const SandboxId& id) {
@@ -174,10 +174,14 @@ void KubernetesRuntime::destroy(const SandboxId& id) {
         throw Error(ErrorCode::Unavailable,
                     "the API server deleted no Pod: " + gone.error().text());
     }
+    const TimePoint now = clock_.now();
     const MutexLock lock(mutex_);
-    made_.erase(id);
-    // The watch tells it a moment later.
-    if (cache_.get(keyOf(id))) ended_.insert(id);
+    std::erase_if(ended_, [&](const auto& one) { return now - one.second > kShownWithin; });
+    const auto made = made_.find(id);
+    const bool unseen = made != made_.end() && made->second;
+    if (made != made_.end()) made_.erase(made);
+    // The watch still shows it, or has yet to show that it was made.
+    if (unseen || cache_.get(keyOf(id))) ended_[id] = now;
 }
 
 std::string KubernetesRuntime::keyOf(const SandboxId& id) const {

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -82,7 +81,8 @@ private:
     std::function<void(const SandboxId&)> news_ HEARTH_GUARDED_BY(mutex_);
     /// Made since this runtime began, and when; those that the watch has shown have no time.
     std::map<SandboxId, std::optional<TimePoint>> made_ HEARTH_GUARDED_BY(mutex_);
-    std::set<SandboxId> ended_ HEARTH_GUARDED_BY(mutex_);  ///< the watch still shows them
+    /// Destroyed, and when; the watch has not told it yet.
+    std::map<SandboxId, TimePoint> ended_ HEARTH_GUARDED_BY(mutex_);
     bool followed_ HEARTH_GUARDED_BY(mutex_) = false;
     Condition following_;
     std::shared_ptr<void> subscription_;

@@ -58,13 +58,14 @@ constexpr std::array<std::string_view, 5> kHopeless{
 std::string troubleOf(const Json& pod, bool& hopeless) {
     for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
         for (const Json& each : below(pod, {"status", list})) {
-            const std::string reason = text(each, {"state", "waiting", "reason"});
+            std::string reason = text(each, {"state", "waiting", "reason"});
             if (reason.empty() || reason == "PodInitializing" || reason == "ContainerCreating") {
                 continue;
             }
             hopeless = std::ranges::find(kHopeless, reason) != kHopeless.end();
             const std::string message = text(each, {"state", "waiting", "message"});
-            return reason + (message.empty() ? "" : ": " + message);
+            if (!message.empty()) reason.append(": ").append(message);
+            return reason;
         }
     }
     for (const Json& condition : below(pod, {"status", "conditions"})) {

@@ -50,6 +50,18 @@ struct Filled {
     House house{ground};
 };
 
+/// A pool "q" without spares, and a claim to it that waits without a thread.
+WorkspaceRequest waitingIn(House& house) {
+    PoolSpec spec = gpuSpec(0);
+    spec.on_empty = OnEmpty::Queue;
+    house.declare("q", spec);
+    WorkspaceRequest request = House::request();
+    request.pool = "q";
+    request.patience.waits = false;
+    request.patience.wait = std::make_shared<ClaimWait>();
+    return request;
+}
+
 }  // namespace
 
 TEST_CASE("a device whose past nobody knows is scrubbed before anybody gets it", "[unit][gpu]") {
@@ -307,13 +319,7 @@ TEST_CASE("a device with a fault is not given out, and spares do not keep it", "
 TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]") {
     Filled filled(1);
     House& house = filled.house;
-    PoolSpec other = gpuSpec(0);
-    other.on_empty = OnEmpty::Queue;
-    house.declare("q", other);
-    WorkspaceRequest request = House::request();
-    request.pool = "q";
-    request.patience.waits = false;
-    request.patience.wait = std::make_shared<ClaimWait>();
+    const WorkspaceRequest request = waitingIn(house);
     std::optional<WorkspaceView> view;
     REQUIRE(house.settleUntil([&] {
         try {
@@ -330,17 +336,11 @@ TEST_CASE("a waiting claim goes before the spares of another pool", "[unit][gpu]
 TEST_CASE("a claim of more devices than are to be had takes none from other pools", "[unit][gpu]") {
     Filled filled(3);
     House& house = filled.house;
-    PoolSpec other = gpuSpec(0);
-    other.on_empty = OnEmpty::Queue;
-    house.declare("q", other);
     WorkspaceRequest taken = House::request();
     taken.pool = "p";
     const std::string first = house.workspaces.create(house.who, taken).id;
     house.workspaces.create(house.who, taken);
-    WorkspaceRequest request = House::request();
-    request.pool = "q";
-    request.patience.waits = false;
-    request.patience.wait = std::make_shared<ClaimWait>();
+    const WorkspaceRequest request = waitingIn(house);
     std::size_t got = 0;
     const auto claim = [&] {
         try {

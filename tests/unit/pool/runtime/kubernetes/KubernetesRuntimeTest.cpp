@@ -97,6 +97,28 @@ TEST_CASE("what is destroyed is gone at once, and again is fine", "[unit][kubern
     runtime.destroy(id);
 }
 
+TEST_CASE("a Pod that was destroyed before the watch showed it is never shown",
+          "[unit][kubernetes]") {
+    Cluster cluster;
+    KubernetesRuntime& runtime = cluster.start();
+    std::atomic<int> news = 0;
+    std::atomic<int> shown = 0;
+    std::atomic<bool> destroyed = false;
+    runtime.onNews([&](const SandboxId& id) {
+        if (destroyed && (runtime.find(id) || !runtime.list().empty())) ++shown;
+        ++news;
+    });
+    for (int i = 1; i <= 20; ++i) {
+        destroyed = false;
+        const SandboxId id = newId("sb_");
+        runtime.create(id, small());
+        runtime.destroy(id);
+        destroyed = true;
+        REQUIRE(eventually([&] { return news == 2 * i; }));  // that it came, and that it went
+    }
+    CHECK(shown == 0);
+}
+
 TEST_CASE("a new server finds the Pods of the one before, and sweeps those nobody needs",
           "[unit][kubernetes]") {
     Cluster cluster;
