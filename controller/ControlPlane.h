@@ -42,6 +42,7 @@
 #include "controller/reconcile/ReadyProbe.h"
 #include "controller/reconcile/SandboxReconciler.h"
 #include "controller/reconcile/SandboxStarter.h"
+#include "controller/reconcile/WarmReconnector.h"
 #include "controller/services/ContextService.h"
 #include "controller/services/ExecutionService.h"
 #include "controller/services/GpuService.h"
@@ -136,6 +137,7 @@ struct ControlPlane {
     AgentConnector agents;
     ImageUnpacking unpacking;
     SandboxStarter starter;
+    WarmReconnector reconnector;
     SandboxReconciler sandboxes;
     PoolDependencies outside;
     PoolStatuses statuses;

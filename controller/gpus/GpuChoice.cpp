@@ -6,6 +6,8 @@
 namespace hearth::controller {
 namespace {
 
+constexpr std::string_view kVendor = "nvidia.com/";
+
 std::string nameOf(const pool::GpuDevice& device) {
     return device.profile.empty() ? device.product : "MIG " + device.profile;
 }
@@ -43,6 +45,26 @@ std::string inventoryText(const std::vector<pool::GpuDevice>& devices) {
         text += (text.empty() ? "" : ", ") + std::to_string(count) + " of " + name;
     }
     return text.empty() ? "none that can be given out" : text;
+}
+
+std::string clusterResourceOf(const GpuSpec& spec) {
+    std::string resource(kVendor);
+    if (spec.sharing == GpuSharing::Exclusive) return resource + "gpu";
+    if (spec.sharing == GpuSharing::Shared) return resource + "gpu.shared";
+    return resource + "mig-" + (spec.products.empty() ? "" : spec.products.front());
+}
+
+bool isClusterResource(std::string_view text) {
+    return text.starts_with(kVendor);
+}
+
+std::optional<FieldError> refusalInCluster(const GpuSpec& spec) {
+    const bool mig = spec.sharing == GpuSharing::Mig;
+    if (spec.count == 0 || spec.products.size() == (mig ? 1 : 0)) return std::nullopt;
+    return FieldError{"/spec/template/gpu/product",
+                      mig ? "must be one MIG profile in a cluster, such as 1g.10gb"
+                          : "must be empty in a cluster: choose nodes by their label "
+                            "nvidia.com/gpu.product in podTemplate.spec.nodeSelector"};
 }
 
 std::optional<FieldError> refusalOf(const GpuSpec& spec,

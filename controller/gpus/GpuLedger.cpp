@@ -31,14 +31,19 @@ std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find(',', at), text.size());
         std::string uuid = text.substr(at, end - at);
-        if (pool::isGpuUuid(uuid)) uuids.push_back(std::move(uuid));
+        if (pool::isGpuUuid(uuid) || isClusterResource(uuid)) uuids.push_back(std::move(uuid));
         at = end + 1;
     }
     return uuids;
 }
 
-GpuLedger::GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history)
-    : host_(host), work_(work), history_(history), tenure_(host.tenure()) {
+GpuLedger::GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history,
+                     GpuPlacement placement)
+    : host_(host),
+      work_(work),
+      history_(history),
+      placement_(placement),
+      tenure_(host.tenure()) {
     load();
     renew();
 }
@@ -108,6 +113,9 @@ bool GpuLedger::heldThroughAnother(const Device& device) const {
 
 GpuLedger::Taken GpuLedger::take(const pool::SandboxId& sandbox, const std::string& pool,
                                  const GpuSpec& spec, std::size_t kept) {
+    if (placement_ == GpuPlacement::Cluster) {
+        return {std::vector<std::string>(spec.count, clusterResourceOf(spec)), {}};
+    }
     const MutexLock lock(mutex_);
     // The preferred product first; of equal ones the fullest shared one, then the smallest.
     using Place = std::tuple<std::size_t, std::size_t, std::uint64_t, std::string>;
@@ -425,6 +433,7 @@ void GpuLedger::distrust(const std::string& uuid) {
 }
 
 void GpuLedger::recover(std::vector<pool::SandboxInfo>& sandboxes) {
+    if (placement_ == GpuPlacement::Cluster) return;
     std::set<pool::SandboxId> gone;
     {
         const MutexLock lock(mutex_);
@@ -463,6 +472,7 @@ std::size_t GpuLedger::coming(const GpuSpec& spec) const {
 }
 
 std::size_t GpuLedger::fitting(const GpuSpec& spec) const {
+    if (placement_ == GpuPlacement::Cluster) return SIZE_MAX;  // its scheduler says otherwise
     const MutexLock lock(mutex_);
     const auto devices = static_cast<std::size_t>(
         std::count_if(devices_.begin(), devices_.end(), [&](const auto& entry) {
@@ -473,6 +483,7 @@ std::size_t GpuLedger::fitting(const GpuSpec& spec) const {
 
 std::size_t GpuLedger::attainable(const GpuSpec& spec,
                                   const std::set<pool::SandboxId>& claimed) const {
+    if (placement_ == GpuPlacement::Cluster) return SIZE_MAX;
     const std::size_t of_each = spec.sharing == GpuSharing::Shared ? spec.shared_by : 1;
     std::size_t places = 0;
     const MutexLock lock(mutex_);
@@ -548,6 +559,7 @@ std::vector<GpuView> GpuLedger::devices() const {
 }
 
 std::optional<FieldError> GpuLedger::refusal(const GpuSpec& spec) const {
+    if (placement_ == GpuPlacement::Cluster) return refusalInCluster(spec);
     return refusalOf(spec, host_.devices(), host_.absence());
 }
 

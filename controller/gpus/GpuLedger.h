@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,16 +25,21 @@ inline constexpr const char* kGpusLabel = "gpus";
 std::string gpusLabel(const std::vector<std::string>& uuids);
 std::vector<std::string> gpusOf(const std::map<std::string, std::string>& labels);
 
+/// Who gives devices to sandboxes: we those of this machine, or a cluster those of its nodes.
+enum class GpuPlacement : std::uint8_t { Machine, Cluster };
+
 /// Which sandbox has which GPU. No device is ever in two exclusive leases, also over kill -9: a
 /// lease is on disk before its sandbox is made, and outlives the sandbox until the device is
 /// scrubbed. A device is clean only where the disk says so, for this server's last start: whatever
-/// is not known is scrubbed first. Thread-safe.
+/// is not known is scrubbed first. In a cluster there are no leases: a sandbox asks for resources,
+/// and its node's device plugin gives it devices. Thread-safe.
 class GpuLedger {
 public:
-    GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history);
+    GpuLedger(pool::GpuHost& host, WorkQueue& work, const History& history,
+              GpuPlacement placement = GpuPlacement::Machine);
 
     struct Taken {
-        std::vector<std::string> uuids;
+        std::vector<std::string> uuids;  ///< in a cluster: the resource, once for each device
         std::string lack;  ///< why there are none, in words
     };
     /// Leases devices to a sandbox that is about to be made: all that the pool's sandboxes have, or
@@ -114,6 +120,7 @@ private:
     pool::GpuHost& host_;
     WorkQueue& work_;
     const History history_;
+    const GpuPlacement placement_;
     const pool::GpuTenure tenure_;
     mutable Mutex mutex_;
     bool looked_ HEARTH_GUARDED_BY(mutex_) = false;

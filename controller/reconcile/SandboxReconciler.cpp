@@ -8,8 +8,13 @@ namespace hearth::controller {
 
 SandboxReconciler::SandboxReconciler(const pool::Fleet& fleet, const Supply& supply,
                                      AgentConnector& agents, SandboxStarter& starter,
-                                     WorkspaceTerminator& endings)
-    : fleet_(fleet), supply_(supply), agents_(agents), starter_(starter), endings_(endings) {}
+                                     WarmReconnector& reconnector, WorkspaceTerminator& endings)
+    : fleet_(fleet),
+      supply_(supply),
+      agents_(agents),
+      starter_(starter),
+      reconnector_(reconnector),
+      endings_(endings) {}
 
 ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
     const std::optional<pool::Member> member = fleet_.warm.find(id);
@@ -23,14 +28,15 @@ ReconcileResult SandboxReconciler::reconcile(const pool::SandboxId& id) {
     } else if (member->phase == pool::Phase::Creating || member->phase == pool::Phase::Warming) {
         supply_.work.add({WorkKind::Create, id, member->pool});
     } else {
-        look(id);
+        look(*member);
     }
     return ReconcileResult::settled();
 }
 
 ReconcileResult SandboxReconciler::lose(const pool::SandboxId& id) {
-    if (const auto loss = agents_.takeLoss(id)) endings_.unanswered(id, *loss);
-    return ReconcileResult::settled();
+    const std::optional<agent::AgentLost> loss = agents_.takeLoss(id);
+    if (loss && !reconnector_.begin(id, *loss)) endings_.unanswered(id, *loss);
+    return reconnector_.proceed(id);
 }
 
 ReconcileResult SandboxReconciler::weigh(const pool::SandboxId& id) {
@@ -41,9 +47,14 @@ ReconcileResult SandboxReconciler::weigh(const pool::SandboxId& id) {
     return ReconcileResult::settled();
 }
 
-void SandboxReconciler::look(const pool::SandboxId& id) {
+void SandboxReconciler::look(const pool::Member& member) {
+    const pool::SandboxId& id = member.id;
     const std::optional<pool::SandboxInfo> info = fleet_.runtime.find(id);
-    if (!info || !info->alive) endings_.lost(id, "its container has ended");
+    if (!info || !info->alive) return endings_.lost(id, "its container has ended");
+    if (info->unfit.empty() || member.phase != pool::Phase::Ready) return;
+    if (endings_.retire(member, EndReason::Node)) {
+        supply_.work.add({WorkKind::Pool, member.pool});
+    }
 }
 
 void SandboxReconciler::destroy(const pool::SandboxId& id) {

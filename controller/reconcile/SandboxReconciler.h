@@ -4,6 +4,7 @@
 #include "controller/queue/ReconcileLoop.h"
 #include "controller/reconcile/AgentConnector.h"
 #include "controller/reconcile/SandboxStarter.h"
+#include "controller/reconcile/WarmReconnector.h"
 #include "controller/workspaces/WorkspaceTerminator.h"
 #include "pool/warm/Fleet.h"
 
@@ -15,7 +16,8 @@ namespace hearth::controller {
 class SandboxReconciler {
 public:
     SandboxReconciler(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
-                      SandboxStarter& starter, WorkspaceTerminator& endings);
+                      SandboxStarter& starter, WarmReconnector& reconnector,
+                      WorkspaceTerminator& endings);
 
     /// The work on keys ("sandbox", id): ends it or looks after it.
     ReconcileResult reconcile(const pool::SandboxId& id);
@@ -26,14 +28,16 @@ public:
     ReconcileResult weigh(const pool::SandboxId& id);
 
 private:
-    /// Handles the runtime's news of a sandbox that should live.
-    void look(const pool::SandboxId& id);
+    /// Handles the runtime's news of a sandbox that should live. A claimed one on a node that takes
+    /// no more work stays until the cluster ends it.
+    void look(const pool::Member& member);
     void destroy(const pool::SandboxId& id);
 
     const pool::Fleet fleet_;
     const Supply supply_;
     AgentConnector& agents_;
     SandboxStarter& starter_;
+    WarmReconnector& reconnector_;
     WorkspaceTerminator& endings_;
 };
 

@@ -111,6 +111,8 @@ SandboxStarter::Start SandboxStarter::start(const pool::Member& member, TimePoin
     spec.layer = layer->digest();
     spec.limits = pool->spec.limits;
     spec.storage = pool->spec.storage;
+    spec.runtime_class = pool->spec.runtime_class;
+    if (!pool->spec.pod_template.empty()) spec.pod_template = dumpJson(pool->spec.pod_template);
     spec.labels = {{"pool", member.pool},
                    {"template", member.template_hash},
                    {"generation", std::to_string(member.generation)}};
@@ -241,6 +243,8 @@ void SandboxStarter::ready(const pool::Member& member,
     history_.log.debug("sandbox.ready",
                        {{"sandbox", member.id}, {"pool", member.pool}, {"seconds", seconds}});
     supply_.claims.offer(member.pool);
+    // Its node may have been cordoned while it started.
+    if (runtime_.inCluster()) supply_.work.add({WorkKind::Sandbox, member.id, member.pool});
 }
 
 void SandboxStarter::failed(const pool::Member& member, const std::string& why,

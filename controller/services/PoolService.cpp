@@ -81,6 +81,12 @@ PoolView PoolService::store(const Principal& who, Pool pool, SpecStore::Mode mod
             .field("/spec/lifecycle/onIdle", "must be Reclaim here")
             .hint("pausing needs a control group freezer");
     }
+    if (!pool.spec.runtime_class.empty() && !runtime_.in_cluster) {
+        throw Error(ErrorCode::InvalidSpec,
+                    "the " + runtime_.name + " runtime has no runtime classes")
+            .field("/spec/template/runtimeClass", "must be empty here")
+            .hint("runtime classes are a cluster's: run the server with --runtime kubernetes");
+    }
     table_.quotas().requireFloorsFit(pool.name, pool.spec.max_members);
     const PoolPtr before = specs_.find(pool.name);
     // A file's pool waits for its devices: at the start not all may have been found.

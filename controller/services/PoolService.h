@@ -14,7 +14,8 @@ public:
     /// What of a runtime decides whether a pool can be had.
     struct RuntimeTraits {
         std::string name;
-        bool freezes = false;  ///< it can pause sandboxes on this machine
+        bool freezes = false;     ///< it can pause sandboxes on this machine
+        bool in_cluster = false;  ///< pools may name a runtime class
     };
 
     PoolService(SpecStore& specs, PoolReconciler& reconciler, const Supply& supply,

@@ -44,6 +44,8 @@ Json poolDocument(const std::string& name, const PoolSpec& spec) {
                   {"product", spec.gpu.products},
                   {"sharing", kGpuSharings.of(spec.gpu.sharing)},
                   {"sharedBy", spec.gpu.shared_by}}},
+                {"runtimeClass", spec.runtime_class},
+                {"podTemplate", spec.pod_template},
                 {"network",
                  {{"mode", broker::kNetworkModes.of(spec.network)},
                   {"allow", spec.network_allow},

@@ -6,6 +6,7 @@
 #include "base/Fields.h"
 #include "base/Units.h"
 #include "controller/packages/PackageSpec.h"
+#include "controller/spec/PodTemplate.h"
 #include "controller/spec/PoolName.h"
 #include "controller/spec/PoolSpec.h"
 #include "pool/image/Reference.h"
@@ -93,13 +94,6 @@ public:
                 tell({at, std::string("must be ") + what});
             }
         });
-    }
-
-    /// A field of a later version: only its default is taken.
-    void onlyDefault(const char* key, const Json& fallback, const char* why) {
-        const Json* value = find(key);
-        if (value == nullptr || *value == fallback) return;
-        complain(key, std::string("not supported yet: ") + why);
     }
 
 private:
@@ -266,8 +260,11 @@ void readTemplate(FieldReader spec, PoolSpec& out) {
     readGpu(spec.object("gpu"), out.gpu);
     readNetwork(spec.object("network"), out);
     readPrewarm(spec.object("prewarm"), out);
-    spec.onlyDefault("runtimeClass", "", "runtime classes");
-    spec.onlyDefault("podTemplate", Json::object(), "the kubernetes runtime");
+    spec.text("runtimeClass", out.runtime_class);
+    if (!out.runtime_class.empty() && !isPoolName(out.runtime_class)) {
+        spec.complain("runtimeClass", "must be the name of a RuntimeClass of the cluster");
+    }
+    readPodTemplate(spec.Fields::object("podTemplate"), out.pod_template);
     spec.finish();
 }
 
@@ -380,12 +377,8 @@ std::string textAt(const Json& document, const char* pointer) {
 }
 
 [[noreturn]] void refuse(std::vector<FieldError> errors) {
-    const bool unsupported = std::all_of(errors.begin(), errors.end(), [](const FieldError& error) {
-        return error.reason.starts_with("not supported yet");
-    });
-    Error error(
-        unsupported ? ErrorCode::Unsupported : ErrorCode::InvalidSpec,
-        "the pool manifest is not valid: " + errors.front().pointer + " " + errors.front().reason);
+    Error error(ErrorCode::InvalidSpec, "the pool manifest is not valid: " +
+                                            errors.front().pointer + " " + errors.front().reason);
     for (FieldError& each : errors) error.field(std::move(each.pointer), std::move(each.reason));
     throw error;
 }

@@ -41,6 +41,8 @@ struct PoolSpec {
     pool::SandboxLimits limits;
     pool::Storage storage = pool::Storage::Disk;
     GpuSpec gpu;
+    std::string runtime_class;         ///< of a cluster; empty: its default
+    Json pod_template = Json::object();  ///< what Pods get besides (PodTemplate.h); elsewhere unused
     broker::NetworkMode network = broker::NetworkMode::None;
     std::vector<std::string> network_allow;  ///< entries of broker::AllowList, with Egress
     std::vector<broker::Credential> network_credentials;  ///< what requests to there carry
@@ -107,9 +109,7 @@ struct Pool {
 using PoolPtr = std::shared_ptr<const Pool>;
 
 /// Reads one manifest given as JSON. Unknown fields, wrong types and values out of range are
-/// Error(InvalidSpec) with a pointer for each ("/spec/warm/min"); fields that are planned and this
-/// version cannot honour (runtimeClass) are
-/// Error(Unsupported) unless they hold their default.
+/// Error(InvalidSpec) with a pointer for each ("/spec/warm/min").
 Pool parsePool(const Json& document);
 
 /// A pool as the journal has it. A manifest that parsePool() refuses becomes a pool of that name

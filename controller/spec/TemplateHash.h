@@ -32,6 +32,8 @@ inline std::string templateHash(const PoolSpec& spec, const std::string& layer) 
                 std::to_string(spec.gpu.shared_by);
         list("products", spec.gpu.products);
     }
+    if (!spec.runtime_class.empty()) text += "/class" + spec.runtime_class;
+    if (!spec.pod_template.empty()) text += "/pod" + dumpJson(spec.pod_template);
     if (!layer.empty()) text += "/layer" + layer;
     return toHex(sha256(text)).substr(0, 16);
 }

@@ -21,6 +21,7 @@ struct SandboxInfo {
     bool alive = false;        ///< its first process (the agent) runs, or will: it is being started
     bool listening = true;     ///< its agent can be connected to
     std::string trouble = {};  ///< what keeps it from listening, for an operator; often empty
+    std::string unfit = {};    ///< why nobody new should get it, in words; empty: no reason
     bool frozen = false;       ///< freeze() stopped it, perhaps in an earlier life of the server
     std::map<std::string, std::string> labels;
     std::int64_t created_unix_ms = 0;
@@ -48,6 +49,9 @@ public:
         Listening,  ///< its agent can be connected to
         Accepted,   ///< it will be: find() tells when, and news() that it is time to look
     };
+    /// Whether a cluster chooses each sandbox's machine and devices: GPUs are asked for there, and
+    /// specs may name a runtime class.
+    virtual bool inCluster() const { return false; }
     /// Starts a sandbox. Where that takes long the runtime only accepts it, so that no thread of
     /// the caller waits. On failure nothing of it is left.
     virtual Started create(const SandboxId& id, const SandboxSpec& spec) = 0;

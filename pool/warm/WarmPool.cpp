@@ -91,9 +91,14 @@ std::optional<Member> WarmPool::claim(const std::string& pool, const std::string
                                       const std::string& tenant) {
     const MutexLock lock(mutex_);
     const auto shelf = shelves_.find(pool);
-    if (shelf == shelves_.end() || shelf->second.ready.empty()) return std::nullopt;
-    Member& member = *shelf->second.ready.front();
-    shelf->second.ready.pop_front();
+    if (shelf == shelves_.end()) return std::nullopt;
+    std::deque<Member*>& ready = shelf->second.ready;
+    const auto first = std::find_if(ready.begin(), ready.end(), [](const Member* one) {
+        return !one->agent || !one->agent->lost();
+    });
+    if (first == ready.end()) return std::nullopt;
+    Member& member = **first;
+    ready.erase(first);
     member.workspace = workspace;
     member.tenant = tenant;
     move(member, Phase::Claimed);
@@ -123,7 +128,9 @@ bool WarmPool::retire(const SandboxId& id) {
 bool WarmPool::reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent) {
     const MutexLock lock(mutex_);
     Member* member = locate(id);
-    if (member == nullptr || member->phase != Phase::Claimed) return false;
+    if (member == nullptr || (member->phase != Phase::Claimed && member->phase != Phase::Ready)) {
+        return false;
+    }
     member->agent.swap(agent);  // the old one ends outside the lock
     return true;
 }

@@ -51,10 +51,11 @@ public:
     /// An adopted member that already serves a workspace. It replaces an `unasked` one of its id in
     /// one step, so that it is never missing. False if another is there, or its end was requested.
     bool adopt(Member member);
-    /// Its agent answers on a new connection. False if it is not Claimed.
+    /// Its agent answers on a new connection. False if it is neither Ready nor Claimed.
     bool reconnected(const SandboxId& id, std::shared_ptr<agent::AgentClient> agent);
 
-    /// Takes the oldest ready sandbox of the pool and makes it Claimed; nullopt if there is none.
+    /// Takes the oldest ready sandbox of the pool whose agent is connected, and makes it Claimed;
+    /// nullopt if there is none.
     std::optional<Member> claim(const std::string& pool, const std::string& workspace,
                                 const std::string& tenant);
     /// Claimed → Ready again, before others: for a claim that was cancelled before its sandbox was

@@ -63,6 +63,9 @@ Schema templateSchema() {
         .optional("resources", resourcesSchema())
         .optional("storage", Schema::oneOf({"Disk", "Memory"}))
         .optional("gpu", gpuSpecSchema())
+        .optional("runtimeClass", bounded("The RuntimeClass of its Pods, in a cluster"))
+        .optional("podTemplate",
+                  Schema::object().open().describe("Parts of a PodTemplate that its Pods get besides"))
         .optional("network", networkSchema())
         .optional("prewarm", prewarmSchema())
         .named("PoolTemplate");

@@ -392,6 +392,16 @@ void FakeRuntime::kill(const SandboxId& id) {
     if (news) news(id);
 }
 
+void FakeRuntime::cordon(const SandboxId& id) {
+    std::function<void(const SandboxId&)> news;
+    {
+        const MutexLock lock(mutex_);
+        infos_.at(id).unfit = "its node is cordoned";
+        news = news_;
+    }
+    if (news) news(id);
+}
+
 void FakeRuntime::hang(const SandboxId& id) {
     if (const auto agent = findAgent(id)) loop_->hang(*agent);
 }

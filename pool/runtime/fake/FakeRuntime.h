@@ -72,6 +72,9 @@ public:
     void useMemory(std::uint64_t bytes);
     /// freeze() fails from now on, and a plane that begins after this knows it.
     void failFreezes() { cannot_freeze_ = true; }
+    /// A cluster places its sandboxes, for planes that begin after this.
+    void beCluster() { in_cluster_ = true; }
+    bool inCluster() const override { return in_cluster_; }
     /// Those that are frozen.
     std::set<SandboxId> frozen() const;
     /// The limits of the sandbox; nullopt if it does not exist.
@@ -85,6 +88,8 @@ public:
     /// The sandbox's agent disappears as if its container had died; list() shows it until
     /// destroy().
     void kill(const SandboxId& id);
+    /// The sandbox's node takes no more work, and its news says so.
+    void cordon(const SandboxId& id);
     /// The sandbox's agent stops answering; and answers all that it was asked meanwhile.
     void hang(const SandboxId& id);
     void resume(const SandboxId& id);
@@ -118,6 +123,7 @@ private:
     std::set<SandboxId> first_ HEARTH_GUARDED_BY(mutex_);
     std::set<SandboxId> frozen_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<bool> cannot_freeze_ = false;
+    std::atomic<bool> in_cluster_ = false;
     std::map<SandboxId, SandboxLimits> limits_ HEARTH_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> oom_kills_ = 0;
     std::uint64_t memory_used_ HEARTH_GUARDED_BY(mutex_) = 0;  // 0: as usage()

@@ -19,6 +19,7 @@ using kubernetes::ObjectChange;
 
 constexpr auto kFirstList = std::chrono::seconds(20);
 constexpr auto kDial = std::chrono::seconds(5);
+constexpr const char* kByNode = "node";
 /// The watch has told of a Pod's creation or end by then, or never will: it was both meanwhile.
 constexpr auto kShownWithin = std::chrono::minutes(5);
 
@@ -51,6 +52,7 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
       log_(log),
       pods_{.plural = "pods", .ns = access_->config().ns},
       client_(*access_),
+      cache_({{kByNode, kubernetes::nodeName}}),
       reflector_(client_, pods_, cache_, clock, following()) {
     const kubernetes::KubeResult<Json> version = client_.getPath("/version");
     if (!version) {
@@ -67,10 +69,13 @@ KubernetesRuntime::KubernetesRuntime(KubernetesOptions options,
         reflector_.stop();
         throw;
     }
+    nodes_ = std::make_unique<kubernetes::NodeWatch>(
+        client_, clock_, log_, [this](const std::string& node) { nodeChanged(node); });
 }
 
 KubernetesRuntime::~KubernetesRuntime() {
     stopped_ = true;
+    nodes_.reset();
     follower_.request_stop();
     reflector_.stop();
     if (follower_.joinable()) follower_.join();
@@ -126,6 +131,24 @@ void KubernetesRuntime::changed(const ObjectChange& change) {
     if (news) news(seen->info.id);
 }
 
+void KubernetesRuntime::nodeChanged(const std::string& node) {
+    std::function<void(const SandboxId&)> news;
+    {
+        const MutexLock lock(mutex_);
+        news = news_;
+    }
+    if (!news) return;
+    for (const kubernetes::KubeObject& pod : cache_.find(kByNode, node)) {
+        if (const auto seen = kubernetes::viewOf(*pod)) news(seen->info.id);
+    }
+}
+
+/// `nodes_` is made last: its first words may come before it is there.
+SandboxInfo KubernetesRuntime::infoOf(kubernetes::PodView view) const {
+    if (nodes_) view.info.unfit = nodes_->unfit(view.node);
+    return std::move(view.info);
+}
+
 void KubernetesRuntime::onNews(const std::function<void(const SandboxId&)>& news) {
     const MutexLock lock(mutex_);
     news_ = news;
@@ -141,9 +164,6 @@ kubernetes::KubeResult<Json> KubernetesRuntime::createPod(const Json& pod) {
 ContainerRuntime::Started KubernetesRuntime::create(const SandboxId& id, const SandboxSpec& spec) {
     requireId(id);
     if (!spec.layer.empty()) layers();
-    if (!spec.gpus.empty()) {
-        throw Error(ErrorCode::Unsupported, "Pods get no GPUs of the server's machine");
-    }
     {
         const MutexLock lock(mutex_);
         made_[id] = clock_.now();
@@ -198,7 +218,7 @@ std::optional<SandboxInfo> KubernetesRuntime::find(const SandboxId& id) {
     std::optional<kubernetes::PodView> seen = view(id);
     const MutexLock lock(mutex_);
     if (ended_.contains(id)) return std::nullopt;
-    if (seen) return std::move(seen->info);
+    if (seen) return infoOf(*std::move(seen));
     const auto made = made_.find(id);
     if (made == made_.end() || !made->second) return std::nullopt;
     if (clock_.now() - *made->second > kShownWithin) {
@@ -219,7 +239,7 @@ std::vector<SandboxInfo> KubernetesRuntime::list() {
         std::optional<kubernetes::PodView> one = kubernetes::viewOf(*pod);
         if (!one) continue;
         seen.insert(one->info.id);
-        all.push_back(std::move(one->info));
+        all.push_back(infoOf(*std::move(one)));
     }
     std::vector<SandboxId> fresh;
     {

@@ -15,6 +15,7 @@
 #include "metrics/Log.h"
 #include "pool/agent/secure/Keys.h"
 #include "pool/runtime/ContainerRuntime.h"
+#include "pool/runtime/kubernetes/NodeWatch.h"
 #include "pool/runtime/kubernetes/PodView.h"
 #include "pool/runtime/kubernetes/client/KubernetesClient.h"
 #include "pool/runtime/kubernetes/client/ObjectCache.h"
@@ -51,6 +52,7 @@ public:
     std::vector<Leftover> sweep(const std::vector<SandboxId>& keep) override;
     /// The reference itself: the kubelet pulls.
     std::string resolveImage(const std::string& name) override { return name; }
+    bool inCluster() const override { return true; }
     RuntimeFacts facts() override;
     void finishWithin(std::chrono::milliseconds most) override;
 
@@ -60,6 +62,9 @@ private:
     void awaitFirstList();
     std::string keyOf(const SandboxId& id) const;
     void changed(const kubernetes::ObjectChange& change);
+    /// The runtime's news about every sandbox of a node.
+    void nodeChanged(const std::string& node);
+    SandboxInfo infoOf(kubernetes::PodView view) const;
     agent::AgentLink dial(const SandboxId& id, agent::secure::Purpose purpose) const;
     std::optional<kubernetes::PodView> view(const SandboxId& id) const;
     kubernetes::CallLimits limits() const { return {.stop = &stopped_}; }
@@ -87,6 +92,7 @@ private:
     Condition following_;
     std::shared_ptr<void> subscription_;
     std::jthread follower_;
+    std::unique_ptr<kubernetes::NodeWatch> nodes_;
 };
 
 }  // namespace hearth::pool

@@ -1,7 +1,9 @@
 #include "pool/runtime/kubernetes/PodManifest.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace hearth::pool::kubernetes {
 namespace {
@@ -40,7 +42,7 @@ Json confined() {
             {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
-Json resources(const SandboxSpec& spec) {
+Json resources(const SandboxSpec& spec, const std::vector<std::string>& devices) {
     const SandboxLimits& limits = spec.limits;
     Json most{{"cpu", milli(limits.milli_cpu)}, {"memory", bytes(limits.memory_bytes)}};
     const std::uint32_t idle = std::max(limits.milli_cpu / kIdleShare, kLeastMilliCpu);
@@ -51,6 +53,9 @@ Json resources(const SandboxSpec& spec) {
         const std::uint64_t disk = limits.workspace_bytes + limits.tmp_bytes + (16U << 20U);
         most["ephemeral-storage"] = bytes(disk);
     }
+    std::map<std::string, std::size_t> counts;
+    for (const std::string& resource : devices) ++counts[resource];
+    for (const auto& [resource, count] : counts) most[resource] = std::to_string(count);
     return {{"limits", std::move(most)}, {"requests", std::move(least)}};
 }
 
@@ -61,18 +66,20 @@ Json initContainer(const SandboxSpec& spec, const PodPlaces& places) {
             {"command", Json::array({"/hearth/agent", "--begin-pod", kInside, kKeyFile, kTold})},
             {"terminationMessagePath", kTold},
             {"securityContext", confined()},
-            {"resources", resources(spec)},
+            {"resources", resources(spec, {})},
             {"volumeMounts",
              Json::array({volumeMount("inside", kInside), volumeMount("key", kKeyFolder)})}};
 }
 
 Json sandboxContainer(const SandboxSpec& spec, const PodPlaces& places) {
-    const Json environment = Json::array(
+    Json environment = Json::array(
         {{{"name", "HEARTH_POD"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.uid"}}}}}},
          {{"name", "HEARTH_SANDBOX"}, {"value", places.id}},
-         {{"name", "HEARTH_CPUS"}, {"value", std::to_string(wholeCpus(spec.limits))}},
-         // Where NVIDIA's runtime is the node's default, an image could take all GPUs.
-         {{"name", "NVIDIA_VISIBLE_DEVICES"}, {"value", "void"}}});
+         {{"name", "HEARTH_CPUS"}, {"value", std::to_string(wholeCpus(spec.limits))}}});
+    // Where NVIDIA's runtime is the node's default, an image could take all GPUs.
+    if (spec.gpus.empty()) {
+        environment.push_back({{"name", "NVIDIA_VISIBLE_DEVICES"}, {"value", "void"}});
+    }
     return {{"name", kSandboxContainer},
             {"image", spec.image},
             {"imagePullPolicy", "IfNotPresent"},
@@ -83,10 +90,45 @@ Json sandboxContainer(const SandboxSpec& spec, const PodPlaces& places) {
             {"env", environment},
             {"ports", Json::array({{{"name", "agent"}, {"containerPort", kAgentPort}}})},
             {"securityContext", confined()},
-            {"resources", resources(spec)},
+            {"resources", resources(spec, spec.gpus)},
             {"volumeMounts",
              Json::array({volumeMount("inside", kInside, true), volumeMount("key", kKeyFolder),
                           volumeMount("workspace", "/workspace"), volumeMount("tmp", "/tmp")})}};
+}
+
+/// Adds the items of one list to another, or the fields of one object to another: ours stay.
+void add(Json& ours, const Json& theirs) {
+    if (theirs.is_array()) {
+        for (const Json& item : theirs) ours.push_back(item);
+    } else if (theirs.is_object()) {
+        for (const auto& [key, value] : theirs.items()) {
+            if (!ours.contains(key)) ours[key] = value;
+        }
+    }
+}
+
+/// The template was checked when the pool was declared (readPodTemplate): it sets nothing of ours.
+void addTemplate(Json& pod, const std::string& text) {
+    const Json extra = text.empty() ? Json() : Json::parse(text, nullptr, false);
+    if (!extra.is_object()) return;
+    const Json metadata = extra.value("metadata", Json::object());
+    for (const char* key : {"labels", "annotations"}) {
+        if (metadata.contains(key)) add(pod["metadata"][key], metadata[key]);
+    }
+    Json spec = extra.value("spec", Json::object());
+    const Json containers = spec.value("containers", Json::array());
+    if (spec.contains("volumes")) add(pod["spec"]["volumes"], spec["volumes"]);
+    Json& sandbox = pod["spec"]["containers"][0];
+    for (const Json& container : containers) {
+        for (const char* key : {"env", "volumeMounts", "volumeDevices"}) {
+            if (container.contains(key)) add(sandbox[key], container[key]);
+        }
+        const Json amounts = container.value("resources", Json::object());
+        for (const auto& [key, value] : amounts.items()) add(sandbox["resources"][key], value);
+    }
+    spec.erase("containers");
+    spec.erase("volumes");
+    add(pod["spec"], spec);
 }
 
 }  // namespace
@@ -98,7 +140,7 @@ std::string podName(const SandboxId& id) {
 Json podManifest(const SandboxSpec& spec, const PodPlaces& places) {
     constexpr std::uint64_t kInsideBytes = 64ULL << 20U;
     const bool in_memory = spec.storage == Storage::Memory;
-    return {{"apiVersion", "v1"},
+    Json pod{{"apiVersion", "v1"},
             {"kind", "Pod"},
             {"metadata",
              {{"name", podName(places.id)},
@@ -128,6 +170,9 @@ Json podManifest(const SandboxSpec& spec, const PodPlaces& places) {
                Json::array({emptyDir("inside", kInsideBytes, true), emptyDir("key", 4096, true),
                             emptyDir("workspace", spec.limits.workspace_bytes, in_memory),
                             emptyDir("tmp", spec.limits.tmp_bytes, in_memory)})}}}};
+    if (!spec.runtime_class.empty()) pod["spec"]["runtimeClassName"] = spec.runtime_class;
+    addTemplate(pod, spec.pod_template);
+    return pod;
 }
 
 }  // namespace hearth::pool::kubernetes

@@ -35,7 +35,7 @@ std::string podName(const SandboxId& id);
 
 /// The Pod of one sandbox, hardened as the level "restricted" of Pod Security demands, and beyond:
 /// no token, no service variables, a root that is read-only, files of the tenant on two volumes
-/// with a size.
+/// with a size. What the spec's template adds takes the place of nothing in it.
 Json podManifest(const SandboxSpec& spec, const PodPlaces& places);
 
 }  // namespace hearth::pool::kubernetes

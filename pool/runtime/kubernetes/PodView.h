@@ -12,6 +12,7 @@ namespace hearth::pool::kubernetes {
 /// What the API server says of one of our Pods.
 struct PodView {
     SandboxInfo info;
+    std::string node;  ///< empty: none yet
     /// Where its agent is and what it must prove to be; none until both are known.
     std::optional<agent::PodAgent> agent;
 };

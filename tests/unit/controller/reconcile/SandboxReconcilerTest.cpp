@@ -150,3 +150,24 @@ TEST_CASE("a pool tells the languages of its newest agent, and nothing once it h
     for (const pool::Member& member : house.warm.members("p")) house.warm.remove(member.id);
     CHECK_FALSE(house.warm.languages("p"));
 }
+
+TEST_CASE("a warm sandbox on a node that takes no more work is replaced; a claimed one stays",
+          "[unit][controller]") {
+    FarHouse far;
+    far.ground.runtime.beCluster();
+    REQUIRE(far.asked(2));
+    far.ground.runtime.letListen();
+    REQUIRE(far.house.filled("p", 2));
+    const std::string claimed =
+        far.house.workspaces.open(far.house.who, House::request()).workspace.sandbox_id;
+    const std::vector<pool::Member> before = far.house.warm.members("p");
+    for (const pool::Member& member : before) far.ground.runtime.cordon(member.id);
+    CHECK(far.house.settleUntil([&] {
+        return std::none_of(before.begin(), before.end(), [&](const pool::Member& member) {
+            return member.id != claimed && far.house.warm.find(member.id);
+        });
+    }));
+    CHECK(far.house.warm.find(claimed)->phase == pool::Phase::Claimed);
+    far.ground.runtime.letListen();
+    CHECK(far.house.filled("p", 2));
+}

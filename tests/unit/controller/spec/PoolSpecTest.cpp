@@ -253,15 +253,19 @@ TEST_CASE("schedules are read whole, and each mistake in them has its place",
     CHECK(errorOf([&] { parsePool(document); }).fields()[0].pointer == "/spec/schedules/1/name");
 }
 
-TEST_CASE("features of later versions are taken at their default only", "[unit][controller]") {
-    CHECK(refusedWith("/spec/template/runtimeClass", "gvisor", ErrorCode::Unsupported));
+TEST_CASE("a runtime class is a name, and with podTemplate part of the template",
+          "[unit][controller]") {
+    CHECK(refusedWith("/spec/template/runtimeClass", "g visor", ErrorCode::InvalidSpec));
     Json document = manifest();
-    document["spec"]["template"]["runtimeClass"] = "";
-    CHECK_NOTHROW(parsePool(document));
-    // Together with a plain mistake the manifest is simply not valid.
+    const PoolSpec plain = parsePool(document).spec;
     document["spec"]["template"]["runtimeClass"] = "gvisor";
-    document["spec"]["warm"] = {{"min", "x"}};
-    CHECK(refused(document, ErrorCode::InvalidSpec, "/spec/template/runtimeClass"));
+    const PoolSpec classy = parsePool(document).spec;
+    CHECK(classy.runtime_class == "gvisor");
+    document["spec"]["template"]["podTemplate"] = {{"spec", {{"nodeSelector", {{"zone", "a"}}}}}};
+    const PoolSpec placed = parsePool(document).spec;
+    CHECK(parsePool(poolDocument("p", placed)).spec == placed);
+    CHECK(templateHash(plain, "") != templateHash(classy, ""));
+    CHECK(templateHash(classy, "") != templateHash(placed, ""));
 }
 
 TEST_CASE("the GPUs of a pool are read with their defaults, written back, and part of its template",

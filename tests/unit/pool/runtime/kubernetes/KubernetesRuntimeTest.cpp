@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr const char* kPods = "/api/v1/pods";
+constexpr const char* kNodes = "/api/v1/nodes";
 constexpr const char* kPolicies = "/apis/networking.k8s.io/v1/networkpolicies";
 
 /// A cluster without nodes: Pods stay as they were created until the test plays the kubelet.
@@ -29,6 +30,7 @@ struct Cluster {
         REQUIRE(agent::secure::initialise());
         server.addKind(kPods);
         server.addKind(kPolicies);
+        server.addKind(kNodes);
     }
     KubernetesRuntime& start() {
         runtime.reset();
@@ -40,9 +42,16 @@ struct Cluster {
         return *runtime;
     }
     static std::string keyOf(const SandboxId& id) { return "default/" + kubernetes::podName(id); }
+    void node(const std::string& name, bool ready, bool cordoned = false) {
+        const Json condition{{"type", "Ready"}, {"status", ready ? "True" : "Unknown"}};
+        server.put(kNodes, {{"metadata", {{"name", name}}},
+                            {"spec", {{"unschedulable", cordoned}}},
+                            {"status", {{"conditions", Json::array({condition})}}}});
+    }
     /// As the kubelet does once the sandbox runs.
     void run(const SandboxId& id) {
         Json pod = *server.get(kPods, keyOf(id));
+        pod["spec"]["nodeName"] = "one";
         pod["status"] = {
             {"phase", "Running"},
             {"podIP", "127.0.0.1"},
@@ -172,4 +181,43 @@ TEST_CASE("a server without the API server does not start", "[unit][kubernetes]"
     Cluster cluster;
     cluster.server.shut();
     CHECK(codeOf([&] { cluster.start(); }) == ErrorCode::Unavailable);
+}
+
+TEST_CASE("a sandbox is unfit while its node is, unless no node is fit", "[unit][kubernetes]") {
+    Cluster cluster;
+    cluster.node("one", true);
+    cluster.node("two", true);
+    KubernetesRuntime& runtime = cluster.start();
+    std::atomic<int> news = 0;
+    runtime.onNews([&](const SandboxId&) { ++news; });
+    const SandboxId id = newId("sb_");
+    runtime.create(id, small());
+    cluster.run(id);
+    REQUIRE(eventually([&] { return runtime.find(id)->listening; }));
+    CHECK(runtime.find(id)->unfit.empty());
+
+    const int before = news;
+    cluster.node("one", true, true);
+    REQUIRE(eventually([&] { return runtime.find(id)->unfit == "its node one is cordoned"; }));
+    CHECK(eventually([&] { return news > before; }));
+    CHECK(runtime.list().front().unfit == "its node one is cordoned");
+    cluster.node("one", false);
+    REQUIRE(eventually([&] { return runtime.find(id)->unfit == "its node one is not ready"; }));
+    cluster.node("two", false);
+    CHECK(eventually([&] { return runtime.find(id)->unfit.empty(); }));
+    cluster.node("two", true);
+    CHECK(eventually([&] { return !runtime.find(id)->unfit.empty(); }));
+    cluster.server.remove(kNodes, "one");
+    CHECK(eventually([&] { return runtime.find(id)->unfit == "its node one has gone"; }));
+}
+
+TEST_CASE("a server that may not see nodes takes all as fit", "[unit][kubernetes]") {
+    Cluster cluster;
+    cluster.server.removeKind(kNodes);
+    KubernetesRuntime& runtime = cluster.start();
+    const SandboxId id = newId("sb_");
+    runtime.create(id, small());
+    cluster.run(id);
+    REQUIRE(eventually([&] { return runtime.find(id)->listening; }));
+    CHECK(runtime.find(id)->unfit.empty());
 }

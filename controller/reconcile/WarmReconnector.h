@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+
+#include "base/Mutex.h"
+#include "controller/claims/Supply.h"
+#include "controller/queue/ReconcileLoop.h"
+#include "controller/reconcile/AgentConnector.h"
+#include "controller/store/History.h"
+#include "controller/workspaces/WorkspaceTerminator.h"
+#include "pool/warm/Fleet.h"
+
+namespace hearth::controller {
+
+/// Connects anew to warm sandboxes whose connection has ended. In a cluster that says nothing of
+/// the sandbox, only of the network in between; on one machine it is the sandbox's end. Until it
+/// succeeds no claim gets the sandbox (WarmPool::claim). Thread-safe.
+class WarmReconnector {
+public:
+    WarmReconnector(const pool::Fleet& fleet, const Supply& supply, AgentConnector& agents,
+                    WorkspaceTerminator& endings, const History& history);
+
+    /// A connection has ended. False: it is not one to make anew.
+    bool begin(const pool::SandboxId& id, const agent::AgentLost& loss);
+    /// Tries once. The sandbox is given up when its Pod has ended, when its agent is not as it was,
+    /// or when it has not answered for 30 s.
+    ReconcileResult proceed(const pool::SandboxId& id);
+
+private:
+    void reconnect(const pool::Member& member);
+    void forget(const pool::SandboxId& id);
+
+    const pool::Fleet fleet_;
+    const Supply supply_;
+    AgentConnector& agents_;
+    WorkspaceTerminator& endings_;
+    const History history_;
+    Mutex mutex_;
+    /// Since when.
+    std::map<pool::SandboxId, TimePoint> broken_ HEARTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace hearth::controller

@@ -1,0 +1,160 @@
+#include "controller/spec/PodTemplate.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace hearth::controller {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{32} * 1024;
+constexpr std::size_t kMostItems = 64;
+
+/// Of a PodSpec, what says where a Pod runs and what it finds there.
+constexpr std::array<const char*, 13> kPassed{
+    "affinity",         "dnsConfig",         "dnsPolicy",     "hostAliases",
+    "imagePullSecrets", "nodeSelector",      "overhead",      "preemptionPolicy",
+    "priorityClassName", "resourceClaims",   "schedulerName", "tolerations",
+    "topologySpreadConstraints"};
+
+/// Volumes that Hearth makes, and where they are mounted.
+constexpr std::array<std::string_view, 4> kOurVolumes{"inside", "key", "workspace", "tmp"};
+constexpr std::array<std::string_view, 5> kOurPlaces{"/.hearth", "/.hearth-key", "/workspace",
+                                                     "/tmp", "/dev"};
+/// What `template.resources` sets.
+constexpr std::array<std::string_view, 3> kOurResources{"cpu", "memory", "ephemeral-storage"};
+
+template <typename List>
+bool among(const List& list, std::string_view text) {
+    return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+std::string textIn(const Json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() && found->is_string()
+               ? found->get<std::string>()
+               : "";
+}
+
+/// A path that is ours, lies in ours, or hides ours.
+bool coversOurs(const std::string& path) {
+    const std::string inside = path + "/";
+    return path.empty() || path.front() != '/' || path == "/" ||
+           path.find("..") != std::string::npos ||
+           std::any_of(kOurPlaces.begin(), kOurPlaces.end(), [&](std::string_view place) {
+               return path == place || inside.starts_with(std::string(place) + "/");
+           });
+}
+
+void readNotes(Fields fields) {
+    for (const char* key : {"labels", "annotations"}) {
+        const Json* notes = fields.find(key);
+        if (notes == nullptr) continue;
+        if (!notes->is_object()) {
+            fields.complain(key, "must be an object");
+            continue;
+        }
+        for (const auto& [name, value] : notes->items()) {
+            if (!value.is_string()) {
+                fields.complain(key, "must have strings only: " + name);
+            } else if (name.starts_with("hearth.dev/") || name.starts_with("app.kubernetes.io/")) {
+                fields.complain(key, "may not have " + name + ", which Hearth sets");
+            }
+        }
+    }
+    fields.finish();
+}
+
+void readVolumes(Fields& spec) {
+    spec.items("volumes", kMostItems, [&](const Json& volume, const std::string& at) {
+        const std::string name = textIn(volume, "name");
+        if (name.empty()) return spec.tell({at + "/name", "is missing"});
+        if (among(kOurVolumes, name)) {
+            return spec.tell({at + "/name", "is a name that Hearth uses: choose another"});
+        }
+        if (volume.contains("hostPath")) {
+            spec.tell({at + "/hostPath", "would give the sandbox files of its node: use another "
+                                         "kind of volume"});
+        }
+    });
+}
+
+void readMounts(Fields& sandbox) {
+    sandbox.items("volumeMounts", kMostItems, [&](const Json& mount, const std::string& at) {
+        if (coversOurs(textIn(mount, "mountPath"))) {
+            sandbox.tell({at + "/mountPath",
+                          "must be an absolute path outside of /workspace, /tmp, /dev and /.hearth"});
+        }
+        if (mount.is_object() && mount.contains("mountPropagation")) {
+            sandbox.tell({at + "/mountPropagation", "would reach into the node"});
+        }
+    });
+}
+
+void readResources(Fields resources) {
+    resources.find("claims");
+    for (const char* key : {"limits", "requests"}) {
+        const Json* amounts = resources.find(key);
+        if (amounts == nullptr) continue;
+        if (!amounts->is_object()) {
+            resources.complain(key, "must be an object");
+            continue;
+        }
+        for (const auto& [name, value] : amounts->items()) {
+            if (among(kOurResources, name)) {
+                resources.complain(key + std::string("/") + name, "is set by template.resources");
+            }
+        }
+    }
+    resources.finish();
+}
+
+void readContainers(Fields& spec, const Fields::Wrong& wrong) {
+    spec.items("containers", kMostItems, [&](const Json& container, const std::string& at) {
+        Fields sandbox(container, at, wrong, Fields::Absent::Fine);
+        if (textIn(container, "name") != "sandbox") {
+            return sandbox.complain("name", "must be \"sandbox\": a Pod has no other container");
+        }
+        sandbox.find("name");
+        sandbox.items("env", kMostItems, [&](const Json& variable, const std::string& place) {
+            if (textIn(variable, "name").starts_with("HEARTH_")) {
+                sandbox.tell({place + "/name", "may not begin with HEARTH_"});
+            }
+        });
+        readMounts(sandbox);
+        sandbox.items("volumeDevices", kMostItems, [](const Json&, const std::string&) {});
+        readResources(sandbox.object("resources"));
+        sandbox.finish();
+    });
+}
+
+}  // namespace
+
+void readPodTemplate(Fields fields, Json& out) {
+    const Fields::Wrong wrong = [&fields](FieldError error) { fields.tell(std::move(error)); };
+    readNotes(fields.object("metadata"));
+    Fields spec = fields.object("spec");
+    for (const char* key : kPassed) spec.find(key);
+    for (const char* key : {"hostNetwork", "hostPID", "hostIPC", "hostUsers", "securityContext",
+                            "serviceAccountName", "automountServiceAccountToken",
+                            "shareProcessNamespace", "restartPolicy"}) {
+        if (spec.find(key) != nullptr) {
+            spec.complain(key, "is not the template's to say: sandboxes stay shut in");
+        }
+    }
+    if (spec.find("runtimeClassName") != nullptr) {
+        spec.complain("runtimeClassName", "is said by template.runtimeClass");
+    }
+    readVolumes(spec);
+    readContainers(spec, wrong);
+    spec.finish();
+    fields.finish();
+    if (dumpJson(fields.json()).size() > kMostBytes) {
+        fields.complain("", "must be at most 32 KiB");
+    }
+    out = fields.json();
+}
+
+}  // namespace hearth::controller

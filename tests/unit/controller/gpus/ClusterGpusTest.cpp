@@ -1,0 +1,60 @@
+#include <catch2/catch.hpp>
+
+#include "controller/gpus/GpuChoice.h"
+#include "controller/gpus/GpuLedger.h"
+#include "tests/support/House.h"
+
+using namespace hearth;
+using namespace hearth::controller;
+using namespace hearth::controller::test;
+
+namespace {
+
+PoolSpec gpuSpec(std::uint32_t warm, std::uint32_t count) {
+    PoolSpec spec = smallSpec(warm);
+    spec.gpu.count = count;
+    return spec;
+}
+
+}  // namespace
+
+TEST_CASE("the resource of devices in a cluster follows from their kind", "[unit][gpu]") {
+    CHECK(clusterResourceOf({.count = 1}) == "nvidia.com/gpu");
+    CHECK(clusterResourceOf({.count = 1, .sharing = GpuSharing::Shared}) == "nvidia.com/gpu.shared");
+    CHECK(clusterResourceOf({.count = 1, .products = {"1g.10gb"}, .sharing = GpuSharing::Mig}) ==
+          "nvidia.com/mig-1g.10gb");
+    CHECK_FALSE(refusalInCluster({.count = 1}));
+    CHECK_FALSE(refusalInCluster({.count = 1, .products = {"1g.10gb"}, .sharing = GpuSharing::Mig}));
+    CHECK(refusalInCluster({.count = 1, .products = {"H100"}}));
+    CHECK(refusalInCluster({.count = 1, .sharing = GpuSharing::Mig}));
+}
+
+TEST_CASE("in a cluster sandboxes ask for devices, whatever this machine has", "[unit][gpu]") {
+    Ground ground;
+    ground.runtime.beCluster();
+    House house(ground);
+    house.declare("p", gpuSpec(2, 2));
+    house.recover();
+    REQUIRE(house.filled("p", 2));
+    const WorkspaceView workspace = house.workspaces.open(house.who, House::request()).workspace;
+    CHECK(workspace.gpus == std::vector<std::string>(2, "nvidia.com/gpu"));
+    CHECK(house.gpu_service.list(house.who).empty());
+}
+
+TEST_CASE("after a restart a workspace in a cluster still counts its devices", "[unit][gpu]") {
+    Ground ground;
+    ground.runtime.beCluster();
+    std::string id;
+    {
+        House house(ground);
+        house.declare("p", gpuSpec(1, 1));
+        house.recover();
+        REQUIRE(house.filled("p", 1));
+        id = house.workspaces.open(house.who, House::request()).workspace.id;
+    }
+    House house(ground);
+    house.declare("p", gpuSpec(1, 1));
+    house.recover();
+    const WorkspaceView again = house.workspaces.get(house.who, id);
+    CHECK(again.gpus == std::vector<std::string>{"nvidia.com/gpu"});
+}
